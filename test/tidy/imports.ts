@@ -14,6 +14,7 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
   'packages/checker': ['packages/core'],
   'packages/workload': ['packages/core'],
   'packages/simulated-world': ['packages/core'],
+  'packages/testing': ['packages/core', 'packages/protocols'],
   'packages/sim': [
     'packages/core',
     'packages/simulated-world',
@@ -47,6 +48,7 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
     'packages/checker',
     'packages/workload',
     'packages/simulated-world',
+    'packages/testing',
     'packages/sim',
     'packages/sessions',
     'packages/client',
@@ -62,9 +64,13 @@ const WITHOUT_LIBRARIES = new Set([
   'packages/sessions',
   'packages/client',
   'packages/simulated-world',
+  'packages/testing',
 ]);
-/** Except for these: pure functions of Node, which `purity.ts` names. */
-const COMPUTATION = new Map([['packages/sessions', 'node:crypto']]);
+/** Except for these: pure functions of Node, which `purity.ts` names, and the random inputs of claims. */
+const COMPUTATION = new Map([
+  ['packages/sessions', 'node:crypto'],
+  ['packages/testing', 'fast-check'],
+]);
 
 /** The folder of a path that the map speaks of, or undefined. */
 export const placeOf = (path: string): string | undefined =>
@@ -89,8 +95,6 @@ function directionProblem(path: string, place: string, allowed: readonly string[
   if (specifier.startsWith('.')) return relativeProblem(path, specifier);
   const target = placeOfPackage(specifier);
   if (target !== undefined) return allowed.includes(target) ? undefined : `${place} must not import ${target}`;
-  // What tests share may use what tests use.
-  if (/\/src\/testing\//.test(path) && specifier === 'fast-check') return undefined;
   return WITHOUT_LIBRARIES.has(place) && COMPUTATION.get(place) !== specifier
     ? `${place} must not import ${specifier}: it stands on the language alone`
     : undefined;
@@ -110,8 +114,6 @@ function relativeProblem(path: string, specifier: string): string | undefined {
   if (home !== undefined && !target.startsWith(`${home}/`)) return `leaves ${home} by the path ${specifier}`;
   const [from, to] = [protocolFolder(path), protocolFolder(target)];
   if (from === undefined || to === undefined || from === to || to === 'kernel') return undefined;
-  // What tests run protocols with; no protocol may import it.
-  if (from === 'testing') return undefined;
   return `the protocol folder ${from} must not import ${to}: what they share belongs to the kernel`;
 }
 

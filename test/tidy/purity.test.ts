@@ -5,10 +5,10 @@ import { parseSource } from './source.js';
 
 const repository = new Repository(join(__dirname, '../..'));
 const pure = repository.sources.filter(
-  (path) => /^packages\/(core|protocols|sessions|client)\/src\//.test(path) && !isTest(path),
+  (path) => /^packages\/(core|protocols|sessions|client|simulated-world|testing)\/src\//.test(path) && !isTest(path),
 );
 
-describe('core, protocols, sessions and the client', () => {
+describe('core, protocols, sessions, the client, and the worlds of tests', () => {
   it('touch neither time nor randomness nor timers nor sockets nor promises', () => {
     expect(pure.length).toBeGreaterThan(10);
     expect(pure.flatMap((path) => purityFindings(parseSource(path, repository.read(path))))).toEqual([]);
