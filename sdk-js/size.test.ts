@@ -22,15 +22,15 @@ const sources: Plugin = {
 interface Bundle {
   readonly gzipBytes: number;
   readonly bytes: number;
-  /** Sources that are in it. */
+  /** Its sources. */
   readonly inputs: string[];
-  /** What it imports from outside. */
+  /** Its imports from outside. */
   readonly imports: string[];
 }
 
 /**
- * What a browser application gets that has this line in it: the file that it loads, all those that this one imports at once, and those
- * whose source matches `also`, which it fetches later.
+ * The bundle of a browser application with this line: the file that it loads, all files that this one imports at once,
+ * and those whose source matches `also`, which it fetches later.
  */
 async function bundle(contents: string, also?: RegExp): Promise<Bundle> {
   const { outputFiles, metafile } = await build({
@@ -64,7 +64,7 @@ async function bundle(contents: string, also?: RegExp): Promise<Bundle> {
 }
 
 describe('the bundle for browsers', () => {
-  it('is at most 20 KB gzip with the session of PaRiS, and has nothing of Node and no MessagePack in it', async () => {
+  it("the browser bundle is at most 20 KB gzip with the session of PaRiS, without Node's modules and MessagePack", async () => {
     const { gzipBytes, bytes, inputs, imports } = await bundle("export * from './index.js';", /paris\/session/);
     console.info(`@isochron/sdk: ${gzipBytes} bytes gzip, ${bytes} minified`);
     expect(gzipBytes).toBeLessThanOrEqual(20 * 1024);
@@ -72,7 +72,7 @@ describe('the bundle for browsers', () => {
     expect(inputs.filter((path) => /node_modules|msgpack|packages\/wire/.test(path))).toEqual([]);
   });
 
-  it('has the session of one protocol in it, whichever that is', async () => {
+  it('the browser bundle has the session of one protocol in it, whichever that is', async () => {
     const isOfOne = (path: string) => path !== 'kernel/transactions/session';
     const sessionsIn = ({ inputs }: Bundle) =>
       inputs.flatMap((path) => /protocols\/src\/(.*\bsession)\.ts$/.exec(path)?.[1] ?? []).filter(isOfOne);
@@ -85,7 +85,7 @@ describe('the bundle for browsers', () => {
     }
   });
 
-  it('has the client of single operations in it only where the cluster has them', async () => {
+  it('the browser bundle has the client of single operations in it only where the cluster has them', async () => {
     const ofOperations = ({ inputs }: Bundle) => inputs.filter((path) => path.includes('operations'));
     const whole = "export * from './index.js';";
     expect(ofOperations(await bundle(whole, /paris\/session/))).toEqual([]);
@@ -97,7 +97,7 @@ describe('the bundle for browsers', () => {
     );
   });
 
-  it('leaves the client out of a program that only looks at errors', async () => {
+  it('the browser bundle leaves the client out of a program that only uses errors', async () => {
     const { gzipBytes, inputs } = await bundle("export { isIsochronError } from './index.js';");
     expect(gzipBytes).toBeLessThanOrEqual(3 * 1024);
     expect(inputs.filter((path) => /\/(link|session|api)\/|machine|driver/.test(path))).toEqual([]);

@@ -13,7 +13,7 @@ let package = Package(
         .target(name: "IsochronSession"),
         .target(name: "Isochron", dependencies: ["IsochronSession"]),
         .executableTarget(name: "isochron-demo", dependencies: ["Isochron"]),
-        // What end-to-end tests and benchmarks run: the client, told what to do from outside.
+        // For end-to-end tests and benchmarks: the client under remote control.
         .executableTarget(name: "isochron-driver", dependencies: ["Isochron"], path: "Tests/Driver"),
         .testTarget(name: "IsochronSessionTests", dependencies: ["IsochronSession"]),
         .testTarget(name: "IsochronTransportTests", dependencies: ["Isochron"]),

@@ -1,4 +1,4 @@
-// The single checks of `npm test`. Each gives counts; none throws because of what it finds.
+// The single checks of `npm test`. Each gives counts; none throws because of its findings.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -64,7 +64,8 @@ function countsOf(code, summaryFile) {
   const counts = existsSync(summaryFile)
     ? JSON.parse(readFileSync(summaryFile, 'utf8'))
     : { passed: 0, failed: 0, skipped: 0 };
-  // No summary (nothing matched, bad option), or a failure that belongs to no test: a coverage limit, a run without end.
+  // No summary (nothing matched, bad option), or a failure that belongs to no test: a coverage limit, a run without
+  // end.
   if (code >= 128 || (code !== 0 && counts.failed === 0)) counts.failed += 1;
   return counts;
 }

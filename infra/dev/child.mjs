@@ -1,4 +1,4 @@
-// Child processes: one kind whose output is kept back, one kind that owns the terminal.
+// Child processes: one kind whose output is collected, one kind that owns the terminal.
 
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
@@ -7,7 +7,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 const exitCodeOf = (code, signal) => code ?? 128 + constants.signals[signal];
 
-/** Calls `onSignal` instead of dying; the returned function restores what was before. */
+/** Calls `onSignal` instead of dying; the returned function restores the previous handlers. */
 function catchSignals(onSignal) {
   for (const signal of SIGNALS) process.on(signal, onSignal);
   return () => {
@@ -16,9 +16,9 @@ function catchSignals(onSignal) {
 }
 
 /**
- * Runs a command without a terminal and collects what it prints.
+ * Runs a command without a terminal and collects its output.
  * @returns {Promise<{ code: number, output: string }>} both streams in the order in which they came
- * @throws an error with `exitCode` when this process was told to stop, after the child has ended
+ * @throws an error with `exitCode` when this process got a signal to stop, after the child has ended
  */
 export function runQuietly(command, args, options) {
   return new Promise((resolve, reject) => {
@@ -44,7 +44,7 @@ export function runQuietly(command, args, options) {
 }
 
 /**
- * Runs a command that owns the terminal, and waits for its end however this process is told to stop.
+ * Runs a command that owns the terminal, and waits for its end whatever signals this process gets.
  *
  * A Ctrl-C in a terminal reaches the child by itself (same process group), and many programs take a second signal as
  * "stop at once": so there it is not passed on. Any other signal is passed on once, although npm repeats it.

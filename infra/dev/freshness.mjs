@@ -1,4 +1,5 @@
-// Decides what is up to date. Stamps live in node_modules/.isochron, so that they go together with what they speak of.
+// Decides what is up to date. Stamps live in node_modules/.isochron, so that they are deleted together with the files
+// that they describe.
 
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -17,10 +18,10 @@ function readStamp(root, name) {
 }
 
 /**
- * Remembers that something is up to date.
+ * Records that an installation or build is up to date.
  * @param {string} root of the repository
  * @param {'install' | 'build'} name
- * @param {string} content what `installState` or `buildState` gave before the step ran
+ * @param {string} content the result of `installState` or `buildState` before the step ran
  */
 export function writeStamp(root, name, content) {
   const file = stampFile(root, name);
@@ -42,7 +43,9 @@ export function isInstalled(root) {
   return !otherNode && installedByHand(root);
 }
 
-/** An `npm install` or `npm ci` of the developer's own needs no second one: npm leaves a record of what it installed. */
+/**
+ * An `npm install` or `npm ci` of the developer's own needs no second one: npm leaves a record of what it installed.
+ */
 function installedByHand(root) {
   const wanted = readJson(join(root, 'package-lock.json')).packages;
   const found = readJson(join(root, 'node_modules/.package-lock.json'))?.packages;

@@ -1,4 +1,4 @@
-// A Jest reporter: leaves the counts of a run in the file that ISOCHRON_TEST_SUMMARY names, for test.mjs to add up.
+// A Jest reporter: writes the counts of a run to the file named by ISOCHRON_TEST_SUMMARY, for test.mjs to add up.
 
 import { writeFileSync } from 'node:fs';
 
@@ -6,7 +6,7 @@ export default class JestSummary {
   onRunComplete(_contexts, results) {
     const summary = {
       passed: results.numPassedTests,
-      // A file that cannot even be loaded has no tests to count, and must not go unseen.
+      // A file that cannot be loaded has no tests to count, and must not go unnoticed.
       failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
       skipped: results.numPendingTests + results.numTodoTests,
     };

@@ -1,5 +1,5 @@
-// What every command of this folder begins with. The syntax and the imports here stay readable for old versions of
-// Node (no top-level await, no static import of another file), so that they get to the message below.
+// The beginning of every command of this folder. The syntax and the imports here stay readable for old versions of Node
+// (no top-level await, no static import of another file), so that they get to the message below.
 
 const MINIMUM_MAJOR = 20;
 

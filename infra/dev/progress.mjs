@@ -1,4 +1,4 @@
-// Says what is going on, on stderr, so that stdout holds nothing but the output of the command itself.
+// Shows progress on stderr, so that stdout holds only the output of the command itself.
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const FRAME_INTERVAL_MS = 100;
@@ -10,7 +10,7 @@ const secondsSince = (startMs) => `${((performance.now() - startMs) / 1000).toFi
 /**
  * Shows a label with the elapsed seconds while `work` runs: a spinner in a terminal, a line now and then elsewhere.
  * @template T
- * @param {string} label what is being done, such as `Building`
+ * @param {string} label the present step, such as `Building`
  * @param {() => Promise<T>} work
  * @returns {Promise<T>}
  */

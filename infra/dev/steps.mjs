@@ -29,7 +29,8 @@ async function installAndBuild() {
 
 async function install() {
   const { command, args } = npm();
-  // Development tools are what builds: also where NODE_ENV=production or `omit=dev` leaves them out by default.
+  // Development tools make the build: they are installed even if NODE_ENV=production or `omit=dev` leaves them out by
+  // default.
   const options = ['ci', '--include=dev', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
   await step(
     'Installing dependencies',
@@ -47,9 +48,9 @@ function npm() {
 }
 
 async function build() {
-  // Taken before the compiler reads: a file that changes meanwhile makes the next run build again.
+  // Computed before the compiler reads: a file that changes meanwhile makes the next run build again.
   const state = buildState(root);
-  // The compiler looks only at its own records, and would not notice that the output was deleted.
+  // The compiler checks only its own records, and would not notice that the output was deleted.
   const force = hasOutput(root) ? [] : ['--force'];
   await step('Building', process.execPath, [tool('typescript/bin/tsc'), '-b', 'infra/build/tsconfig.json', ...force]);
   writeStamp(root, 'build', state);
@@ -63,7 +64,7 @@ export const tool = (path) => join(root, 'node_modules', path);
  * @param {string} label such as `Building`
  * @param {string} command
  * @param {string[]} args
- * @param {string} [advice] what to do when it fails; by default, what the output says
+ * @param {string} [advice] the remedy when it fails; by default, a reference to the output
  * @throws an error that carries the `output`
  */
 export async function step(label, command, args, advice = 'see above') {

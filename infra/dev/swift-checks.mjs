@@ -9,7 +9,7 @@ import { root, step } from './steps.mjs';
 const PACKAGE = join(root, 'sdk-swift');
 const ENSURE = join(root, 'infra/swift/ensure-swift.sh');
 const WITH_SERVER = join(root, 'infra/swift/with-servers.mjs');
-/** What the vector tests read: made anew from the TypeScript sessions every time. */
+/** The input of the vector tests: made anew from the TypeScript sessions every time. */
 const VECTORS = join(PACKAGE, '.vectors');
 
 const options = {
@@ -18,8 +18,8 @@ const options = {
 };
 
 /**
- * Fetches the toolchain where there is none.
- * @returns {Promise<string>} why there is none; empty when it is there
+ * Fetches the toolchain if it is missing.
+ * @returns {Promise<string>} why it is missing; empty when it is there
  */
 export async function swiftProblem() {
   const { code, output } = await withProgress('Preparing Swift', () => runQuietly('sh', [ENSURE, '--setup'], options));
@@ -41,7 +41,7 @@ export async function runSwiftTests(args) {
   const tests = await swift('Swift tests', ['test', ...args], [WITH_SERVER]);
   const counts = countsOf(tests);
   const failed = counts.failed + (format.code === 0 ? 0 : 1);
-  // With arguments it is about some of the tests.
+  // With arguments only some of the tests run.
   return { ...counts, failed: failed + (args.length === 0 ? await plantedMistakes() : 0) };
 }
 
@@ -54,7 +54,10 @@ async function plantedMistakes() {
   return code === 0 ? 0 : 1;
 }
 
-/** Shows what it printed when it fails. @param {string[]} around a script that runs the command that follows */
+/**
+ * Runs a command and shows its output when it fails. @param {string[]} around a script that runs the command that
+ * follows
+ */
 async function swift(label, args, around = []) {
   const [command, ...rest] = around.length > 0 ? [process.execPath, ...around, 'sh'] : ['sh'];
   const result = await withProgress(label, () => runQuietly(command, [...rest, ENSURE, ...args], options));
@@ -62,7 +65,7 @@ async function swift(label, args, around = []) {
   return result;
 }
 
-/** Both test libraries say at their end how many there were. */
+/** Both test libraries print the number of their tests at the end. */
 export function countsOf({ code, output }) {
   const [, executed = 0, skipped = 0, failures = 0] =
     [...output.matchAll(/Executed (\d+) tests?, with (?:(\d+) tests? skipped and )?(\d+) failures?/g)].at(-1) ?? [];
@@ -72,7 +75,7 @@ export function countsOf({ code, output }) {
     ) ?? [];
   const failed = Number(failures) + Number(issues);
   const passed = Math.max(0, Number(executed) + Number(run) - Number(skipped) - failed);
-  // It did not come to its end, or there was nothing to run.
+  // The run was cut short, or had no tests.
   const broken = failed === 0 && (code !== 0 || passed === 0);
   return { passed, skipped: Number(skipped), failed: broken ? 1 : failed };
 }

@@ -1,5 +1,5 @@
-// `npm run test:swift`: the tests of the Swift package, with a toolchain that is fetched where there is none.
-// Arguments go to `swift test`: `npm run test:swift -- --filter Backoff`.
+// `npm run test:swift`: the tests of the Swift package, with a toolchain that is fetched if it is missing. Arguments go
+// to `swift test`: `npm run test:swift -- --filter Backoff`.
 
 import { runMain } from './node-version.mjs';
 

@@ -1,5 +1,5 @@
-// `npm test`: installs and builds as far as needed, then lint, types of the tests, unit tests, Swift tests, end-to-end tests.
-// Arguments go to Jest, and then only Jest runs: `npm test -- packages/core -t tick`.
+// `npm test`: installs and builds as far as needed, then lint, types of the tests, unit tests, Swift tests, end-to-end
+// tests. Arguments go to Jest, and then only Jest runs: `npm test -- packages/core -t tick`.
 
 import { runMain } from './node-version.mjs';
 
@@ -11,8 +11,8 @@ runMain(async () => {
   const args = process.argv.slice(2);
   let swift = '';
   const runSwift = async () => {
-    const { said, ...counts } = await swiftCheck(swiftProblem, runSwiftTests);
-    swift = said;
+    const { summary, ...counts } = await swiftCheck(swiftProblem, runSwiftTests);
+    swift = summary;
     return counts;
   };
   const checks = args.length > 0 ? [() => runJest(chosen(args))] : allChecks(runTool, runJest, runSwift);
@@ -27,15 +27,15 @@ runMain(async () => {
   return total.failed === 0 ? 0 : 1;
 });
 
-/** The Swift tests, where this machine can run them; continuous integration has to. `said`: whether they ran. */
+/** The Swift tests, if this machine can run them; continuous integration has to. `summary`: whether they ran. */
 async function swiftCheck(swiftProblem, runSwiftTests) {
   const problem = await swiftProblem();
   if (problem !== '') {
     const counts = { passed: 0, failed: process.env.CI ? 1 : 0, skipped: 0 };
-    return { ...counts, said: `The Swift tests did not run: ${problem}` };
+    return { ...counts, summary: `The Swift tests did not run: ${problem}` };
   }
   const counts = await runSwiftTests([]);
-  return { ...counts, said: `The Swift tests ran: ${counts.passed} passed, ${counts.failed} failed` };
+  return { ...counts, summary: `The Swift tests ran: ${counts.passed} passed, ${counts.failed} failed` };
 }
 
 /** Tests with real processes on real ports. */

@@ -1,7 +1,8 @@
-// `node infra/swift/mirror.mjs FOLDER`: makes FOLDER a git repository of the Swift package alone, or brings it up to date.
+// `node infra/swift/mirror.mjs FOLDER`: makes FOLDER a git repository of the Swift package alone, or brings it up to
+// date.
 //
-// SwiftPM wants the manifest of a dependency at the root of its repository, where this one has other things. The mirror
-// has a commit and a tag for each version; the same sources make the same commit, whenever and by whom it is made.
+// SwiftPM wants the manifest of a dependency at the root of its repository, which has other files here. The mirror has
+// a commit and a tag for each version; the same sources make the same commit at any time, for any author.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +16,7 @@ if (folder === undefined) {
   process.exit(2);
 }
 
-/** Only what stands in the command decides what git does. */
+/** Git depends on the command alone, not on the user's settings. */
 const environment = {
   PATH: process.env.PATH,
   HOME: folder,
@@ -28,7 +29,7 @@ function identity(who) {
 }
 const git = (cwd, ...args) => execFileSync('git', ['-C', cwd, ...args], { env: environment, encoding: 'utf8' });
 
-/** Links to pages of this repository lead nowhere in the mirror: their text stays. */
+/** Links to pages of this repository lead nowhere in the mirror: only their text stays. */
 const withoutLinks = (page) => page.replace(/\[([^\]]+)\]\(\.\.\/[^)]+\)/g, '$1');
 
 mkdirSync(folder, { recursive: true });

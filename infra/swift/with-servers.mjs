@@ -1,5 +1,5 @@
 // `node infra/swift/with-servers.mjs COMMAND ARGS`: starts the server of the Swift transport tests, runs the command
-// with its URL in ISOCHRON_TEST_SERVER, and ends the server. Exits as the command does.
+// with its URL in ISOCHRON_TEST_SERVER, and ends the server. Its exit code is the command's.
 
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';

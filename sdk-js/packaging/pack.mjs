@@ -1,7 +1,7 @@
 // `npm run pack:sdk [FOLDER]`: makes the npm package of the TypeScript SDK, and prints the path of the tarball.
 //
-// In the repository the SDK is many modules of several packages. What is published is one package without
-// dependencies: its code in one bundle for each module system, its types in one file for each entry point.
+// In the repository the SDK is many modules of several packages. It is published as one package without dependencies:
+// its code in one bundle for each module system, its types in one file for each entry point.
 
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ const sdk = join(dirname(fileURLToPath(import.meta.url)), '..');
 const root = join(sdk, '..');
 /** Entry points by the name of their file. */
 const ENTRIES = ['index', 'msgpack'];
-/** What of the repository's manifest holds for the package as well. */
+/** Fields of the repository's manifest that the package keeps. */
 const KEPT = ['name', 'version', 'description', 'license', 'type', 'sideEffects', 'engines'];
 const KEPT_TOO = ['peerDependencies', 'peerDependenciesMeta'];
 /** `await using` needs it; the bundler of types drops it. */
@@ -25,7 +25,7 @@ const LIBRARY = '/// <reference lib="esnext.disposable" preserve="true" />';
 const built = (file) => join(sdk, 'dist', file);
 const common = { cwd: root, platform: 'neutral' };
 
-/** For bundlers, browsers and `import`: files that are fetched when they are needed. */
+/** For bundlers, browsers and `import`: files that are fetched on demand. */
 async function writeModules(dir) {
   const input = Object.fromEntries(ENTRIES.map((name) => [name, built(`${name}.js`)]));
   const bundle = await rolldown({ ...common, input });
@@ -40,7 +40,7 @@ async function writeCommonJs(dir, name) {
   await bundle.close();
 }
 
-/** The same types for both module systems: to a compiler, the name of the file says which it describes. */
+/** The same types for both module systems: a compiler infers the system from the file's name. */
 async function writeTypes(dir, name) {
   const types = dts({ dtsInput: true, emitDtsOnly: true, tsconfig: false, resolver: 'oxc' });
   const bundle = await rolldown({ ...common, input: { [name]: built(`${name}.d.ts`) }, plugins: [types] });
@@ -55,7 +55,7 @@ const entry = (name) => ({
   require: { types: `./dist/${name}.d.cts`, default: `./dist/${name}.cjs` },
 });
 
-/** The manifest of the package: `main`, `types` and `typesVersions` are for compilers that do not know `exports`. */
+/** The manifest of the package: `main`, `types` and `typesVersions` are for compilers without support of `exports`. */
 function manifest(own) {
   const kept = (names) => Object.fromEntries(names.map((name) => [name, own[name]]));
   const others = ENTRIES.filter((name) => name !== 'index');

@@ -7,24 +7,24 @@ const REGIONS = ['virginia', 'oregon', 'ireland'].map((id) => ({ id, endpoints: 
 const OREGON = { nodes: ['oregon-1'], regions: ['oregon'] };
 
 describe('a new attempt of a commit', () => {
-  it('avoids the regions that do not answer the node, from its next report on, and no longer than that', async () => {
+  it('a new attempt avoids the regions that do not answer the node, from its next report on, and no longer than that', async () => {
     const node = await server(undefined, { regions: REGIONS });
     const app = await client([node]);
     await app.set('a', 1);
-    const tell = async (unresponsive: typeof OREGON | undefined) => {
+    const reported = async (unresponsive: typeof OREGON | undefined) => {
       const report = unresponsive === undefined ? {} : { unresponsive };
       node.push({ type: 'ust', ust: node.store.ust, freshness: node.freshnessNow(), ...report });
       const names = unresponsive?.nodes ?? [];
       await statusOf(app, ({ unresponsive: seen }) => seen.join() === names.join());
     };
-    await tell(OREGON);
+    await reported(OREGON);
     await app.set('a', 2);
-    await tell(undefined);
+    await reported(undefined);
     await app.set('a', 3);
     expect(node.received('commit').map(({ avoids }) => avoids)).toEqual([undefined, [['oregon']], undefined]);
   });
 
-  it('avoids what the welcome reports, sorted; nothing where that would be every region', async () => {
+  it('a new attempt avoids the sorted regions that the welcome reports; none where that would be every region', async () => {
     const node = await server(undefined, { regions: REGIONS });
     node.unresponsive = { nodes: ['oregon-1', 'ireland-1'], regions: ['oregon', 'ireland'] };
     await (await client([node])).set('a', 1);
@@ -33,7 +33,7 @@ describe('a new attempt of a commit', () => {
     expect(node.received('commit').map(({ avoids }) => avoids)).toEqual([[['ireland', 'oregon']], undefined]);
   });
 
-  it('keeps what it avoids in every retry, whatever answers by then (D4)', async () => {
+  it('an attempt keeps its list of avoided regions in every retry, whichever regions answer by then (D4)', async () => {
     const store = new FakeStore();
     const options = { regions: REGIONS };
     const [east, west] = [await server(store, options), await server(store, { ...options, region: 'oregon' })];
@@ -48,7 +48,7 @@ describe('a new attempt of a commit', () => {
     expect({ ...second, id: 0 }).toEqual({ ...first, id: 0 });
   });
 
-  it('has a list of its own where an attempt before was aborted', async () => {
+  it('an attempt after an aborted one has a list of its own', async () => {
     const node = await server(undefined, { regions: REGIONS });
     const app = await client([node]);
     node.script = (frame) => {
@@ -63,7 +63,7 @@ describe('a new attempt of a commit', () => {
     ]);
   });
 
-  it('begins where the cohorts of the last one do not decide and another region has stopped answering', async () => {
+  it('a new attempt begins where the cohorts of the last one do not decide and another region has stopped answering', async () => {
     const node = await server(undefined, { regions: REGIONS });
     const app = await client([node]);
     node.script = (frame) => {

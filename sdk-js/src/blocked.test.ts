@@ -29,7 +29,7 @@ async function inDoubt(options = TIMES): Promise<{ node: FakeServer; app: Isochr
 }
 
 describe('a session behind a commit whose outcome is not known', () => {
-  it('reports SESSION_BLOCKED with the transaction that blocks, for writes that were not sent', async () => {
+  it('a blocked session reports SESSION_BLOCKED with the transaction that blocks, for writes that were not sent', async () => {
     const { node, app, write } = await inDoubt();
     const blocked = await caught(app.set('b', 1));
     expect(blocked).toBeInstanceOf(SessionBlockedError);
@@ -38,7 +38,7 @@ describe('a session behind a commit whose outcome is not known', () => {
     expect(node.received('commit').every(({ writes }) => writes[0]?.key !== 'default/b')).toBe(true);
   });
 
-  it('shows in its status how many commits are pending, and the age of the oldest one', async () => {
+  it('the status of a blocked session has the number of pending commits, and the age of the oldest one', async () => {
     const { app, write } = await inDoubt();
     const behind = caught(app.set('b', 1));
     expect(app.status.pendingCommits).toBe(2);
@@ -48,7 +48,7 @@ describe('a session behind a commit whose outcome is not known', () => {
     expect(app.status.pendingCommits).toBe(1);
   });
 
-  it('shows no age where no commit is pending', async () => {
+  it('the status has no age where no commit is pending', async () => {
     const app = await client([await server()]);
     await app.set('a', 1);
     expect(app.status).toMatchObject({ pendingCommits: 0, oldestPendingCommitMs: undefined });
@@ -56,7 +56,7 @@ describe('a session behind a commit whose outcome is not known', () => {
 });
 
 describe('detach', () => {
-  it('lets later writes go on in a session that has seen everything and does not follow the undecided commit', async () => {
+  it('detach lets later writes go on in a session that has seen everything and does not follow the undecided commit', async () => {
     const { node, app, write } = await inDoubt({ requestTimeoutMs: 10_000, commitTimeoutMs: 10_000 });
     const waiting = app.set('b', 1);
     const [, sent] = node.received('commit');
@@ -71,7 +71,7 @@ describe('detach', () => {
     void write;
   });
 
-  it('goes on asking for the outcome: the promise of the undecided commit resolves, and the session does not follow it', async () => {
+  it('after detach the client resolves the undecided commit, and the session does not follow it', async () => {
     const { node, app } = await inDoubt({ requestTimeoutMs: 60, commitTimeoutMs: 10_000 });
     app.detach();
     const { timestamp } = await app.set('b', 1);
@@ -84,7 +84,7 @@ describe('detach', () => {
     expect(await app.getMany(['a'])).toEqual([1]);
   });
 
-  it('resolves the promise of the commit that was given up', async () => {
+  it('detach leaves the promise of the undecided commit to resolve', async () => {
     const node = await server();
     const app = await client([node], { requestTimeoutMs: 60, commitTimeoutMs: 10_000 });
     node.script = silentAbout('a');
@@ -96,7 +96,7 @@ describe('detach', () => {
     expect(app.detach()).toBeUndefined();
   });
 
-  it('changes nothing where no commit is in doubt', async () => {
+  it('detach changes nothing where no commit is undecided', async () => {
     const node = await server();
     const app = await client([node]);
     expect(app.detach()).toBeUndefined();
@@ -104,7 +104,7 @@ describe('detach', () => {
     expect(first.txId.split('.')[0]).toBe(second.txId.split('.')[0]);
   });
 
-  it('works under protocols of single operations, too', async () => {
+  it('detach works under protocols of single operations, too', async () => {
     const node = await server(undefined, { protocol: 'contrarian', capabilities: ['operations', 'rot', 'stable'] });
     const app = await client([node], { requestTimeoutMs: 10_000 });
     node.script = (frame) => (frame.type === 'put' && frame.key === 'default/a' ? 'drop' : undefined);

@@ -26,7 +26,7 @@ const SETTINGS = Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[];
  *
  * Rejects with CONNECTION_LOST when none can be reached; with the cluster's refusal (UNAUTHENTICATED, TOKEN_INVALID,
  * TOKEN_FOREIGN, …); with TOKEN_INVALID for a damaged `session`; with INVALID_REQUEST for endpoints that are no URLs
- * and for unknown options; with SESSION_GAP when what the session of a `token` wrote was not visible within
+ * and for unknown options; with SESSION_GAP when the writes of a `token`'s session were not visible within
  * `requestTimeoutMs`; with the signal's reason.
  */
 export async function connect(options: ConnectOptions): Promise<IsochronClient> {
@@ -44,7 +44,7 @@ export async function connect(options: ConnectOptions): Promise<IsochronClient> 
   }
 }
 
-/** Few applications import a session: a bundler keeps what they need in a file of its own. */
+/** Few applications import a session: a bundler keeps this code in a file of its own. */
 async function imported(session: ExportedSession | string): Promise<ImportedSession> {
   const { importSession } = await import('@isochron/client/session/imported');
   return importSession(session, CLIENT_KIT);

@@ -13,7 +13,7 @@ const writeThree = (tx: Transaction): void => {
 };
 
 describe('connect', () => {
-  it('keeps the endpoint with the shortest round trip and closes the others', async () => {
+  it('connect keeps the endpoint with the shortest round trip and closes the others', async () => {
     const store = new FakeStore();
     const [far, near] = [await server(store, { region: 'far' }), await server(store, { region: 'near' })];
     // The far one is there first, and takes long to answer; the near one opens only then, and answers at once.
@@ -30,13 +30,13 @@ describe('connect', () => {
     await far.until(() => far.connections === 0);
   });
 
-  it('takes what answers when another endpoint refuses', async () => {
+  it('connect takes an endpoint that answers when another one refuses', async () => {
     const [gone, node] = [await server(), await server()];
     await gone.close();
     expect((await client([gone, node])).status.state).toBe('online');
   });
 
-  it('rejects with CONNECTION_LOST when none can be reached, and with the refusal of the cluster', async () => {
+  it('connect rejects with CONNECTION_LOST when none can be reached, and with the refusal of the cluster', async () => {
     const [gone, node] = [await server(), await server()];
     await gone.close();
     expect(await codeOf(client([gone]))).toBe('CONNECTION_LOST');
@@ -46,14 +46,14 @@ describe('connect', () => {
     }
   });
 
-  it('gives up an endpoint that does not speak', async () => {
+  it('connect gives up an endpoint that sends nothing', async () => {
     const node = await server();
     node.script = () => 'drop';
     expect(await codeOf(client([node], { connectTimeoutMs: 20 }))).toBe('CONNECTION_LOST');
     await node.until(() => node.connections === 0);
   });
 
-  it('ends when its signal fires', async () => {
+  it('connect ends when its signal fires', async () => {
     const node = await server();
     node.script = () => 'drop';
     const controller = new AbortController();
@@ -63,27 +63,27 @@ describe('connect', () => {
     await expect(connecting).rejects.toThrow('enough');
   });
 
-  it('puts token and credentials in the first frame, not in the URL', async () => {
+  it('connect puts token and credentials in the first frame, not in the URL', async () => {
     const node = await server();
     await client([node], { token: 'secret-token', credentials: 'secret-key' });
     expect(node.frames[0]).toMatchObject({ type: 'hello', token: 'secret-token', credentials: 'secret-key' });
   });
 
-  it('finds a WebSocket class by itself', async () => {
+  it('connect finds a WebSocket class by itself', async () => {
     const node = await server();
     const app = await connect({ endpoints: [node.url] });
     expect(await app.get('a')).toBeUndefined();
     await app.close();
   });
 
-  it('refuses endpoints that are no URLs, and names that no keyspace can have', async () => {
+  it('connect refuses endpoints that are no URLs, and names that no keyspace can have', async () => {
     for (const endpoints of [[], ['nonsense'], ['ftp://host']])
       expect(await codeOf(connect({ endpoints }))).toBe('INVALID_REQUEST');
     const app = await client([await server()]);
     expect(() => app.keyspace('a/b')).toThrow(expect.objectContaining({ code: 'KEYSPACE_UNKNOWN' }));
   });
 
-  it('makes the session address of a base URL', () => {
+  it('connect makes the session address of a base URL', () => {
     expect(sessionUrl('https://eu.example/')).toBe('wss://eu.example/v1/session');
     expect(sessionUrl('http://h:1/base')).toBe('ws://h:1/base/v1/session');
     expect(sessionUrl('wss://h/v1/session')).toBe('wss://h/v1/session');
@@ -91,14 +91,14 @@ describe('connect', () => {
 });
 
 describe('the connection', () => {
-  it('sets no timer that is longer than timers can be, however long a node asks it to stay away', async () => {
+  it('the connection sets no timer that is longer than timers can be, however long a node asks it to stay away', async () => {
     const node = await server();
     const app = await client([node], { requestTimeoutMs: 40 });
     const timers = jest.spyOn(globalThis, 'setTimeout');
     try {
       node.push({ type: 'goaway', reason: 'maintenance', delayMs: 2 ** 40 });
       await node.until(() => node.connections === 0);
-      // Once that has failed, nothing else is waited for.
+      // Once this call has failed, nothing waits.
       expect(await codeOf(app.get('a'))).toBe('OFFLINE');
       const delays = timers.mock.calls.map(([, delayMs = 0]) => delayMs);
       expect(Math.max(...delays)).toBe(2 ** 31 - 1);
@@ -107,7 +107,7 @@ describe('the connection', () => {
     }
   });
 
-  it('packs what one turn asks for into one message', async () => {
+  it('the connection packs what one turn asks for into one message', async () => {
     const node = await server();
     const app = await client([node]);
     await node.until(() => node.received('ping').length === 1);
@@ -116,7 +116,7 @@ describe('the connection', () => {
     expect(node.packing.slice(before)).toEqual([20]);
   });
 
-  it('keeps to the credits, and sends the rest as answers come in', async () => {
+  it('the connection keeps to the credits, and sends the rest as answers come in', async () => {
     const node = await server(undefined, { credits: 3 });
     const app = await client([node]);
     let [inFlight, most] = [0, 0];
@@ -130,7 +130,7 @@ describe('the connection', () => {
     expect(most).toBe(3);
   });
 
-  it('opens a transaction with a single credit', async () => {
+  it('the connection opens a transaction with a single credit', async () => {
     const node = await server(undefined, { credits: 1 });
     const app = await client([node]);
     const { write } = await app.transaction(async (tx) => tx.set('a', (await tx.get('b')) ?? 1));
@@ -138,7 +138,7 @@ describe('the connection', () => {
     expect(Math.max(...node.packing)).toBe(1);
   });
 
-  it('splits messages at the size that the server accepts, and refuses what is larger on its own', async () => {
+  it('the connection splits messages at the size that the server accepts, and refuses what is larger on its own', async () => {
     const node = await server(undefined, { limits: { maxRequestBytes: 2000 } });
     const app = await client([node]);
     const keys = Array.from({ length: 30 }, (_, i) => `${i}`.padStart(100, 'k'));
@@ -150,7 +150,7 @@ describe('the connection', () => {
     await app.set('a', 'x'.repeat(1000));
   });
 
-  it('checks the limits of the cluster before it sends', async () => {
+  it('the connection checks the limits of the cluster before it sends', async () => {
     const node = await server(undefined, { limits: { maxKeyBytes: 8, maxValueBytes: 10, maxKeysPerRequest: 2 } });
     const app = await client([node]);
     const cyclic: { self?: object } = {};
@@ -178,7 +178,7 @@ describe('the connection', () => {
     await app.set('a', new Uint8Array(10));
   });
 
-  it('moves to another endpoint on goaway, and lets the old one answer what it owes', async () => {
+  it('the connection moves to another endpoint on goaway, and the old one answers the requests that it has', async () => {
     const store = new FakeStore();
     const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
     const app = await client([east, west]);
@@ -198,7 +198,7 @@ describe('the connection', () => {
     await home.until(() => home.connections === 0);
   });
 
-  it('learns other endpoints from the welcome, and uses them when its own is gone', async () => {
+  it('the connection learns other endpoints from the welcome, and uses them when its own is gone', async () => {
     const store = new FakeStore();
     const other = await server(store, { region: 'oregon' });
     const node = await server(store, { regions: [{ id: 'oregon', endpoints: [other.url, 'nonsense'] }] });
@@ -209,7 +209,7 @@ describe('the connection', () => {
     expect(other.received('hello')[0]?.token).toBe('virginia-1000');
   });
 
-  it('does not go on in another cluster', async () => {
+  it('the connection does not go on in another cluster', async () => {
     const store = new FakeStore();
     const foreign = await server(new FakeStore(), { cluster: 'foreign', region: 'oregon' });
     const node = await server(store, { regions: [{ id: 'oregon', endpoints: [foreign.url] }] });
@@ -219,7 +219,7 @@ describe('the connection', () => {
     expect(foreign.received('read')).toEqual([]);
   });
 
-  it('comes back to its only endpoint, with what waited meanwhile', async () => {
+  it('the connection returns to its only endpoint, with the requests that waited meanwhile', async () => {
     const node = await server();
     const app = await client([node]);
     const states: ClientStatus['state'][] = [];
@@ -235,17 +235,17 @@ describe('the connection', () => {
     expect(states.at(-1)).toBe('online');
   });
 
-  it('takes the stable time that the server tells, and the status shows it', async () => {
+  it('the status shows the stable time that the server reports', async () => {
     const node = await server();
     const app = await client([node]);
     await app.set('a', 1);
-    const told = statusOf(app, ({ ust }) => ust === 5000);
+    const shown = statusOf(app, ({ ust }) => ust === 5000);
     node.push({ type: 'ust', ust: 5000, freshness: node.freshnessNow() });
-    await told;
+    await shown;
     expect(app.session.export().writes).toEqual([]);
   });
 
-  it('speaks MessagePack with an encoder that it is given, bytes as bytes', async () => {
+  it('the connection sends MessagePack with an encoder that it is given, bytes as bytes', async () => {
     const [app, frames, close] = await msgpackPair();
     expect(await Promise.all([app.get('a'), app.get('b')])).toEqual([{ n: 1 }, new Uint8Array([1, 2])]);
     await app.set('c', new Uint8Array([3]));
@@ -254,7 +254,7 @@ describe('the connection', () => {
   });
 });
 
-/** A server of a few lines that speaks MessagePack only. */
+/** A small server that supports MessagePack only. */
 async function msgpackPair() {
   const frames: { type: string; id: number; keys: string[] }[] = [];
   const listener = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: ([first]) => first ?? false });

@@ -34,13 +34,13 @@ describe('a document', () => {
     ['an ArrayBuffer inside of it', { bytes: new ArrayBuffer(2) }, 'document.bytes: ArrayBuffer'],
     ['itself inside of it', cyclic, '.self: more than 128 levels'],
     ['129 lists in each other', nested(129), '[0]: more than 128 levels'],
-  ])('with %s is refused, with its path', (_name, document, what) => {
+  ])('a document with %s is refused, with its path', (_name, document, what) => {
     expect(() => stored(document)).toThrow(
       expect.objectContaining({ code: 'VALUE_INVALID', message: expect.stringContaining(what) as string }),
     );
   });
 
-  it('may have all that JSON can say, and what says itself how it is written', () => {
+  it('a document may have every JSON value, and values with a toJSON method', () => {
     const plain = { a: [1, 'x', true, null, -0.5], b: { c: {} } };
     expect(stored(plain)).toBe(JSON.stringify(plain));
     expect(stored(structuredClone(plain))).toBe(JSON.stringify(plain));
@@ -50,7 +50,7 @@ describe('a document', () => {
     expect(stored(nested(128))).toBe(`${'['.repeat(128)}1${']'.repeat(128)}`);
   });
 
-  it('has no member where its member is undefined', () => {
+  it('a document has no member where its member is undefined', () => {
     expect(stored({ a: undefined, b: 1 })).toBe('{"b":1}');
   });
 
@@ -62,7 +62,7 @@ describe('a document', () => {
     ['DataView', new DataView(Uint8Array.of(9, 1, 2).buffer, 1)],
     ['Uint16Array', new Uint16Array(Uint8Array.of(1, 2).buffer)],
     ['Float32Array', new Float32Array(Uint8Array.of(1, 2, 3, 4).buffer)],
-  ])('of the type %s is stored as a copy of its bytes', (name, document) => {
+  ])('a document of the type %s is stored as a copy of its bytes', (name, document) => {
     const expected = { SharedArrayBuffer: [1, 1], Float32Array: [1, 2, 3, 4] }[name] ?? [1, 2];
     const value = stored(document) as Uint8Array;
     expect([...value]).toEqual(expected);
@@ -71,15 +71,15 @@ describe('a document', () => {
     expect(value.length).toBe(value.buffer.byteLength);
   });
 
-  it('of bytes is no patch', () => {
+  it('a document of bytes is no patch', () => {
     expect(() => applyMergePatch('{}', new ArrayBuffer(1), DEFAULT_LIMITS)).toThrow('bytes cannot be patched');
   });
 
-  it('is refused in a patch as in a write', () => {
+  it('a document is refused in a patch as in a write', () => {
     expect(() => applyMergePatch('{}', { a: { b: Number.NaN } }, DEFAULT_LIMITS)).toThrow('document.a.b: NaN');
   });
 
-  it('is stored and refused as the vectors have it', () => {
+  it('documents are stored and refused as in the test vectors', () => {
     const { documents: cases } = documents() as { documents: readonly object[] };
     expect(cases.filter((one) => 'path' in one).length).toBeGreaterThan(5);
     expect(cases.filter((one) => 'stored' in one).length).toBeGreaterThan(5);

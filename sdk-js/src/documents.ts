@@ -6,7 +6,7 @@ import type { Value } from '@isochron/core/ids';
 import { isWellFormed, type Limits } from '@isochron/core/limits';
 import { mergePatch } from '@isochron/core/merge-patch';
 
-/** What JSON can say. */
+/** A JSON value. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 
 /** A change to a document, as JSON merge patch (RFC 7396) has it: null removes a member. */
@@ -16,12 +16,12 @@ export type MergePatch<T> = T extends readonly unknown[] | ArrayBuffer | ArrayBu
     ? { [K in keyof T]?: MergePatch<T[K]> | null }
     : T;
 
-/** JSON texts are nested this deep at most. */
+/** Most levels of a JSON text. */
 const MAX_DEPTH = 128;
 
 /**
- * The value that is stored for a document: its JSON text as of now, or a copy of bytes. Throws VALUE_INVALID, with the
- * path of what JSON cannot hold, or VALUE_TOO_LARGE.
+ * The stored value of a document: its JSON text as of now, or a copy of bytes. Throws VALUE_INVALID, with the path of a
+ * value that JSON cannot hold, or VALUE_TOO_LARGE.
  */
 export function encodeDocument(document: unknown, limits: Limits): Value {
   const value = bytesOf(document) ?? toJson(document);
@@ -34,7 +34,7 @@ export function encodeDocument(document: unknown, limits: Limits): Value {
   return value;
 }
 
-/** A fresh copy of the document behind a value; undefined where there is none. */
+/** A fresh copy of the document behind a value; undefined if absent. */
 export function decodeDocument<T>(value: Value | null): T | undefined {
   if (value === null) return undefined;
   if (typeof value !== 'string') return new Uint8Array(value) as T;
@@ -45,7 +45,7 @@ export function decodeDocument<T>(value: Value | null): T | undefined {
   }
 }
 
-/** Refuses an option that is none of these. Throws INVALID_REQUEST. */
+/** Refuses other options. Throws INVALID_REQUEST. */
 export function checkOptions<T extends object>(options: T | undefined, ...names: (keyof T)[]): void {
   for (const name of Object.keys(options ?? {}))
     if (!names.includes(name as keyof T)) throw new IsochronError('INVALID_REQUEST', `there is no option ${name}`);
@@ -74,7 +74,7 @@ export function applyMergePatch(value: Value | null, patch: unknown, limits: Lim
   return encodeDocument(mergePatch(decodeDocument(value), changes), limits);
 }
 
-/** A copy of what is in a buffer or a view of one; undefined for anything else. */
+/** A copy of the bytes in a buffer or a view of one; undefined for anything else. */
 function bytesOf(document: unknown): Uint8Array | undefined {
   if (ArrayBuffer.isView(document))
     return new Uint8Array(document.buffer, document.byteOffset, document.byteLength).slice();
@@ -96,8 +96,8 @@ function toJson(document: unknown): string {
 }
 
 /**
- * Throws VALUE_INVALID for what `JSON.stringify` would leave out or turn into something else. Objects with `toJSON` are
- * what that returns; a member that is undefined is no member, as an optional one.
+ * Throws VALUE_INVALID for a value that `JSON.stringify` would leave out or change. For an object with `toJSON`, its
+ * result is checked; an undefined member is no member, as an optional one.
  */
 function check(value: unknown, path: string, depth: number): void {
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return;
@@ -105,7 +105,7 @@ function check(value: unknown, path: string, depth: number): void {
   if (depth >= MAX_DEPTH) throw invalid(`more than ${MAX_DEPTH} levels`);
   const object = Object(value) as { toJSON?: unknown; constructor?: { name: string } };
   if (typeof object.toJSON === 'function' && !ArrayBuffer.isView(value))
-    // A date that is none is null.
+    // An invalid date becomes null.
     check(object.toJSON('') ?? Number.NaN, path, depth + 1);
   else if (Array.isArray(value)) for (const [i, item] of value.entries()) check(item, `${path}[${i}]`, depth + 1);
   else if (isPlain(value)) {

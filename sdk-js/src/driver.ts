@@ -26,7 +26,7 @@ import { loadEngine } from './protocols.js';
 
 type Listener = (status: ClientStatus) => void;
 
-/** Events of a browser, or of a worker, after which the network may be another one, gone, or back. */
+/** Events of a browser, or of a worker, after which the network may have changed, gone or come back. */
 const NETWORK_EVENTS = ['online', 'offline', 'pageshow', 'visibilitychange'];
 /** The longest delay of a timer. The machine asks again after one that comes early. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
@@ -105,12 +105,12 @@ export class Driver implements ClientEffects {
       const caller = signal === undefined ? settle : this.#signalled(signal, settle);
       this.step({ kind: 'call', call, caller });
       if (call.f === 'close') this.#closing.abort();
-      // The call has begun all the same: what it takes along, as a commit its snapshot, ends with it.
+      // The call has begun all the same: its resources, as a commit's snapshot, end with it.
       if (signal?.aborted) this.step({ kind: 'cancel', caller, reason: signal.reason });
     }) as Promise<T>;
   }
 
-  /** Goes on without the commit that is in doubt, as another session; returns its transaction's id. */
+  /** Goes on without the undecided commit, as another session; returns its transaction's id. */
   detach(): TxId | undefined {
     let detached: unknown;
     const resolve = (txId: unknown): void => {
@@ -138,11 +138,11 @@ export class Driver implements ClientEffects {
     this.#hasNews = false;
     if (this.#listeners.size === 0) return;
     const { status } = this;
-    // The application's mistakes are not the machine's: each is reported, and the others go on.
+    // An error of the application must not stop the machine: each is reported, and the others go on.
     for (const listener of this.#listeners) (async () => listener(status))().catch(console.error);
   }
 
-  // What the machine asks for.
+  // The effects of the machine.
 
   open(id: SocketId, url: string): void {
     const { WebSocket, codec } = this.settings;
@@ -205,7 +205,7 @@ export class Driver implements ClientEffects {
     this.settings.logger[level](message);
   }
 
-  /** A caller that does not wait any longer than its signal. */
+  /** A caller that waits no longer than its signal. */
   #signalled(signal: AbortSignal, { resolve, reject }: Caller<unknown>): Caller<unknown> {
     const onAbort = (): void => this.step({ kind: 'cancel', caller, reason: signal.reason });
     const once =
@@ -220,9 +220,9 @@ export class Driver implements ClientEffects {
   }
 }
 
-/** A snapshot that is read from. */
+/** An open snapshot. */
 export interface Handle {
   readonly id: HandleId;
-  /** What it has read and written. */
+  /** Its reads and writes. */
   readonly tx: SessionTransaction;
 }

@@ -15,7 +15,7 @@ const once = (type: string, scripted: Scripted) => {
 };
 
 describe('a commit whose answer is lost', () => {
-  it('is sent again under the same id with every field unchanged, and happens once', async () => {
+  it('a commit without an answer is sent again under the same id with every field unchanged, and happens once', async () => {
     const node = await server();
     node.script = once('commit', 'apply-and-close');
     const app = await client([node]);
@@ -27,7 +27,7 @@ describe('a commit whose answer is lost', () => {
     expect(app.session.export().hwt).toBe(1001);
   });
 
-  it('keeps its attemptRegions and sentAfter when another region is asked', async () => {
+  it('a repeated commit keeps its attemptRegions and sentAfter when another region is asked', async () => {
     const store = new FakeStore();
     const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
     const app = await client([east, west]);
@@ -48,12 +48,12 @@ describe('a commit whose answer is lost', () => {
       sentAfter: first?.sentAfter,
       hwt: first?.hwt,
     });
-    // Nothing is open there: the retry brings the snapshot along.
+    // The transaction is not open there: the retry carries the snapshot.
     expect(second?.snapshot).toBe(1000);
     expect(store.outcomes.size).toBe(1);
   });
 
-  it('is sent again when the answer does not come in time', async () => {
+  it('a commit is sent again when the answer does not come in time', async () => {
     const node = await server();
     node.script = once('commit', 'apply-and-drop');
     const app = await client([node], { requestTimeoutMs: 40 });
@@ -62,7 +62,7 @@ describe('a commit whose answer is lost', () => {
     expect(node.received('commit').length).toBe(2);
   });
 
-  it('is OUTCOME_UNKNOWN after its deadline; it is resolved in the background before any later commit is sent', async () => {
+  it('a commit is OUTCOME_UNKNOWN after its deadline, and is resolved in the background before any later commit is sent', async () => {
     const node = await server();
     node.script = (frame) => (frame.type === 'commit' ? 'drop' : undefined);
     const app = await client([node], { requestTimeoutMs: 40, commitTimeoutMs: 80 });
@@ -78,7 +78,7 @@ describe('a commit whose answer is lost', () => {
     expect(await app.getMany(['a', 'b', 'c'])).toEqual([1, undefined, 1]);
   });
 
-  it('stays in doubt when the cluster refuses the client before the outcome is known', async () => {
+  it('a commit stays undecided when the cluster refuses the client before the outcome is known', async () => {
     const node = await server();
     let hellos = 0;
     node.script = (frame) => {
@@ -93,7 +93,7 @@ describe('a commit whose answer is lost', () => {
 });
 
 describe('refused commits', () => {
-  it('end one after the other, however many wait, when the cluster refuses the client', async () => {
+  it('waiting commits end one after the other, however many they are, when the cluster refuses the client', async () => {
     const node = await server();
     let hellos = 0;
     node.script = (frame) => {
@@ -108,7 +108,7 @@ describe('refused commits', () => {
     expect(node.received('commit')).toEqual([]);
   });
 
-  it('move home when the outcome is pending and the connection has moved to another region', async () => {
+  it('refused commits move home when the outcome is pending and the connection has moved to another region', async () => {
     const store = new FakeStore();
     const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
     const app = await client([east, west]);
@@ -124,7 +124,7 @@ describe('refused commits', () => {
     expect(new Set(other.received('commit').map(({ tx }) => tx)).size).toBe(1);
   });
 
-  it('are asked for in another region when the home region does not decide: it may be cut off', async () => {
+  it('commits are sent to another region when the home region does not decide: it may be cut off', async () => {
     const store = new FakeStore();
     const [neighbour, other] = [await server(store, { node: 'virginia-2' }), await server(store, { region: 'oregon' })];
     const regions = [
@@ -144,7 +144,7 @@ describe('refused commits', () => {
     expect(neighbour.received('commit')).toEqual([]);
   });
 
-  it('are tried again under the same id when a cohort has aborted the attempt', async () => {
+  it('refused commits are tried again under the same id when a cohort has aborted the attempt', async () => {
     const node = await server();
     const app = await client([node]);
     node.script = (frame) =>
@@ -158,7 +158,7 @@ describe('refused commits', () => {
   });
 
   it.each(['OVERLOADED', 'STORAGE_FULL', 'CLOCK_DRIFT'])(
-    'are tried for a while as new attempts, and then reported for what they are: %s',
+    'refused commits are retried as new attempts for a while, and then fail with the code of the refusal: %s',
     async (code) => {
       const node = await server();
       const app = await client([node]);
@@ -170,7 +170,7 @@ describe('refused commits', () => {
       await app.set('a', 1);
       expect(node.received('commit').map(({ attemptRegions }) => attemptRegions.length)).toEqual([1, 2, 3]);
       refusals = Number.POSITIVE_INFINITY;
-      // A cohort's durable word: no doubt is left, and the next commit need not wait.
+      // A cohort has durably decided: the next commit need not wait.
       expect(await codeOf(app.set('a', 2))).toBe(code);
       refusals = 0;
       await app.set('a', 3);
@@ -178,7 +178,7 @@ describe('refused commits', () => {
     },
   );
 
-  it('stay at home while the connection is there', async () => {
+  it('refused commits stay at home while the connection is there', async () => {
     const node = await server();
     let answers = 0;
     node.script = (frame) =>
@@ -190,7 +190,7 @@ describe('refused commits', () => {
     expect(node.received('commit').every(({ attemptRegions }) => attemptRegions.length === 1)).toBe(true);
   });
 
-  it('commit with their snapshot when the server forgot the open transaction', async () => {
+  it('commits with their snapshot succeed after the server has dropped the open transaction', async () => {
     const node = await server();
     const app = await client([node]);
     node.script = (frame) =>
@@ -201,7 +201,7 @@ describe('refused commits', () => {
     expect(node.received('commit').map(({ snapshot }) => snapshot)).toEqual([undefined, 1000]);
   });
 
-  it('throw the definite code, also one that a newer node has', async () => {
+  it('refused commits throw the definite code, also one that a newer node has', async () => {
     const node = await server();
     const app = await client([node]);
     for (const code of ['KEYSPACE_UNKNOWN', 'FROM_THE_FUTURE']) {
@@ -215,7 +215,7 @@ describe('refused commits', () => {
 });
 
 describe('reads', () => {
-  it('are repeated on another endpoint when their connection is lost', async () => {
+  it('reads are repeated on another endpoint when their connection is lost', async () => {
     const store = new FakeStore();
     store.seed('default/a', 1);
     const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
@@ -226,7 +226,7 @@ describe('reads', () => {
     expect(other.received('read').length).toBe(1);
   });
 
-  it('are repeated after a retryable refusal, and fail with a definite one', async () => {
+  it('reads are repeated after a retryable refusal, and fail with a definite one', async () => {
     const node = await server();
     node.store.seed('default/a', 1);
     const app = await client([node]);
@@ -243,7 +243,7 @@ describe('reads', () => {
     expect(await codeOf(app.get('a'))).toBe('SNAPSHOT_TOO_OLD');
   });
 
-  it('never go back behind what the session has seen: a node that lags is asked for that snapshot', async () => {
+  it('reads never go back behind what the session has seen: a node that lags is asked for that snapshot', async () => {
     const node = await server();
     const app = await client([node]);
     node.store.seed('default/a', 1);
@@ -256,7 +256,7 @@ describe('reads', () => {
     expect(node.connections).toBe(1);
   });
 
-  it('fail with OFFLINE when there is no connection within the request timeout', async () => {
+  it('reads fail with OFFLINE when there is no connection within the request timeout', async () => {
     const node = await server();
     const app = await client([node], { requestTimeoutMs: 40 });
     await node.close();
@@ -265,7 +265,7 @@ describe('reads', () => {
     expect(app.status).toMatchObject({ state: 'offline', region: undefined, pendingCommits: 0 });
   });
 
-  it('reject with the reason of their signal', async () => {
+  it('reads reject with the reason of their signal', async () => {
     const node = await server();
     const app = await client([node]);
     node.script = (frame) => (frame.type === 'read' ? 'drop' : undefined);
@@ -295,7 +295,7 @@ describe('damaged messages of a server', () => {
     '{"type":"error","id":"x","code":"A","detail":"b"}',
     '{"type":"welcome"}',
   ];
-  it.each(damaged)('cost the connection and nothing else: %s', async (text) => {
+  it.each(damaged)('damaged messages cost the connection and nothing else: %s', async (text) => {
     const node = await server();
     node.store.seed('default/a', 1);
     const app = await client([node]);
@@ -312,7 +312,7 @@ describe('damaged messages of a server', () => {
     ['the answer of another request', (id) => ({ type: 'pong', id })],
     ['no timestamp', (id) => ({ type: 'values', id, snapshot: 'now', values: [null] })],
   ];
-  it.each(answers)('end in FRAME_INVALID when they come again and again: %s', async (_name, answer) => {
+  it.each(answers)('damaged answers end in FRAME_INVALID when they come again and again: %s', async (_name, answer) => {
     const node = await server();
     const app = await client([node]);
     node.script = (frame, socket) => {
@@ -325,7 +325,7 @@ describe('damaged messages of a server', () => {
     expect(await app.get('a')).toBeUndefined();
   });
 
-  it('are FRAME_INVALID when a document is not JSON', async () => {
+  it('a read is FRAME_INVALID when a document is not JSON', async () => {
     const node = await server();
     node.store.commit({ tx: 'x', hwt: 0, sentAfter: 0, writes: [{ key: 'default/a', value: '{' }] });
     node.store.stabilise();
@@ -334,7 +334,7 @@ describe('damaged messages of a server', () => {
 });
 
 describe('close', () => {
-  it('rejects what is pending, tells commits in doubt apart, and may be called twice', async () => {
+  it('close rejects pending calls, with another error for undecided commits, and may be called twice', async () => {
     const node = await server();
     const app = await client([node]);
     node.script = (frame) => (frame.type === 'ping' ? undefined : 'drop');
@@ -348,7 +348,7 @@ describe('close', () => {
     await node.until(() => node.connections === 0);
   });
 
-  it('ends a client that is offline', async () => {
+  it('close ends a client that is offline', async () => {
     const node = await server();
     const app = await client([node], { random: () => 1 });
     await node.close();
@@ -357,7 +357,7 @@ describe('close', () => {
     expect(await reading).toBe('CLIENT_CLOSED');
   });
 
-  it('lets a held answer arrive to nobody', async () => {
+  it('an answer that arrives after close has no effect', async () => {
     const node = await server();
     const app = await client([node]);
     const held = deferred();

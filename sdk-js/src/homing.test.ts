@@ -3,7 +3,7 @@ import { client, closeAll, deferred, server, statusOf } from '../testing/harness
 
 afterEach(closeAll);
 
-/** Answers pings after so many ms: the distance of a server. */
+/** Delay of answers to pings, in ms: the distance of a server. */
 const FAR_MS = 40;
 const far = (node: FakeServer): void => {
   node.script = (frame) => {
@@ -14,7 +14,7 @@ const far = (node: FakeServer): void => {
   };
 };
 
-/** A client next to `near`, which has gone away, so that it is with `distant` now. */
+/** A client that left `near` when that went away, and is at `distant` now. */
 async function awayFromHome(options: Parameters<typeof client>[1] = {}) {
   const store = new FakeStore();
   store.seed('default/a', 1);
@@ -28,7 +28,7 @@ async function awayFromHome(options: Parameters<typeof client>[1] = {}) {
 }
 
 describe('after a failover', () => {
-  it('the client goes back to the nearest endpoint once that is there again', async () => {
+  it('after a failover the client goes back to the nearest endpoint once that is there again', async () => {
     const { app, distant, back } = await awayFromHome();
     expect(await app.get('a')).toBe(1);
     const near = await back();
@@ -39,7 +39,7 @@ describe('after a failover', () => {
     await distant.until(() => distant.connections === 0);
   });
 
-  it('takes open transactions and commits under way along', async () => {
+  it('a return to the nearest endpoint takes open transactions and commits under way along', async () => {
     const { store, app, distant, back } = await awayFromHome();
     const { result, write } = await app.transaction(async (tx) => {
       const before = await tx.get('a');
@@ -55,13 +55,13 @@ describe('after a failover', () => {
     expect(distant.received('commit')).toEqual([]);
   });
 
-  it('does not go back to a node that is not ready, or has not caught up', async () => {
+  it('the client does not go back to a node that is not ready, or has not caught up', async () => {
     const { store, app, back } = await awayFromHome();
     const near = await back();
     let ready = false;
     near.script = (frame) => (frame.type === 'hello' && !ready ? refusal(undefined, 'NOT_READY', true) : undefined);
     await near.until(() => near.received('hello').length >= 2);
-    // It serves again, and its stable time is still where it was when it went away.
+    // It serves again, and its stable time is still the one before it went away.
     near.freshness = { stalenessMs: 60_000 };
     ready = true;
     const hellos = near.received('hello').length;
@@ -73,7 +73,7 @@ describe('after a failover', () => {
     expect(store.outcomes.size).toBe(1);
   });
 
-  it('does not go back to a region that stable time waits for: it may be cut off from the others', async () => {
+  it('the client does not go back to a region that stable time waits for: it may be cut off from the others', async () => {
     const { app, distant, back } = await awayFromHome();
     distant.push({
       type: 'ust',
@@ -92,7 +92,7 @@ describe('after a failover', () => {
     await statusOf(app, ({ region }) => region === 'near');
   });
 
-  it('stays where it is when that is what was asked for', async () => {
+  it('the client stays at its present endpoint after a failover when it is configured to', async () => {
     const store = new FakeStore();
     const [near, distant] = [await server(store, { region: 'near' }), await server(store, { region: 'distant' })];
     far(distant);
@@ -105,7 +105,7 @@ describe('after a failover', () => {
 });
 
 describe('a client that is at home', () => {
-  it('leaves the others alone', async () => {
+  it('a client that is at home opens no connection to the other endpoints', async () => {
     const store = new FakeStore();
     const [near, distant] = [await server(store, { region: 'near' }), await server(store, { region: 'distant' })];
     far(distant);
@@ -116,7 +116,7 @@ describe('a client that is at home', () => {
     expect(distant.connections).toBe(0);
   });
 
-  it('looks at one that is back, and stays where it is when that is farther away', async () => {
+  it('a client that is at home measures one that is back, and stays where it is when that is farther away', async () => {
     const store = new FakeStore();
     const [near, gone] = [await server(store, { region: 'near' }), await server(store, { region: 'distant' })];
     await gone.close();
@@ -127,7 +127,7 @@ describe('a client that is at home', () => {
     expect(app.status.region).toBe('near');
   });
 
-  it('does not go to endpoints that it was not given, however near they are', async () => {
+  it('a client that is at home does not go to endpoints that it was not given, however near they are', async () => {
     const store = new FakeStore();
     const learned = await server(store, { region: 'near' });
     const given = await server(store, { region: 'distant', regions: [{ id: 'near', endpoints: [learned.url] }] });
@@ -135,7 +135,7 @@ describe('a client that is at home', () => {
     const gone = await server(store, { region: 'distant' });
     await gone.close();
     const app = await client([given, gone], { returnAfterMs: 5 });
-    // A look at those that it was given is a look at all that it would go to.
+    // The client searches only the given endpoints.
     const back = await server(store, { region: 'distant', port: gone.port });
     far(back);
     await back.until(() => back.received('ping').length >= 2 && back.connections === 0);
@@ -145,7 +145,7 @@ describe('a client that is at home', () => {
 });
 
 describe('a client that is closed while it looks around', () => {
-  it('goes nowhere any more', async () => {
+  it('a client that is closed while it measures other endpoints changes its connection no more', async () => {
     const { app, distant, back } = await awayFromHome();
     const near = await back();
     const hello = deferred();
@@ -160,7 +160,7 @@ describe('a client that is closed while it looks around', () => {
 });
 
 describe('the next endpoint to try', () => {
-  it('is another node of the same region, before one of another region that was measured', async () => {
+  it('the next endpoint to try is another node of the same region, before one of another region that was measured', async () => {
     const store = new FakeStore();
     const neighbour = await server(store, { region: 'near', node: 'near-2' });
     const near = await server(store, { region: 'near', regions: [{ id: 'near', endpoints: [neighbour.url] }] });

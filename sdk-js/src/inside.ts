@@ -1,4 +1,4 @@
-/** Knows in whose function the program runs at the moment. */
+/** Finds the function in which the program runs at the moment. */
 export interface Inside<T> {
   run<R>(whose: T, run: () => R): R;
   getStore(): T | undefined;
@@ -11,7 +11,7 @@ const { process } = globalThis as {
   };
 };
 
-/** Knows it until the function first waits. */
+/** Works until the function first waits. */
 class UntilItWaits<T> implements Inside<T> {
   #running: T | undefined;
 
@@ -31,8 +31,8 @@ class UntilItWaits<T> implements Inside<T> {
 }
 
 /**
- * Follows functions for as long as they run where that is free: in Node before 24 it takes a hook in every promise,
- * and a third of a busy client's throughput.
+ * Follows functions for as long as they run if that is free: before Node 24 it takes a hook in every promise, and a
+ * third of a busy client's throughput.
  */
 export const createInside = <T>(): Inside<T> =>
   process?.version && process.version >= 'v24'

@@ -1,10 +1,10 @@
 import type { SocketEvent, WebSocketLike } from './options.js';
 
-/** A message as a socket takes it. */
+/** A message in the form that a socket takes. */
 export type Message = string | Uint8Array<ArrayBuffer>;
 type EventName = 'open' | 'message' | 'close' | 'error';
 
-/** What carries the messages of a session, once there is a socket. */
+/** Carries the messages of a session, once there is a socket. */
 export interface Carrier {
   send(message: Message): void;
   close(code: number, reason: string): void;
@@ -14,9 +14,9 @@ export interface Carrier {
 /** Close code of a socket that ended without a close. */
 const LOST = 1006;
 
-/** The WebSocket of one session, whatever carries it. */
+/** The WebSocket of one session, over its own or a shared socket. */
 export class Member implements WebSocketLike {
-  /** Always what it is for shared sockets: bytes come as an `ArrayBuffer`. */
+  /** Fixed for shared sockets: bytes come as an `ArrayBuffer`. */
   binaryType = 'arraybuffer';
   carrier: Carrier | undefined;
   readonly #listeners = new Map<EventName, ((event: SocketEvent) => void)[]>();
@@ -42,7 +42,7 @@ export class Member implements WebSocketLike {
     this.carrier?.terminate();
   }
 
-  /** Reports an event; nothing after the close. */
+  /** Reports an event; none after the close. */
   emit(type: EventName, event: SocketEvent = {}): void {
     if (this.#isClosed) return;
     this.#isClosed = type === 'close';
@@ -58,7 +58,7 @@ export class Member implements WebSocketLike {
     });
   }
 
-  /** Has a whole socket for itself, which may be open already. */
+  /** Gets a whole socket for itself, which may be open already. */
   have(socket: WebSocketLike): void {
     socket.binaryType = this.binaryType;
     for (const type of ['open', 'message', 'error', 'close'] as const)

@@ -22,7 +22,7 @@ describe("a write of the client inside of a transaction's function", () => {
     }
   }
 
-  it.each(writes)('is refused: %s', async (_name, write) => {
+  it.each(writes)("a write of the client inside of a transaction's function is refused: %s", async (_name, write) => {
     await inNode('v24.0.0', async () => {
       const node = await server();
       const app = await client([node]);
@@ -37,7 +37,7 @@ describe("a write of the client inside of a transaction's function", () => {
     });
   });
 
-  it('is refused until the function first waits, where it costs too much to follow what it does', async () => {
+  it("a write inside of a transaction's function is refused until the function first waits, where tracking costs too much", async () => {
     await inNode('v22.21.1', async () => {
       const node = await server();
       const app = await client([node]);
@@ -50,7 +50,7 @@ describe("a write of the client inside of a transaction's function", () => {
     });
   });
 
-  it('is none where another client makes it, or the transaction has ended', async () => {
+  it('a write is no misuse where another client makes it, or the transaction has ended', async () => {
     await inNode('v24.0.0', async () => {
       const node = await server();
       const [app, other] = [await client([node]), await client([node])];
@@ -68,7 +68,7 @@ describe("a write of the client inside of a transaction's function", () => {
 });
 
 describe('an id', () => {
-  it('has no slash: it would be one of another collection', async () => {
+  it('an id has no slash: it would be one of another collection', async () => {
     const app = await client([await server()]);
     const notes = app.collection('notes');
     expect(await codeOf(notes.set('a/b', 1))).toBe('KEY_INVALID');
@@ -80,7 +80,7 @@ describe('an id', () => {
 });
 
 describe('an unknown option', () => {
-  it('is refused, with its name', async () => {
+  it('an unknown option is refused, with its name', async () => {
     const node = await server();
     const app = await client([node]);
     const wrong = { singal: undefined } as object;
@@ -111,7 +111,7 @@ describe('an unknown option', () => {
 });
 
 describe('the status', () => {
-  it('is one object until it changes', async () => {
+  it('the status is one object until it changes', async () => {
     const app = await client([await server()]);
     await statusOf(app, ({ rttMs }) => rttMs !== undefined);
     const before = app.status;
@@ -125,7 +125,7 @@ describe('the status', () => {
     expect(seen).toContain(app.status);
   });
 
-  it('counts its ages on', async () => {
+  it('the ages in the status grow with time', async () => {
     const node = await server();
     const held = deferred();
     node.script = (frame) => (frame.type === 'commit' ? held.promise : undefined);

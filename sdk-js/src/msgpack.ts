@@ -37,7 +37,7 @@ function concat(frames: readonly (string | Uint8Array)[]): Uint8Array<ArrayBuffe
 export const msgpack = ({ pack, unpack }: MessagePack): Codec => ({
   subprotocol: 'isochron.v1+msgpack',
   value: (value) => value,
-  // The encoder may hand out a view of a buffer that it goes on writing to.
+  // The encoder may return a view of a buffer that it reuses.
   encode: (frame) => new Uint8Array(pack(frame)),
   pack: (frames) => (frames.length === 1 ? frames[0]! : concat(frames)),
   decode: (data) => unpack(new Uint8Array(data as ArrayBuffer)),

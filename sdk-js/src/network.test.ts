@@ -2,7 +2,7 @@ import { client, closeAll, server } from '../testing/harness.js';
 
 afterEach(closeAll);
 
-/** The events of a browser's window, as far as a client listens to them. */
+/** The events of a browser's window, as far as a client uses them. */
 function browser() {
   const window = new EventTarget();
   const listening: string[] = [];
@@ -20,7 +20,7 @@ describe('in a browser', () => {
   });
 
   it.each(['online', 'offline', 'pageshow', 'visibilitychange'])(
-    'a client tries its connection at %s',
+    'a client in a browser tries its connection at %s',
     async (event) => {
       const { window } = browser();
       const node = await server();
@@ -32,7 +32,7 @@ describe('in a browser', () => {
     },
   );
 
-  it('a closed client listens no more', async () => {
+  it('a closed client in a browser listens no more', async () => {
     const { window, listening } = browser();
     const node = await server();
     const app = await client([node]);

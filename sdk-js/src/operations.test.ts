@@ -6,12 +6,12 @@ afterEach(closeAll);
 
 const OKAPI = { protocol: 'okapi', capabilities: ['operations', 'rot', 'stable', 'snapshots'] };
 
-/** Types of the frames that came, but for those of every connection. */
+/** Types of the received frames, without those of every connection. */
 const asked = ({ frames }: FakeServer) =>
   frames.map(({ type }) => type).filter((type) => type !== 'hello' && type !== 'ping');
 
 describe('a session of single operations', () => {
-  it('does one thing at a time, in the order of the calls, and says with each what it has seen', async () => {
+  it('a session of single operations does one at a time, in the order of the calls, and sends its state with each', async () => {
     const store = new FakeStore();
     const node = await server(store, OKAPI);
     const app = await client([node]);
@@ -37,7 +37,7 @@ describe('a session of single operations', () => {
     expect(app.status.pendingCommits).toBe(0);
   });
 
-  it('repeats a write under its id until it knows what became of it', async () => {
+  it('a session of single operations repeats a write under its id until its outcome is known', async () => {
     const node = await server(new FakeStore(), OKAPI);
     const app = await client([node]);
     let sendings = 0;
@@ -54,7 +54,7 @@ describe('a session of single operations', () => {
     expect(sendings).toBe(3);
   });
 
-  it('begins a write anew that was durably given up, as another attempt under the same id', async () => {
+  it('a write that was durably given up begins anew, as another attempt under the same id', async () => {
     const node = await server(new FakeStore(), OKAPI);
     const app = await client([node]);
     node.script = (frame) =>
@@ -67,7 +67,7 @@ describe('a session of single operations', () => {
     expect(two!.tx).toBe(one!.tx);
   });
 
-  it('begins a write anew in another region that was refused because what the session has seen was not there', async () => {
+  it("a write refused because a region lacks the session's dependencies begins anew in another region", async () => {
     const store = new FakeStore();
     const west = await server(store, { ...OKAPI, region: 'oregon' });
     const east = await server(store, { ...OKAPI, regions: [{ id: 'oregon', endpoints: [west.url] }] });
@@ -78,7 +78,7 @@ describe('a session of single operations', () => {
     expect(west.received('put')).toMatchObject([{ attemptRegions: ['oregon'] }]);
   });
 
-  it('tells of a write whose outcome nobody knows, asks on, and holds what follows', async () => {
+  it('a write ends with OUTCOME_UNKNOWN while the client resolves it, and later operations wait', async () => {
     const node = await server(new FakeStore(), OKAPI);
     const app = await client([node], { requestTimeoutMs: 100, commitTimeoutMs: 150 });
     node.script = (frame) => (frame.type === 'put' ? 'drop' : undefined);
@@ -89,7 +89,7 @@ describe('a session of single operations', () => {
     expect(await app.get('a')).toBe(1);
   });
 
-  it('goes on in another region with what it has seen in the first', async () => {
+  it('a session of single operations goes on in another region with what it has seen in the first', async () => {
     const store = new FakeStore();
     const west = await server(store, { ...OKAPI, region: 'oregon' });
     const east = await server(store, { ...OKAPI, regions: [{ id: 'oregon', endpoints: [west.url] }] });
@@ -102,7 +102,7 @@ describe('a session of single operations', () => {
     expect(west.received('put')).toMatchObject([{ seen: [1001, 0], region: 'oregon', attemptRegions: ['oregon'] }]);
   });
 
-  it('reads again where it has moved to, under way or not', async () => {
+  it('a read is sent again where the session has moved to, under way or not', async () => {
     const store = new FakeStore();
     const west = await server(store, { ...OKAPI, region: 'oregon' });
     const east = await server(store, { ...OKAPI, regions: [{ id: 'oregon', endpoints: [west.url] }] });
@@ -116,7 +116,7 @@ describe('a session of single operations', () => {
     expect(app.status.region).toBe('oregon');
   });
 
-  it('is left by a read that is cancelled, and goes on', async () => {
+  it('a session of single operations goes on when a read is cancelled', async () => {
     const node = await server(new FakeStore(), OKAPI);
     const app = await client([node]);
     node.script = (frame) => (frame.type === 'get' ? 'drop' : undefined);
@@ -130,7 +130,7 @@ describe('a session of single operations', () => {
     expect(await app.get('a')).toBe(1);
   });
 
-  it('is exported with all that it has seen, and goes on elsewhere', async () => {
+  it('a session of single operations is exported with all that it has seen, and goes on elsewhere', async () => {
     const store = new FakeStore();
     const [east, west] = [await server(store, OKAPI), await server(store, { ...OKAPI, region: 'oregon' })];
     const app = await client([east]);
@@ -143,7 +143,7 @@ describe('a session of single operations', () => {
     expect(west.received('get')).toMatchObject([{ seen: [1001, 0], region: 'virginia' }]);
   });
 
-  it('goes on from a token, as the node reads it', async () => {
+  it('a session of single operations goes on from a token, as the node reads it', async () => {
     const node = await server(new FakeStore(), OKAPI);
     node.seen = { seen: [900, 7], region: 'oregon' };
     const app = await client([node], { token: 'of an HTTP answer' });
@@ -157,7 +157,7 @@ describe('a session of single operations', () => {
     ['no list', { seen: 7, region: 'virginia' }],
     ['no region', { seen: [] }],
     ['damaged dependencies', { seen: [], region: 'virginia', depends: [{ key: 'a' }] }],
-  ])('does not go on from %s', async (_what, seen) => {
+  ])('a session of single operations does not go on from %s', async (_what, seen) => {
     const node = await server(new FakeStore(), OKAPI);
     const session = { version: 1, token: 't', protocol: 'okapi', ust: 0, hwt: 0, writes: [], seen } as never;
     expect(await codeOf(client([node], { session }))).toBe('TOKEN_INVALID');
@@ -169,7 +169,7 @@ describe('a session of single operations', () => {
     ['that has seen no timestamps', { type: 'got', values: [null], seen: [-1], ust: 0 }],
     ['without stable time', { type: 'got', values: [null], seen: [] }],
     ['with damaged dependencies', { type: 'got', values: [null], seen: [], ust: 0, depends: [7] }],
-  ])('takes an answer %s for a damaged frame', async (_what, answer) => {
+  ])('a session of single operations takes an answer %s for a damaged frame', async (_what, answer) => {
     const node = await server(new FakeStore(), OKAPI);
     const app = await client([node], { requestTimeoutMs: 300 });
     node.script = (frame) => (frame.type === 'get' ? ({ id: frame.id, ...answer } as never) : undefined);
@@ -178,7 +178,7 @@ describe('a session of single operations', () => {
 });
 
 describe('what single operations cannot do', () => {
-  it('is refused before anything is sent', async () => {
+  it('transactions, snapshots and listings are refused before anything is sent under protocols of single operations', async () => {
     const node = await server(new FakeStore(), OKAPI);
     const app = await client([node]);
     for (const attempt of [
@@ -196,7 +196,7 @@ describe('what single operations cannot do', () => {
     expect(asked(node)).toEqual([]);
   });
 
-  it('is more than one key at a time, where there are no read-only transactions', async () => {
+  it('more than one key at a time is refused where there are no read-only transactions', async () => {
     const node = await server(new FakeStore(), { protocol: 'eventual', capabilities: ['operations', 'stable'] });
     const app = await client([node]);
     expect(await codeOf(app.getMany(['a', 'b']))).toBe('NOT_SUPPORTED_BY_PROTOCOL');

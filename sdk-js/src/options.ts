@@ -3,7 +3,7 @@ import type { Homing } from '@isochron/client/link/homing';
 import type { ExportedSession } from '@isochron/client/session/exported';
 import type { RandomSource } from '@isochron/core/backoff';
 
-/** What the client reads of a WebSocket's events. */
+/** The fields of a WebSocket's events that the client reads. */
 export interface SocketEvent {
   readonly type?: string;
   readonly data?: unknown;
@@ -25,22 +25,22 @@ export interface WebSocketLike {
 /** Makes a WebSocket: the global class, or one with the same constructor. */
 export type WebSocketConstructor = new (url: string, protocols?: string[]) => WebSocketLike;
 
-/** Where the client tells what it does. `console` and a pino logger fit. */
+/** The receiver of the client's log lines. `console` and a pino logger fit. */
 export interface Logger {
   debug(message: string): void;
   warn(message: string): void;
 }
 
-/** How to reach a cluster, and as whom. */
+/** The cluster, the credentials and the settings of a connection. */
 export interface ConnectOptions {
-  /** Base URLs of nodes, `http(s)://` or `ws(s)://`. The nearest one is used, the others are there to fail over to. */
+  /** Base URLs of nodes, `http(s)://` or `ws(s)://`. The nearest one is used, the others are for failover. */
   readonly endpoints: readonly string[];
   /**
-   * A session token, for instance from an HTTP answer: what this session reads contains what that one saw and wrote. The token does not
-   * hold the writes themselves, so `connect` waits until they are visible everywhere.
+   * A session token, for instance from an HTTP answer: this session's reads contain what that one saw and wrote. The
+   * token does not hold the writes themselves, so `connect` waits until they are visible everywhere.
    */
   readonly token?: string;
-  /** API key, where the cluster asks for one. Sent in the first frame, never in the URL. */
+  /** API key, if the cluster requires one. Sent in the first frame, never in the URL. */
   readonly credentials?: string;
   /**
    * A session that another client exported: this one continues it, causally after everything that one saw and wrote.
@@ -48,23 +48,23 @@ export interface ConnectOptions {
   readonly session?: ExportedSession | string;
   /** Keyspace of the client's own methods. Default `default`. */
   readonly keyspace?: string;
-  /** How long a request may take in all, waiting for a connection and retries included, in ms. Default 10 000. */
+  /** Limit of a request in all, waiting for a connection and retries included, in ms. Default 10 000. */
   readonly requestTimeoutMs?: number;
   /** How long a connection may take to open, in ms. Default 5 000. */
   readonly connectTimeoutMs?: number;
   /** How long the client asks for the outcome of a commit before it throws OUTCOME_UNKNOWN, in ms. Default 30 000. */
   readonly commitTimeoutMs?: number;
   /**
-   * How long after it had to leave an endpoint the client first looks whether a nearer one than the present is there again, in ms; further
-   * looks come at doubling distances, up to 10 minutes. It goes back to endpoints that `endpoints` names only, once they are ready and
-   * have caught up, and open transactions go with it. Default 5 000; `Infinity` stays where it is.
+   * Time from leaving an endpoint to the first search for a nearer one than the present, in ms; further searches come
+   * at doubling intervals, up to 10 minutes. The client goes back only to endpoints in `endpoints`, once they are ready
+   * and have caught up, and open transactions go with it. Default 5 000; `Infinity` stays at the present one.
    */
   readonly returnAfterMs?: number;
   /** Gives up connecting. Has no effect once `connect` has resolved. */
   readonly signal?: AbortSignal;
   /** Encoding of frames. Default JSON; `msgpack` from `@isochron/sdk/msgpack` is the other. */
   readonly codec?: Codec;
-  /** WebSocket class. Default the global one; where there is none (Node 20), the package `ws`. */
+  /** WebSocket class. Default the global one; without one (Node 20), that of the package `ws`. */
   readonly WebSocket?: WebSocketConstructor;
   /** Spreads retries. Default `Math.random`. */
   readonly random?: RandomSource;

@@ -1,6 +1,6 @@
 /**
- * The protocols beside PaRiS. It takes what it needs of the core instead of importing it, so that bundlers keep the two
- * apart: few clusters run one of them.
+ * The protocols beside PaRiS. It takes the core's code as an argument instead of importing it, so that bundlers keep
+ * the two apart: few clusters run one of them.
  */
 
 import type { OpenEngine } from '@isochron/client/session/engine';
@@ -13,7 +13,7 @@ import {
 } from '@isochron/protocols/session-rules';
 
 /**
- * The engine of a protocol by its name; undefined where the catalogue has no such protocol. The client of single
+ * The engine of a protocol by its name; undefined if the catalogue has no such protocol. The client of single
  * operations is a file of its own, too.
  * @param transactions makes the engine of a protocol with transactions
  */

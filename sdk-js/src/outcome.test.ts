@@ -11,7 +11,7 @@ const refusal =
   (code: string) =>
   ({ id }: RequestFrame): Scripted => ({ type: 'error', id, code, detail: code, retryable: false });
 
-/** A node that does something to commits. */
+/** A node with a script for commits. */
 async function nodeWith(script: (frame: RequestFrame) => Scripted | Promise<never>) {
   const node = await server();
   const commits = (act: (frame: RequestFrame) => Scripted | Promise<never>) => {
@@ -21,7 +21,7 @@ async function nodeWith(script: (frame: RequestFrame) => Scripted | Promise<neve
   return { node, commits };
 }
 
-/** What a write is rejected with, whose outcome is not known. */
+/** The rejection of a write with an unknown outcome. */
 async function unknown(script: (frame: RequestFrame) => Scripted | Promise<never>) {
   const { node, commits } = await nodeWith(script);
   const app = await client([node], TIMES);
@@ -30,12 +30,12 @@ async function unknown(script: (frame: RequestFrame) => Scripted | Promise<never
 }
 
 describe('a commit whose outcome is not known', () => {
-  it('is not retryable: another call would be another transaction', async () => {
+  it('a commit with an unknown outcome is not retryable: another call would be another transaction', async () => {
     const { error } = await unknown(silent);
     expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN', retryable: false });
   });
 
-  it('has an outcome, which says that it was committed, once that is known', async () => {
+  it('the outcome of an unknown commit is that it was committed, once that is known', async () => {
     const { node, commits, error } = await unknown(() => 'apply-and-drop');
     commits(() => undefined);
     expect(await error.outcome).toEqual({ state: 'committed', timestamp: 1001 });
@@ -47,13 +47,13 @@ describe('a commit whose outcome is not known', () => {
     ['OUTCOME_FORGOTTEN', 'forgotten'],
     // It is about the last sending only.
     ['VALUE_INVALID', 'unknown'],
-  ])('has an outcome, once it ends with %s, which says that it is %s', async (code, state) => {
+  ])('the outcome of an unknown commit is, once it ends with %s, that it is %s', async (code, state) => {
     const { commits, error } = await unknown(silent);
     commits(refusal(code));
     expect(await error.outcome).toEqual({ state, timestamp: undefined });
   });
 
-  it('has an outcome, which stays unknown, where its first repetition is refused for good', async () => {
+  it('the outcome of an unknown commit stays unknown where its first repetition is refused for good', async () => {
     const { node, commits } = await nodeWith(() => 'apply-and-drop');
     const app = await client([node], { ...TIMES, commitTimeoutMs: 10_000 });
     const write = app.set('a', 1).catch((reason: unknown) => reason as OutcomeUnknownError);
@@ -65,7 +65,7 @@ describe('a commit whose outcome is not known', () => {
   });
 
   it.each(['before', 'after'])(
-    'has an outcome, which stays unknown, where the client is closed %s it is thrown',
+    'the outcome of an unknown commit stays unknown where the client is closed %s it is thrown',
     async (when) => {
       const { node } = await nodeWith(silent);
       const app = await client([node], when === 'after' ? TIMES : {});
@@ -79,7 +79,7 @@ describe('a commit whose outcome is not known', () => {
 });
 
 describe('a write with an id', () => {
-  it('that has happened is not done again: its receipt is returned', async () => {
+  it('a write with an id that has happened is not done again: its receipt is returned', async () => {
     const node = await server();
     const app = await client([node]);
     const first = await app.set('a', 1, { id: 'order 7' });
@@ -91,7 +91,7 @@ describe('a write with an id', () => {
     expect(node.store.outcomes.size).toBe(3);
   });
 
-  it('that is called again while it is under way is sent once', async () => {
+  it('a write with an id that is called again while it is under way is sent once', async () => {
     const node = await server();
     const app = await client([node]);
     const [a, b] = await Promise.all([app.set('a', 1, { id: 'once' }), app.set('a', 1, { id: 'once' })]);
@@ -99,7 +99,7 @@ describe('a write with an id', () => {
     expect(node.received('commit')).toHaveLength(1);
   });
 
-  it('rejects with the same error while its outcome is not known, then returns the receipt of what has happened', async () => {
+  it('a write with an id rejects with the same error while its outcome is unknown, then returns the receipt', async () => {
     const { node, commits } = await nodeWith(() => 'apply-and-drop');
     const app = await client([node], TIMES);
     const write = () => app.set('a', 1, { id: 'once' });
@@ -111,7 +111,7 @@ describe('a write with an id', () => {
     expect(node.store.outcomes.size).toBe(1);
   });
 
-  it('is done again where it had no effect', async () => {
+  it('a write with an id is done again where it had no effect', async () => {
     const { node, commits } = await nodeWith(refusal('VALUE_INVALID'));
     const app = await client([node]);
     expect(await codeOf(app.set('a', 1, { id: 'once' }))).toBe('VALUE_INVALID');
@@ -122,7 +122,7 @@ describe('a write with an id', () => {
 });
 
 describe('a transaction with an id', () => {
-  it('that was in doubt and has committed gives its result, and its function does not run again', async () => {
+  it('a transaction with an id that was undecided and has committed gives its result, and does not run again', async () => {
     const { node, commits } = await nodeWith(() => 'apply-and-drop');
     const app = await client([node], TIMES);
     let runs = 0;
@@ -143,7 +143,7 @@ describe('a transaction with an id', () => {
     expect(node.store.outcomes.size).toBe(1);
   });
 
-  it('that has failed runs again', async () => {
+  it('a transaction with an id that has failed runs again', async () => {
     const app = await client([await server()]);
     const fails = () => app.transaction(() => Promise.reject(new Error('mine')), { id: 'x' });
     await expect(fails()).rejects.toThrow('mine');

@@ -16,18 +16,18 @@ function vectors(deps: readonly number[] = [1000, 900]): FakeStore {
 }
 
 describe('the protocol of the cluster', () => {
-  it.each(Object.keys(TRANSACTION_PROTOCOLS))('%s has a session of its own', async (protocol) => {
+  it.each(Object.keys(TRANSACTION_PROTOCOLS))('the protocol %s has a session of its own', async (protocol) => {
     const app = await client([await server(undefined, { protocol, capabilities: SNAPSHOTS })]);
     await app.set('a', 1);
     expect(app.status.state).toBe('online');
   });
 
-  it.each(['raft', 'toString', ''])('is refused when this client does not speak it: %j', async (protocol) => {
+  it.each(['raft', 'toString', ''])('a protocol that this client does not support is refused: %j', async (protocol) => {
     const node = await server(undefined, { protocol });
     expect(await codeOf(client([node]))).toBe('NOT_SUPPORTED_BY_PROTOCOL');
   });
 
-  it('does not change under a client: an endpoint that runs another one is not used', async () => {
+  it('the protocol does not change under a client: an endpoint that runs another one is not used', async () => {
     const store = new FakeStore();
     const west = await server(store, { region: 'oregon', protocol: 'bpr' });
     const east = await server(store, { regions: [{ id: 'oregon', endpoints: [west.url] }] });
@@ -41,7 +41,7 @@ describe('the protocol of the cluster', () => {
 });
 
 describe('a snapshot with more than a timestamp', () => {
-  it('is asked for whole wherever the transaction goes on, and committed with', async () => {
+  it('a snapshot with entries is asked for whole wherever the transaction goes on, and committed with', async () => {
     const store = vectors();
     const node = await server(store, CURE);
     const app = await client([node]);
@@ -56,11 +56,11 @@ describe('a snapshot with more than a timestamp', () => {
       [undefined, undefined],
       [1000, [1000, 900]],
     ]);
-    // It is no longer open under its own name: the commit says what it read from.
+    // It is no longer open under its own name: the commit names its snapshot.
     expect(node.received('commit')).toMatchObject([{ snapshot: 1000, deps: [1000, 900] }]);
   });
 
-  it('is the same one only when every entry is', async () => {
+  it('two snapshots are the same only when every entry is', async () => {
     const store = vectors();
     const node = await server(store, CURE);
     const app = await client([node], { requestTimeoutMs: 200 });
@@ -72,7 +72,7 @@ describe('a snapshot with more than a timestamp', () => {
     expect(await codeOf(snapshot.get('a'))).toBe('SNAPSHOT_UNAVAILABLE');
   });
 
-  it('may be named by its timestamp alone, and is pinned by the entries of the first answer', async () => {
+  it('a snapshot may be named by its timestamp alone, and is pinned by the entries of the first answer', async () => {
     const store = vectors();
     const node = await server(store, CURE);
     const app = await client([node]);
@@ -87,7 +87,7 @@ describe('a snapshot with more than a timestamp', () => {
     ]);
   });
 
-  it('goes with one-shot writes: what the session has seen, commits of its own among it', async () => {
+  it('one-shot writes carry a snapshot of all that the session has seen, with its own commits', async () => {
     const node = await server(vectors(), CURE);
     const app = await client([node]);
     const { timestamp } = await app.set('a', 1);
@@ -98,7 +98,7 @@ describe('a snapshot with more than a timestamp', () => {
     ]);
   });
 
-  it('is never in the frames of a session of PaRiS', async () => {
+  it('the frames of a session of PaRiS never have entries of a snapshot', async () => {
     const node = await server();
     const app = await client([node]);
     await app.transaction(async (tx) => {
@@ -113,7 +113,7 @@ describe('a snapshot with more than a timestamp', () => {
   it.each([
     ['no list', 7],
     ['no timestamps', [1, -1]],
-  ])('that is %s is a damaged frame', async (_what, deps) => {
+  ])('a snapshot that is %s is a damaged frame', async (_what, deps) => {
     const node = await server(vectors(), CURE);
     const app = await client([node], { requestTimeoutMs: 300 });
     node.script = (frame) =>
@@ -125,7 +125,7 @@ describe('a snapshot with more than a timestamp', () => {
 });
 
 describe('a session of another protocol than PaRiS', () => {
-  it('is exported with its protocol and all that it has seen, and goes on where that runs', async () => {
+  it('a session of another protocol is exported with its protocol and state, and goes on where that runs', async () => {
     const store = vectors();
     const [east, west] = [await server(store, CURE), await server(store, { ...CURE, region: 'oregon' })];
     const exported = (await client([east])).session.export();
@@ -136,7 +136,7 @@ describe('a session of another protocol than PaRiS', () => {
     expect(west.received('commit')[0]).toMatchObject({ snapshot: 1000, deps: [1000, 900] });
   });
 
-  it('is refused by a cluster that runs another one, before anything is asked of it', async () => {
+  it('a session is refused by a cluster of another protocol before any request is sent', async () => {
     const [cure, paris] = [await server(vectors(), CURE), await server()];
     const exported = (await client([cure])).session.export();
     const refused = await connect({ endpoints: [paris.url], session: exported }).catch((error: unknown) => error);
@@ -150,13 +150,13 @@ describe('a session of another protocol than PaRiS', () => {
     ['a protocol that is no name', { protocol: 7 }],
     ['entries that are no list', { deps: 'x' }],
     ['entries that are no timestamps', { deps: [0.5] }],
-  ])('is damaged with %s', async (_what, fields) => {
+  ])('a session of another protocol is damaged with %s', async (_what, fields) => {
     const node = await server(vectors(), CURE);
     const exported = (await client([node])).session.export();
     expect(await codeOf(client([node], { session: JSON.stringify({ ...exported, ...fields }) }))).toBe('TOKEN_INVALID');
   });
 
-  it('waits for the stable time, and not for what it has seen itself, before it says that a write is everywhere', async () => {
+  it('a write counts as everywhere at the stable time, not at the state that the session has seen itself', async () => {
     const store = new FakeStore();
     const node = await server(store, { protocol: 'bpr', capabilities: SNAPSHOTS });
     const app = await client([node]);
@@ -165,13 +165,13 @@ describe('a session of another protocol than PaRiS', () => {
     expect(await codeOf(write.stable({ timeoutMs: 5 }))).toBe('STABLE_TIMEOUT');
     store.stabilise();
     await write.stable();
-    // Known by now.
+    // The client has stored this by now.
     const asked = node.received('stable').length;
     await write.stable();
     expect(node.received('stable')).toHaveLength(asked);
   });
 
-  it('sends commits that are not older than the stable time of its node (D5), although it has seen nothing', async () => {
+  it('a new session sends commits that are not older than the stable time of its node (D5)', async () => {
     const node = await server(new FakeStore(), { protocol: 'wren', capabilities: SNAPSHOTS });
     node.script = (frame) => (frame.type === 'hello' ? { ...node.welcomeFrame(), ust: 0, stable: 1000 } : undefined);
     const app = await client([node]);
@@ -183,12 +183,12 @@ describe('a session of another protocol than PaRiS', () => {
 describe('a protocol without snapshots', () => {
   const NOCC = { protocol: 'nocc', capabilities: ['transactions', 'list', 'stable'] };
 
-  it('gives none', async () => {
+  it('a client under a protocol without snapshots gives none', async () => {
     const app = await client([await server(undefined, NOCC)]);
     expect(await codeOf(app.snapshot())).toBe('NOT_SUPPORTED_BY_PROTOCOL');
   });
 
-  it('runs transactions that go on elsewhere without asking for one', async () => {
+  it('transactions under a protocol without snapshots go on elsewhere without asking for one', async () => {
     const store = new FakeStore();
     const node = await server(store, NOCC);
     const app = await client([node]);

@@ -1,4 +1,4 @@
-/** The session of the cluster's protocol: loaded when the first node has said which one it is. */
+/** The session of the cluster's protocol: loaded when the first node has reported its protocol. */
 
 import type { OpenEngine } from '@isochron/client/session/engine';
 import { openTransactions } from '@isochron/client/session/transactions';
@@ -8,7 +8,7 @@ import { Session, type SessionRules } from '@isochron/protocols/kernel/transacti
 const transactions = (rules: SessionRules): OpenEngine =>
   openTransactions((id, state) => new Session(id, rules, state));
 
-/** Throws NOT_SUPPORTED_BY_PROTOCOL for a protocol that this client does not speak. */
+/** Throws NOT_SUPPORTED_BY_PROTOCOL for a protocol that this client does not support. */
 export async function loadEngine(protocol: string): Promise<OpenEngine> {
   if (protocol === 'paris') return transactions((await import('@isochron/protocols/paris/session')).parisSession);
   const { loadOther } = await import('./other-protocols.js');
@@ -16,6 +16,6 @@ export async function loadEngine(protocol: string): Promise<OpenEngine> {
   if (engine !== undefined) return engine;
   throw new IsochronError(
     'NOT_SUPPORTED_BY_PROTOCOL',
-    `this client does not speak the cluster's protocol, ${protocol}`,
+    `this client does not support the cluster's protocol, ${protocol}`,
   );
 }

@@ -3,7 +3,7 @@ import { client, closeAll, codeOf, deferred, server, statusOf } from '../testing
 
 afterEach(closeAll);
 
-/** A cluster of two regions with `a` and `b` = 1, and a client; `home` is where it is connected. */
+/** A cluster of two regions with `a` and `b` = 1, and a client connected to `home`. */
 async function twoRegions(options: Parameters<typeof client>[1] = {}) {
   const store = new FakeStore();
   store.seed('default/a', 1);
@@ -14,13 +14,13 @@ async function twoRegions(options: Parameters<typeof client>[1] = {}) {
   return { store, app, home, other, servers };
 }
 
-/** Somebody else changes both keys, and everybody can see it. */
+/** Another client changes both keys, and the writes are stable. */
 function overtake(store: FakeStore): void {
   store.seed('default/a', 'newer');
   store.seed('default/b', 'newer');
 }
 
-/** What happens to the node that gets the operation: it dies before or after it did it, or says nothing from then on. */
+/** The fault of the node that gets the operation: it dies before or after it, or is silent from then on. */
 const FAULTS = ['close', 'apply-and-close', 'drop', 'apply-and-drop'] as const;
 const OPERATIONS = ['start', 'first read', 'second read', 'commit'] as const;
 
@@ -36,25 +36,28 @@ function inject(node: FakeServer, operation: (typeof OPERATIONS)[number], fault:
 const cases = OPERATIONS.flatMap((operation) => FAULTS.map((fault) => [operation, fault] as const));
 
 describe('a transaction whose coordinator dies (D8)', () => {
-  it.each(cases)('goes on in its snapshot elsewhere, and commits once: %s, %s', async (operation, fault) => {
-    const { store, app, servers, home } = await twoRegions({ requestTimeoutMs: 900 });
-    inject(home, operation, fault);
-    const { result, write } = await app.transaction(async (tx) => {
-      const a = await tx.get('a');
-      const at = tx.timestamp;
-      overtake(store);
-      const b = await tx.get('b');
-      tx.set('c', [a, b]);
-      return { a, b, same: at === tx.timestamp };
-    });
-    expect(result).toEqual({ a: 1, b: 1, same: true });
-    expect([...store.outcomes].filter(([tx]) => tx === write?.txId)).toHaveLength(1);
-    expect(store.versions.get('default/c')).toHaveLength(1);
-    const commits = servers.flatMap((node) => node.received('commit'));
-    expect(new Set(commits.map(({ tx, hwt, sentAfter }) => `${tx} ${hwt} ${sentAfter}`)).size).toBe(1);
-  });
+  it.each(cases)(
+    'a transaction whose coordinator dies goes on in its snapshot elsewhere, and commits once: %s, %s',
+    async (operation, fault) => {
+      const { store, app, servers, home } = await twoRegions({ requestTimeoutMs: 900 });
+      inject(home, operation, fault);
+      const { result, write } = await app.transaction(async (tx) => {
+        const a = await tx.get('a');
+        const at = tx.timestamp;
+        overtake(store);
+        const b = await tx.get('b');
+        tx.set('c', [a, b]);
+        return { a, b, same: at === tx.timestamp };
+      });
+      expect(result).toEqual({ a: 1, b: 1, same: true });
+      expect([...store.outcomes].filter(([tx]) => tx === write?.txId)).toHaveLength(1);
+      expect(store.versions.get('default/c')).toHaveLength(1);
+      const commits = servers.flatMap((node) => node.received('commit'));
+      expect(new Set(commits.map(({ tx, hwt, sentAfter }) => `${tx} ${hwt} ${sentAfter}`)).size).toBe(1);
+    },
+  );
 
-  it('goes on between two operations, in another region', async () => {
+  it('a transaction whose coordinator dies goes on between two operations, in another region', async () => {
     const { store, app, home, other } = await twoRegions();
     const { result } = await app.transaction(async (tx) => {
       await tx.get('a');
@@ -66,11 +69,11 @@ describe('a transaction whose coordinator dies (D8)', () => {
     const [first] = home.received('start');
     const [second] = other.received('start');
     expect(second?.at).toBe(1002);
-    // An opening of its own: the other one may still be held by a coordinator that only the client cannot reach.
+    // An opening of its own: a coordinator that only the client cannot reach may still hold the other one.
     expect(second?.tx).not.toBe(first?.tx);
   });
 
-  it('ends with SNAPSHOT_TOO_OLD where its versions have been collected', async () => {
+  it('a transaction whose coordinator dies ends with SNAPSHOT_TOO_OLD where its versions have been collected', async () => {
     const { app, home, other } = await twoRegions();
     other.script = (frame) =>
       frame.type === 'start' && frame.at !== undefined ? refusal(frame.id, 'SNAPSHOT_TOO_OLD', false) : undefined;
@@ -83,13 +86,13 @@ describe('a transaction whose coordinator dies (D8)', () => {
     expect(await app.get('b')).toBe(1);
   });
 
-  it('waits for a node that has not installed the snapshot yet, and does not leave it for that', async () => {
+  it('a transaction waits for a node that has not installed the snapshot yet, and does not leave it for that', async () => {
     const { store, app, home, other } = await twoRegions();
     const installed = deferred();
     let starts = 0;
     other.script = (frame) => {
       if (frame.type === 'start') return starts++ === 0 ? installed.promise : undefined;
-      // As a node does whose start is still waiting.
+      // As a node whose start is still waiting.
       return frame.type === 'read' && other.openTransactions === 0
         ? refusal(frame.id, 'TRANSACTION_UNKNOWN', false)
         : undefined;
@@ -108,8 +111,8 @@ describe('a transaction whose coordinator dies (D8)', () => {
   });
 });
 
-describe('a node that says nothing', () => {
-  it('is left for another one long before the request times out', async () => {
+describe('a silent node', () => {
+  it('a node that is silent is left for another one long before the request times out', async () => {
     const { app, home, other } = await twoRegions({ requestTimeoutMs: 3000 });
     home.script = () => 'drop';
     expect(await app.getMany(['a', 'b'])).toEqual([1, 1]);
@@ -117,7 +120,7 @@ describe('a node that says nothing', () => {
     expect(home.received('ping').length).toBeGreaterThan(0);
   });
 
-  it('is not left while it answers pings: it may have good reasons to take its time', async () => {
+  it('a node that answers pings is not left: its answer may take time for good reasons', async () => {
     const { app, home, other } = await twoRegions({ requestTimeoutMs: 900 });
     const held = deferred();
     home.script = (frame) => (frame.type === 'read' ? held.promise : undefined);
@@ -131,7 +134,7 @@ describe('a node that says nothing', () => {
 });
 
 describe('a node that goes away', () => {
-  it('is used until another one is there', async () => {
+  it('a node that goes away is used until another one is there', async () => {
     const { app, home, other } = await twoRegions();
     const hello = deferred();
     other.script = (frame) => (frame.type === 'hello' ? hello.promise : undefined);
@@ -147,7 +150,7 @@ describe('a node that goes away', () => {
     await home.until(() => home.connections === 0);
   });
 
-  it('takes no open transaction with it', async () => {
+  it('a node that goes away takes no open transaction with it', async () => {
     const { store, app, home, other } = await twoRegions();
     const { result, write } = await app.transaction(async (tx) => {
       await tx.get('a');
@@ -163,7 +166,7 @@ describe('a node that goes away', () => {
     expect(home.received('commit')).toEqual([]);
   });
 
-  it('is waited for where there is no other', async () => {
+  it('a node that goes away is waited for where there is no other', async () => {
     const store = new FakeStore();
     store.seed('default/a', 1);
     const node = await server(store);
@@ -174,7 +177,7 @@ describe('a node that goes away', () => {
     expect(node.received('hello').length).toBe(2);
   });
 
-  it('leaves no write behind that the session’s token does not know of', async () => {
+  it('a late write on a node that goes away is in the session’s token on the next node', async () => {
     const { app, home, other } = await twoRegions();
     const held = deferred();
     home.script = (frame) => (frame.type === 'commit' ? held.promise : undefined);
@@ -185,13 +188,13 @@ describe('a node that goes away', () => {
     await moved;
     held.resolve();
     const { timestamp } = await write;
-    const told = () => other.received('ping').some(({ token }) => token === `${home.region}-w${timestamp}`);
-    await other.until(told);
+    const isSent = () => other.received('ping').some(({ token }) => token === `${home.region}-w${timestamp}`);
+    await other.until(isSent);
   });
 });
 
 describe('a commit that is refused before it began', () => {
-  it('has its home where it is sent next', async () => {
+  it('a commit that is refused before it began has its home where it is sent next', async () => {
     const { app, home, other } = await twoRegions();
     home.script = (frame) => (frame.type === 'commit' ? refusal(frame.id, 'NOT_READY', true) : undefined);
     await app.set('c', 1);
@@ -199,9 +202,9 @@ describe('a commit that is refused before it began', () => {
     expect(other.received('commit').map(({ attemptRegions }) => attemptRegions)).toEqual([[other.region]]);
   });
 
-  it('keeps its home where an earlier sending may have begun it', async () => {
+  it('a refused commit keeps its home where an earlier sending may have begun it', async () => {
     const { app, home, other } = await twoRegions();
-    // It takes the commit, and is not to be reached any more.
+    // It takes the commit, and cannot be reached any more.
     home.script = (frame) => (home.received('commit').length > 0 || frame.type === 'commit' ? 'close' : undefined);
     let refusals = 0;
     other.script = (frame) =>

@@ -4,7 +4,7 @@ import { all, client, closeAll, codeOf, deferred, server } from '../testing/harn
 afterEach(closeAll);
 
 describe('a session', () => {
-  it('reads its own write before it is stable', async () => {
+  it('a session reads its own write before it is stable', async () => {
     const node = await server();
     const app = await client([node]);
     await app.set('a', { n: 1 });
@@ -14,7 +14,7 @@ describe('a session', () => {
     expect(await app.get('a')).toBeUndefined();
   });
 
-  it('does not show its own write to another session before it is stable', async () => {
+  it('a session does not show its own write to another session before it is stable', async () => {
     const node = await server();
     const [writer, reader] = [await client([node]), await client([node])];
     const write = await writer.set('a', 1);
@@ -25,7 +25,7 @@ describe('a session', () => {
     expect(await reader.get('a')).toBe(1);
   });
 
-  it('asks a node before it says that a write is everywhere, although the stable time of its own node has passed it', async () => {
+  it("stable() asks a node although the stable time of the session's own node has passed the write", async () => {
     const node = await server();
     const app = await client([node]);
     const write = await app.set('a', 1);
@@ -44,7 +44,7 @@ describe('a session', () => {
     expect(node.received('stable')).toHaveLength(asked);
   });
 
-  it('forgets a cached write once the snapshot holds it, so that a newer write of another session shows', async () => {
+  it('a session drops a cached write once the snapshot holds it, so that a newer write of another session shows', async () => {
     const node = await server();
     const app = await client([node]);
     await app.set('a', 'mine');
@@ -53,7 +53,7 @@ describe('a session', () => {
     expect(app.session.export().writes).toEqual([]);
   });
 
-  it('returns a fresh copy from every read, and stores what the document was at the call', async () => {
+  it('a session returns a fresh copy from every read, and stores the document as it was at the call', async () => {
     const app = await client([await server()]);
     const document = { list: [1] };
     const writing = app.set('a', document);
@@ -64,7 +64,7 @@ describe('a session', () => {
     expect(await app.get('a')).toEqual({ list: [1] });
   });
 
-  it('keeps bytes as bytes, in and out, and copies them', async () => {
+  it('a session keeps bytes as bytes, in and out, and copies them', async () => {
     const node = await server();
     const app = await client([node]);
     const bytes = Uint8Array.from({ length: 256 }, (_, i) => i);
@@ -77,13 +77,13 @@ describe('a session', () => {
     expect((await app.get<Uint8Array>('b'))?.[3]).toBe(3);
   });
 
-  it('tells a stored null from no value', async () => {
+  it('a session distinguishes a stored null from no value', async () => {
     const app = await client([await server()]);
     await app.set('null', null);
     expect(await app.getMany(['null', 'none'])).toEqual([null, undefined]);
   });
 
-  it('is exported with its cache, and continued under another session id that reads its writes', async () => {
+  it('a session is exported with its cache, and continued under another session id that reads its writes', async () => {
     const store = new FakeStore();
     const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
     const first = await client([east]);
@@ -96,11 +96,11 @@ describe('a session', () => {
     await second.set('d', 1);
     const ids = [east, west].map((node) => node.received('commit')[0]?.tx.split('.')[0]);
     expect(ids[0]).not.toBe(ids[1]);
-    // Its commits lie after what the first one saw and wrote.
+    // Its commits lie above everything that the first one saw and wrote.
     expect(west.received('commit')[0]?.hwt).toBe(first.session.export().hwt);
   });
 
-  it('refuses a damaged exported session before it connects', async () => {
+  it('a session refuses a damaged exported session before it connects', async () => {
     const node = await server();
     const app = await client([node]);
     const good = app.session.export();
@@ -110,7 +110,7 @@ describe('a session', () => {
     expect(node.received('hello').length).toBe(1);
   });
 
-  it('applies a merge patch, on what it wrote itself too', async () => {
+  it('a session applies a merge patch, on what it wrote itself too', async () => {
     const node = await server();
     const app = await client([node]);
     const people = app.collection<{ name?: string; address?: { city?: string; zip?: string } }>('people');
@@ -123,7 +123,7 @@ describe('a session', () => {
     expect(await codeOf(app.update('bytes', { a: 1 }))).toBe('VALUE_INVALID');
   });
 
-  it('gives up its snapshot when an update is aborted between its read and its commit', async () => {
+  it('a session releases its snapshot when an update is aborted between its read and its commit', async () => {
     const node = await server();
     const app = await client([node]);
     await app.set('own', 1);
@@ -142,14 +142,14 @@ describe('a session', () => {
     expect(app.session.export().writes).toEqual([]);
   });
 
-  it('patches a member called __proto__ as data', async () => {
+  it('a session patches a member called __proto__ as data', async () => {
     const app = await client([await server()]);
     await app.update('a', JSON.parse('{"__proto__": {"polluted": true}, "b": 1}'));
     expect(Object.keys((await app.get<object>('a')) ?? {})).toEqual(['__proto__', 'b']);
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
-  it('sends one commit at a time, in the order of the calls (P8)', async () => {
+  it('a session sends one commit at a time, in the order of the calls (P8)', async () => {
     const node = await server();
     const app = await client([node]);
     const held = deferred();
@@ -168,7 +168,7 @@ describe('a session', () => {
 });
 
 describe('listings', () => {
-  it('go through all pages of one snapshot, with own writes and without own deletions', async () => {
+  it('listings go through all pages of one snapshot, with own writes and without own deletions', async () => {
     const node = await server();
     for (const id of ['a', 'b', 'c', 'd', 'e']) node.store.seed(`default/todos/${id}`, id);
     const app = await client([node]);
@@ -193,7 +193,7 @@ describe('listings', () => {
     await node.until(() => node.received('abort').some(({ tx }) => tx === start!.tx));
   });
 
-  it('stay in their snapshot while others write', async () => {
+  it('listings stay in their snapshot while others write', async () => {
     const node = await server();
     for (const id of ['a', 'b', 'c']) node.store.seed(`default/${id}`, id);
     const app = await client([node]);
@@ -207,7 +207,7 @@ describe('listings', () => {
     expect(rest[1]?.timestamp).toBe(first.timestamp);
   });
 
-  it('keep to prefix, start and limit', async () => {
+  it('listings keep to prefix, start and limit', async () => {
     const node = await server();
     for (const id of ['a1', 'a2', 'a3', 'b1']) node.store.seed(`default/${id}`, 1);
     const app = await client([node]);
@@ -219,7 +219,7 @@ describe('listings', () => {
     expect(() => app.list({ pageSize: 0 })).toThrow('pageSize');
   });
 
-  it('let go of the cache when a loop is left early', async () => {
+  it('listings release the cache when a loop is left early', async () => {
     const node = await server();
     for (const id of ['a', 'b', 'c']) node.store.seed(`default/${id}`, id);
     const app = await client([node]);
@@ -230,7 +230,7 @@ describe('listings', () => {
     expect(app.session.export().writes).toEqual([]);
   });
 
-  it('order keys by their UTF-8 bytes when own writes are laid over', async () => {
+  it('listings order keys by their UTF-8 bytes when own writes are laid over', async () => {
     const app = await client([await server()]);
     await app.set('\u{1f600}', 1);
     await app.set('\uffee', 2);

@@ -15,7 +15,7 @@ const sessions = (at: readonly Server[], count: number, options: TestOptions = {
   Promise.all(Array.from({ length: count }, () => client(at, { ...DEFAULT, ...options })));
 
 describe('the sessions of a process in Node', () => {
-  it('share one socket, opened once for those that connect at the same time, and join it later', async () => {
+  it('sessions share one socket, opened once for those that connect at the same time, and join it later', async () => {
     const at = await node();
     const apps = await sessions([at], 10);
     apps.push(await client([at], DEFAULT));
@@ -28,7 +28,7 @@ describe('the sessions of a process in Node', () => {
     expect(at.sockets.size).toBe(1);
   });
 
-  it('share none with other credentials, which never leave in the URL', async () => {
+  it('sessions share no socket with other credentials, which never leave in the URL', async () => {
     const at = await node();
     const urls: string[] = [];
     const keys = ['one', 'two', 'one', undefined];
@@ -45,13 +45,13 @@ describe('the sessions of a process in Node', () => {
     await Promise.all(apps.map((app) => app.get('a')));
   });
 
-  it('have sockets of their own with a WebSocket class of their own', async () => {
+  it('sessions have sockets of their own with a WebSocket class of their own', async () => {
     const at = await node();
     await sessions([at], 3, { WebSocket });
     expect(at.sockets.size).toBe(3);
   });
 
-  it('have sockets of their own at a server that knows no others', async () => {
+  it('sessions have sockets of their own at a server without shared sockets', async () => {
     const at = await server();
     const apps = await sessions([at], 4);
     apps.push(await client([at], DEFAULT));
@@ -62,14 +62,14 @@ describe('the sessions of a process in Node', () => {
     expect(await Promise.all(apps.map((app) => app.get('a')))).toEqual(Array(5).fill(undefined));
   });
 
-  it('each reject once when the socket that they wait for cannot be opened', async () => {
+  it('sessions each reject once when the socket that they wait for cannot be opened', async () => {
     const gone = await node();
     await gone.close();
     const codes = Array.from({ length: 3 }, () => codeOf(client([gone], DEFAULT)));
     expect(await Promise.all(codes)).toEqual(Array(3).fill('CONNECTION_LOST'));
   });
 
-  it('go on, each with what it had open, on another node when their socket is lost', async () => {
+  it('sessions go on, each with what it had open, on another node when their socket is lost', async () => {
     const store = new FakeStore();
     const [first, second] = [await node(store), await node(store, { region: 'oregon' })];
     store.seed('default/a', 1);
@@ -97,12 +97,12 @@ describe('the sessions of a process in Node', () => {
     expect(second.received('commit').length).toBe(5);
   });
 
-  it('leave a socket that is silent, all of them for one new socket', async () => {
+  it('sessions leave a socket that is silent, all of them for one new socket', async () => {
     const at = await node();
     const apps = await sessions([at], 3, { requestTimeoutMs: 400 });
     await Promise.all(apps.map((app) => app.get('a')));
     const before = [...at.sockets];
-    // Silent as a dead network is: what is sent to this socket gets no answer.
+    // Silent as a dead network: data sent to this socket gets no answer.
     const [dead] = before;
     dead!.send = () => {};
     await Promise.all(apps.map((app) => codeOf(app.get('a')).catch(() => '')));
@@ -112,7 +112,7 @@ describe('the sessions of a process in Node', () => {
     expect(at.sockets.size).toBe(1);
   });
 
-  it('that are ended by the server end alone', async () => {
+  it('sessions that are ended by the server end alone', async () => {
     const at = await node();
     const [ended, other] = await sessions([at], 2);
     at.script = (frame) => (frame.type === 'read' && frame.keys[0] === 'default/end' ? 'close' : undefined);
@@ -125,7 +125,7 @@ describe('the sessions of a process in Node', () => {
     expect(at.sockets.size).toBe(1);
   });
 
-  it('send what all of them ask for in a turn in one message', async () => {
+  it('sessions send what all of them ask for in a turn in one message', async () => {
     const at = await node();
     const apps = await sessions([at], 8);
     await at.until(() => at.received('ping').length === 8);
@@ -136,7 +136,7 @@ describe('the sessions of a process in Node', () => {
     expect(messages).toBe(1);
   });
 
-  it('keep the process alive while there are any, and their socket does not afterwards', async () => {
+  it('sessions keep the process alive while there are any, and their socket does not afterwards', async () => {
     const made: WebSocket[] = [];
     class Recorded extends WebSocket {
       constructor(url: string, protocols?: string[]) {
@@ -155,7 +155,7 @@ describe('the sessions of a process in Node', () => {
     expect([made.length, keepsAlive()]).toEqual([1, true]);
   });
 
-  it('leave their socket open for a while after the last of them, for the next one', async () => {
+  it('sessions leave their socket open for a while after the last of them, for the next one', async () => {
     const at = await node();
     const app = await client([at], DEFAULT);
     const [socket] = at.sockets;
@@ -166,7 +166,7 @@ describe('the sessions of a process in Node', () => {
 });
 
 describe('a class without what only `ws` has', () => {
-  /** As the global class of Node is: its sockets cannot be terminated, nor kept from keeping the process alive. */
+  /** Like the global class of Node: its sockets cannot be terminated, and always keep the process alive. */
   class Plain implements WebSocketLike {
     readonly #socket: WebSocket;
     binaryType = '';
@@ -193,7 +193,7 @@ describe('a class without what only `ws` has', () => {
     }
   }
 
-  it('makes shared sockets, too, which close with their last session', async () => {
+  it('a class without the methods of `ws` makes shared sockets, too, which close with their last session', async () => {
     const at = await node();
     const Shared = sharedWebSocket(Plain, undefined);
     const apps = await sessions([at], 3, { WebSocket: Shared });
@@ -203,7 +203,7 @@ describe('a class without what only `ws` has', () => {
     await at.until(() => at.sockets.size === 0);
   });
 
-  it('that throws rejects the connection', async () => {
+  it('a class without the methods of `ws` that throws rejects the connection', async () => {
     class Broken extends Plain {
       constructor(_url: string) {
         super('nonsense');

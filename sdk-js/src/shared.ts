@@ -1,20 +1,20 @@
 /**
- * One WebSocket for all sessions of a process with an endpoint, in Node. To a client, a channel of it is a WebSocket. Sessions with different
- * credentials share none.
+ * One WebSocket for all sessions of a process with an endpoint, in Node. To a client, a channel of it is a WebSocket.
+ * Sessions with different credentials share none.
  *
- * A server that does not know shared sockets chooses the session's own subprotocol: the socket is then that of one session, and the others open
- * their own. Browsers never load this file, which therefore shares none with the others.
+ * A server without shared sockets chooses the session's own subprotocol: the socket then carries one session, and the
+ * others open their own. Browsers never load this file, so it shares no code with the others.
  */
 import { type ChannelEvents, Channels } from '@isochron/wire/channels/channels';
 import { CHANNEL_LIMITS, ChannelFault, SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
 import { type Carrier, Member, type Message } from './member.js';
 import type { WebSocketConstructor, WebSocketLike } from './options.js';
 
-/** How long a socket without a session stays open, where it does not keep the process alive meanwhile, ms. */
+/** How long a socket without a session stays open, if it does not keep the process alive meanwhile, ms. */
 const LINGER_MS = 5000;
-/** Close code of a channel that its client has given up (*going away*), and of a text that is none. */
+/** Close code of a channel that its client has given up (*going away*), and of an invalid text. */
 const [GIVEN_UP, NOT_TEXT] = [1001, 1007];
-/** Largest message that is taken in: the default of `ws`. */
+/** Largest accepted message: the default of `ws`. */
 const MAX_MESSAGE_BYTES = 100 * 1024 * 1024;
 const RULES = {
   maxMessageBytes: MAX_MESSAGE_BYTES,
@@ -22,7 +22,7 @@ const RULES = {
   partialsIn: Number.POSITIVE_INFINITY,
 };
 
-/** What sockets in Node have beyond what the client uses. */
+/** Members of Node's sockets beyond {@link WebSocketLike}. */
 interface NodeSocket extends WebSocketLike {
   readonly protocol?: string;
   /** Of `ws`: the TCP socket, which can be kept from keeping the process alive. */
@@ -36,10 +36,10 @@ class SharedSocket implements ChannelEvents {
   readonly #socket: NodeSocket;
   readonly #channels = new Channels(this, RULES);
   readonly #members = new Map<number, Member>();
-  /** Those that have no channel yet. */
+  /** Sessions without a channel yet. */
   #waiting: Member[] = [];
   #state: 'connecting' | 'shared' | 'done' = 'connecting';
-  /** A session has given its channel up, and nothing has come since: the socket may be dead. */
+  /** A session has given its channel up, and no message has come since: the socket may be dead. */
   #isSuspect = false;
   #flushing = false;
   #linger: NodeJS.Timeout | undefined;
@@ -68,7 +68,7 @@ class SharedSocket implements ChannelEvents {
     return this.#state !== 'done' && !this.#isSuspect && !isFull;
   }
 
-  /** A session joins. It is told later that it is open. */
+  /** A session joins. It is notified later that it is open. */
   add(member: Member): void {
     const leave = (): void => {
       this.#waiting = this.#waiting.filter((one) => one !== member);
@@ -83,7 +83,7 @@ class SharedSocket implements ChannelEvents {
     if (this.#state === 'shared') queueMicrotask(() => this.#attach());
   }
 
-  // What the channels report.
+  // The events of the channels.
 
   received(channel: number, payload: Uint8Array, isText: boolean): void {
     const member = this.#members.get(channel);
@@ -110,7 +110,7 @@ class SharedSocket implements ChannelEvents {
     this.#checkUse();
   }
 
-  /** What all sessions send in a turn leaves in one message. */
+  /** The messages of all sessions in a turn leave in one message. */
   writable(): void {
     if (this.#flushing) return;
     this.#flushing = true;
@@ -192,7 +192,7 @@ class SharedSocket implements ChannelEvents {
       this.#socket.send(message);
   }
 
-  /** The socket is closed: for each of its sessions what a socket of its own would report. */
+  /** The socket is closed: each of its sessions gets the events of a lost socket. */
   #lost(code: number, reason: string): void {
     this.#finish();
     const members = [...this.#members.values(), ...this.#waiting];
@@ -204,7 +204,7 @@ class SharedSocket implements ChannelEvents {
     }
   }
 
-  /** Nobody uses it: it stays for a while, unless it may be dead, or would keep the process alive. */
+  /** No session uses it: it stays for a while, unless it may be dead, or would keep the process alive. */
   #checkUse(): void {
     if (this.#members.size > 0 || this.#waiting.length > 0 || this.#state === 'done') return;
     const tcp = this.#socket._socket;
@@ -250,7 +250,7 @@ class Pool {
 
   constructor(readonly Base: WebSocketConstructor) {}
 
-  /** @throws what the constructor of a WebSocket throws */
+  /** @throws the errors of a WebSocket's constructor */
   open(url: string, subprotocol: string, credentials: string | undefined): WebSocketLike {
     const fits = (one: SharedSocket): boolean => one.isOpen && one.url === url && one.credentials === credentials;
     let socket = [...this.#shared].find(fits);

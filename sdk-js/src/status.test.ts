@@ -11,26 +11,29 @@ describe('a listener of the status', () => {
   it.each<[string, () => void]>([
     ['throws', () => JSON.parse('mine')],
     ['rejects', async () => JSON.parse('mine')],
-  ])('that %s is reported, and takes neither the others nor the process with it', async (_how, fails) => {
-    const reported = jest.spyOn(console, 'error').mockImplementation(() => {});
-    const unhandled = jest.fn();
-    process.on('unhandledRejection', unhandled);
-    const app = await client([await server()]);
-    const listener = jest.fn();
-    app.on('status', fails);
-    app.on('status', listener);
-    await app.set('a', 1);
-    expect(listener).toHaveBeenCalled();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(String(reported.mock.calls[0]?.[0])).toContain('SyntaxError');
-    expect(unhandled).not.toHaveBeenCalled();
-    process.off('unhandledRejection', unhandled);
-    reported.mockRestore();
-  });
+  ])(
+    'a listener of the status that %s is reported, and takes neither the others nor the process with it',
+    async (_how, fails) => {
+      const reported = jest.spyOn(console, 'error').mockImplementation(() => {});
+      const unhandled = jest.fn();
+      process.on('unhandledRejection', unhandled);
+      const app = await client([await server()]);
+      const listener = jest.fn();
+      app.on('status', fails);
+      app.on('status', listener);
+      await app.set('a', 1);
+      expect(listener).toHaveBeenCalled();
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(String(reported.mock.calls[0]?.[0])).toContain('SyntaxError');
+      expect(unhandled).not.toHaveBeenCalled();
+      process.off('unhandledRejection', unhandled);
+      reported.mockRestore();
+    },
+  );
 });
 
 describe('the status of a transaction', () => {
-  it('is asked by id, for transactions of this client and of any other', async () => {
+  it('the status of a transaction is asked by id, for transactions of this client and of any other', async () => {
     const store = new FakeStore();
     const [node, other] = [await server(store), await server(store, { region: 'oregon' })];
     const { txId, timestamp } = await (await client([node])).set('a', 1);
@@ -39,15 +42,18 @@ describe('the status of a transaction', () => {
     expect(await app.transactionStatus(txId.replace(/.$/, 'z'))).toEqual({ state: 'unknown', timestamp: undefined });
   });
 
-  it.each(['open', 'pending', 'aborted', 'forgotten', 'lost'] as const)('may be %s', async (state) => {
-    const node = await server();
-    node.script = (frame) =>
-      frame.type === 'status' ? { type: 'status', id: frame.id, status: state, ts: null } : undefined;
-    const app = await client([node]);
-    expect(await app.transactionStatus('abcdefghijklmnopqrstuv.0')).toEqual({ state, timestamp: undefined });
-  });
+  it.each(['open', 'pending', 'aborted', 'forgotten', 'lost'] as const)(
+    'the status of a transaction may be %s',
+    async (state) => {
+      const node = await server();
+      node.script = (frame) =>
+        frame.type === 'status' ? { type: 'status', id: frame.id, status: state, ts: null } : undefined;
+      const app = await client([node]);
+      expect(await app.transactionStatus('abcdefghijklmnopqrstuv.0')).toEqual({ state, timestamp: undefined });
+    },
+  );
 
-  it('is asked elsewhere when the connection breaks', async () => {
+  it('the status of a transaction is asked elsewhere when the connection breaks', async () => {
     const store = new FakeStore();
     const servers = [await server(store), await server(store)];
     const app = await client(servers);
@@ -59,7 +65,7 @@ describe('the status of a transaction', () => {
     expect(asked).toBe(2);
   });
 
-  it('of a commit whose answer was lost is found with what its error says, by another client too', async () => {
+  it('the status of an unknown commit is found with the fields of its error, by another client too', async () => {
     const store = new FakeStore();
     const [node, other] = [await server(store), await server(store, { region: 'oregon' })];
     node.script = (frame) => (frame.type === 'commit' ? 'apply-and-drop' : undefined);
@@ -74,7 +80,7 @@ describe('the status of a transaction', () => {
     expect(other.received('status')[0]).toMatchObject({ tx: txId, sentAfter: 1000 });
   });
 
-  it('is pending while this client still repeats it, whatever became of the attempt before', async () => {
+  it('the status of a transaction is pending while this client still repeats it, whatever the outcome of the attempt before', async () => {
     const node = await server();
     const held = deferred();
     node.script = (frame) => (frame.type === 'commit' ? held.promise : undefined);
@@ -90,7 +96,7 @@ describe('the status of a transaction', () => {
 });
 
 describe('staleness', () => {
-  it('is counted by the clock of the node, not by this machine’s', async () => {
+  it('staleness is counted by the clock of the node, not by this machine’s', async () => {
     const store = new FakeStore();
     const node = await server(store);
     node.freshness = { now: Math.ceil(wallOf(store.ust)) + 70_000, stalenessMs: 70_000 };
@@ -102,14 +108,14 @@ describe('staleness', () => {
       return [before, tx.stalenessMs];
     });
     expect(result[0]).toBeUndefined();
-    // This machine's clock says that a timestamp of 1000 is more than a year old.
+    // By this machine's clock, a timestamp of 1000 is more than a year old.
     for (const age of [app.status.stalenessMs, app.session.stalenessMs, snapshot.stalenessMs, result[1]]) {
       expect(age).toBeGreaterThanOrEqual(70_000);
       expect(age).toBeLessThan(130_000);
     }
   });
 
-  it('comes with an event, and with the name of who holds stable time back', async () => {
+  it('staleness comes with an event and with `heldBackBy`', async () => {
     const node = await server();
     const app = await client([node]);
     expect(app.status).toMatchObject({ stale: false, heldBackBy: undefined });
@@ -122,7 +128,7 @@ describe('staleness', () => {
     expect((await fresh).heldBackBy).toBeUndefined();
   });
 
-  it('is known from the welcome on', async () => {
+  it('staleness is known from the welcome on', async () => {
     const node = await server();
     node.freshness = { stale: true, heldBackBy: { region: 'ireland', node: null, partition: null } };
     const app = await client([node]);
@@ -131,7 +137,7 @@ describe('staleness', () => {
 });
 
 describe('a client that begins with a token', () => {
-  it('waits until what that session wrote is visible, as it does not have the writes (D9)', async () => {
+  it('a client that begins with a token waits until the writes of that session are visible, as it lacks them (D9)', async () => {
     const store = new FakeStore();
     const node = await server(store);
     const ts = store.commit({ tx: 'w', hwt: 0, sentAfter: 0, writes: [{ key: 'default/a', value: '1' }] });
@@ -145,7 +151,7 @@ describe('a client that begins with a token', () => {
     expect(await app.get('a')).toBe(1);
   });
 
-  it('is told of the gap when that takes too long', async () => {
+  it('a client that begins with a token gets SESSION_GAP when that takes too long', async () => {
     const store = new FakeStore();
     const node = await server(store);
     node.hwt = 2000;
@@ -153,7 +159,7 @@ describe('a client that begins with a token', () => {
     await node.until(() => node.connections === 0);
   });
 
-  it('waits for nothing when it has the writes', async () => {
+  it('a client that begins with a token waits for nothing when it has the writes', async () => {
     const store = new FakeStore();
     const node = await server(store);
     const first = await client([node]);
@@ -165,14 +171,14 @@ describe('a client that begins with a token', () => {
   });
 });
 
-describe('a frame that says nonsense about freshness', () => {
+describe('a frame with invalid freshness', () => {
   const nonsense: object[] = [
     { now: -1, stalenessMs: 0, stale: false, heldBackBy: null },
     { now: 1, stalenessMs: 'long', stale: false, heldBackBy: null },
     { now: 1, stalenessMs: 0, stale: false, heldBackBy: 7 },
     { now: 1, stalenessMs: 0, stale: false, heldBackBy: { region: 7, node: null, partition: null } },
   ];
-  it.each(nonsense)('costs the connection and nothing else: %j', async (freshness) => {
+  it.each(nonsense)('an invalid frame about freshness costs the connection and nothing else: %j', async (freshness) => {
     const node = await server();
     const app = await client([node]);
     node.push(JSON.stringify({ type: 'ust', ust: 5000, freshness }));
@@ -181,7 +187,7 @@ describe('a frame that says nonsense about freshness', () => {
     expect(app.session.export().ust).toBe(1000);
   });
 
-  it('costs the answer of a status that is none', async () => {
+  it('an invalid transaction status costs the answer', async () => {
     const node = await server();
     const app = await client([node]);
     node.script = (frame, socket) => {

@@ -1,4 +1,4 @@
-/** Documents as they are stored, for tools that copy them. Not part of the bundle for apps. */
+/** Documents in their stored form, for tools that copy them. Not part of the bundle for apps. */
 import type { MergedPage } from '@isochron/client/session/listing';
 import type { Value } from '@isochron/core/ids';
 import type { Snapshot } from './api/snapshot.js';
@@ -6,7 +6,7 @@ import type { Snapshot } from './api/snapshot.js';
 /** A key and its stored value: the text of a document, or bytes. */
 export type StoredEntry = readonly [key: string, value: Value];
 
-/** Pages of the entries below a prefix, in key order. Throws what a listing throws. */
+/** Pages of the entries below a prefix, in key order. Throws the errors of a listing. */
 export async function* storedPages(
   { source, scope }: Pick<Snapshot, 'source' | 'scope'>,
   prefix: string,

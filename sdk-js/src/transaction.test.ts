@@ -5,7 +5,7 @@ import type { MergePatch, Transaction } from './index.js';
 afterEach(closeAll);
 
 describe('a transaction', () => {
-  it('starts with its first read, in the same message, and commits in the second round trip', async () => {
+  it('a transaction starts with its first read, in the same message, and commits in the second round trip', async () => {
     const node = await server();
     node.store.seed('default/a', 1);
     const app = await client([node]);
@@ -25,7 +25,7 @@ describe('a transaction', () => {
     expect(node.openTransactions).toBe(0);
   });
 
-  it('needs no start and one round trip when it only writes', async () => {
+  it('a transaction needs no start and one round trip when it only writes', async () => {
     const node = await server();
     const app = await client([node]);
     const { write } = await app.transaction((tx) => {
@@ -44,7 +44,7 @@ describe('a transaction', () => {
     expect(node.received('start')).toEqual([]);
   });
 
-  it('reads repeatably, absent keys too, while others write', async () => {
+  it('a transaction reads repeatably, absent keys too, while others write', async () => {
     const node = await server();
     node.store.seed('default/a', 'old');
     const app = await client([node]);
@@ -58,7 +58,7 @@ describe('a transaction', () => {
     expect(await app.get('a')).toBe('new');
   });
 
-  it('sees the write cache as it was at its start (P7)', async () => {
+  it('a transaction sees the write cache as it was at its start (P7)', async () => {
     const node = await server();
     const app = await client([node]);
     await app.set('a', 'before');
@@ -76,7 +76,7 @@ describe('a transaction', () => {
     expect(await app.getMany(['a', 'b'])).toEqual(['during', 'during']);
   });
 
-  it('reads and lists its own writes without asking the server for them', async () => {
+  it('a transaction reads and lists its own writes without asking the server for them', async () => {
     const node = await server();
     node.store.seed('default/k/1', 'one');
     const app = await client([node]);
@@ -91,7 +91,7 @@ describe('a transaction', () => {
     expect(await app.collection('k').get('1')).toBeUndefined();
   });
 
-  it('is aborted when its function throws, and nothing is written', async () => {
+  it('a transaction is aborted when its function throws, and nothing is written', async () => {
     const node = await server();
     const app = await client([node]);
     const broken = app.transaction(async (tx) => {
@@ -105,7 +105,7 @@ describe('a transaction', () => {
     expect(await app.get('a')).toBeUndefined();
   });
 
-  it('runs its function exactly once, whatever has to be repeated', async () => {
+  it('a transaction runs its function exactly once, whatever has to be repeated', async () => {
     const node = await server();
     const app = await client([node]);
     let [runs, cut] = [0, false];
@@ -123,7 +123,7 @@ describe('a transaction', () => {
     expect(node.received('commit').length).toBe(2);
   });
 
-  it('cannot be used once it has ended', async () => {
+  it('a transaction cannot be used once it has ended', async () => {
     const app = await client([await server()]);
     let leaked: Transaction | undefined;
     await app.transaction((tx) => {
@@ -133,7 +133,7 @@ describe('a transaction', () => {
     expect(await codeOf(leaked!.get('a'))).toBe('TRANSACTION_FINISHED');
   });
 
-  it('waits for an update that its function did not await, and fails with it', async () => {
+  it('a transaction waits for an update that its function did not await, and fails with it', async () => {
     const node = await server();
     node.store.seed('default/a', { n: 1, m: 1 });
     const app = await client([node]);
@@ -150,7 +150,7 @@ describe('a transaction', () => {
     expect(await app.get('b')).toBeUndefined();
   });
 
-  it('goes on at another endpoint in the same snapshot when its connection is lost (D8)', async () => {
+  it('a transaction goes on at another endpoint in the same snapshot when its connection is lost (D8)', async () => {
     const store = new FakeStore();
     store.seed('default/a', 'old');
     const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
@@ -165,7 +165,7 @@ describe('a transaction', () => {
       expect(await tx.getMany(['a', 'b'])).toEqual(['old', undefined]);
       expect(tx.timestamp).toBe(timestamp);
       expect(other.received('start')[0]?.at).toBe(timestamp);
-      // A new name on the server: what is left of the first opening is never met.
+      // A new name on the server, so that the first opening is never found.
       expect(other.received('start')[0]?.tx).not.toBe(home.received('start')[0]?.tx);
       tx.set('c', 1);
     });
@@ -176,7 +176,7 @@ describe('a transaction', () => {
     await other.until(() => other.openTransactions === 0);
   });
 
-  it('throws TRANSACTION_EXPIRED and TRANSACTION_ABORTED as the server says them', async () => {
+  it("a transaction throws the server's TRANSACTION_EXPIRED and TRANSACTION_ABORTED", async () => {
     const node = await server();
     const app = await client([node]);
     const errors = { read: 'TRANSACTION_EXPIRED', commit: 'TRANSACTION_ABORTED' } as const;
@@ -191,7 +191,7 @@ describe('a transaction', () => {
     await app.set('a', 2);
   });
 
-  it('reads the past exactly, without the own writes that lie above', async () => {
+  it('a transaction reads the past exactly, without the own writes that lie above', async () => {
     const node = await server();
     const app = await client([node]);
     const first = await app.set('a', 1);
@@ -203,7 +203,7 @@ describe('a transaction', () => {
     expect(await app.get('a')).toBe(2);
   });
 
-  it('ends when its signal fires, and nothing is written', async () => {
+  it('a transaction ends when its signal fires, and nothing is written', async () => {
     const node = await server();
     const app = await client([node]);
     const controller = new AbortController();
@@ -223,7 +223,7 @@ describe('a transaction', () => {
 });
 
 describe('a snapshot', () => {
-  it('answers every read from one timestamp, until it is closed', async () => {
+  it('a snapshot answers every read from one timestamp, until it is closed', async () => {
     const node = await server();
     node.store.seed('default/a', 1);
     const app = await client([node]);
@@ -240,7 +240,7 @@ describe('a snapshot', () => {
     await node.until(() => node.openTransactions === 0);
   });
 
-  it('is the same in another region at the same timestamp', async () => {
+  it('a snapshot is the same in another region at the same timestamp', async () => {
     const store = new FakeStore();
     const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
     const [writer, reader] = [await client([east]), await client([west])];
@@ -253,7 +253,7 @@ describe('a snapshot', () => {
     }
   });
 
-  it('opens again, at the same timestamp, when the server let it expire', async () => {
+  it('a snapshot opens again, at the same timestamp, when the server let it expire', async () => {
     const node = await server();
     node.store.seed('default/a', 1);
     const app = await client([node]);
@@ -269,7 +269,7 @@ describe('a snapshot', () => {
     expect(node.received('start').map(({ at }) => at)).toEqual([undefined, snapshot.timestamp]);
   });
 
-  it('rejects with the refusal of its start', async () => {
+  it('a snapshot rejects with the refusal of its start', async () => {
     const node = await server();
     const app = await client([node]);
     node.script = (frame) =>
@@ -282,7 +282,7 @@ describe('a snapshot', () => {
 });
 
 describe('cancellation', () => {
-  it('takes back a commit that waits for its turn, but cannot take back one that was sent', async () => {
+  it('cancellation takes back a commit that waits for its turn, but not one that was sent', async () => {
     const node = await server();
     const app = await client([node]);
     const held = deferred();
@@ -296,7 +296,7 @@ describe('cancellation', () => {
     sent.abort();
     await expect(first).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN', txId: node.received('commit')[0]?.tx });
     held.resolve();
-    // The outcome is learned all the same, and later commits follow it.
+    // The outcome is received all the same, and later commits follow it.
     await app.set('c', 1);
     expect(await app.getMany(['a', 'b'])).toEqual([1, undefined]);
   });

@@ -1,11 +1,11 @@
-/** The WebSocket in Node: browsers never load this file, which therefore shares none with the others. */
+/** The WebSocket in Node: browsers never load this file, so it shares no code with the others. */
 import type { IsochronError } from '@isochron/core/errors';
 import type { WebSocketConstructor } from './options.js';
 
 /**
- * The class of the sockets that sessions share, made with the global one, or with that of the package `ws`. Where `process` is not Node's, the
- * global class.
- * @throws NOT_SUPPORTED_BY_PROTOCOL, as an error of the given class, where there is neither
+ * The class of the sockets that sessions share, made with the global one, or with that of the package `ws`. If
+ * `process` is not Node's, the global class.
+ * @throws NOT_SUPPORTED_BY_PROTOCOL, as an error of the given class, if both are missing
  */
 export async function nodeWebSocket(
   ErrorOf: typeof IsochronError,

@@ -1,6 +1,6 @@
 /**
- * A scripted node for the SDK's tests: the session protocol over a loopback WebSocket, on a Map. Several servers may share one
- * store, as the regions of a cluster do. Nothing becomes stable by itself: the test says when.
+ * A scripted node for the SDK's tests: the session protocol over a loopback WebSocket, on a Map. Several servers may
+ * share one store, as the regions of a cluster do. Writes become stable only when the test asks for it.
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -31,16 +31,16 @@ interface StoredVersion {
   readonly value: WireValue | null;
 }
 
-/** What all fake servers of one cluster share. */
+/** The shared state of one cluster's fake servers. */
 export class FakeStore {
   readonly versions = new Map<string, StoredVersion[]>();
   readonly outcomes = new Map<string, number>();
   clock = 1000;
   ust = 1000;
-  /** What a snapshot has beside its timestamp, and a commit. */
+  /** The entries of a snapshot beside its timestamp, and of a commit. */
   deps: WireDeps | undefined;
 
-  /** Everything committed so far becomes stable. */
+  /** Makes all commits so far stable. */
   stabilise(): number {
     this.ust = this.clock;
     return this.ust;
@@ -59,7 +59,7 @@ export class FakeStore {
     return this.clock;
   }
 
-  /** A write by somebody else. Stable at once. */
+  /** A write of another client. Stable at once. */
   seed(key: string, document: unknown): void {
     const value = JSON.stringify(document);
     this.commit({ tx: `seed${this.clock}`, hwt: 0, sentAfter: 0, writes: [{ key, value }] });
@@ -77,7 +77,10 @@ export class FakeStore {
   }
 }
 
-/** What a script does with a frame: nothing, an answer of its own, no answer at all, or the end of the connection. */
+/**
+ * A script's reaction to a frame: undefined (the usual answer), an answer of its own, no answer at all, or the end of
+ * the connection.
+ */
 export type Scripted =
   | undefined
   | 'drop'
@@ -92,19 +95,19 @@ export interface FakeOptions {
   readonly node?: string;
   readonly credits?: number;
   readonly limits?: Partial<WelcomeFrame['limits']>;
-  /** Endpoints that the welcome tells of. */
+  /** Endpoints in the welcome. */
   readonly regions?: WelcomeFrame['regions'];
   readonly cluster?: string;
-  /** Default paris, with all that it can do. */
+  /** Default paris, with all its capabilities. */
   readonly protocol?: string;
   readonly capabilities?: readonly string[];
   /** Whether it serves shared sockets. */
   readonly shared?: boolean;
-  /** Where it listens; default a free port. */
+  /** Its port; default a free one. */
   readonly port?: number;
 }
 
-/** A snapshot as frames have it. */
+/** A snapshot in the form of frames. */
 interface Snapshot {
   readonly snapshot: number;
   readonly deps?: WireDeps;
@@ -122,15 +125,15 @@ export class FakeServer {
   readonly packing: number[] = [];
   /** Runs before a frame is answered. */
   script: (frame: ClientFrame, socket: ServedSocket) => Scripted = () => undefined;
-  /** Snapshot that starts and reads are given; default the store's stable time. */
+  /** Snapshot of starts and reads; default the store's stable time. */
   lag: number | undefined;
-  /** What it says of its freshness, where that is not the truth of the store. */
+  /** The freshness that it reports, if other than the store's. */
   freshness: Partial<Freshness> = {};
-  /** What does not answer it. */
+  /** The nodes and regions that do not answer it. */
   unresponsive: Unresponsive | undefined;
-  /** Commit timestamp that the welcome has of the session's last write. */
+  /** The welcome's commit timestamp of the session's last write. */
   hwt = 0;
-  /** What it says that the session of a token has seen. */
+  /** The state that it reports for a token's session. */
   seen: WireSeen | undefined;
   port = 0;
   #waiters: { readonly matches: () => boolean; readonly resolve: () => void }[] = [];
@@ -183,7 +186,7 @@ export class FakeServer {
     return this.frames.filter((frame): frame is Extract<ClientFrame, { type: T }> => frame.type === type);
   }
 
-  /** Resolves as soon as the condition holds; looked at whenever a frame or a connection comes or goes. */
+  /** Resolves as soon as the condition holds; checked whenever a frame or a connection comes or goes. */
   until(matches: () => boolean): Promise<void> {
     if (matches()) return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push({ matches, resolve }));
@@ -194,7 +197,7 @@ export class FakeServer {
     for (const socket of this.#open.keys()) socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame));
   }
 
-  /** Cuts all connections, without a word. */
+  /** Cuts all connections, without a close frame. */
   cut(): void {
     for (const socket of this.sockets) socket.terminate();
   }
@@ -272,7 +275,7 @@ export class FakeServer {
     }
   }
 
-  /** What it greets with. */
+  /** Its welcome. */
   welcomeFrame(): WelcomeFrame {
     const { region } = this;
     const { node = `${region}-1`, credits = 256, limits, regions = [], cluster = 'test' } = this.options;
@@ -306,7 +309,7 @@ export class FakeServer {
     };
   }
 
-  /** What it says of its freshness: its clock stands at the store's stable time. */
+  /** The freshness that it reports: its clock stands at the store's stable time. */
   freshnessNow(): Freshness {
     const now = Math.ceil(wallOf(this.lag ?? this.store.ust));
     return { now, stalenessMs: 0, stale: false, heldBackBy: null, ...this.freshness };
@@ -332,7 +335,7 @@ export class FakeServer {
     return deps === undefined ? {} : { deps };
   }
 
-  /** Who asks for a snapshot by all its entries gets it. */
+  /** A request with all entries of a snapshot gets that snapshot. */
   #assigned(at: number | undefined, deps: WireDeps | undefined): Snapshot {
     if (at !== undefined && deps !== undefined) return { snapshot: at, deps };
     return { snapshot: at ?? this.lag ?? this.store.ust, ...this.#deps() };
@@ -372,7 +375,7 @@ export class FakeServer {
     return { type: 'committed', id: frame.id, ts, ...this.#deps(), token: `${this.region}-w${ts}` };
   }
 
-  /** Of single operations: everything is visible at once, and what was seen is how far the store's clock was. */
+  /** For single operations: everything is visible at once, and the seen timestamp is that of the store's clock. */
   #got(id: number, keys: readonly string[]): ServerFrame {
     const { clock, ust } = this.store;
     const values = keys.map((key) => this.store.read(key, clock));

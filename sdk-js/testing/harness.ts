@@ -16,12 +16,12 @@ export async function server(store?: FakeStore, options?: FakeOptions): Promise<
   return started;
 }
 
-/** Options of `connect`; what is undefined is left out. */
+/** Options of `connect`; undefined ones are left out. */
 export type TestOptions = { readonly [Name in keyof ConnectOptions]?: ConnectOptions[Name] | undefined };
 
 /**
- * A client whose retries do not wait: the source of its jitter says zero. It has a socket of its own unless `WebSocket` is
- * left out.
+ * A client whose retries do not wait: its source of jitter returns zero. It has a socket of its own unless `WebSocket`
+ * is left out.
  */
 export async function client(servers: readonly FakeServer[], options: TestOptions = {}): Promise<IsochronClient> {
   const all: TestOptions = { WebSocket, random: () => 0, ...options };
@@ -31,7 +31,7 @@ export async function client(servers: readonly FakeServer[], options: TestOption
   return connected;
 }
 
-/** The first status, now or to come, that the condition holds for. */
+/** The first status, now or later, that fulfils the condition. */
 export function statusOf(app: IsochronClient, wanted: (status: ClientStatus) => boolean): Promise<ClientStatus> {
   if (wanted(app.status)) return Promise.resolve(app.status);
   return new Promise((resolve) => {

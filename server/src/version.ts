@@ -1,2 +1,2 @@
-/** Version of this build; the same as in `package.json`, which a test holds it to. */
+/** Version of this build; a test compares it with `package.json`. */
 export const VERSION = '0.1.0';

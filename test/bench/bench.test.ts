@@ -11,11 +11,11 @@ const MAIN = join(__dirname, '../dist/bench/main.js');
 const run = promisify(execFile);
 const MOST_MS = 600_000;
 
-/** These build: tests of their own show that they work, and may run at the same time as this one. */
+/** These build: other tests cover them, and may run at the same time as this one. */
 const NOT_HERE = ['swift-reads', 'start'];
 /** They read no value of a key. */
 const WITHOUT_VALUES = ['idle', 'idle-partitions', 'idle-sessions', 'waits', 'log-appends', 'start-after-kill'];
-/** On other clusters they put the loads of `sessions`, `sdk-commits` and `memory`: what notices a wrong value is the same. */
+/** They use the loads of `sessions`, `sdk-commits` and `memory` on other clusters: the check of values is the same. */
 const SAME_LOADS = [
   'staleness',
   'staleness-wan',
@@ -49,7 +49,7 @@ describe('npm run bench', () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   it(
-    'runs every benchmark on real nodes, and makes the page of what it measured',
+    'npm run bench runs every benchmark on real nodes, and renders the page of its figures',
     async () => {
       await quick('--only', names.join(','), '--page', docs);
       const { results, failures } = report();
@@ -70,7 +70,7 @@ describe('npm run bench', () => {
   );
 
   it(
-    'notices a wrong value under every load that reads values',
+    'npm run bench detects a wrong value under every load that reads values',
     async () => {
       const readers = names.filter((name) => ![...WITHOUT_VALUES, ...SAME_LOADS].includes(name));
       await expect(quick('--only', readers.join(','), '--plant-wrong-values')).rejects.toMatchObject({ code: 1 });
@@ -83,7 +83,7 @@ describe('npm run bench', () => {
   );
 
   (process.platform === 'linux' ? it : it.skip)(
-    'refuses a machine that others use, and says how to measure all the same',
+    'npm run bench refuses a loaded machine, and names the option that measures all the same',
     async () => {
       const others = Array.from({ length: availableParallelism() }, () =>
         spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
@@ -101,7 +101,7 @@ describe('npm run bench', () => {
     MOST_MS,
   );
 
-  it('refuses a name that no benchmark has', async () => {
+  it('npm run bench refuses an unknown name', async () => {
     await expect(quick('--only', 'http-everything')).rejects.toThrow(/http-get, /);
   });
 });

@@ -17,7 +17,7 @@ import { freePorts } from './ports.js';
 import { LoggedProcess } from './processes.js';
 import { ROOT } from './root.js';
 
-/** What a cluster consists of. */
+/** The nodes, regions and settings of a cluster. */
 export interface Layout {
   readonly protocol: ProtocolName;
   readonly regions: readonly string[];
@@ -26,7 +26,9 @@ export interface Layout {
   readonly replication: number;
   /** `aws`: the delays that the PaRiS paper measured between the regions of AWS. */
   readonly wan: 'none' | 'aws';
-  /** What is added to the clocks, ms: to those of the nodes in the order of the cluster file, from the start again when it is short. */
+  /**
+   * Clock offsets, ms: of the nodes in the order of the cluster file, from the start again when the list is shorter.
+   */
   readonly skewsMs: readonly number[];
   /** Options of `isochron node`, for every node. */
   readonly nodeArgs?: readonly string[];
@@ -69,7 +71,7 @@ export class ClusterNode {
     readonly url: string,
     readonly metricsUrl: string,
     readonly dataFolder: string,
-    /** Port of V8's inspector; undefined where the layout does not ask for it. */
+    /** Port of V8's inspector; undefined unless the layout asks for it. */
     readonly inspector: number | undefined,
     readonly start: () => LoggedProcess,
   ) {
@@ -91,7 +93,7 @@ export class ClusterNode {
     return JSON.parse(await this.#text(this.url + path)) as T;
   }
 
-  /** As `get`, but asks again while the node refuses: one that stood still believes for up to a second that it is overloaded. */
+  /** As `get`, but repeats a refused request: a node that was stopped may report overload for up to a second. */
   async getAwake<T>(path: string): Promise<T> {
     const deadline = performance.now() + READY_TIMEOUT_MS;
     for (;;) {
@@ -104,7 +106,7 @@ export class ClusterNode {
     }
   }
 
-  /** What the node counts, in the Prometheus text format. */
+  /** The node's counters, in the Prometheus text format. */
   metrics(): Promise<string> {
     return this.#text(this.metricsUrl);
   }
@@ -132,7 +134,7 @@ export class ClusterNode {
     return (await this.get<{ node: NodeStatus }>('/v1/cluster')).node;
   }
 
-  /** Before it listens, connecting fails: that too is not ready. */
+  /** Before it listens, connecting fails: it is not ready, either. */
   #isReady(): Promise<boolean> {
     return fetch(`${this.url}/readyz`).then(
       ({ ok }) => ok,
@@ -148,7 +150,7 @@ export class Cluster {
     readonly configFile: string,
   ) {}
 
-  /** Starts the nodes, with everything they write in the folder. @throws Error when one does not become ready */
+  /** Starts the nodes, with all their files in the folder. @throws Error when one does not become ready */
   static async start(folder: string, layout: Layout, execArgv: ExecArgv): Promise<Cluster> {
     mkdirSync(folder, { recursive: true });
     const configFile = join(folder, 'cluster.yaml');
@@ -188,19 +190,19 @@ export class Cluster {
     return this.nodes.map((node) => node.process.pid);
   }
 
-  /** Resolves when everything written so far is visible in every region. */
+  /** Resolves when all writes so far are visible in every region. */
   async stable(): Promise<void> {
     const clocks = await Promise.all(this.nodes.map((node) => node.getAwake<{ hlc: number }>('/v1/clock')));
     const ts = Math.max(...clocks.map(({ hlc }) => hlc));
     await Promise.all(this.nodes.map((node) => node.getAwake(`/v1/stable?ts=${ts}&timeout=${STABLE_TIMEOUT_MS}`)));
   }
 
-  /** All nodes stand still: those of others have the machine to themselves. */
+  /** Stops the processes of all nodes (SIGSTOP), so that other clusters have the machine to themselves. */
   pause(): void {
     for (const node of this.nodes) node.process.pause();
   }
 
-  /** The nodes go on. Resolves when they have told each other all that they missed. */
+  /** Continues the processes. Resolves when the nodes have exchanged all messages of the pause. */
   async resume(): Promise<void> {
     for (const node of this.nodes) node.process.resume();
     await this.stable();

@@ -1,4 +1,4 @@
-/** What benchmarks share: options, clusters, helper processes, a folder; and their end. */
+/** The shared context of benchmarks: options, clusters, helper processes, a folder; and its end. */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,23 +15,23 @@ import type { Load, RoundOptions } from './rounds.js';
 export interface BenchSettings {
   readonly rounds: number;
   readonly durationMs: number;
-  /** Where everything random starts. */
+  /** Seed of all random numbers. */
   readonly seed: number;
-  /** Enough that zipf 0.99 has a tail. */
+  /** Enough for zipf 0.99 to have a tail. */
   readonly keysPerPartition: number;
   /** Operations of a warm-up for each process; undefined for a warm-up by time. */
   readonly warmUpOperations?: number | undefined;
-  /** Takes the expensive parts small: a smoke test, not a measurement. */
+  /** Reduces the expensive parts: a smoke test, not a measurement. */
   readonly quick: boolean;
-  /** Also measures what takes tens of minutes and gigabytes. */
+  /** Also measures benchmarks that take tens of minutes and gigabytes. */
   readonly large?: boolean;
-  /** Writes wrong values, which every benchmark that reads has to notice. */
+  /** Writes wrong values, which every benchmark that reads must detect. */
   readonly planted?: boolean;
   /** Folder for CPU profiles of all processes. */
   readonly profile: string | undefined;
 }
 
-/** A benchmark: what `--only` names, and how its rows come about. */
+/** A benchmark: its name in `--only`, and its work. */
 export interface Benchmark {
   readonly name: string;
   readonly about: string;
@@ -43,7 +43,7 @@ export interface Benchmark {
 /** Characters of a value of the workload: the papers' 8 bytes. */
 const VALUE_CHARACTERS = 8;
 const FILL_SESSIONS = 6;
-/** Of writes one by one: enough that they share durable batches. */
+/** For writes one by one: enough to share durable batches. */
 const SINGLE_FILL_SESSIONS = 128;
 
 export class Context {
@@ -73,17 +73,17 @@ export class Context {
     return { rounds, durationMs, onRound, onCold, ...(warmUpOperations !== undefined && { warmUpOperations }) };
   }
 
-  /** Values of so many characters. */
+  /** Values of this many characters. */
   valuesOf(characters = VALUE_CHARACTERS): ValueRule {
     return { characters, planted: this.settings.planted ?? false };
   }
 
-  /** The cluster without delays, started when it is first asked for. */
+  /** The cluster without delays, started at its first use. */
   mainCluster(): Promise<Cluster> {
     return this.cluster('main');
   }
 
-  /** The main cluster with the keys of the workload in it. */
+  /** The main cluster with the keys of the workload. */
   filledCluster(): Promise<Cluster> {
     this.#filled ??= this.mainCluster().then(async (cluster) => {
       await this.fill(cluster, { table: this.keysPerPartition });
@@ -93,8 +93,8 @@ export class Context {
   }
 
   /**
-   * The cluster of this name, started when it is first asked for.
-   * @param layout what is not as in {@link SMALL_LAYOUT}
+   * The cluster of this name, started at its first use.
+   * @param layout the differences from {@link SMALL_LAYOUT}
    */
   cluster(name: string, layout: Partial<Layout> = {}): Promise<Cluster> {
     const known = this.#clusters.get(name);
@@ -112,7 +112,7 @@ export class Context {
       this.#started.push(cluster);
       return cluster;
     } catch (error) {
-      // There is nothing to stop.
+      // There is no cluster to stop.
       this.#clusters.delete(name);
       throw error;
     }
@@ -134,7 +134,7 @@ export class Context {
     rmSync(join(this.folder, name), { recursive: true, force: true });
   }
 
-  /** Stops all clusters but the main one: what a benchmark that failed has left. */
+  /** Stops all clusters but the main one, after a benchmark that failed. */
   async stopOthers(): Promise<void> {
     const names = [...this.#clusters.keys()].filter((name) => name !== 'main');
     await Promise.all(names.map((name) => this.stopCluster(name)));
@@ -170,15 +170,15 @@ export class Context {
     return this.helper('./load/sdk.js');
   }
 
-  /** The URL of a bare echo server, and the process that it is in. */
+  /** The URL of a bare echo server, and its process. */
   async echo(answerBytes: number): Promise<{ url: string; pid: number }> {
     const helper = this.helper<EchoJob, number>('./limits/ws.js');
     return { url: `ws://127.0.0.1:${await helper.run({ answerBytes })}`, pid: helper.pid };
   }
 
   /**
-   * The helper process of a file, started when it is first asked for.
-   * @param name tells several of one file apart
+   * The helper process of a file, started at its first use.
+   * @param name distinguishes several of one file
    * @param execArgv options for Node
    */
   helper<J, R>(file: string, name = '', execArgv: readonly string[] = []): Helper<J, R> {
@@ -192,7 +192,7 @@ export class Context {
     return helper;
   }
 
-  /** Whether the end has begun: what fails from then on fails because of that. */
+  /** Whether the end has begun: later failures are a result of it. */
   get isClosing(): boolean {
     return this.#closing;
   }
@@ -211,7 +211,7 @@ export class Context {
     killAll();
   }
 
-  /** Nothing may be started that nobody would end. */
+  /** No process may start after the end has begun: it would not be ended. */
   #checkOpen(): void {
     if (this.#closing) throw new Error('the benchmark is being stopped');
   }

@@ -11,24 +11,24 @@ const row = (more: Partial<Row> = {}): Row => ({
 });
 
 describe('figures', () => {
-  it('have the middle sample as their median, or what lies between the two in the middle', () => {
+  it('figures have as their median the middle sample, or the mean of the two in the middle', () => {
     expect(figureOf([5, 1, 9])).toEqual({ median: 5, min: 1, max: 9, samples: [5, 1, 9] });
     expect(figureOf([4, 1, 3, 2]).median).toBe(2.5);
     expect(() => figureOf([])).toThrow(RangeError);
   });
 
-  it('have quantiles between neighbours in proportion', () => {
+  it('figures have quantiles that are interpolated between neighbours', () => {
     const samples = Array.from({ length: 101 }, (_, i) => 100 - i);
     expect(quantile(samples, 0.99)).toBe(99);
     expect(quantile([0, 10], 0.25)).toBe(2.5);
   });
 
-  it('stand to their limit as median to median, whatever single rounds were like', () => {
+  it('figures are compared with their limit by medians, not by single rounds', () => {
     expect(ratioOf(row())).toBe(0.5);
     expect(ratioOf({ measured: figureOf([1]) })).toBeUndefined();
   });
 
-  it('meet a target from the right side, the bound itself included', () => {
+  it('figures meet a target from the right side, the bound itself included', () => {
     expect(isMet(row({ target: ratioAtLeast(0.5) }))).toBe(true);
     expect(isMet(row({ target: ratioAtLeast(0.51) }))).toBe(false);
     expect(isMet(row({ target: atMost(30_000) }))).toBe(true);
@@ -41,7 +41,7 @@ describe('figures', () => {
 });
 
 describe('the table', () => {
-  it('shows measured value, limit, ratio, target and verdict of each row', () => {
+  it('the table shows measured value, limit, ratio, target and verdict of each row', () => {
     const table = renderTable([
       row({ target: ratioAtLeast(0.6), latency: { p50Ms: 1.234, p99Ms: 20 }, cpuUs: { measured: 40, limit: 12.34 } }),
       { benchmark: 'waits', what: 'reads that waited', unit: '', measured: figureOf([0]), target: atMost(0) },
@@ -63,7 +63,7 @@ describe('the table', () => {
     for (const text of texts) expect(table).toContain(text);
   });
 
-  it('gives values as many digits as say something', () => {
+  it('the table shows only significant digits', () => {
     expect([valueText(1234.6, '/s'), valueText(12.34, 'ms'), valueText(1.234, 's'), valueText(0, '')]).toEqual([
       '1,235/s',
       '12.3 ms',
@@ -73,7 +73,7 @@ describe('the table', () => {
     expect(figureText(figureOf([95.2]), 'MB')).toBe('95.2 MB');
   });
 
-  it('leaves cells to a table of costs: a line for each part, a column for each workload, a dash where nothing was measured', () => {
+  it('the table leaves cells to a table of costs: a line for each part, a column for each workload, a dash without a measurement', () => {
     const cell = (line: string, column: string, value: number): Row => ({
       ...row({ measured: figureOf([value]), cell: { line, column } }),
       unit: 'µs',

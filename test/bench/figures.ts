@@ -1,6 +1,6 @@
-/** Figures of a benchmark: samples, their median, and how they stand to a limit and a target. */
+/** Figures of a benchmark: samples, their median, and their comparison with a limit and a target. */
 
-/** What a figure counts. */
+/** The unit of a figure. */
 export type Unit = '/s' | 'µs' | 'ms' | 's' | 'MB' | '% of a core' | '×' | '';
 
 /** The notes of rows, each once. */
@@ -23,15 +23,15 @@ export interface Target {
   readonly bound: number;
 }
 
-/** The most that the machine gives for the same work, measured in the same run. */
+/** The maximum of the machine for the same work, measured in the same run. */
 export interface Limit {
   readonly what: string;
   readonly figure: Figure;
 }
 
-/** Where a row stands in a plot of throughput and latency. */
+/** The place of a row in a plot of throughput and latency. */
 export interface PlotPoint {
-  /** What the plot is over, which is its name, too. */
+  /** The x axis, and name, of the plot. */
   readonly over: PlotName;
   /** The curve. */
   readonly series: string;
@@ -40,7 +40,7 @@ export interface PlotPoint {
 
 export type PlotName = 'sessions' | 'keys' | 'partitions';
 
-/** Where a row stands in a table of costs, which takes the place of a line of its own. */
+/** The place of a row in a table of costs, instead of a line of its own. */
 export interface TableCell {
   readonly line: string;
   readonly column: string;
@@ -48,7 +48,7 @@ export interface TableCell {
 
 /** One line of the result. */
 export interface Row {
-  /** The benchmark it belongs to, as `--only` names it. */
+  /** The benchmark's name, as in `--only`. */
   readonly benchmark: string;
   readonly what: string;
   readonly unit: Unit;
@@ -57,13 +57,16 @@ export interface Row {
   readonly target?: Target | undefined;
   /** Median over the rounds of each round's percentile, ms. */
   readonly latency?: { readonly p50Ms: number; readonly p99Ms: number } | undefined;
-  /** CPU time of the servers for one operation, µs: what a ratio of rates hides where the load generator is the bottleneck. */
+  /**
+   * CPU time of the servers for one operation, µs: a ratio of rates does not show it when the load generator is the
+   * bottleneck.
+   */
   readonly cpuUs?: { readonly measured: number; readonly limit?: number | undefined } | undefined;
   readonly point?: PlotPoint | undefined;
   readonly cell?: TableCell | undefined;
-  /** What a reader has to know of the benchmark, in a sentence; said once where several rows have the same. */
+  /** A sentence that readers of the benchmark need; shown once when several rows share it. */
   readonly note?: string | undefined;
-  /** Whatever else is needed to read the figure. */
+  /** Other data needed to interpret the figure. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -73,7 +76,7 @@ export function figureOf(samples: readonly number[]): Figure {
 }
 
 /**
- * The value below which a share of the samples lies, between neighbours in proportion.
+ * The value below which a share of the samples lies, interpolated between neighbours.
  * @throws RangeError without samples
  */
 export function quantile(samples: readonly number[], share: number): number {

@@ -1,4 +1,4 @@
-/** The two ends of a helper process: the benchmark hands it one job after the other, the helper answers each. */
+/** The two ends of a helper process: the benchmark sends it one job after the other, and it answers each. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { basename } from 'node:path';
@@ -6,7 +6,10 @@ import { fileURLToPath } from 'node:url';
 
 type Answer<R> = { readonly result: R } | { readonly error: string };
 
-/** A helper process. Load generators and limits run in such, so that the process that measures is nobody's bottleneck. */
+/**
+ * A helper process. Load generators and limits run in such processes, so that the measuring process is not a
+ * bottleneck.
+ */
 export class Helper<J, R> {
   readonly #child: ChildProcess;
   #ended: string | undefined;
@@ -26,14 +29,14 @@ export class Helper<J, R> {
     return this.#child.pid!;
   }
 
-  /** Whether it can do no more jobs. */
+  /** Whether it accepts no more jobs. */
   get hasEnded(): boolean {
     return this.#ended !== undefined;
   }
 
   /**
-   * Has a job done. One at a time.
-   * @param limitMs ends the helper when it takes longer
+   * Sends a job and awaits its result. One at a time.
+   * @param limitMs the time after which the helper is killed
    * @throws Error with the helper's own stack
    */
   async run(job: J, limitMs?: number): Promise<R> {
@@ -56,7 +59,7 @@ export class Helper<J, R> {
     }
   }
 
-  /** Lets it end, after the job in hand. */
+  /** Ends it after the current job. */
   async stop(): Promise<void> {
     if (this.#ended !== undefined) return;
     const ended = once(this.#child, 'exit');
@@ -70,7 +73,7 @@ export class Helper<J, R> {
   }
 }
 
-/** The helper's end: does jobs until the benchmark lets go. */
+/** The helper's end: does jobs until the benchmark disconnects. */
 export function answerJobs<J, R>(work: (job: J) => Promise<R>): void {
   process.on('message', (job) => {
     work(job as J).then(
@@ -79,7 +82,7 @@ export function answerJobs<J, R>(work: (job: J) => Promise<R>): void {
     );
   });
   process.on('disconnect', () => process.exit());
-  // A Ctrl-C reaches the whole group: the benchmark decides what it means.
+  // A Ctrl-C reaches the whole group: the benchmark decides how to react.
   process.on('SIGINT', () => undefined);
 }
 

@@ -1,4 +1,4 @@
-/** What others take of the machine while something is measured. */
+/** The use of the machine by other processes during a measurement. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -6,31 +6,34 @@ import { TICK_MS } from './proc.js';
 
 /** Above this share of the machine, figures are marked, and a run does not begin. */
 export const MOST_OF_OTHERS = 0.1;
-/** How long a machine is watched before a run. */
+/** How long the machine is observed before a run. */
 const WATCHED_MS = 2000;
 
 /** CPU time so far, ms. */
 export interface CpuTimes {
-  /** Of all processes, over all cores, with what a host took away. */
+  /** Of all processes, over all cores, and the host's steal time. */
   readonly busyMs: number;
-  /** Of this process and those that it started, those that have ended too. */
+  /** Of this process and its children, ended ones included. */
   readonly ownMs: number;
   readonly atMs: number;
 }
 
-/** Fields of `/proc/stat` behind `cpu` that are no work: idle, iowait; and guest times, which user time holds already. */
+/**
+ * Fields of `/proc/stat` after `cpu` that are not work: idle, iowait; and guest times, which user time already
+ * includes.
+ */
 const NO_WORK = new Set([3, 4, 8, 9]);
-/** Positions behind the process name in `/proc/<pid>/stat`: parent, and own and waited-for children's times. */
+/** Positions after the process name in `/proc/<pid>/stat`: parent, and own and waited-for children's times. */
 const PARENT = 1;
 const TIMES = [11, 12, 13, 14] as const;
 
-/** Undefined where the system does not say. */
+/** Undefined if the system does not report it. */
 export function cpuTimes(): CpuTimes | undefined {
   if (!existsSync('/proc/stat')) return undefined;
   return { busyMs: parseBusyMs(readFileSync('/proc/stat', 'utf8')), ownMs: ownMs(), atMs: performance.now() };
 }
 
-/** From the text of `/proc/stat`. @throws Error for a text that is none */
+/** From the text of `/proc/stat`. @throws Error for another text */
 export function parseBusyMs(stat: string): number {
   const line = stat.split('\n').find((each) => each.startsWith('cpu '));
   if (line === undefined) throw new Error('not the text of /proc/stat');
@@ -38,13 +41,13 @@ export function parseBusyMs(stat: string): number {
   return fields.reduce((sum, ticks, i) => sum + (NO_WORK.has(i) ? 0 : ticks), 0) * TICK_MS;
 }
 
-/** The share of the machine, 0 to 1, that others took between two times. */
+/** The share of the machine, 0 to 1, that other processes used between two times. */
 export function shareOfOthers(before: CpuTimes, after: CpuTimes, cores = cpus().length): number {
   const others = after.busyMs - before.busyMs - (after.ownMs - before.ownMs);
   return Math.max(0, others / ((after.atMs - before.atMs) * cores));
 }
 
-/** Watches the machine for a moment. Undefined where the system does not say. */
+/** Observes the machine for a moment. Undefined if the system does not report its load. */
 export async function watchOthers(): Promise<number | undefined> {
   const before = cpuTimes();
   await delay(WATCHED_MS);
@@ -52,7 +55,7 @@ export async function watchOthers(): Promise<number | undefined> {
   return before === undefined || after === undefined ? undefined : shareOfOthers(before, after);
 }
 
-/** This process and all below it. A process that has ended counts with the parent that waited for it. */
+/** This process and its descendants. A process that has ended counts with the parent that waited for it. */
 function ownMs(): number {
   const all = new Map<number, { readonly parent: number; readonly ms: number }>();
   for (const name of readdirSync('/proc')) {

@@ -1,4 +1,6 @@
-/** `npm run bench`: runs the benchmarks, prints a table and leaves a JSON file; with `--page` also the page of the figures. */
+/**
+ * `npm run bench`: runs the benchmarks, prints a table and writes a JSON file; with `--page` also the page of figures.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -16,10 +18,10 @@ import { BENCHMARKS, LAST_ON_MAIN } from './rows/index.js';
 import { renderCells, renderTable } from './table.js';
 
 const FUNCTIONS_SHOWN = 25;
-/** Of a round with `--quick`. */
+/** Length of a round with `--quick`. */
 const QUICK_MS = 250;
 const WARM_UP_OPERATIONS = 10_000;
-/** Of a run that did not begin. */
+/** Exit code of a run that did not begin. */
 const REFUSED = 2;
 
 interface Options extends RunOptions {
@@ -44,11 +46,11 @@ const program = addRunOptions(
   { duration: 5, rounds: 3, keys: 10_000 },
 )
   .option('--warm-up <operations>', 'before the rounds, for each process', whole, WARM_UP_OPERATIONS)
-  .option('--large', 'also what takes tens of minutes and gigabytes: 10,000,000 keys', false)
+  .option('--large', 'also the benchmarks that take tens of minutes and gigabytes: 10,000,000 keys', false)
   .option('--loaded', 'measure on a machine that others use, and mark the figures', false)
   .option('--json <file>', 'where to write the report (default: bench-results/<date>-bench.json)')
   .option('--page <folder>', 'write performance.md and its plots there; benchmarks that are not run keep their figures')
-  .option('--from <measured.json>', 'make the page of what was measured before, measure nothing')
+  .option('--from <measured.json>', 'make the page of earlier figures again, measure nothing')
   .option('--plant-wrong-values', 'write wrong values: each benchmark that reads has to fail', false)
   .addHelpText(
     'after',
@@ -77,14 +79,14 @@ async function isLoaded(): Promise<boolean> {
 
 async function measure(options: Options): Promise<number> {
   const { quick, large, plantWrongValues: planted, warmUp } = options;
-  // A page that cannot be read is reported before anything is measured.
+  // A page that cannot be read is reported before any measurement.
   if (options.page !== undefined) readMeasured(options.page);
   const benchmarks = options.only ?? BENCHMARKS.filter((benchmark) => large || !benchmark.large);
   const settings = {
     ...settingsOf(options, QUICK_MS),
     large,
     planted,
-    // Also a quick round has something to count.
+    // A quick round, too, has operations to count.
     warmUpOperations: quick ? 1 : warmUp,
   };
   const progress = new Progress(benchmarks.length);
@@ -96,11 +98,11 @@ async function measure(options: Options): Promise<number> {
   try {
     for (const benchmark of benchmarks) {
       const result = await runOne(benchmark, context, failures);
-      // The signal's handler ends the process; nothing is reported.
+      // The signal's handler ends the process without a report.
       if (context.isClosing) return await new Promise<never>(() => {});
       if (result === undefined) continue;
       results.push(result);
-      // A run that is cut short leaves what it has measured.
+      // A run that is cut short writes its measurements.
       if (options.page !== undefined) addToPage(options.page, measuredOf(benchmark, context, machine, result));
     }
   } finally {
@@ -125,7 +127,7 @@ async function measure(options: Options): Promise<number> {
   return failures.length === 0 ? 0 : 1;
 }
 
-/** Undefined where it failed. */
+/** Undefined if it failed. */
 async function runOne(benchmark: Benchmark, context: Context, failures: Failure[]): Promise<Result | undefined> {
   const { name } = benchmark;
   context.progress.begin(name);

@@ -1,6 +1,6 @@
-/** The bits of Markdown that a report needs. */
+/** The parts of Markdown that a report needs. */
 
-/** A table; columns but the first are aligned to the right when `numbers` says so. */
+/** A table; with `numbers`, all columns but the first are aligned to the right. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[], numbers = false): string {
   const line = (cells: readonly string[]): string => `| ${cells.map(escaped).join(' | ')} |`;
   const rule = head.map((_, i) => (numbers && i > 0 ? '---:' : '---'));
@@ -9,7 +9,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 
 const escaped = (cell: string): string => cell.replaceAll('|', '\\|').replaceAll('\n', ' ');
 
-/** A number with as many digits as say something; a dash where there is none. */
+/** A number with its significant digits; a dash without one. */
 export function number(value: number | undefined): string {
   if (value === undefined) return '–';
   const size = Math.abs(value);

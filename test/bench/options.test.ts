@@ -4,13 +4,13 @@ describe('--only', () => {
   const all = ['idle', 'idle-partitions', 'idle-sessions', 'http-get', 'http-put'].map((name) => ({ name }));
   const chosen = (text: string): string[] => chosenFrom(all)(text).map(({ name }) => name);
 
-  it('chooses by a full name that benchmark alone, by a beginning all that have it, in their order', () => {
+  it('--only chooses one benchmark by its full name, or all with the given prefix, in their order', () => {
     expect(chosen('idle')).toEqual(['idle']);
     expect(chosen('http-')).toEqual(['http-get', 'http-put']);
     expect(chosen('http, idle-p')).toEqual(['idle-partitions', 'http-get', 'http-put']);
   });
 
-  it('refuses a name that none has, and lists those that there are', () => {
+  it('--only refuses an unknown name, and lists the known ones', () => {
     expect(() => chosen('http-get,https')).toThrow(/none is called "https"; there are idle, idle-partitions/);
   });
 });

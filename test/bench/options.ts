@@ -1,4 +1,4 @@
-/** What the commands of benchmarks share: options, and how they end. */
+/** Options of the benchmarks' commands, and their end. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { BenchSettings, Context } from './context.js';
 
@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly quick: boolean;
 }
 
-/** How much of everything, when nobody says. */
+/** The default size of a run. */
 export interface RunSize {
   /** Seconds. */
   readonly duration: number;
@@ -31,7 +31,7 @@ export const addRunOptions = (command: Command, size: RunSize): Command =>
     .option('--duration <seconds>', 'length of a round', positive, size.duration)
     .option('--rounds <n>', 'rounds of each; their median counts', whole, size.rounds)
     .option('--keys <n>', 'keys of a partition', whole, size.keys)
-    .option('--seed <n>', 'where everything random starts', whole, 1)
+    .option('--seed <n>', 'seed of the random numbers', whole, 1)
     .option('--profile <folder>', 'write CPU profiles of all processes there')
     .option('--quick', 'one short round of each and little data: shows that all of it runs, measures nothing', false);
 
@@ -46,7 +46,7 @@ export function settingsOf(
   return { ...size, seed, quick, profile };
 }
 
-/** Parses names, or beginnings of others, with commas between them. Throws InvalidArgumentError for one that none has. */
+/** Parses names or prefixes, with commas between them. Throws InvalidArgumentError for an unknown one. */
 export const chosenFrom =
   <T extends { readonly name: string }>(all: readonly T[]) =>
   (text: string): T[] => {

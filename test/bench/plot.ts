@@ -3,9 +3,9 @@ import { init } from 'echarts';
 
 export interface Series {
   readonly name: string;
-  /** In the order in which they are joined. */
+  /** In the order of the line. */
   readonly points: readonly (readonly [x: number, y: number])[];
-  /** Number of the series that this one belongs to: it has its colour, is dashed, and is not named. */
+  /** Number of a series whose colour this one shares; it is dashed, and has no name. */
   readonly dashedLike?: number;
 }
 
@@ -15,7 +15,7 @@ export interface Plot {
   readonly y: string;
   readonly logarithmic?: boolean;
   readonly logarithmicX?: boolean;
-  /** Dots where the points are. */
+  /** Whether points are drawn as dots. */
   readonly dots: boolean;
   readonly series: readonly Series[];
 }
@@ -34,7 +34,7 @@ export function renderPlot({ title, x, y, logarithmic, logarithmicX, dots, serie
       backgroundColor: '#ffffff',
       color: COLOURS,
       title: { text: title, left: 'center', textStyle: { fontSize: 14 } },
-      // The width of texts is estimated: without room between them names meet.
+      // The width of texts is estimated: without a margin names overlap.
       legend: { bottom: 0, itemGap: 28, data: named.map(({ name }) => name) },
       grid: { left: 72, right: 24, top: 40, bottom: 76 },
       xAxis: logarithmicX ? { ...axis, type: 'log', name: x } : { ...axis, type: 'value', name: x, min: 0 },
@@ -55,7 +55,7 @@ export function renderPlot({ title, x, y, logarithmic, logarithmicX, dots, serie
   }
 }
 
-/** Without what answers to a pointer: nothing does in a file, and its names are counted on from plot to plot. */
+/** Removes the styles for pointers: a file needs none, and their names contain a counter that differs between plots. */
 const still = (svg: string): string =>
   svg
     .replaceAll(/ (?:class|pointer-events|ecmeta_\w+)="[^"]*"/g, '')

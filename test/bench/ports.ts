@@ -2,12 +2,12 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 
-/** Ports below the range from which the system hands out its own. */
+/** Ports below the system's ephemeral range. */
 const FIRST_BASE = 20_000;
 const LAST_BASE = 30_000;
 const BASE_STEP = 300;
 
-/** So many free ports of this machine. Somebody else may take one before it is used; then that start fails. */
+/** This many free ports of this machine. Another process may take one before its use; then that start fails. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, () => listen(0)));
   const ports = servers.map(portOf);

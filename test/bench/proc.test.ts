@@ -3,16 +3,16 @@ import { cpuMs, mappedBytes, parseCpuMs, parseIo, parseMappedBytes } from './pro
 import { parseCalls, SyscallCount } from './profile/syscalls.js';
 
 describe('/proc/<pid>/stat', () => {
-  it('gives user and system time, also of a process whose name looks like fields', () => {
+  it('the text of /proc/<pid>/stat gives user and system time, also of a process whose name looks like fields', () => {
     const stat = '42 (node) 1 2) S 1 42 42 0 -1 4194304 9000 0 0 0 250 50 3 4 20 0 11 0 100 1000000 2000';
     expect(parseCpuMs(stat)).toBe(3000);
   });
 
-  it('is refused when it is something else', () => {
+  it('another text than that of /proc/<pid>/stat is refused', () => {
     expect(() => parseCpuMs('42 (node) S 1')).toThrow(/not the text/);
   });
 
-  it('counts the time of this process where there is one', () => {
+  it('/proc/<pid>/stat counts the time of this process, on Linux', () => {
     const spent = cpuMs(process.pid);
     if (process.platform === 'linux') expect(spent).toBeGreaterThan(0);
     else expect(spent).toBeUndefined();
@@ -20,18 +20,18 @@ describe('/proc/<pid>/stat', () => {
 });
 
 describe('/proc/<pid>/io', () => {
-  it('gives its numbers by name', () => {
+  it('the text of /proc/<pid>/io gives its numbers by name', () => {
     expect(parseIo('rchar: 12\nsyscr: 3\nwrite_bytes: 4096\n').get('write_bytes')).toBe(4096);
   });
 });
 
 describe('/proc/<pid>/status', () => {
-  it('gives the bytes of mapped files', () => {
+  it('the text of /proc/<pid>/status gives the bytes of mapped files', () => {
     expect(parseMappedBytes('VmRSS:\t  200 kB\nRssAnon:\t  120 kB\nRssFile:\t   80 kB\n')).toBe(80 * 1024);
     expect(() => parseMappedBytes('VmRSS: 200 kB')).toThrow(/not the text/);
   });
 
-  it('counts those of this process where there is one', () => {
+  it('/proc/<pid>/status counts the mapped files of this process, on Linux', () => {
     if (process.platform === 'linux') expect(mappedBytes(process.pid)).toBeGreaterThan(0);
     else expect(mappedBytes(process.pid)).toBeUndefined();
   });
@@ -40,13 +40,13 @@ describe('/proc/<pid>/status', () => {
 describe('what others use of the machine', () => {
   const stat = (user: number, idle: number): string => `cpu  ${user} 10 20 ${idle} 500 0 5 2 100 0\ncpu0 1 2 3 4\n`;
 
-  it('is all work but waiting, guests counted once', () => {
+  it('the busy time of the machine is all work but waiting, guests counted once', () => {
     expect(parseBusyMs(stat(100, 9000))).toBe(1370);
     expect(parseBusyMs(stat(100, 1))).toBe(1370);
     expect(() => parseBusyMs('cpu0 1 2 3 4')).toThrow(/not the text/);
   });
 
-  it('is a share of all cores over the time, without what the benchmark used itself', () => {
+  it("the load of others is a share of all cores over the time, without the benchmark's own use", () => {
     const before = { busyMs: 1000, ownMs: 100, atMs: 0 };
     expect(shareOfOthers(before, { busyMs: 2000, ownMs: 700, atMs: 1000 }, 2)).toBeCloseTo(0.2);
     expect(shareOfOthers(before, { busyMs: 1500, ownMs: 700, atMs: 1000 }, 2)).toBe(0);
@@ -54,7 +54,7 @@ describe('what others use of the machine', () => {
 });
 
 describe('the table of strace', () => {
-  it('gives calls by name, with and without errors, and no sum', () => {
+  it('the table of strace gives calls by name, with and without errors, and no sum', () => {
     const text = [
       '% time     seconds  usecs/call     calls    errors syscall',
       '------ ----------- ----------- --------- --------- ----------------',
@@ -71,10 +71,10 @@ describe('the table of strace', () => {
 });
 
 describe('a count of system calls', () => {
-  /** Above the largest id that Linux gives. */
+  /** Above the greatest process id of Linux. */
   const NO_PROCESS = 2 ** 22 + 1;
 
-  it('does not begin where a process cannot be traced, or there is no strace', async () => {
+  it('a count of system calls does not begin when a process cannot be traced, or without strace', async () => {
     expect(await SyscallCount.start([NO_PROCESS], '/dev/null')).toBeUndefined();
   });
 });

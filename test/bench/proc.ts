@@ -1,15 +1,15 @@
-/** What Linux tells about a process. Elsewhere there is nothing of the kind, and CPU times are left out. */
+/** Linux's figures of a process. On other systems they are absent, and CPU times are left out. */
 import { existsSync, readFileSync } from 'node:fs';
 
 /** The kernel reports times to programs in hundredths of a second on every architecture that Node runs on. */
 export const TICK_MS = 10;
-/** Positions of utime and stime behind the process name, which may contain anything. */
+/** Positions of utime and stime after the process name, which may contain any character. */
 const UTIME = 11;
 const STIME = 12;
 
 /**
  * User and system time of a process in ms, from the text of `/proc/<pid>/stat`.
- * @throws Error for a text that is none
+ * @throws Error for another text
  */
 export function parseCpuMs(stat: string): number {
   const fields = stat
@@ -21,7 +21,7 @@ export function parseCpuMs(stat: string): number {
   return ticks * TICK_MS;
 }
 
-/** CPU time of a live process so far, ms; undefined where the system does not say. */
+/** CPU time of a live process so far, ms; undefined if the system does not report it. */
 export function cpuMs(pid: number): number | undefined {
   if (!existsSync('/proc/self/stat')) return undefined;
   return parseCpuMs(readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -43,15 +43,15 @@ export function parseIo(text: string): ReadonlyMap<string, number> {
   return new Map([...text.matchAll(/^(\w+): (\d+)$/gm)].map(([, name, value]) => [name!, Number(value)]));
 }
 
-/** What a live process has read and written so far; undefined where the system does not say. */
+/** Reads and writes of a live process so far; undefined if the system does not report them. */
 export function ioOf(pid: number): ReadonlyMap<string, number> | undefined {
   if (!existsSync('/proc/self/io')) return undefined;
   return parseIo(readFileSync(`/proc/${pid}/io`, 'utf8'));
 }
 
 /**
- * Bytes that live processes have given to disks so far, whole pages as the system counts them; undefined where it does not
- * say. Files in memory do not count.
+ * Bytes that live processes have written to disks so far, in whole pages, as the system counts; undefined if the system
+ * does not report them. Files in memory do not count.
  */
 export function diskBytesWritten(pids: readonly number[]): number | undefined {
   let total = 0;
@@ -67,7 +67,7 @@ const KIB = 1024;
 
 /**
  * Bytes of mapped files among the resident memory of a process, from the text of `/proc/<pid>/status`.
- * @throws Error for a text that is none
+ * @throws Error for another text
  */
 export function parseMappedBytes(status: string): number {
   const kib = /^RssFile:\s+(\d+) kB$/m.exec(status)?.[1];
@@ -76,8 +76,8 @@ export function parseMappedBytes(status: string): number {
 }
 
 /**
- * Bytes of mapped files, the program's own among them, in the resident memory of a live process: the system takes them back when it
- * needs room. Undefined where it does not say.
+ * Bytes of mapped files, its program included, in the resident memory of a live process: the system reclaims them when
+ * it needs memory. Undefined if the system does not report them.
  */
 export function mappedBytes(pid: number): number | undefined {
   if (!existsSync('/proc/self/status')) return undefined;

@@ -3,12 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 
-/** Longest time in which a process has to end by itself, ms. */
+/** Time limit for a process to end by itself, ms. */
 const STOP_TIMEOUT_MS = 15_000;
 
 const running = new Set<LoggedProcess>();
 
-/** Ends all of them at once, those that are being started too. */
+/** Ends all of them at once, those that are starting included. */
 export function killAll(): void {
   for (const each of running) each.kill();
 }
@@ -25,7 +25,7 @@ export class LoggedProcess {
     cwd?: string,
   ) {
     const log = openSync(logFile, 'a');
-    // A group of its own: a Ctrl-C in the terminal is for the benchmark, which then ends the others in order.
+    // A group of its own: a Ctrl-C in the terminal reaches only the benchmark, which then ends the others in order.
     this.#child = spawn(command, args, { stdio: ['ignore', log, log], detached: true, ...(cwd && { cwd }) });
     closeSync(log);
     running.add(this);
@@ -45,7 +45,7 @@ export class LoggedProcess {
     );
   }
 
-  /** Asks it to end, and ends it when it does not. */
+  /** Asks the process to end, and kills it after the time limit. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     if (this.#hasEnded()) return;
     const ended = once(this.#child, 'exit');
@@ -56,12 +56,12 @@ export class LoggedProcess {
     clearTimeout(timer);
   }
 
-  /** It stands still, whatever it was doing. */
+  /** Stops the process (SIGSTOP), whatever its state. */
   pause(): void {
     this.#child.kill('SIGSTOP');
   }
 
-  /** It goes on where it stood still; nothing happens to one that runs. */
+  /** Continues the process; without effect on one that runs. */
   resume(): void {
     this.#child.kill('SIGCONT');
   }

@@ -1,4 +1,4 @@
-/** Says on stderr what is going on; stdout holds the results only. */
+/** Reports progress on stderr; stdout holds only the results. */
 
 export class Progress {
   readonly #live = process.stderr.isTTY === true && process.env.TERM !== 'dumb' && !process.env.CI;
@@ -15,12 +15,12 @@ export class Progress {
     this.#show('');
   }
 
-  /** What it does now. Shown in a terminal only. */
+  /** The current step. Shown only in a terminal. */
   step(text: string): void {
     if (this.#live) this.#show(text);
   }
 
-  /** A line that stays. */
+  /** A line that stays visible. */
   line(text: string): void {
     process.stderr.write(`${this.#live ? '\r\x1b[K' : ''}${text}\n`);
   }

@@ -1,4 +1,4 @@
-/** The results as JSON, with what is needed to make sense of them later. */
+/** The results as JSON, with the data needed to interpret them later. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, statfsSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, platform, release, totalmem } from 'node:os';
@@ -8,18 +8,18 @@ import { isMet, type Row, ratioOf } from './figures.js';
 import { MOST_OF_OTHERS } from './machine-load.js';
 import { ROOT } from './root.js';
 
-/** The machine, as far as figures depend on it. */
+/** The properties of the machine that figures depend on. */
 export interface Machine {
   readonly cpu: string;
   readonly cores: number;
   readonly memoryBytes: number;
   readonly system: string;
   readonly node: string;
-  /** Type of the file system that data lies on: its name, or as `statfs` numbers it. */
+  /** Type of the data's file system: its name, or its number in `statfs`. */
   readonly fileSystem: string;
-  /** Commit of the sources, with `-dirty` behind it when they differ; null outside of git. */
+  /** Commit of the sources, with the suffix `-dirty` if they differ; null outside of git. */
   readonly commit: string | null;
-  /** Processes that wanted to run in the minute before, on average: of others, so far. */
+  /** Average number of runnable processes, all of others, in the minute before the run. */
   readonly loadBefore: number;
 }
 
@@ -68,7 +68,7 @@ function commitOf(folder: string): string | null {
 /** A benchmark that was measured. */
 export interface Result {
   readonly benchmark: string;
-  /** What others took of the machine meanwhile, 0 to 1; null where the system does not say. */
+  /** Share of the machine that others used meanwhile, 0 to 1; null if the system does not report it. */
   readonly others: number | null;
   readonly rows: readonly Row[];
 }

@@ -20,7 +20,7 @@ describe('rounds', () => {
     return { limit: contender('limit'), subject: contender('subject') };
   };
 
-  it('let limit and subject take turns after a warm-up that is not counted', async () => {
+  it('rounds alternate limit and subject after a warm-up that is not counted', async () => {
     const log: string[] = [];
     const rounds: number[] = [];
     const onRound = (round: number) => rounds.push(round);
@@ -30,12 +30,12 @@ describe('rounds', () => {
     expect(samples.subject).toHaveLength(2);
   });
 
-  it('fail when nothing was done in one, rather than to count it', async () => {
+  it('rounds fail if one has no operation', async () => {
     const options = { rounds: 1, durationMs: 1000, onRound: () => undefined };
     await expect(takeTurns(recorder([], 0), options)).rejects.toThrow(/not a single operation/);
   });
 
-  it('become rates per second, medians of percentiles, and CPU time where the system says it', () => {
+  it('rounds become rates per second, medians of percentiles, and CPU time if the system reports it', () => {
     const subject = [100, 300, 200].map((operations, i) =>
       sample(operations, { cpuUs: i, latency: { p50Ms: i, p99Ms: 10 * i } }),
     );
@@ -49,7 +49,7 @@ describe('rounds', () => {
 });
 
 describe('loops within a window of time', () => {
-  it('repeat an operation each, and tell what came of it', async () => {
+  it('loops within a window of time repeat an operation each, and report its result', async () => {
     const ended: number[] = [];
     const counts = [0, 0];
     const operation = async (loop: number) => {
@@ -59,11 +59,11 @@ describe('loops within a window of time', () => {
     };
     await repeat({ loops: 2, durationMs: 50, operation, ended: (_elapsedMs, loop) => ended.push(loop) });
     expect(new Set(ended)).toEqual(new Set([0, 1]));
-    // What did not end within the window is not told.
+    // An operation that did not end within the window is not reported.
     expect(ended.length).toBeGreaterThanOrEqual(counts[0]! + counts[1]! - 2);
   });
 
-  it('tell nothing of what ends before the window begins, and count it', async () => {
+  it('loops within a window of time count operations that end before it, without a report', async () => {
     let ended = 0;
     const operation = () => new Promise(setImmediate);
     const all = await repeat({ loops: 1, leadInMs: 50, durationMs: 0, operation, ended: () => ended++ });
@@ -71,7 +71,7 @@ describe('loops within a window of time', () => {
     expect(all).toBeGreaterThan(ended);
   });
 
-  it('all end when one fails', async () => {
+  it('loops within a window of time all end when one fails', async () => {
     const endless = 3_600_000;
     const operation = async (loop: number) => {
       await new Promise(setImmediate);
@@ -92,13 +92,13 @@ describe('a warm-up by operations', () => {
     },
   });
 
-  it('goes on until each process has done its operations', async () => {
+  it('a warm-up by operations continues until each process has done its operations', async () => {
     const log: number[] = [];
     await takeTurns({ a: counting(10, [process.pid, process.pid], log) }, { ...options, warmUpOperations: 20 });
     expect(log).toEqual([0, 0, 0, 0, 1]);
   });
 
-  it('is shared by contenders of one workload, and by no others', async () => {
+  it('a warm-up by operations is shared by contenders of one workload, and by no others', async () => {
     const log: number[] = [];
     const same = () => counting(10, [], log, 'reads');
     await takeTurns({ a: same(), b: same(), c: counting(10, [], log) }, { ...options, warmUpOperations: 10 });
@@ -107,7 +107,7 @@ describe('a warm-up by operations', () => {
 });
 
 describe('CPU time', () => {
-  it('of servers and load generators is added up round by round, and unknown where one of them is', () => {
+  it('CPU time of servers and load generators is added up round by round, and undefined if one of them is', () => {
     const both = [sample(1, { cpuUs: 300, clientCpuUs: 50 }), sample(1, { cpuUs: 320, clientCpuUs: 60 })];
     expect(cpuOf(both)?.samples).toEqual([350, 380]);
     expect(cpuOf([...both, sample(1, { cpuUs: 1 })])).toBeUndefined();

@@ -1,8 +1,8 @@
-/** Rounds in turn: whatever else the machine does meanwhile hits the subject and its limit alike. */
+/** Rounds in turn: other work of the machine affects the subject and its limit alike. */
 import { type Figure, figureOf, quantile, type Row } from './figures.js';
 import { totalCpuMs } from './proc.js';
 
-/** What a load generator counted. */
+/** The counts of a load generator. */
 export interface Load {
   /** Operations that ended within the time. */
   readonly operations: number;
@@ -10,30 +10,33 @@ export interface Load {
   readonly latency?: { readonly p50Ms: number; readonly p99Ms: number } | undefined;
 }
 
-/** One of those that take turns. */
+/** A subject or limit that takes turns with others. */
 export interface Contender<L extends Load = Load> {
-  /** Puts load on it for so long. @param round counted from 1; 0 is the warm-up */
+  /** Puts load on it for `durationMs`. @param round counted from 1; 0 is the warm-up */
   run(durationMs: number, round: number): Promise<L>;
   /** Processes that do the work, without the load generators. */
   readonly pids: readonly number[];
-  /** The load generators, where their CPU time is a part of the figure. */
+  /** The load generators, if their CPU time is a part of the figure. */
   readonly clientPids?: readonly number[];
-  /** Contenders with the same workload name are the same code on the same processes: what one warmed up is warm for all. */
+  /** Contenders with the same workload name run the same code on the same processes, and share a warm-up. */
   readonly workload?: string;
-  /** Told when its turn comes, and when that is over. */
+  /** Called when its turn begins and ends. */
   readonly turn?: Turn;
 }
 
-/** What a contender does around its turns, so that it takes nothing from the others in theirs. */
+/** A contender's actions around its turns, so that it uses no resources in those of others. */
 export interface Turn {
   begins(): Promise<void>;
   ends(): void;
 }
 
 export type Sample<L extends Load = Load> = L & {
-  /** CPU time of the contender's processes, µs an operation; undefined where the system does not say. */
+  /** CPU time of the contender's processes, µs an operation; undefined if the system does not report it. */
   readonly cpuUs: number | undefined;
-  /** CPU time of its load generators, µs an operation; undefined where they are not a part of the figure, or the system does not say. */
+  /**
+   * CPU time of its load generators, µs an operation; undefined if it is not a part of the figure, or the system does
+   * not report it.
+   */
   readonly clientCpuUs?: number | undefined;
 };
 
@@ -45,9 +48,9 @@ export interface RoundOptions {
    * paths are compiled. Undefined: a warm-up of {@link warmUpMs}.
    */
   readonly warmUpOperations?: number;
-  /** Told before each round; 0 is the warm-up. */
+  /** Called before each round; 0 is the warm-up. */
   readonly onRound: (round: number) => void;
-  /** Told of a contender that was still slow when its warm-up had taken {@link MAX_WARM_UP_MS}. */
+  /** Called for a contender whose warm-up reached {@link MAX_WARM_UP_MS} before its operations were done. */
   readonly onCold?: (name: string, operations: number) => void;
 }
 
@@ -56,7 +59,7 @@ const MAX_TIMED_WARM_UP_MS = 2000;
 /** Longest warm-up by operations, ms. */
 const MAX_WARM_UP_MS = 60_000;
 
-/** How long each is warmed up before rounds of this length, where operations do not decide. */
+/** Length of the warm-up for rounds of this length, unless operations determine it. */
 export const warmUpMs = (durationMs: number): number => Math.min(MAX_TIMED_WARM_UP_MS, durationMs / 2);
 
 /** A warm-up of each contender, then A B C, A B C, … */
@@ -107,10 +110,10 @@ const measure = <L extends Load>(contender: Contender<L>, durationMs: number, ro
   sampleOf(() => contender.run(durationMs, round), contender.pids, contender.clientPids);
 
 /**
- * Some work as a sample.
+ * A load as a sample.
  * @param pids of the servers
- * @param clientPids of the load generators, where their CPU time is a part of the figure
- * @throws Error where it did nothing
+ * @param clientPids of the load generators, if their CPU time is a part of the figure
+ * @throws Error if no operation ended
  */
 export async function sampleOf<L extends Load>(
   work: () => Promise<L>,
@@ -132,7 +135,7 @@ export async function sampleOf<L extends Load>(
 export const ratesOf = (samples: readonly Sample[]): Figure =>
   figureOf(samples.map(({ operations, elapsedMs }) => (operations * 1000) / elapsedMs));
 
-/** CPU time of servers and load generators together, µs an operation; undefined where the system does not say. */
+/** CPU time of servers and load generators together, µs an operation; undefined if the system does not report it. */
 export function cpuOf(samples: readonly Sample[]): Figure | undefined {
   const sums = samples.map(({ cpuUs, clientCpuUs }) =>
     cpuUs === undefined || clientCpuUs === undefined ? undefined : cpuUs + clientCpuUs,

@@ -5,10 +5,10 @@ import { CELL_HEAD, cellTables } from './page/cells.js';
 
 const HEAD = ['what', 'measured (min–max)', 'p50 / p99 ms', 'limit', 'ratio', 'target', 'met', 'server CPU/op'];
 const WHAT_WIDTH = 44;
-/** Lines between rows would double the table. */
+/** Lines between rows would double the height of the table. */
 const CHARS = { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' };
 
-/** One line for each row, and more where it says much. Cells of tables of costs are left to {@link renderCells}. */
+/** One line for each row, and more for a long one. Cells of tables of costs are left to {@link renderCells}. */
 export function renderTable(rows: readonly Row[]): string {
   const style = { head: [], border: [], compact: true };
   const table = new Table({ head: HEAD, style, chars: CHARS, colWidths: [WHAT_WIDTH], wordWrap: true });
@@ -16,7 +16,7 @@ export function renderTable(rows: readonly Row[]): string {
   return table.toString();
 }
 
-/** Tables of costs: none, where no row is a cell of one. */
+/** Tables of costs: none, if no row is a cell. */
 export function renderCells(rows: readonly Row[]): string[] {
   return cellTables(rows).map(({ columns, lines }) => {
     const style = { head: [], border: [], compact: true };
@@ -54,13 +54,13 @@ export function targetText({ of, is, bound }: Target, unit: Unit): string {
   return of === 'ratio' ? `${sign} ${bound.toFixed(2)}` : `${sign} ${valueText(bound, unit)}`;
 }
 
-/** A figure as its median, with the range where there was more than one round. */
+/** A figure as its median, with the range if it has more than one round. */
 export function figureText({ median, min, max, samples }: Figure, unit: Unit): string {
   const range = samples.length < 2 ? '' : ` (${valueText(min, '')}–${valueText(max, '')})`;
   return `${valueText(median, unit)}${range}`;
 }
 
-/** A value with as many digits as say something. */
+/** A value with its significant digits. */
 export function valueText(value: number, unit: Unit): string {
   const text = value.toLocaleString('en-US', { maximumFractionDigits: digitsOf(Math.abs(value)) });
   return unit === '' ? text : unit === '/s' ? `${text}/s` : `${text} ${unit}`;

@@ -1,4 +1,6 @@
-/** The scenario `storm`: faults of all kinds at once, drawn from the seed, and sessions with every kind of operation. */
+/**
+ * The scenario `storm`: faults of all kinds at once, drawn from the seed, and sessions with every kind of operation.
+ */
 import type { ErrorCode } from '@isochron/core';
 import type { HistoryRecorder } from '@isochron/workload';
 import { until } from '../e2e/until.js';

@@ -23,7 +23,9 @@ export interface ClusterOptions {
   /** One-way delays in ms, by `a>b` or `a<>b`. */
   readonly wan?: Readonly<Record<string, number>>;
   readonly settings?: ClusterFile['settings'];
-  /** Id of the cluster; two with the same id and placement accept each other's tokens where the secret is the same, too. */
+  /**
+   * Id of the cluster; two with the same id and placement accept each other's tokens where the secret is the same, too.
+   */
   readonly cluster?: string;
   readonly secret?: string;
   /** Environment of every node. */

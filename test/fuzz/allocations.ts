@@ -1,10 +1,10 @@
-/** What code asks the engine for: a declared length must be refused before memory for it is asked for. */
+/** Allocations that code requests: a declared length must be refused before memory for it is allocated. */
 
-/** What takes a length and makes that much. */
+/** Constructors that take a length and allocate that much. */
 const MAKERS = ['Array', 'ArrayBuffer', 'Uint8Array', 'Float64Array', 'BigUint64Array'] as const;
 const BUFFER_MAKERS = ['alloc', 'allocUnsafe', 'allocUnsafeSlow'] as const;
 
-/** The greatest length that is asked for, in items or bytes, while `run` runs. Sees what is made by name, not literals. */
+/** The greatest length allocated while `run` runs, in items or bytes. Counts constructor calls, not literals. */
 export function largestAllocation(run: () => void): number {
   let largest = 0;
   const note = (length: unknown) => {

@@ -1,4 +1,7 @@
-/** The cluster file: whatever stands in it, a configuration or `CONFIG_INVALID` with a line, and never much of anything. */
+/**
+ * The cluster file: any content gives a configuration or `CONFIG_INVALID` with a line, within bounds of time and
+ * memory.
+ */
 import { IsochronError } from '@isochron/core';
 import fc from 'fast-check';
 import { parse, stringify } from 'yaml';
@@ -24,7 +27,7 @@ settings: { retentionMs: 1000, durability: memory, limits: { maxKeyBytes: 100 } 
 wan: { oneWayMs: { "virginia<>oregon": 40 } }
 `;
 
-/** The configuration, or undefined when the file was refused as it should be. */
+/** The configuration, or undefined when the file was refused with the right code. */
 function read(text: string): ClusterConfig | undefined {
   try {
     return parseClusterFile(text, 'cluster.yaml');
@@ -38,7 +41,7 @@ function read(text: string): ClusterConfig | undefined {
   }
 }
 
-/** What a node relies on in a configuration that was accepted. */
+/** The properties of an accepted configuration that a node relies on. */
 function sound(config: ClusterConfig): void {
   const nodes = config.regions.flatMap((region) => region.nodes);
   for (const { id, api, peer } of nodes) {
@@ -62,7 +65,7 @@ const readSoundly = (text: string): void => {
   if (config !== undefined) sound(config);
 };
 
-/** Lines and pieces that mean something in YAML. */
+/** Lines and fragments with a meaning in YAML. */
 const PIECES = [
   '- ',
   '? ',
@@ -102,13 +105,18 @@ const PIECES = [
 ];
 
 describe('the cluster file', () => {
-  it('is read when nothing is wrong with it', () => sound(read(GOOD)!));
+  it('a correct cluster file is accepted', () => sound(read(GOOD)!));
 
-  fuzz('text of any kind is refused', 500, [fc.oneof(fc.string(), fc.string({ unit: 'binary' }))], (text) => {
-    expect(read(text)).toBeUndefined();
-  });
+  fuzz(
+    'a cluster file of arbitrary text is refused',
+    500,
+    [fc.oneof(fc.string(), fc.string({ unit: 'binary' }))],
+    (text) => {
+      expect(read(text)).toBeUndefined();
+    },
+  );
 
-  fuzz('damaged bytes are refused, or a sound configuration', 200, [damages], (changes) => {
+  fuzz('a cluster file with damaged bytes is refused, or gives a sound configuration', 200, [damages], (changes) => {
     readSoundly(Buffer.from(damaged(Buffer.from(GOOD), changes)).toString('utf8'));
   });
 
@@ -116,19 +124,29 @@ describe('the cluster file', () => {
     minLength: 1,
     maxLength: 4,
   });
-  fuzz('pieces of YAML in the wrong place are refused, or a sound configuration', 300, [insertions], (pieces) => {
-    readSoundly(pieces.reduce((text, [at, piece]) => text.slice(0, at) + piece + text.slice(at), GOOD));
-  });
+  fuzz(
+    'a cluster file with pieces of YAML in the wrong place is refused, or gives a sound configuration',
+    300,
+    [insertions],
+    (pieces) => {
+      readSoundly(pieces.reduce((text, [at, piece]) => text.slice(0, at) + piece + text.slice(at), GOOD));
+    },
+  );
 
   const lines = fc.array(fc.tuple(fc.nat({ max: 14 }), fc.nat({ max: 14 })), { minLength: 1, maxLength: 4 });
-  fuzz('lines that are doubled or elsewhere are refused, or a sound configuration', 200, [lines], (moves) => {
-    const text = GOOD.split('\n');
-    for (const [from, to] of moves) text.splice(to, 0, text[from % text.length]!);
-    readSoundly(text.join('\n'));
-  });
+  fuzz(
+    'a cluster file with lines that are doubled or moved is refused, or gives a sound configuration',
+    200,
+    [lines],
+    (moves) => {
+      const text = GOOD.split('\n');
+      for (const [from, to] of moves) text.splice(to, 0, text[from % text.length]!);
+      readSoundly(text.join('\n'));
+    },
+  );
 
   fuzz(
-    'values of the wrong kind are refused, or a sound configuration',
+    'a cluster file with values of the wrong kind is refused, or gives a sound configuration',
     200,
     [fc.array(fc.tuple(place, hostileValue), { minLength: 1, maxLength: 2 })],
     (parts) => {
@@ -137,7 +155,7 @@ describe('the cluster file', () => {
       try {
         text = stringify(file) ?? ''; // undefined has no text
       } catch {
-        return fc.pre(false); // what cannot be written as YAML cannot be read either
+        return fc.pre(false); // not a YAML value
       }
       return readSoundly(text);
     },
@@ -163,7 +181,7 @@ describe('the cluster file', () => {
     ['nothing', ''],
     ['null', '~'],
     ['a list', '[]'],
-  ])('refuses %s', (_, text) => {
+  ])('the cluster file is refused with %s', (_, text) => {
     const before = process.memoryUsage().heapUsed;
     expect(read(text)).toBeUndefined();
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(200 * 2 ** 20);
@@ -171,7 +189,7 @@ describe('the cluster file', () => {
   });
 });
 
-/** `levels` lists, each of `width` times the one before. */
+/** `levels` lists, each `width` times as long as the one before. */
 function bomb(levels: number, width: number): string {
   const text = ['a0: &a0 lol\n'];
   for (let i = 1; i < levels; i++)

@@ -1,7 +1,7 @@
-/** Damage to bytes, as it happens on a wire or on a disk, or as somebody does it on purpose. */
+/** Damage to bytes: accidental, on a wire or on a disk, or intended by an attacker. */
 import fc from 'fast-check';
 
-/** One change. Positions are taken modulo what there is. */
+/** One change. Positions are taken modulo the length. */
 export type Damage =
   | { readonly kind: 'flip'; readonly at: number; readonly bit: number }
   | { readonly kind: 'truncate'; readonly to: number }
@@ -9,7 +9,10 @@ export type Damage =
   | { readonly kind: 'insert'; readonly at: number; readonly bytes: Uint8Array }
   | { readonly kind: 'overwrite'; readonly at: number; readonly bytes: Uint8Array };
 
-/** MessagePack headers that declare more than there can be: binary, text, arrays, maps and extensions of 4 GiB, 64 KiB, 255 B. */
+/**
+ * MessagePack headers that declare more than the input can hold: binary, text, arrays, maps and extensions of 4 GiB, 64
+ * KiB, 255 B.
+ */
 export const GIANT_HEADERS: readonly Uint8Array[] = [
   ...[0xc6, 0xdb, 0xdd, 0xdf, 0xc9].map((tag) => Uint8Array.of(tag, 0xff, 0xff, 0xff, 0xff, 0x01)),
   ...[0xc6, 0xdb, 0xdd, 0xdf, 0xc9].map((tag) => Uint8Array.of(tag, 0x7f, 0xff, 0xff, 0xff, 0x01)),
@@ -30,7 +33,7 @@ const change: fc.Arbitrary<Damage> = fc.oneof(
 /** One to four changes. */
 export const damages: fc.Arbitrary<readonly Damage[]> = fc.array(change, { minLength: 1, maxLength: 4 });
 
-/** The bytes with the damage done; a copy. */
+/** A copy of the bytes with the damage. */
 export const damaged = (bytes: Uint8Array, changes: readonly Damage[]): Uint8Array =>
   changes.reduce(damagedOnce, Uint8Array.from(bytes));
 

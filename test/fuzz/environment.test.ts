@@ -1,4 +1,4 @@
-/** What the operator of a node says by environment and files beside the cluster file. */
+/** A node's settings from the environment and from files beside the cluster file. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ keyspaces: [{ name: default, partitions: 1 }]`,
   'environment.yaml',
 );
 
-/** What a function gives, or the code that it refuses with. */
+/** A function's result, or the code of its refusal. */
 function outcome<T>(act: () => T): { value: T } | { code: string } {
   try {
     return { value: act() };
@@ -36,7 +36,7 @@ function outcome<T>(act: () => T): { value: T } | { code: string } {
 const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.string({ minLength: 10, maxLength: 40 }));
 
 describe('the environment', () => {
-  /** One secret or two, a line each, none of them too short. */
+  /** One secret or two, one a line, each long enough. */
   const secretsIn = (given: string) => {
     const [secret, secondSecret, ...more] = given.split(/\r?\n/);
     const good = more.length === 0 && [secret, secondSecret].every((one = secret!) => one.length >= MIN_SECRET_LENGTH);
@@ -44,12 +44,12 @@ describe('the environment', () => {
   };
   const lines = fc.array(text, { minLength: 1, maxLength: 3 }).map((all) => all.join('\n'));
 
-  fuzz('gives one secret or two as they are, or says what is wrong', 500, [lines], (given) => {
+  fuzz('lines give one secret or two unchanged, or an error with the reason', 500, [lines], (given) => {
     expect(outcome(() => loadSecrets({ env: { ISOCHRON_SECRET: given } }))).toEqual(secretsIn(given));
   });
 
   fuzz(
-    'gives a secret from a file of any bytes, or says what is wrong',
+    'a file of any bytes gives one secret or two, or an error with the reason',
     200,
     [fc.uint8Array({ maxLength: 60 })],
     (bytes) => {
@@ -59,7 +59,7 @@ describe('the environment', () => {
     },
   );
 
-  fuzz('names no file that is not there by another error', 200, [text], (name) => {
+  fuzz('every missing secret file is refused with the same code', 200, [text], (name) => {
     expect(outcome(() => loadSecrets({ secretFile: join(folder, 'nowhere', `x${name}`) }))).toEqual({
       code: 'CONFIG_INVALID',
     });
@@ -72,19 +72,24 @@ describe('the environment', () => {
     text,
     fc.constantFrom('0.0.0.0:7201', '[::1]:1', 'h:65535', 'h:65536', ':1', 'ws://h:1', 'a@b:1'),
   );
-  fuzz('says where a node listens and dials, or is refused', 300, [host, dial], (listen, peers) => {
-    const given = outcome(() => peeringOf(cluster, 'a', { listen, dial: peers }));
-    if ('code' in given) {
-      expect(given.code).toBe('CONFIG_INVALID');
-      return;
-    }
-    const ports = [given.value.listen.port, ...given.value.peers.map(({ url }) => parsePeerUrl(url).port)];
-    for (const port of ports) expect(Number.isInteger(port) && port >= 0 && port < 65_536).toBe(true);
-    expect(given.value.peers.map(({ node }) => node)).toEqual(['b', 'c']);
-  });
+  fuzz(
+    'the addresses on which a node listens and dials are accepted, or refused with a code',
+    300,
+    [host, dial],
+    (listen, peers) => {
+      const given = outcome(() => peeringOf(cluster, 'a', { listen, dial: peers }));
+      if ('code' in given) {
+        expect(given.code).toBe('CONFIG_INVALID');
+        return;
+      }
+      const ports = [given.value.listen.port, ...given.value.peers.map(({ url }) => parsePeerUrl(url).port)];
+      for (const port of ports) expect(Number.isInteger(port) && port >= 0 && port < 65_536).toBe(true);
+      expect(given.value.peers.map(({ node }) => node)).toEqual(['b', 'c']);
+    },
+  );
 
   fuzz(
-    'lets in whoever has one of its API keys, and nobody else',
+    'only a caller with one of the API keys is admitted',
     500,
     [fc.array(text, { maxLength: 5 }), text, fc.nat()],
     (keys, guess, pick) => {

@@ -1,4 +1,4 @@
-/** The decoder of what comes over a link: whatever the bytes, a frame of the declared shape or `MalformedMessage`. */
+/** The decoder of frames from a link: any bytes give a frame of the declared shape or `MalformedMessage`. */
 import { MalformedMessage } from '@isochron/core';
 import { SAMPLE_CONTEXT, transactionSamples } from '@isochron/testing/protocols/samples';
 import { FrameCodec } from '@isochron/wire';
@@ -37,7 +37,7 @@ const frames = fc.array(fc.constantFrom(...messages), { minLength: 1, maxLength:
   envelopes: chosen.map((message) => ({ to: 'replica/0', from: 'coordinator', message })),
 }));
 
-/** Whether the bytes are refused, in the only way there is. */
+/** Whether the bytes are refused; the only error allowed is `MalformedMessage`. */
 function refuses(bytes: Uint8Array): boolean {
   try {
     codec.decode(bytes);
@@ -48,7 +48,7 @@ function refuses(bytes: Uint8Array): boolean {
   }
 }
 
-/** What is not refused has the declared shape: it can be encoded, and comes back the same. */
+/** A frame that is not refused has the declared shape: encoding and decoding it gives an equal frame. */
 function refusesOrDecodes(bytes: Uint8Array): void {
   if (refuses(bytes)) return;
   const frame = codec.decode(bytes);
@@ -56,21 +56,29 @@ function refusesOrDecodes(bytes: Uint8Array): void {
 }
 
 describe('frames', () => {
-  it.each(messages.map((message) => [message.type, message] as const))('of %s come through whole', (_, message) => {
-    const frame = { hlc: NOW, epoch: 0, envelopes: [{ to: 'a', from: 'b', message }] };
-    expect(codec.decode(codec.encode(frame))).toEqual(frame);
-  });
+  it.each(messages.map((message) => [message.type, message] as const))(
+    'a frame of %s is decoded as it was encoded',
+    (_, message) => {
+      const frame = { hlc: NOW, epoch: 0, envelopes: [{ to: 'a', from: 'b', message }] };
+      expect(codec.decode(codec.encode(frame))).toEqual(frame);
+    },
+  );
 
-  fuzz('random bytes are refused, or a frame', 2000, [fc.uint8Array({ maxLength: 300 })], (bytes) => {
+  fuzz('random bytes are refused, or decode to a frame', 2000, [fc.uint8Array({ maxLength: 300 })], (bytes) => {
     refusesOrDecodes(bytes);
   });
 
-  fuzz('damaged frames are refused, or a frame of the declared shape', 2000, [frames, damages], (frame, changes) => {
-    refusesOrDecodes(damaged(codec.encode(frame), changes));
-  });
+  fuzz(
+    'damaged frames are refused, or decode to a frame of the declared shape',
+    2000,
+    [frames, damages],
+    (frame, changes) => {
+      refusesOrDecodes(damaged(codec.encode(frame), changes));
+    },
+  );
 
   fuzz(
-    'frames with a hostile part are refused, or a frame of the declared shape',
+    'frames with a hostile part are refused, or decode to a frame of the declared shape',
     2000,
     [frames, fc.array(fc.tuple(place, hostileValue), { minLength: 1, maxLength: 3 })],
     (frame, parts) => {
@@ -80,7 +88,7 @@ describe('frames', () => {
   );
 
   fuzz(
-    'a declared length is refused before memory is asked for',
+    'a declared length is refused before its memory is allocated',
     1000,
     [frames, fc.nat({ max: 1 << 20 }), fc.constantFrom(...GIANT_HEADERS)],
     (frame, at, header) => {
@@ -90,13 +98,13 @@ describe('frames', () => {
   );
 
   it.each(GIANT_HEADERS.map((header) => [Buffer.from(header).toString('hex'), header] as const))(
-    'memory for the header %s alone is never asked for',
+    'the header %s alone allocates no memory',
     (_, header) => {
       expect(largestAllocation(() => expect(refuses(header)).toBe(true))).toBeLessThanOrEqual(header.length);
     },
   );
 
-  it('the watch on allocations sees them', () => {
+  it('the allocation counter counts allocations', () => {
     const makers = [() => new Array(5e6), () => new Uint8Array(5e6), () => Buffer.alloc(5e6), () => Array(5e6)];
     for (const make of makers) expect(largestAllocation(make)).toBe(5e6);
   });
@@ -117,7 +125,7 @@ describe('frames', () => {
   });
 
   fuzz(
-    'every extension is refused',
+    'every MessagePack extension is refused',
     500,
     [fc.nat({ max: 255 }), fc.constantFrom(0xc7, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8), fc.uint8Array({ maxLength: 20 })],
     (type, header, content) => {
@@ -127,7 +135,7 @@ describe('frames', () => {
     },
   );
 
-  it('what follows a value is not written out for the message that refuses it', () => {
+  it('data after a value is not printed in the error that refuses it', () => {
     const json = jest.spyOn(JSON, 'stringify');
     try {
       expect(() => codec.decode(Uint8Array.from([...pack([NOW, 0, []]), 1, 2]))).toThrow('2 bytes too many');
@@ -137,7 +145,7 @@ describe('frames', () => {
     }
   });
 
-  it('no field name of a peer reaches the prototype of anything', () => {
+  it('a field name from a peer never reaches the prototype of an object', () => {
     const map = [0x81, 0xa9, ...Buffer.from('__proto__'), 0x81, 0xa5, ...Buffer.from('admin'), 0xc3];
     const value = unpack(Uint8Array.from(map));
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);

@@ -1,19 +1,19 @@
 /// <reference types="jest" />
-/** Properties over random input, as tests: how many runs, from which seed, and how a failure is run again. */
+/** Properties over random input, as tests: their number of runs, their seed, and the command that repeats a failure. */
 import { relative, resolve } from 'node:path';
 import fc from 'fast-check';
 
 const ROOT = resolve(__dirname, '../..');
 const { FUZZ_RUNS, FUZZ_SEED, FUZZ_PATH } = process.env;
-/** A property may take so long for each run; a run that does not end at all is what this is for. */
+/** The time limit of a property, for each run; it only ends a run that hangs. */
 const MS_PER_RUN = 10_000;
 
-/** The arbitraries that make the arguments of a property. */
+/** The arbitraries that generate the arguments of a property. */
 type Arbitraries<Args extends unknown[]> = { [Position in keyof Args]: fc.Arbitrary<Args[Position]> };
 
 /**
- * Registers a test: the property holds for whatever the arbitraries make.
- * @param runs how many inputs are tried unless `FUZZ_RUNS` says otherwise
+ * Registers a test: the property holds for every input of the arbitraries.
+ * @param runs the number of inputs, unless `FUZZ_RUNS` is set
  */
 export function fuzz<Args extends [unknown, ...unknown[]]>(
   claim: string,
@@ -40,7 +40,7 @@ export function fuzz<Args extends [unknown, ...unknown[]]>(
 async function report<Args>(claim: string, tried: fc.RunDetails<Args>): Promise<string> {
   const file = relative(ROOT, expect.getState().testPath ?? '');
   const path = tried.counterexamplePath === null ? '' : ` FUZZ_PATH=${tried.counterexamplePath}`;
-  // Jest takes the name as a pattern, and the shell has its own view of some characters.
+  // Jest takes the name as a pattern, and the shell interprets some characters.
   const pattern = claim.replace(/[^\w ,-]/g, '.');
   const replay = `FUZZ_SEED=${tried.seed}${path} npm test -- ${file} -t "${pattern}"`;
   return `${await fc.asyncDefaultReportMessage(tried)}\n\nAgain, with the same input:\n  ${replay}\n`;

@@ -1,4 +1,4 @@
-/** The handshake: from whatever state, whatever comes, a message or an end; and nobody is accepted who does not know the secret. */
+/** The handshake: any message in any state gives a message or an end, and only a side with the secret is accepted. */
 import {
   encodeHello,
   encodeIdentity,
@@ -36,7 +36,7 @@ const side = (role: Role, secret = SECRET): Handshake =>
     ...(role === 'initiator' ? { expected: 'b-1' } : {}),
   });
 
-/** What each side gets from an honest peer, in order. */
+/** The messages that each side receives from an honest peer, in order. */
 const HONEST: Readonly<Record<Role, readonly Uint8Array[]>> = (() => {
   const [first, second] = [side('initiator'), side('acceptor')];
   const hello = first.start().send!;
@@ -45,7 +45,7 @@ const HONEST: Readonly<Record<Role, readonly Uint8Array[]>> = (() => {
   return { acceptor: [hello, proof], initiator: [answer, second.receive(proof).send!] };
 })();
 
-/** A side in one of its states, and what an honest peer would say next. */
+/** A side in one of its states, before an honest peer's next message. */
 interface Situation {
   readonly role: Role;
   readonly received: 0 | 1;
@@ -64,8 +64,8 @@ function inState({ role, received }: Situation): Handshake {
 
 const next = ({ role, received }: Situation): Uint8Array => HONEST[role][received]!;
 
-/** Hands in what no honest peer sent: the step ends with a refusal, or goes on without having accepted anybody. */
-function hears(situation: Situation, bytes: Uint8Array): HandshakeStep {
+/** Passes in a message that no honest peer sent: the step refuses it, or continues without acceptance. */
+function receive(situation: Situation, bytes: Uint8Array): HandshakeStep {
   const step = inState(situation).receive(bytes);
   if (step.outcome === undefined) expect(step.send).toBeDefined();
   else if (step.outcome.status === 'refused') expect(CODES).toContain(step.outcome.code);
@@ -74,34 +74,34 @@ function hears(situation: Situation, bytes: Uint8Array): HandshakeStep {
 }
 
 describe('the handshake', () => {
-  it.each(['initiator', 'acceptor'] as const)('accepts an honest peer as %s', (role) => {
-    expect(hears({ role, received: 1 }, HONEST[role][1]!).outcome?.status).toBe('accepted');
+  it.each(['initiator', 'acceptor'] as const)('the handshake accepts an honest peer as %s', (role) => {
+    expect(receive({ role, received: 1 }, HONEST[role][1]!).outcome?.status).toBe('accepted');
   });
 
   fuzz(
-    'random bytes are refused in every state',
+    'the handshake refuses random bytes in every state',
     2000,
     [situations, fc.uint8Array({ maxLength: 200 })],
     (at, bytes) => {
-      expect(hears(at, bytes).outcome).toMatchObject({ status: 'refused', by: 'self', code: 'PEER_REFUSED' });
+      expect(receive(at, bytes).outcome).toMatchObject({ status: 'refused', by: 'self', code: 'PEER_REFUSED' });
     },
   );
 
-  fuzz('a damaged message leads to no acceptance', 2000, [situations, damages], (at, changes) => {
-    hears(at, damaged(next(at), changes));
+  fuzz('a damaged message never leads to acceptance', 2000, [situations, damages], (at, changes) => {
+    receive(at, damaged(next(at), changes));
   });
 
   fuzz(
-    'a message with a hostile part leads to no acceptance',
+    'a message with a hostile part never leads to acceptance',
     2000,
     [situations, fc.array(fc.tuple(place, hostileValue), { minLength: 1, maxLength: 3 })],
     (at, parts) => {
-      hears(at, pack(parts.reduce((raw, [where, value]) => replaced(raw, where, () => value), unpack(next(at)))));
+      receive(at, pack(parts.reduce((raw, [where, value]) => replaced(raw, where, () => value), unpack(next(at)))));
     },
   );
 
   fuzz(
-    'a message of the wrong kind or of the other side is refused',
+    'a handshake message of the wrong kind or of the other side is refused',
     500,
     [situations, fc.constantFrom<Role>('initiator', 'acceptor'), fc.nat({ max: 3 }), fc.uint8Array({ maxLength: 64 })],
     (at, role, kind, bytes) => {
@@ -112,38 +112,38 @@ describe('the handshake', () => {
         encodeRefusal({ code: 'PEER_REFUSED', detail: 'because' }),
         HONEST[role][bytes.length % 2]!,
       ][kind]!;
-      hears(at, message);
+      receive(at, message);
     },
   );
 
   fuzz(
-    'who does not know the secret is never accepted, whatever else it says of itself',
+    'a side without the secret is never accepted, with any other fields',
     300,
     [fc.string({ minLength: 1, maxLength: 40 }), fc.constantFrom<Role>('initiator', 'acceptor')],
     (guess, role) => {
       fc.pre(guess !== SECRET);
       const stranger = side(role, guess);
       const honest = side(role === 'initiator' ? 'acceptor' : 'initiator');
-      let [speaker, listener]: [Handshake, Handshake] = role === 'initiator' ? [stranger, honest] : [honest, stranger];
-      let step = speaker.start();
+      let [sender, receiver]: [Handshake, Handshake] = role === 'initiator' ? [stranger, honest] : [honest, stranger];
+      let step = sender.start();
       for (let turns = 0; step.send !== undefined && turns < 4; turns++) {
-        step = listener.receive(step.send);
-        if (listener === honest) expect(step.outcome?.status).not.toBe('accepted');
+        step = receiver.receive(step.send);
+        if (receiver === honest) expect(step.outcome?.status).not.toBe('accepted');
         if (step.outcome !== undefined) return;
-        [speaker, listener] = [listener, speaker];
+        [sender, receiver] = [receiver, sender];
       }
     },
   );
 
   fuzz(
-    'a declared length is refused before memory is asked for',
+    'a length declared in a handshake is refused before its memory is allocated',
     500,
     [situations, fc.nat({ max: 300 }), fc.constantFrom(...GIANT_HEADERS)],
     (at, where, header) => {
       const bytes = damaged(next(at), [{ kind: 'overwrite', at: where, bytes: header }]);
       const handshake = inState(at);
-      // The encoder of the answer may ask for a new buffer, four times as long as the longest message so far. What is declared
-      // here is two bytes long at most, or two gigabytes at least.
+      // The encoder of the reply may allocate a new buffer, four times as long as the longest message so far. Lengths
+      // declared here are two bytes at most, or two gigabytes at least.
       expect(largestAllocation(() => handshake.receive(bytes))).toBeLessThan(16 * 1024 * 1024);
     },
   );

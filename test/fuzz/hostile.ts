@@ -1,4 +1,4 @@
-/** Values that somebody sends on purpose, and how they get into a message that is otherwise well formed. */
+/** Values that an attacker sends, and their places in a message that is otherwise well formed. */
 import fc from 'fast-check';
 
 /** Arrays in arrays, or objects in objects. */
@@ -8,7 +8,7 @@ export function nested(depth: number, wrap: (inner: unknown) => unknown = (inner
   return value;
 }
 
-/** An object with a field of its own under the name of something that every object inherits. */
+/** An object with an own field under a name that every object inherits. */
 const trap = (name: string, value: unknown): object =>
   Object.defineProperty({}, name, { value, enumerable: true, configurable: true, writable: true });
 
@@ -29,7 +29,7 @@ const TEXTS = [
   'null',
 ];
 
-/** Plain values that JSON and MessagePack both carry. */
+/** Plain values that both JSON and MessagePack carry. */
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(null, true, false, ...WRONG_NUMBERS, ...TEXTS, ...TRAPS),
   fc.constantFrom<unknown>([], {}, [[]], [null], ...TRAPS.map((name) => trap(name, { admin: true }))),
@@ -39,10 +39,10 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.anything({ maxDepth: 3 }),
 );
 
-/** Which part is replaced; taken modulo how many there are. */
+/** Index of the part to replace, modulo the number of parts. */
 export const place: fc.Arbitrary<number> = fc.nat({ max: 1 << 20 });
 
-/** A copy of a plain value in which one of its parts, perhaps all of it, is another one. */
+/** A copy of a plain value with one part replaced; the part may be the whole. */
 export function replaced(value: unknown, at: number, by: (old: unknown) => unknown): unknown {
   const paths = [...pathsOf(value)];
   return replacedAt(value, paths[at % paths.length]!, by);
@@ -70,6 +70,6 @@ function replacedAt(value: unknown, [first, ...rest]: Path, by: (old: unknown) =
 const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** JSON of anything: what JSON does not have is left out. */
+/** A value as JSON, without the parts that JSON cannot carry. */
 export const jsonOf = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? Number(part) : part)) ?? 'null';

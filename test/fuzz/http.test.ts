@@ -1,4 +1,6 @@
-/** HTTP: whatever a request holds, an answer; a refusal is a problem document with a code of ours, and never the server's own fault. */
+/**
+ * HTTP: every request gets a response; a refusal is a problem document with one of our codes, and never a server fault.
+ */
 import fc from 'fast-check';
 import { startApi, type TestApi } from '../../server/src/testing/test-api.js';
 import { damaged, damages } from './damage.js';
@@ -11,7 +13,7 @@ const TX = 'abcdefghijklmnopqrstuv.0';
 const refs = [{ keyspace: 'default', key: 'a' }];
 const json = { 'content-type': 'application/json' };
 
-/** Requests that are as they should be. */
+/** Correct requests. */
 const GOOD: readonly RawRequest[] = [
   { method: 'GET', url: `${KEYS}/a` },
   { method: 'PUT', url: `${KEYS}/a`, headers: json, payload: '{"title":"milk"}' },
@@ -76,7 +78,7 @@ describe('HTTP', () => {
   const ask = (request: RawRequest) => askRaw(port(), request);
 
   it.each(GOOD.map((request) => [`${request.method} ${request.url}`, request] as const))(
-    'answers %s',
+    'HTTP answers %s',
     async (_, request) => {
       await ask(request);
     },
@@ -119,21 +121,21 @@ describe('HTTP', () => {
     fc.constantFrom('application/json; charset=utf-16', 'application/octet-stream', 'text/html', 'multipart/form-data'),
   );
   const headers = fc.array(fc.tuple(headerName, headerValue), { minLength: 1, maxLength: 4 });
-  fuzz('answers whatever the headers say', 150, [good, headers], async (request, extra) => {
+  fuzz('HTTP answers requests with any headers', 150, [good, headers], async (request, extra) => {
     await ask({ ...request, headers: { ...request.headers, ...Object.fromEntries(extra) } });
   });
 
-  fuzz('answers a damaged body', 150, [withBody, damages], async (request, changes) => {
+  fuzz('HTTP answers requests with a damaged body', 150, [withBody, damages], async (request, changes) => {
     await ask({ ...request, payload: Buffer.from(damaged(Buffer.from(String(request.payload)), changes)) });
   });
 
   const parts = fc.array(fc.tuple(place, hostileValue), { minLength: 1, maxLength: 3 });
-  fuzz('answers a body with a hostile part', 150, [withBody, parts], async (request, spoilt) => {
+  fuzz('HTTP answers requests with a hostile part in their body', 150, [withBody, parts], async (request, spoilt) => {
     const body = spoilt.reduce((value, [at, by]) => replaced(value, at, () => by), JSON.parse(String(request.payload)));
     await ask({ ...request, payload: jsonOf(body) });
   });
 
-  it.each([10, 3000, 20_000, 100_000])('answers documents %i levels deep', async (depth) => {
+  it.each([10, 3000, 20_000, 100_000])('HTTP answers requests with documents %i levels deep', async (depth) => {
     const deep = [`${'['.repeat(depth)}${']'.repeat(depth)}`, `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`];
     for (const text of deep) {
       for (const method of ['PUT', 'PATCH', 'GET', 'PATCH'] as const) {
@@ -226,11 +228,11 @@ describe('HTTP', () => {
       const search = query.map(([name, value]) => `${name}=${value}`).join('&');
       return `/${segments.join('/')}${search === '' ? '' : `?${search}`}`;
     });
-  fuzz('answers whatever the method, path and query are', 150, [method, path], async (verb, url) => {
+  fuzz('HTTP answers any method, path and query', 150, [method, path], async (verb, url) => {
     await ask({ method: verb, url });
   });
 
-  fuzz('answers every parameter of a listing', 100, [fc.array(parameter, { maxLength: 4 })], async (query) => {
+  fuzz('HTTP answers any parameter of a listing', 100, [fc.array(parameter, { maxLength: 4 })], async (query) => {
     const search = query.map(([name, value]) => `${name}=${value}`).join('&');
     await ask({ method: 'GET', url: `${KEYS}?${search}` });
   });
@@ -239,7 +241,7 @@ describe('HTTP', () => {
     const fields = replaced([1, 'default', 'a', 5, 'a', null], at, () => value);
     return Buffer.from(jsonOf(fields)).toString('base64url').slice(0, 4000);
   });
-  fuzz('answers every cursor', 100, [cursor], async (text) => {
+  fuzz('HTTP answers any cursor', 100, [cursor], async (text) => {
     await ask({ method: 'GET', url: `${KEYS}?cursor=${text}` });
   });
 
@@ -262,9 +264,9 @@ describe('HTTP', () => {
       )
       .map((text) => Buffer.from(text)),
   );
-  fuzz('answers what is no HTTP at all, or ends the connection', 100, [raw], async (bytes) => {
+  fuzz('the HTTP port answers data that is not HTTP, or ends the connection', 100, [raw], async (bytes) => {
     const answer = await answerTo(port(), bytes, true);
-    // Node itself answers a request without Host (400) or with an expectation (417), in the words of the standard.
+    // Node itself answers a request without Host (400) or with an expectation (417), as the standard requires.
     const byNode = answer?.type === '' && [400, 417].includes(answer.status);
     if (answer !== undefined && !byNode) isCoded(answer);
   });

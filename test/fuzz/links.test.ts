@@ -1,4 +1,7 @@
-/** The peering port with real sockets: strangers learn and change nothing, and a peer that talks nonsense loses its link, not more. */
+/**
+ * The peering port with real sockets: strangers learn and change nothing, and a peer that sends malformed data loses
+ * only its link.
+ */
 import { SAMPLE_CONTEXT, transactionSamples } from '@isochron/testing/protocols/samples';
 import { CLOSE_CODES, type LinkStatus, WebSocketTransport } from '@isochron/transport';
 import { FrameCodec, Handshake, PROTOCOL_VERSION, randomNonce } from '@isochron/wire';
@@ -18,7 +21,7 @@ const frameOf = (message: NodeMessage, epoch = 0): Uint8Array =>
   codec.encode({ hlc: NOW, epoch, envelopes: [{ to: 'replica/0', from: 'coordinator', message }] });
 const frames = fc.constantFrom(...Object.values(samples)).map((message) => frameOf(message));
 
-/** What the node that links calls itself. */
+/** The identity of the node that links. */
 const self = {
   nodeId: 'a-1',
   storeId: 'store-a',
@@ -38,7 +41,7 @@ describe('the peering port', () => {
   beforeAll(async () => {
     transport = await WebSocketTransport.open<NodeMessage>({
       self: 'b-1',
-      // The node with the lower id dials: this one only listens.
+      // The node with the lower id dials, so this one only listens.
       peers: [{ node: 'a-1', url: 'ws://127.0.0.1:1' }],
       listen: { host: '127.0.0.1', port: 0 },
       secret: SECRET,
@@ -62,17 +65,20 @@ describe('the peering port', () => {
   const status = (): LinkStatus => transport.links()[0]!;
   const url = () => `ws://127.0.0.1:${transport.port}`;
 
-  /** Opens a connection, says something, and waits for its end. */
-  function stranger(say: (socket: WebSocket) => void): Promise<number> {
+  /** Opens a connection, sends something, and waits for its end. */
+  function stranger(send: (socket: WebSocket) => void): Promise<number> {
     return new Promise((resolve) => {
       const socket = new WebSocket(url());
-      socket.on('open', () => say(socket));
+      socket.on('open', () => send(socket));
       socket.on('error', () => undefined);
       socket.on('close', (code) => resolve(code));
     });
   }
 
-  /** Links as the peer, says something, and either waits for the end or ends it when the node has heard everything. */
+  /**
+   * Links as the peer and sends the bytes. Either the node ends the link, or this side ends it when the node has read
+   * all bytes.
+   */
   function peer(bytes: Uint8Array): Promise<number> {
     const handshake = new Handshake({ role: 'initiator', self, secret: SECRET, nonce: randomNonce(), expected: 'b-1' });
     return new Promise((resolve) => {
@@ -93,7 +99,7 @@ describe('the peering port', () => {
     });
   }
 
-  /** An honest peer is heard. */
+  /** Messages of an honest peer are received. */
   const works = async (): Promise<void> => {
     received = [];
     await peer(frameOf(samples.Heartbeat));
@@ -102,7 +108,7 @@ describe('the peering port', () => {
   afterEach(works);
 
   fuzz(
-    'ends what a stranger says, and hears none of it',
+    'the peering port ends the connection of a stranger that sends anything, and passes none of it on',
     60,
     [fc.uint8Array({ maxLength: 300 }), fc.boolean()],
     async (bytes, text) => {
@@ -112,19 +118,24 @@ describe('the peering port', () => {
     },
   );
 
-  fuzz('ends the connection of a stranger with a damaged hello', 60, [damages, frames], async (changes, frame) => {
-    const guess = new Handshake({ role: 'initiator', self, secret: 'guess', nonce: randomNonce() });
-    const hello = damaged(guess.start().send!, changes);
-    const code = await stranger((socket) => {
-      socket.send(hello);
-      socket.send(frame);
-    });
-    expect([CLOSE_CODES.PEER_REFUSED, CLOSE_CODES.PEER_VERSION_MISMATCH]).toContain(code);
-    expect([received, linked]).toEqual([[], []]);
-  });
+  fuzz(
+    'the peering port ends the connection of a stranger with a damaged hello',
+    60,
+    [damages, frames],
+    async (changes, frame) => {
+      const guess = new Handshake({ role: 'initiator', self, secret: 'guess', nonce: randomNonce() });
+      const hello = damaged(guess.start().send!, changes);
+      const code = await stranger((socket) => {
+        socket.send(hello);
+        socket.send(frame);
+      });
+      expect([CLOSE_CODES.PEER_REFUSED, CLOSE_CODES.PEER_VERSION_MISMATCH]).toContain(code);
+      expect([received, linked]).toEqual([[], []]);
+    },
+  );
 
   fuzz(
-    'hears a frame or ends the link of a peer that sends damaged ones',
+    'the peering port accepts a frame or ends the link when a peer sends damaged frames',
     80,
     [frames, damages],
     async (frame, changes) => {
@@ -140,7 +151,7 @@ describe('the peering port', () => {
   );
 
   it.each(GIANT_HEADERS.map((header) => [Buffer.from(header).toString('hex'), header] as const))(
-    'ends the link of a peer that declares what it does not have: %s',
+    'the peering port ends the link of a peer that declares more than it sends: %s',
     async (_, header) => {
       expect(await peer(header)).toBe(CLOSE_CODES.FRAME_INVALID);
       expect(status().lastError?.code).toBe('FRAME_INVALID');
@@ -148,18 +159,18 @@ describe('the peering port', () => {
     },
   );
 
-  it('ends the link of a peer of another epoch', async () => {
+  it('the peering port ends the link of a peer of another epoch', async () => {
     expect(await peer(frameOf(samples.Heartbeat, 7))).toBe(CLOSE_CODES.PEER_CONFIG_MISMATCH);
     expect(received).toEqual([]);
   });
 
-  it('ends a connection whose message declares 4 GB, before it comes', async () => {
+  it('the peering port ends a connection whose message declares 4 GB, before its payload arrives', async () => {
     const answer = await exchangeFrames(transport.port, '/', GIANT_FRAME);
     expect(answer.subarray(0, 4)).toEqual(closeFrame(CLOSE_CODES.FRAME_TOO_LARGE));
   });
 
   fuzz(
-    'ends what is no WebSocket',
+    'the peering port ends a connection with data that is not WebSocket',
     40,
     [fc.uint8Array({ minLength: 1, maxLength: 100 }), fc.boolean()],
     async (bytes, masked) => {

@@ -1,5 +1,5 @@
 /**
- * A whole node, from HTTP down to LevelDB: what it takes it gives back as it was, and what it refuses leaves no trace.
+ * A whole node, from HTTP down to LevelDB: accepted values come back unchanged, and refused ones leave no trace.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ settings: { durability: memory, cacheBytes: 10000, commitTimeoutMs: 600000, read
 );
 const json = { 'content-type': 'application/json' };
 
-/** Keys of one to 1,024 bytes; nearly anything may be in them. */
+/** Keys of one to 1,024 bytes with almost any content. */
 const key = fc
   .oneof(
     fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }),
@@ -46,7 +46,7 @@ const key = fc
   )
   .filter((text) => Buffer.byteLength(text) <= 1024 && !/[\ud800-\udfff]/u.test(text));
 const value = fc.oneof(
-  // As JSON text has it: without a negative zero.
+  // As JSON stores it: without a negative zero.
   fc.jsonValue().map((document) => ({ value: JSON.parse(JSON.stringify(document)) as unknown })),
   fc.uint8Array({ maxLength: 60 }).map((bytes) => ({ bytes: Buffer.from(bytes).toString('base64') })),
   fc.constant({ delete: true }),
@@ -94,7 +94,7 @@ describe('a node', () => {
 
   type Entry = { readonly key: string } & Record<string, unknown>;
   const refsOf = (entries: readonly Entry[]) => entries.map((entry) => ({ keyspace: 'default', key: entry.key }));
-  /** What a read gives for entries that were written. */
+  /** The result of a read for written entries. */
   const expected = (entries: readonly Entry[]) =>
     entries.map(({ key: _key, ...written }) => ('delete' in written ? null : expect.objectContaining(written)));
 
@@ -107,7 +107,7 @@ describe('a node', () => {
     },
   );
 
-  fuzz('gives back what was written, whatever the keys and values are', 60, [entries], async (written) => {
+  fuzz('a node returns written values unchanged, for any keys and values', 60, [entries], async (written) => {
     const writes = written.map((entry) => ({ keyspace: 'default', ...entry }));
     const committed = await post('/v1/commit', { writes });
     expect(committed.status).toBe(200);
@@ -119,7 +119,7 @@ describe('a node', () => {
     expect(JSON.parse(stable.body)).toMatchObject({ values: expected(written) });
   });
 
-  fuzz('still has it after a restart', 3, [entries], async (written) => {
+  fuzz('a node returns written values unchanged after a restart', 3, [entries], async (written) => {
     const committed = await post('/v1/commit', { writes: written.map((entry) => ({ keyspace: 'default', ...entry })) });
     const { timestamp } = JSON.parse(committed.body) as { timestamp: number };
     await close();
@@ -140,13 +140,18 @@ describe('a node', () => {
     ],
   };
   const parts = fc.array(fc.tuple(place, hostileValue), { minLength: 1, maxLength: 2 });
-  fuzz('takes a commit whole, or refuses it and nothing of it is there', 60, [parts, fc.nat()], async (spoilt, n) => {
-    const known = ['one', 'two'].map((name): Entry => ({ key: name, value: n }));
-    const before = await post('/v1/commit', { writes: known.map((entry) => ({ keyspace: 'default', ...entry })) });
-    const session = headerOf(before.head, 'isochron-session');
-    const hostile = spoilt.reduce<unknown>((whole, [at, by]) => replaced(whole, at, () => by), body);
-    if ((await post('/v1/commit', hostile, session)).status === 200) return;
-    const after = await post('/v1/read', { keys: refsOf(known) }, session);
-    expect(JSON.parse(after.body)).toMatchObject({ values: expected(known) });
-  });
+  fuzz(
+    'a node applies a commit as a whole, or refuses it and stores no part of it',
+    60,
+    [parts, fc.nat()],
+    async (spoilt, n) => {
+      const known = ['one', 'two'].map((name): Entry => ({ key: name, value: n }));
+      const before = await post('/v1/commit', { writes: known.map((entry) => ({ keyspace: 'default', ...entry })) });
+      const session = headerOf(before.head, 'isochron-session');
+      const hostile = spoilt.reduce<unknown>((whole, [at, by]) => replaced(whole, at, () => by), body);
+      if ((await post('/v1/commit', hostile, session)).status === 200) return;
+      const after = await post('/v1/read', { keys: refsOf(known) }, session);
+      expect(JSON.parse(after.body)).toMatchObject({ values: expected(known) });
+    },
+  );
 });

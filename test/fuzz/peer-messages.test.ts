@@ -1,6 +1,7 @@
 /**
- * What well-formed messages of a peer can do to a running node (D12). A frame that decodes may still make no sense: no such message breaks
- * the node, now or after a restart, and one that speaks of nothing that there is changes nothing.
+ * The effects of a peer's well-formed messages on a running node (D12). A frame that decodes may still make no sense:
+ * no such message breaks the node, now or after a restart, and one about unknown regions and transactions changes
+ * nothing.
  */
 import { IsochronError, MalformedMessage, packWall, type Timestamp } from '@isochron/core';
 import { type TransactionMessage, transactionSchema } from '@isochron/protocols';
@@ -61,7 +62,7 @@ function machineFor(type: TransactionMessage['type']): string {
     : 'replica/0';
 }
 
-/** One message: what it is, how it is spoilt, who sends it to whom, and how long the node then runs, ms. */
+/** One message: its type, its damage, its sender and receiver, and how long the node then runs, ms. */
 const hostileMessages = fc.array(
   fc.record({
     type: fc.constantFrom(...TYPES),
@@ -73,7 +74,7 @@ const hostileMessages = fc.array(
   { minLength: 1, maxLength: 30, size: 'max' },
 );
 
-/** Another value of the same kind: one that means something, or one at the edge. */
+/** Another value of the same kind: a meaningful one, or an edge case. */
 function another(old: unknown, pick: number, now: Timestamp, undecided: string): unknown {
   const of = <T>(...values: T[]): T => values[pick % values.length]!;
   if (typeof old === 'number') {
@@ -116,7 +117,7 @@ function another(old: unknown, pick: number, now: Timestamp, undecided: string):
   return old === null ? of<unknown>(null, 0, now, 'default/a') : old;
 }
 
-/** What is left of a message after the wire: undefined when it is refused there. */
+/** A message after encoding and decoding: undefined when the decoder refuses it. */
 function overTheWire(message: TransactionMessage, edit: (fields: unknown) => unknown): TransactionMessage | undefined {
   const whole = unpack(codec.encode({ hlc: 1, epoch: 0, envelopes: [{ to: 'a', from: 'b', message }] })) as unknown[];
   const [[to, from, tag, ...fields]] = whole[2] as [unknown[]];
@@ -131,33 +132,38 @@ function overTheWire(message: TransactionMessage, edit: (fields: unknown) => unk
 }
 
 describe('messages of peers', () => {
-  fuzz('never break a node, and it works on, also after a restart', 50, [hostileMessages], (messages) => {
-    const { world, undecided } = livelyWorld();
-    try {
-      for (const { type, edits, to, from, thenMs } of messages) {
-        const now = packWall(world.now);
-        const sample = transactionSamples(contextOf(world))[type];
-        const spoil = (fields: unknown) =>
-          edits.reduce((part, [at, pick]) => replaced(part, at, (old) => another(old, pick, now, undecided)), fields);
-        const message = overTheWire(sample, spoil);
-        if (message === undefined) continue;
-        world.inject({ node: NODE, machine: to ?? machineFor(type) }, { node: from, machine: 'replica/0' }, message);
-        world.run(thenMs);
+  fuzz(
+    'messages of peers never break a node, which continues to work, also after a restart',
+    50,
+    [hostileMessages],
+    (messages) => {
+      const { world, undecided } = livelyWorld();
+      try {
+        for (const { type, edits, to, from, thenMs } of messages) {
+          const now = packWall(world.now);
+          const sample = transactionSamples(contextOf(world))[type];
+          const spoil = (fields: unknown) =>
+            edits.reduce((part, [at, pick]) => replaced(part, at, (old) => another(old, pick, now, undecided)), fields);
+          const message = overTheWire(sample, spoil);
+          if (message === undefined) continue;
+          world.inject({ node: NODE, machine: to ?? machineFor(type) }, { node: from, machine: 'replica/0' }, message);
+          world.run(thenMs);
+        }
+        world.run(2000);
+        world.crash(NODE);
+        world.restart(NODE);
+        world.run(2000);
+        const { ct } = new TestClient(world, NODE).write({ [keyIn(world, 0, 'after')]: '1' });
+        world.until(() => world.ust() >= ct, 20_000);
+      } catch (error) {
+        // A peer may know better than a disk what that disk should hold (D10): the node then reports that and stops.
+        if (!(error instanceof IsochronError) || error.code !== 'REBUILD_NEEDED') throw error;
       }
-      world.run(2000);
-      world.crash(NODE);
-      world.restart(NODE);
-      world.run(2000);
-      const { ct } = new TestClient(world, NODE).write({ [keyIn(world, 0, 'after')]: '1' });
-      world.until(() => world.ust() >= ct, 20_000);
-    } catch (error) {
-      // A peer may know better than a disk what that disk should hold (D10): the node then says so and stops, on purpose.
-      if (!(error instanceof IsochronError) || error.code !== 'REBUILD_NEEDED') throw error;
-    }
-  });
+    },
+  );
 
   it.each([[[0, 0]], [[0, 4, 4]], [[4, 0]], [[0, 99]], [[4]], [[]]])(
-    'a prepare with a list of cohorts that cannot be asked is ignored: %j',
+    'a prepare whose list of cohorts cannot be asked is ignored: %j',
     (cohorts) => {
       const world = new World();
       world.until(() => world.ust() > 0);
@@ -189,7 +195,9 @@ describe('messages of peers', () => {
     },
   );
 
-  /** Types of which a node takes nothing that it has not asked for, or that names no region and no transaction of the cluster. */
+  /**
+   * Message types that a node ignores unless it asked for them or they name a region and a transaction of the cluster.
+   */
   const INEFFECTIVE = TYPES.filter(
     (type) =>
       !/^(StartTx|Read|List|Commit|EndTx|TxStatus|ReadSlice|ListSlice|Outcome|Resolve|Prepare|Join|Copy)Req$|^GossipUp$/.test(
@@ -206,7 +214,7 @@ describe('messages of peers', () => {
     { minLength: 1, maxLength: 20, size: 'max' },
   );
 
-  fuzz('change nothing when they speak of nothing that there is', 40, [strange], (messages) => {
+  fuzz('messages about unknown regions and transactions change nothing', 40, [strange], (messages) => {
     const [injected, silent] = [quietWorld(), quietWorld()];
     for (const { type, number, name, to } of messages) {
       const message = renamed(transactionSamples(contextOf(injected))[type], number, name) as TransactionMessage;
@@ -258,10 +266,10 @@ const contentOf = ({
   names: [...meta.keys()].sort(),
 });
 
-/** Fields that say what a message is and not what it is about. */
+/** Fields that classify a message; all others identify its subject. */
 const KEPT: ReadonlySet<string> = new Set(['type', 'state', 'status', 'code', 'wallMs', 'joined', 'more']);
 
-/** A copy in which every name is another one and every number too. */
+/** A copy with every name and every number replaced. */
 function renamed(part: unknown, number: number, name: string): unknown {
   if (typeof part === 'number') return number;
   if (typeof part === 'string') return name;

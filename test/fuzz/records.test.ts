@@ -1,4 +1,6 @@
-/** Records of LevelDB: whatever happens to one, what needs it says so by name, and everything else answers as before. */
+/**
+ * Records of LevelDB: every read of a damaged record fails with the record's name, and all other reads are unaffected.
+ */
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,7 +50,7 @@ const CONTENT: readonly DurableRecord[] = [
   collect(3),
 ];
 
-/** Everything that a node asks its store. An opening that fails is an answer too. */
+/** Every query of a node to its store. A failed opening is an answer too. */
 const QUESTIONS: Readonly<Record<string, (store: VersionStore) => unknown>> = {
   recover: (store) => store.recover(),
   ...Object.fromEntries(
@@ -109,7 +111,7 @@ describe('records on disk', () => {
   const open = (location: string) =>
     openLevelStore({ location, durability: 'memory', cacheBytes: 2 ** 20, logTailBytes: 0 });
 
-  /** What each question is answered; `CorruptRecord` is an answer, every other error is not. */
+  /** The answer to each query; `CorruptRecord` is an answer, every other error is not. */
   async function answers(location: string): Promise<Answers> {
     let store: VersionStore;
     try {
@@ -134,7 +136,7 @@ describe('records on disk', () => {
     throw error;
   }
 
-  /** Spoils a copy of the sound database, and says what it answers. */
+  /** Spoils a copy of the sound database, and returns its answers. */
   async function spoilt(
     spoil: (values: Map<string, Buffer>) => Iterable<readonly [string, Uint8Array]>,
   ): Promise<Answers> {
@@ -151,7 +153,7 @@ describe('records on disk', () => {
     }
   }
 
-  /** Every answer is the true one, or names one of these records as damaged; at least one names it. */
+  /** Every answer is correct, or names one of these records as damaged; at least one names it. */
   function blames(given: Answers, spoiltKeys: readonly string[]): CorruptRecord[] {
     const blamed = Object.values(given).filter((answer) => answer instanceof CorruptRecord);
     for (const { record } of blamed) expect(spoiltKeys).toContain(record?.diskKey);
@@ -162,15 +164,15 @@ describe('records on disk', () => {
     return blamed;
   }
 
-  it('are of every kind, and answer when nothing is wrong', () => {
+  it('the sample has records of every kind, and answers every query when nothing is wrong', () => {
     expect(new Set(keys.map((key) => key[0]))).toEqual(new Set('bclmoptvx'));
-    // One list of both outcomes.
+    // One list with both outcomes.
     expect(keys.filter((key) => key.startsWith('x'))).toHaveLength(1);
     expect(Object.values(truth).filter((answer) => answer instanceof CorruptRecord)).toEqual([]);
     expect(truth['read bytes at 12']).toMatchObject({ value: Buffer.of(0, 1, 255) });
   });
 
-  fuzz('that are damaged are named by whatever needs them', 60, [fc.nat(), damages], async (pick, changes) => {
+  fuzz('damaged records are named by every query that needs them', 60, [fc.nat(), damages], async (pick, changes) => {
     const key = pickOf(pick);
     let same = false;
     const given = await spoilt((values) => {
@@ -186,7 +188,7 @@ describe('records on disk', () => {
     return sealed[pick % sealed.length]!;
   };
 
-  fuzz('that hold the value of another key are named', 40, [fc.nat(), fc.nat()], async (one, two) => {
+  fuzz('records with the value of another key are named', 40, [fc.nat(), fc.nat()], async (one, two) => {
     const [a, b] = [pickOf(one), pickOf(two)];
     fc.pre(a !== b);
     const given = await spoilt((values) => [
@@ -197,7 +199,7 @@ describe('records on disk', () => {
   });
 
   fuzz(
-    'of an unknown format are named as such',
+    'records of an unknown format are named as such',
     30,
     [fc.nat(), fc.integer({ min: 2, max: 255 })],
     async (pick, format) => {
@@ -217,25 +219,33 @@ describe('records on disk', () => {
 
   const asLogged = (bytes: Buffer, key: string) => openAs(LOGGED, bytes, key);
 
-  fuzz('with a whole seal around nonsense are refused, or have the declared shape', 500, [hostileValue], (value) => {
-    const bytes = Buffer.from(seal(value, 'v0003/a'));
-    const opened = <T>(opener: (bytes: Buffer, key: string) => T): T | undefined => {
-      try {
-        return opener(bytes, 'v0003/a');
-      } catch (error) {
-        expect(corrupt(error)).toMatchObject({ damage: 'malformed', record: { kind: 'head', partition: P, key: 'a' } });
-        return undefined;
-      }
-    };
-    for (const { ts, txId } of opened(openHead)?.versions ?? [])
-      expect([isTimestamp(ts), typeof txId]).toEqual([true, 'string']);
-    for (const { ts, txId } of opened(openSegment) ?? [])
-      expect([isTimestamp(ts), typeof txId]).toEqual([true, 'string']);
-    for (const write of opened(asLogged)?.writes ?? []) expect(typeof write.key).toBe('string');
-  });
+  fuzz(
+    'records with a valid seal around nonsense are refused, or have the declared shape',
+    500,
+    [hostileValue],
+    (value) => {
+      const bytes = Buffer.from(seal(value, 'v0003/a'));
+      const opened = <T>(opener: (bytes: Buffer, key: string) => T): T | undefined => {
+        try {
+          return opener(bytes, 'v0003/a');
+        } catch (error) {
+          expect(corrupt(error)).toMatchObject({
+            damage: 'malformed',
+            record: { kind: 'head', partition: P, key: 'a' },
+          });
+          return undefined;
+        }
+      };
+      for (const { ts, txId } of opened(openHead)?.versions ?? [])
+        expect([isTimestamp(ts), typeof txId]).toEqual([true, 'string']);
+      for (const { ts, txId } of opened(openSegment) ?? [])
+        expect([isTimestamp(ts), typeof txId]).toEqual([true, 'string']);
+      for (const write of opened(asLogged)?.writes ?? []) expect(typeof write.key).toBe('string');
+    },
+  );
 
   it.each(GIANT_HEADERS.map((header) => [Buffer.from(header).toString('hex'), header] as const))(
-    'that declare more than they hold (%s) are refused before memory is asked for',
+    'records that declare more than they hold (%s) are refused before memory is allocated',
     (_, header) => {
       const bytes = Buffer.concat([Buffer.of(0, 0, 0, 0, 1), header]);
       bytes.writeUInt32LE(crc32Portable(bytes.subarray(4), crc32Portable('v0003/a')), 0);
@@ -246,7 +256,7 @@ describe('records on disk', () => {
     },
   );
 
-  fuzz('the placement file is refused when it is damaged, or says whose data it is', 60, [damages], async (changes) => {
+  fuzz('a damaged placement file is refused, or still names its owner', 60, [damages], async (changes) => {
     const location = join(folder, `run-${runs++}`);
     const placement = { clusterId: 'c1', node: 'virginia-1', partitions: [{ id: 0, name: 'default/0' }] };
     await verifyPlacement(location, placement);

@@ -1,9 +1,9 @@
 /// <reference types="jest" />
-/** HTTP requests as bytes, and what every answer to one has to be. */
+/** HTTP requests as bytes, and the requirements for every response. */
 import { HTTP_STATUS, isErrorCode } from '@isochron/core';
 import { exchange } from './sockets.js';
 
-/** A request that goes out as it is written here. */
+/** A request that is sent exactly as written here. */
 export interface RawRequest {
   readonly method: string;
   readonly url: string;
@@ -11,7 +11,7 @@ export interface RawRequest {
   readonly payload?: string | Buffer;
 }
 
-/** The first answer on a connection. */
+/** The first response on a connection. */
 export interface Answer {
   readonly status: number;
   readonly type: string;
@@ -20,8 +20,8 @@ export interface Answer {
 }
 
 /**
- * Sends a request to a local port, and checks that it is answered, by a success or a coded refusal. Undefined when there was no answer:
- * only where the request's own headers say something else about its length.
+ * Sends a request to a local port, and checks that the response is a success or a coded refusal. Undefined without a
+ * response, which is allowed only where the request's own headers contradict its length.
  */
 export async function askRaw(
   port: number,
@@ -37,7 +37,7 @@ export async function askRaw(
   return answer;
 }
 
-/** What bytes are answered; undefined when the connection was ended without a word. */
+/** The response to some bytes; undefined when the connection ended without one. */
 export async function answerTo(port: number, bytes: Uint8Array, end: boolean): Promise<Answer | undefined> {
   const text = (await exchange(port, bytes, end)).toString('utf8');
   if (text === '') return undefined;
@@ -48,17 +48,17 @@ export async function answerTo(port: number, bytes: Uint8Array, end: boolean): P
   return { status, type: headerOf(head, 'content-type') ?? '', head, body: bodyOf(text.slice(to + 4), head) };
 }
 
-/** A header of an answer. */
+/** A header of a response. */
 export const headerOf = (head: string, name: string): string | undefined =>
   new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1];
 
-/** The body of the first answer: others may follow where one request was read as two. */
+/** The body of the first response: others may follow where one request was parsed as two. */
 function bodyOf(rest: string, head: string): string {
   const length = headerOf(head, 'content-length');
   return length === undefined ? rest : Buffer.from(rest).subarray(0, Number(length)).toString();
 }
 
-/** What every answer is: a success, or a problem document with a code that is not the server's own fault. */
+/** Every response is a success, or a problem document with a code that is not a server fault. */
 export function isCoded({ status, type, body }: Answer, headOnly = false): void {
   if (status < 400) return;
   expect(type).toContain('application/problem+json');

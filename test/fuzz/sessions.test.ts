@@ -1,4 +1,4 @@
-/** Sessions over WebSocket: every message gets an answer with a code of ours, or ends the connection with one. */
+/** Sessions over WebSocket: every message gets a response with one of our codes, or ends the connection with one. */
 import { isErrorCode } from '@isochron/core';
 import { pack } from '@isochron/wire/msgpack';
 import { SESSION_CLOSE, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
@@ -11,7 +11,7 @@ import { hostileValue, jsonOf, nested, place, replaced } from './hostile.js';
 import { closeFrame, exchangeFrames, GIANT_FRAME, maskedFrame } from './sockets.js';
 
 const TX = 'abcdefghijklmnopqrstuv.0';
-/** Frames that are as they should be. */
+/** Correct frames. */
 const GOOD: readonly object[] = [
   { type: 'start', id: 1, tx: TX },
   { type: 'read', id: 1, keys: ['default/a', 'default/b'] },
@@ -63,8 +63,8 @@ describe('sessions', () => {
   const port = () => Number(new URL(api.url).port);
 
   /**
-   * Sends messages, and then asks for a sign of life. Whatever was refused carries a code; a connection that ended says why, one that
-   * did not answers on.
+   * Sends messages, and then a ping. Every refusal carries a code; a connection that ended has a close code, and one
+   * that is open answers the ping.
    */
   async function converse(
     protocol: string,
@@ -75,8 +75,8 @@ describe('sessions', () => {
     if (greet) await client.hello();
     for (const message of messages) client.socket.send(message);
     client.send({ type: 'ping', id: Number.MAX_SAFE_INTEGER });
-    const lives = client.next((frame) => frame.id === Number.MAX_SAFE_INTEGER).catch(() => undefined);
-    const answer = await Promise.race([lives, client.closed]);
+    const pong = client.next((frame) => frame.id === Number.MAX_SAFE_INTEGER).catch(() => undefined);
+    const answer = await Promise.race([pong, client.closed]);
     for (const frame of client.frames) {
       if (frame.type !== 'error') continue;
       if (!isErrorCode(frame.code)) throw new Error(`no code of ours: ${JSON.stringify(frame)}`);
@@ -90,12 +90,12 @@ describe('sessions', () => {
   const encoded = (protocol: string, value: unknown): string | Uint8Array =>
     protocol === SESSION_SUBPROTOCOLS.json ? jsonOf(value) : pack(value);
 
-  it.each(GOOD.map((frame) => [JSON.stringify(frame), frame] as const))('answer %s', async (_, frame) => {
+  it.each(GOOD.map((frame) => [JSON.stringify(frame), frame] as const))('a session answers %s', async (_, frame) => {
     for (const protocol of Object.values(SESSION_SUBPROTOCOLS)) await converse(protocol, [encoded(protocol, frame)]);
   });
 
   fuzz(
-    'survive bytes of any kind',
+    'a session survives bytes of any kind',
     60,
     [encoding, fc.uint8Array({ maxLength: 200 }), fc.boolean()],
     async (protocol, bytes, greet) => {
@@ -104,7 +104,7 @@ describe('sessions', () => {
   );
 
   fuzz(
-    'survive text of any kind',
+    'a session survives text of any kind',
     60,
     [encoding, fc.string({ unit: 'binary' }), fc.boolean()],
     async (protocol, text, greet) => {
@@ -113,7 +113,7 @@ describe('sessions', () => {
   );
 
   fuzz(
-    'survive damaged frames',
+    'a session survives damaged frames',
     120,
     [encoding, anyFrame, damages, fc.boolean()],
     async (protocol, frame, changes, greet) => {
@@ -124,7 +124,7 @@ describe('sessions', () => {
   );
 
   fuzz(
-    'survive frames with a hostile part',
+    'a session survives frames with a hostile part',
     200,
     [encoding, anyFrame, parts, fc.boolean()],
     async (protocol, frame, spoilt, greet) => {
@@ -134,7 +134,7 @@ describe('sessions', () => {
   );
 
   fuzz(
-    'survive many frames in one message',
+    'a session survives many frames in one message',
     30,
     [encoding, fc.array(good, { maxLength: 40 })],
     async (protocol, frames) => {
@@ -145,7 +145,7 @@ describe('sessions', () => {
     },
   );
 
-  it.each([1000, 50_000])('survive values %i levels deep', async (depth) => {
+  it.each([1000, 50_000])('a session survives values %i levels deep', async (depth) => {
     const deep = `${'['.repeat(depth)}${']'.repeat(depth)}`;
     await converse(SESSION_SUBPROTOCOLS.json, [deep, `{"type":"read","id":1,"keys":${deep}}`]);
     const bytes = new Uint8Array(depth).fill(0x91);
@@ -153,13 +153,13 @@ describe('sessions', () => {
   });
 
   it.each(GIANT_HEADERS.map((header) => [Buffer.from(header).toString('hex'), header] as const))(
-    'survive a value that declares what it does not have: %s',
+    'a session survives a value that declares more than it holds: %s',
     async (_, header) => {
       await converse(SESSION_SUBPROTOCOLS.msgpack, [header]);
     },
   );
 
-  it('are not held up by 500 bytes that stand for millions of parts', async () => {
+  it('a session is not delayed by 500 bytes that stand for millions of parts', async () => {
     const reference = (id: number) => [0xd6, 0x70, 0, 0, 0, id];
     const bytes = [0xdc, 0, 26, 0xd6, 0x69, 0, 0, 0, 0, 0x90];
     for (let i = 1; i < 26; i++) bytes.push(0xd6, 0x69, 0, 0, 0, i, 0x92, ...reference(i - 1), ...reference(i - 1));
@@ -168,7 +168,7 @@ describe('sessions', () => {
   });
 
   it.each(['{"type":"ping","id":1}', '{"type":"x","id":2}', '{"type":"ping"}', '0'])(
-    'answer a message of very many frames %s with one refusal',
+    'a session answers a message of very many frames %s with one refusal',
     async (frame) => {
       const { maxRequestBytes } = api.node.config.settings.limits;
       for (const count of [1000, Math.floor(maxRequestBytes / (frame.length + 1)) - 1]) {
@@ -180,7 +180,7 @@ describe('sessions', () => {
   );
 
   fuzz(
-    'survive what is no WebSocket',
+    'a session survives data that is not WebSocket',
     60,
     [fc.uint8Array({ minLength: 1, maxLength: 100 }), fc.boolean()],
     async (bytes, masked) => {
@@ -188,7 +188,7 @@ describe('sessions', () => {
     },
   );
 
-  it('end a connection whose message declares 4 GB, before it comes', async () => {
+  it('a session ends a connection whose message declares 4 GB, before its payload arrives', async () => {
     const answer = await exchangeFrames(port(), '/v1/session', GIANT_FRAME);
     expect(answer.subarray(0, 4)).toEqual(closeFrame(SESSION_CLOSE.tooLarge));
   });

@@ -1,4 +1,7 @@
-/** Shared sockets: whatever their clients send, the socket or the channel ends with a code of ours, or goes on; the node and the others do. */
+/**
+ * Shared sockets: any client data ends the socket or the channel with one of our codes, or is accepted; the node and
+ * others continue.
+ */
 import { ENTRY, EntryWriter, SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import fc from 'fast-check';
@@ -22,7 +25,7 @@ const messageOf = (list: readonly (readonly [number, number, Uint8Array])[]): Ui
   for (const [kind, channel, payload] of list) writer.bytes(kind, channel, payload);
   return writer.take();
 };
-/** What a client sends that does as it should: three sessions that read. */
+/** The messages of a correct client: three sessions that read. */
 const GOOD = messageOf(
   [1, 2, 3].flatMap((channel): [number, number, Uint8Array][] => [
     [ENTRY.open, channel, Buffer.from(SESSION_SUBPROTOCOLS.json)],
@@ -46,7 +49,7 @@ describe('shared sockets', () => {
   });
   afterAll(() => api.close());
 
-  /** Sends messages and a last one that ends the socket; it ends with one of the codes for that. */
+  /** Sends messages and a last one that ends the socket, and checks the close code. */
   async function send(messages: readonly Uint8Array[]): Promise<void> {
     const client = await SessionClient.open(api.url, SHARED_SUBPROTOCOL).catch(() => undefined);
     if (client === undefined) throw new Error('no socket');
@@ -58,15 +61,20 @@ describe('shared sockets', () => {
     expect(await session.answer(lastId)).toMatchObject({ values: [[expect.any(Number), '"alive"']] });
   }
 
-  fuzz('survive bytes of any kind', 60, [fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 4 })], send);
+  fuzz(
+    'shared sockets survive bytes of any kind',
+    60,
+    [fc.array(fc.uint8Array({ maxLength: 100 }), { maxLength: 4 })],
+    send,
+  );
 
-  fuzz('survive entries of any kind', 150, [fc.array(entries.map(messageOf), { maxLength: 5 })], send);
+  fuzz('shared sockets survive entries of any kind', 150, [fc.array(entries.map(messageOf), { maxLength: 5 })], send);
 
-  fuzz('survive damaged messages', 150, [damages], async (changes) => {
+  fuzz('shared sockets survive damaged messages', 150, [damages], async (changes) => {
     await send([damaged(Buffer.from(GOOD), changes), GOOD]);
   });
 
-  it('have let everything go that they held', async () => {
+  it('shared sockets have released all that they held', async () => {
     while (api.app.sessionCounts().sockets > 1) await new Promise((resolve) => setTimeout(resolve, 5));
     expect(api.app.sessionCounts()).toEqual({ sockets: 1, sharedSockets: 1, sessions: 1 });
     session.close();

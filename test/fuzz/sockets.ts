@@ -1,9 +1,9 @@
-/** Bytes over a connection of their own: no client in between that would refuse or tidy up what a test sends on purpose. */
+/** Raw bytes over a connection of their own: no client library refuses or repairs the bytes of a test. */
 import { connect } from 'node:net';
 
 /**
- * Sends bytes to a local port, and gives what came back until the other side ended the connection.
- * @param end whether this side ends it too, at once: Node drops an answer that is not ready then
+ * Sends bytes to a local port, and returns the bytes received until the other side ended the connection.
+ * @param end whether this side ends the connection at once, too: Node then drops a response that is not ready
  */
 export function exchange(port: number, bytes: Uint8Array, end: boolean): Promise<Buffer> {
   return new Promise((resolve) => {
@@ -18,7 +18,7 @@ export function exchange(port: number, bytes: Uint8Array, end: boolean): Promise
   });
 }
 
-/** Opens a WebSocket by hand, sends bytes in the place of frames, and gives what came after the upgrade. */
+/** Opens a WebSocket by hand, sends bytes in place of frames, and returns the bytes received after the upgrade. */
 export async function exchangeFrames(port: number, path: string, bytes: Uint8Array): Promise<Buffer> {
   const lines = [
     `GET ${path} HTTP/1.1`,

@@ -1,4 +1,4 @@
-/** Session tokens: what this cluster did not sign is refused with a code, and never believed in part. */
+/** Session tokens: a token that this cluster did not sign is refused with a code, and no part of it is used. */
 import { createHmac } from 'node:crypto';
 import { IsochronError, MAX_TIMESTAMP, packWall } from '@isochron/core';
 import type { SessionClaims } from '@isochron/sessions';
@@ -20,7 +20,7 @@ keyspaces: [{ name: default, partitions: ${partitions} }]`,
     'tokens.yaml',
   );
 const OWN = config('mine');
-/** What a client may name at most. */
+/** The greatest timestamp that a client may name. */
 const LATEST = packWall(NOW + OWN.settings.maxClockDriftMs / 2);
 const mine = sessionTokens({ secret: SECRET }, OWN);
 /** Clusters that differ in name, placement, history or secret. */
@@ -42,7 +42,7 @@ const claims: fc.Arbitrary<SessionClaims> = fc.record({
 });
 
 const CODES = ['TOKEN_INVALID', 'TOKEN_FOREIGN', 'TIMESTAMP_IN_FUTURE'];
-/** The code with which a token is refused. Everything else fails the test. */
+/** The code with which a token is refused. Any other result fails the test. */
 function refusal(token: string): string {
   try {
     mine.decode(token, LATEST);
@@ -50,20 +50,20 @@ function refusal(token: string): string {
     if (error instanceof IsochronError && CODES.includes(error.code)) return error.code;
     throw error;
   }
-  throw new Error(`${token} was believed`);
+  throw new Error(`${token} was accepted`);
 }
 
 const bytesOf = (token: string): Buffer => Buffer.from(token, 'base64url');
 
 describe('session tokens', () => {
-  fuzz('say what was signed, to whoever has the same secret', 300, [claims], (signed) => {
+  fuzz('session tokens return their signed claims to every holder of the secret', 300, [claims], (signed) => {
     const { hwt, cache } = mine.decode(mine.mint(signed), LATEST);
     const live = signed.hwt > signed.seen.ts;
     expect({ hwt, cache }).toEqual({ hwt: live ? signed.hwt : 0, cache: live ? signed.cache : undefined });
   });
 
   fuzz(
-    'text of any kind is refused',
+    'a session token of arbitrary text is refused',
     2000,
     [fc.oneof(fc.string(), fc.base64String(), fc.string({ unit: 'binary' }))],
     (text) => {
@@ -71,25 +71,25 @@ describe('session tokens', () => {
     },
   );
 
-  fuzz('a token with damaged text is refused', 2000, [claims, damages], (signed, changes) => {
+  fuzz('a session token with damaged text is refused', 2000, [claims, damages], (signed, changes) => {
     const token = mine.mint(signed);
     const spoilt = Buffer.from(damaged(Buffer.from(token), changes)).toString('latin1');
     if (spoilt !== token) refusal(spoilt);
   });
 
-  fuzz('a token with damaged bytes is refused', 2000, [claims, damages], (signed, changes) => {
+  fuzz('a session token with damaged bytes is refused', 2000, [claims, damages], (signed, changes) => {
     const token = mine.mint(signed);
     const spoilt = Buffer.from(damaged(bytesOf(token), changes)).toString('base64url');
     if (spoilt !== token) refusal(spoilt);
   });
 
-  fuzz('every shorter one is refused', 100, [claims], (signed) => {
+  fuzz('every prefix of a session token is refused', 100, [claims], (signed) => {
     const token = mine.mint(signed);
     for (let length = 0; length < token.length; length++) expect(refusal(token.slice(0, length))).toBe('TOKEN_INVALID');
   });
 
   fuzz(
-    'the tokens of other clusters, placements and secrets are refused',
+    'session tokens of other clusters, placements and secrets are refused',
     300,
     [claims, fc.string()],
     (signed, extra) => {
@@ -101,7 +101,7 @@ describe('session tokens', () => {
   );
 
   fuzz(
-    'a claim that its bearer raised is refused, under whatever key it signs it',
+    'a claim that its bearer raised is refused, whatever key signs it',
     500,
     [claims, fc.integer({ min: 1, max: MAX_TIMESTAMP }), fc.string()],
     (signed, more, key) => {
@@ -113,13 +113,13 @@ describe('session tokens', () => {
     },
   );
 
-  fuzz('a signed time too far ahead is refused too', 300, [fc.integer({ min: 1, max: 10 ** 12 })], (aheadMs) => {
+  fuzz('a signed time too far ahead is refused, too', 300, [fc.integer({ min: 1, max: 10 ** 12 })], (aheadMs) => {
     expect(refusal(mine.mint({ seen: { ts: Math.min(LATEST + aheadMs, MAX_TIMESTAMP) }, hwt: 0 }))).toBe(
       'TIMESTAMP_IN_FUTURE',
     );
   });
 
-  it('a megabyte of text is refused before anything is made of it', () => {
+  it('a megabyte of text is refused before it is parsed', () => {
     const text = 'A'.repeat(1_000_000);
     expect(largestAllocation(() => expect(refusal(text)).toBe('TOKEN_INVALID'))).toBeLessThan(1000);
   });

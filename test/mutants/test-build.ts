@@ -22,8 +22,8 @@ export function compilePatched(patches: readonly Patch[]): Replacements {
 }
 
 /**
- * Bundles a compiled module of the tests and everything that it imports, with the patches. One module loads in a fraction
- * of the time that Node's loader takes for some hundred, and needs no hooks in that loader.
+ * Bundles a compiled module of the tests and everything that it imports, with the patches. One module loads in a
+ * fraction of the time that Node's loader takes for some hundred, and needs no hooks in that loader.
  */
 export async function bundleWith(patches: readonly Patch[], entry: string): Promise<string> {
   const { outputFiles } = await build({

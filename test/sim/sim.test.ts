@@ -1,13 +1,13 @@
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { formatFailures, formatPlan, PROTOCOLS, readKept } from '@isochron/sim';
 import type { Summary } from '@isochron/sim/cli/summary';
+import { simulate, summariesIn } from './command.js';
 
-/** How long fresh seeds are drawn, of all protocols together. It decides how many run, never whether one passes. */
+/** Time for fresh seeds, of all protocols together. It limits their number, never decides whether one passes. */
 const FRESH_MS = 90_000;
-/** These run every time, so that a change that breaks something is seen by everybody alike. */
+/** Seeds of every run, so that a change that breaks something fails on every machine. */
 const FIXED_SEEDS = 10;
-/** Among so many seeds are those that show that a protocol promises too little. */
+/** Among this many seeds, some show that a protocol promises too little. */
 const CATCHING_SEEDS = 20;
 const TIMEOUT_MS = 600_000;
 
@@ -16,18 +16,7 @@ const kept = readKept(keptFile);
 const correct = [...PROTOCOLS.values()].filter(({ caughtBy }) => caughtBy.length === 0);
 const caught = [...PROTOCOLS.values()].filter(({ caughtBy }) => caughtBy.length > 0);
 
-/** Runs `npm run sim` as it was built: its seeds take a third of the time that they take in this process. */
-async function simulate(protocol: string, ...options: string[]): Promise<{ code: number; output: string }> {
-  const main = join(__dirname, '../../packages/sim/dist/cli/main.js');
-  return new Promise((resolve) => {
-    const args = [main, '--protocol', protocol, ...options];
-    const child = execFile(process.execPath, args, { maxBuffer: 2 ** 27 }, (_error, stdout, stderr) =>
-      resolve({ code: child.exitCode ?? -1, output: `${stdout}${stderr}` }),
-    );
-  });
-}
-
-/** Fails with what the run shows: the failures, the plan made smaller, and how to replay it. */
+/** Fails with the run's output: the failures, the plan made smaller, and the command that replays it. */
 async function expectAllPassed(protocol: string, ...options: string[]): Promise<void> {
   const { code, output } = await simulate(protocol, ...options);
   if (code !== 0) throw new Error(output);
@@ -35,10 +24,6 @@ async function expectAllPassed(protocol: string, ...options: string[]): Promise<
   process.stdout.write(`simulation of ${summary}\n`);
   expect(summary).toMatch(/: [1-9]\d*( of \d+)? seeds from \d+, 0 failed/);
 }
-
-/** What became of every line of `--json`. */
-const summariesIn = (output: string): Summary[] =>
-  output.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Summary] : []));
 
 describe('the simulation', () => {
   const summaries = new Map<string, Summary>();
@@ -49,26 +34,29 @@ describe('the simulation', () => {
     if (summaries.size === 0) throw new Error(output);
   }, TIMEOUT_MS);
 
-  it.each(kept)('passes what failed once: $plan.protocol, seed $seed, $check', ({ plan, seed }) => {
-    const summary = summaries.get(`${plan.protocol} ${seed}`);
-    if (summary === undefined) throw new Error(`seed ${seed} of ${plan.protocol} was not run`);
-    if (!summary.ok) throw new Error(`${formatFailures(summary)}\n${formatPlan(plan)}`);
-  });
+  it.each(kept)(
+    'the simulation passes a plan that failed once: $plan.protocol, seed $seed, $check',
+    ({ plan, seed }) => {
+      const summary = summaries.get(`${plan.protocol} ${seed}`);
+      if (summary === undefined) throw new Error(`seed ${seed} of ${plan.protocol} was not run`);
+      if (!summary.ok) throw new Error(`${formatFailures(summary)}\n${formatPlan(plan)}`);
+    },
+  );
 
-  it('has one kept plan for each seed of a protocol', () => {
+  it('the kept plans of a protocol have different seeds', () => {
     expect(summaries.size).toBe(kept.length);
   });
 });
 
 describe.each(correct)('the simulation of $name', ({ name }) => {
   it(
-    `passes the seeds 1 to ${FIXED_SEEDS}`,
+    `the simulation passes the seeds 1 to ${FIXED_SEEDS}`,
     async () => expectAllPassed(name, '--seeds', `${FIXED_SEEDS}`, '--seed-start', '1'),
     TIMEOUT_MS,
   );
 
   it(
-    'passes fresh seeds',
+    'the simulation passes fresh seeds',
     async () => expectAllPassed(name, '--minutes', `${FRESH_MS / 60_000 / correct.length}`),
     TIMEOUT_MS,
   );
@@ -76,7 +64,7 @@ describe.each(correct)('the simulation of $name', ({ name }) => {
 
 describe.each(caught)('the simulation of $name', ({ name, caughtBy }) => {
   it(
-    'catches it by the histories of its clients, and finds that it keeps what it promises',
+    'the histories of clients show what the protocol does not promise, and no other check fails',
     async () => {
       const { output } = await simulate(name, '--seeds', `${CATCHING_SEEDS}`, '--seed-start', '1', '--json');
       const seeds = summariesIn(output);

@@ -8,7 +8,7 @@ const exists = (path: string) => existsSync(join(repository.root, path));
 const page = repository.read('ARCHITECTURE.md');
 const PICTURE = 'docs/data-flow.svg';
 const isPrivate = (path: string) => JSON.parse(repository.read(`${path}/package.json`)).private === true;
-/** Everything that is built into the product or judges it. A private package of `packages` serves tests alone. */
+/** All parts that are built into the product or judge it. A private package of `packages` serves tests alone. */
 const PARTS = [
   ...repository.workspaces.filter((path) => /^packages\//.test(path) && !isPrivate(path)),
   'server',
@@ -17,7 +17,7 @@ const PARTS = [
 ];
 
 describe("one transaction's way", () => {
-  it('can be followed in at most 40 files, from the SDK to stable time', () => {
+  it('the way of one transaction needs at most 40 files, from the SDK to stable time', () => {
     const way = wayOf(page);
     expect(way.length).toBeGreaterThan(20);
     expect(wayFindings(way, exists)).toEqual([]);
@@ -25,7 +25,7 @@ describe("one transaction's way", () => {
     expect(way.at(-2)).toMatch(/stable-time\.ts$/);
   });
 
-  it('is found out when it is too long, or names a file that is gone', () => {
+  it('a way that is too long, or names a missing file, is found', () => {
     const text = "## One transaction's way\n[a](a.ts) [b](b.ts) [a](a.ts)\n## Next\n[c](c.ts)\n";
     expect(wayOf(text)).toEqual(['a.ts', 'b.ts']);
     expect(wayFindings(['a.ts', 'b.ts'], (path) => path === 'a.ts')).toEqual(['ARCHITECTURE.md: there is no b.ts']);
@@ -35,12 +35,12 @@ describe("one transaction's way", () => {
 });
 
 describe('the pictures', () => {
-  it('of the flow of data shows folders that exist, and every part of the product', () => {
+  it('the picture of the flow of data shows folders that exist, and every part of the product', () => {
     expect(PARTS.length).toBeGreaterThan(10);
     expect(pictureFindings(PICTURE, foldersOf(repository.read(PICTURE)), PARTS, exists)).toEqual([]);
   });
 
-  it('of the states of a node names those of the code', () => {
+  it('the picture of the states of a node names those of the code', () => {
     const source = repository.read('packages/protocols/src/kernel/replication/verification.ts');
     const [, type = ''] = /^export type VerificationState = (.+);$/m.exec(source) ?? [];
     const states = [...type.matchAll(/'(\w+)'/g)].map(([, state]) => state!);
@@ -51,7 +51,7 @@ describe('the pictures', () => {
     expect(shown).toEqual(expect.arrayContaining(states));
   });
 
-  it('are found out when a folder is gone, or a part is missing', () => {
+  it('a picture with a missing folder, or without a part, is found', () => {
     const folders = foldersOf('<text class="folder" x="1">a/src</text><text>b</text><text class="folder">c/src</text>');
     expect(folders).toEqual(['a/src', 'c/src']);
     expect(pictureFindings('p.svg', folders, ['a', 'd'], (path) => path === 'a/src')).toEqual([

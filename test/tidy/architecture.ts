@@ -1,7 +1,7 @@
-/** ARCHITECTURE.md and the pictures of the documentation, held to the files that they name. */
+/** ARCHITECTURE.md and the pictures of the documentation, compared with the files that they name. */
 import type { Finding } from './source.js';
 
-/** Files that a transaction's way may name. */
+/** The greatest number of files that a transaction's way may name. */
 const MOST_FILES = 40;
 
 /** The files that the section `## One transaction's way` links to, in their order, each once. */
@@ -10,7 +10,7 @@ export function wayOf(page: string): string[] {
   return [...new Set([...section.matchAll(/\]\((?<path>[^)#]+)\)/g)].map(({ groups }) => groups!.path!))];
 }
 
-/** A way that nobody can follow: too many files, or one that does not exist. */
+/** Findings of a way: too many files, or one that does not exist. */
 export function wayFindings(files: readonly string[], exists: (path: string) => boolean): Finding[] {
   const long = files.length > MOST_FILES ? [`ARCHITECTURE.md: a way of ${files.length} files, more than 40`] : [];
   return [...long, ...files.filter((path) => !exists(path)).map((path) => `ARCHITECTURE.md: there is no ${path}`)];

@@ -13,7 +13,7 @@ test('every protocol of the catalogue has a folder, named as it is without its h
   expect([...protocols].sort()).toEqual(PROTOCOL_NAMES.map((name) => name.replaceAll('-', '')).sort());
 });
 
-test('no source but the catalogue imports a protocol', () => {
+test('only the catalogue imports a protocol', () => {
   expect(repository.sources.flatMap((path) => findingsIn(path, repository.read(path)))).toEqual([]);
 });
 

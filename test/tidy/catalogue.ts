@@ -7,7 +7,7 @@ const PROTOCOLS = 'packages/protocols/src';
 /** The two files of the catalogue. */
 const CATALOGUE = [`${PROTOCOLS}/catalogue.ts`, `${PROTOCOLS}/session-rules.ts`];
 
-/** PaRiS is the default of worlds for tests, and what an SDK tries first. Worlds of Wren look into its snapshots. */
+/** PaRiS is the default of test worlds and of SDKs, which try it first. Worlds of Wren read its snapshots. */
 const EXCEPTIONS: ReadonlySet<string> = new Set([
   'packages/testing/src/protocols/world.ts: paris',
   'packages/testing/src/protocols/wren-world.ts: wren',
@@ -26,7 +26,7 @@ export function catalogueFindings(source: Source, protocols: readonly string[]):
   });
 }
 
-/** Every folder of the package that is a protocol, as it has machines of its own: it has a `SPEC.md`. */
+/** Every folder of the package that has a `SPEC.md`, and so is a protocol with its own machines. */
 export const protocolFolders = (paths: readonly string[]): string[] =>
   paths.flatMap((path) => new RegExp(`^${PROTOCOLS}/([a-z]+)/SPEC\\.md$`).exec(path)?.[1] ?? []);
 

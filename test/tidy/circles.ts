@@ -2,8 +2,8 @@ import { posix } from 'node:path';
 import { importsOf, type Source } from './source.js';
 
 /**
- * The groups of sources that import one another in a circle, types included: each in the order of its paths. A source in a
- * circle cannot be understood, or moved, without the others.
+ * The groups of sources that import one another in a circle, types included, each sorted by path. A source in a circle
+ * cannot be understood, or moved, without the others.
  */
 export function importCircles(sources: readonly Source[]): string[][] {
   const paths = new Set(sources.map(({ path }) => path));
@@ -18,7 +18,7 @@ export function importCircles(sources: readonly Source[]): string[][] {
   return [...groups.values()];
 }
 
-/** What a source imports by relative paths. */
+/** The files that a source imports by relative paths. */
 function targetsOf(source: Source, paths: ReadonlySet<string>): string[] {
   return importsOf(source).flatMap(({ specifier }) => {
     if (!specifier.startsWith('.')) return [];
@@ -27,7 +27,7 @@ function targetsOf(source: Source, paths: ReadonlySet<string>): string[] {
   });
 }
 
-/** Everything that a source imports, directly or not. */
+/** All sources that a source imports, directly or not. */
 function reachedFrom(path: string, imports: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
   const reached = new Set<string>();
   const open = [...imports.get(path)!];

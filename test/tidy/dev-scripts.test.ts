@@ -1,4 +1,4 @@
-// The scripts of infra/dev run before anything is installed, as plain modules: so they are tried in processes of their own.
+// The scripts of infra/dev run before packages are installed, as plain modules: the tests run them in child processes.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
@@ -47,14 +47,14 @@ describe('the lock between processes', () => {
       await withLock(${JSON.stringify(lockFile())}, async () => { log('<'); await delay(20); log('>'); });
     `);
 
-  it('lets one in at a time, and is gone afterwards', async () => {
+  it('the lock admits one process at a time, and is gone afterwards', async () => {
     const ends = await Promise.all(Array.from({ length: 6 }, holdLock));
     expect(ends.map((end) => end.code)).toEqual([0, 0, 0, 0, 0, 0]);
     expect(readFileSync(logFile(), 'utf8')).toBe('<>'.repeat(6));
     expect(existsSync(lockFile())).toBe(false);
   });
 
-  it('is taken over from a process that is dead, by one at a time', async () => {
+  it('the lock is taken over from a dead process, by one process at a time', async () => {
     const dead = await runModule('console.log(process.pid)');
     writeFileSync(lockFile(), dead.stdout.trim());
     await Promise.all(Array.from({ length: 4 }, holdLock));
@@ -62,7 +62,7 @@ describe('the lock between processes', () => {
     expect(existsSync(lockFile())).toBe(false);
   });
 
-  it('is released when the work fails', async () => {
+  it('the lock is released when the work fails', async () => {
     const end = await runModule(`
       import { withLock } from ${urlOf('lock.mjs')};
       await withLock(${JSON.stringify(lockFile())}, async () => { throw new Error('broken work'); });
@@ -97,7 +97,7 @@ describe('what is up to date', () => {
     write('packages/a/dist/index.js', '');
   });
 
-  it('is built after a build, and not when a source changed', async () => {
+  it('a project is up to date after a build, and not when a source changed', async () => {
     expect(await isBuilt()).toBe(false);
     await stampBuild();
     expect(await isBuilt()).toBe(true);
@@ -105,19 +105,19 @@ describe('what is up to date', () => {
     expect(await isBuilt()).toBe(false);
   });
 
-  it('is built when only a test changed', async () => {
+  it('a project is up to date when only a test changed', async () => {
     await stampBuild();
     write('packages/a/src/index.test.ts', 'it is longer');
     expect(await isBuilt()).toBe(true);
   });
 
-  it('is not built when the output is gone', async () => {
+  it('a project is not up to date when the output is gone', async () => {
     await stampBuild();
     rmSync(join(folder, 'packages/a/dist'), { recursive: true });
     expect(await isBuilt()).toBe(false);
   });
 
-  it('is installed as long as the lock file is the same', async () => {
+  it('an install is up to date as long as the lock file is the same', async () => {
     expect(await evaluate('freshness.isInstalled(root)')).toBe(false);
     await evaluate(`freshness.writeStamp(root, 'install', freshness.installState(root))`);
     expect(await evaluate('freshness.isInstalled(root)')).toBe(true);
@@ -128,7 +128,7 @@ describe('what is up to date', () => {
   it.each([
     ['1.0.0', true],
     ['0.9.0', false],
-  ])('accepts an install by hand of the versions of the lock file: %s', async (version, accepted) => {
+  ])('an install by hand counts only with the versions of the lock file: %s', async (version, accepted) => {
     const { '': _root, ...installed } = packages(version).packages;
     write('node_modules/.package-lock.json', JSON.stringify({ packages: installed }));
     expect(await evaluate('freshness.isInstalled(root)')).toBe(accepted);
@@ -143,7 +143,7 @@ describe('the commands', () => {
       runMain(async () => { ${body} });
     `);
 
-  it('say in one line what to do when Node is too old', async () => {
+  it('a command prints in one line what to do when Node is too old', async () => {
     const end = await main('18.20.1', `console.log('must not run'); return 0;`);
     expect(end).toEqual({
       code: 1,
@@ -152,18 +152,18 @@ describe('the commands', () => {
     });
   });
 
-  it('give the exit code of what they ran', async () => {
+  it('a command returns the exit code of its child process', async () => {
     expect(await main('20.0.0', 'return 7;')).toMatchObject({ code: 7, stderr: '' });
   });
 
-  it('tell an error in one line', async () => {
+  it('a command prints an error in one line', async () => {
     expect(await main('24.1.0', `throw new Error('no space left');`)).toMatchObject({
       code: 1,
       stderr: 'no space left\n',
     });
   });
 
-  it('pass a signal on once and wait for the child', async () => {
+  it('a command passes a signal on once and waits for the child', async () => {
     const child = `
       let signals = 0;
       const end = () => process.exit(10 + signals);

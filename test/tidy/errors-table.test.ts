@@ -22,18 +22,18 @@ const LOAD_ROW = '| `OVERLOADED` | 503 | yes | Try again. |\n';
 describe('ERRORS.md', () => {
   const document = readFileSync(join(__dirname, '../../ERRORS.md'), 'utf8');
 
-  it('documents exactly the codes that exist, with their status, whether to try again, and what the node advises', () => {
+  it("ERRORS.md documents exactly the codes that exist, with their status, whether to try again, and the node's advice", () => {
     expect(parseErrorTable(document).length).toBeGreaterThan(40);
     expect(errorTableFindings(document, FACTS)).toEqual([]);
   });
 
-  it('has its rows in the order of the code', () => {
+  it('ERRORS.md has its rows in the order of the code', () => {
     expect(parseErrorTable(document).map((row) => row.code)).toEqual(CODE_NAMES);
   });
 });
 
 describe('the comparison', () => {
-  it('accepts a table that says what the code says', () => {
+  it('a table of errors that agrees with the code has no findings', () => {
     expect(errorTableFindings(KEY_ROW + LOAD_ROW, CODES)).toEqual([]);
   });
 
@@ -49,10 +49,10 @@ describe('the comparison', () => {
     [
       'another advice',
       KEY_ROW + LOAD_ROW.replace('Try again.', 'Go away.'),
-      'ERRORS.md: OVERLOADED says to do: Try again.',
+      'ERRORS.md: the advice of OVERLOADED is: Try again.',
     ],
     ['two rows of one code', KEY_ROW + KEY_ROW + LOAD_ROW, 'ERRORS.md: a code has two rows'],
-  ])('finds %s', (_what, table, finding) => {
+  ])('a table of errors is found to have %s', (_what, table, finding) => {
     expect(errorTableFindings(table, CODES)).toEqual([finding]);
   });
 });

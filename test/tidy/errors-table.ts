@@ -1,10 +1,10 @@
 import type { Finding } from './source.js';
 
-/** What the document and the code must say alike about an error code. */
+/** The facts of an error code that the document and the code must agree on. */
 export interface ErrorFacts {
   readonly status: number;
   readonly retryable: boolean;
-  /** What happened, and what to do. */
+  /** The event, and the advice. */
   readonly advice: string;
 }
 
@@ -40,6 +40,6 @@ function rowFindings(row: ErrorRow, facts: ErrorFacts | undefined): Finding[] {
   const findings: Finding[] = [];
   if (row.status !== facts.status) findings.push(`ERRORS.md: the status of ${row.code} is ${facts.status}`);
   if (row.retryable !== facts.retryable) findings.push(`ERRORS.md: retryable of ${row.code} is ${facts.retryable}`);
-  if (row.advice !== facts.advice) findings.push(`ERRORS.md: ${row.code} says to do: ${facts.advice}`);
+  if (row.advice !== facts.advice) findings.push(`ERRORS.md: the advice of ${row.code} is: ${facts.advice}`);
   return findings;
 }

@@ -6,22 +6,22 @@ const repository = new Repository(join(__dirname, '../..'));
 const PAGE = 'docs/glossary.md';
 const page = repository.read(PAGE);
 const terms = termsOf(page);
-/** The page itself, its test, and pages that quote what was measured or written before. */
+/** The page itself, its test, and pages that quote measurements or older text. */
 const EXEMPT = /^(docs\/glossary\.md|docs\/papers\/|test\/tidy\/glossary)/;
 const pages = repository.paths.filter((path) => path.endsWith('/SPEC.md'));
 
 describe('the glossary', () => {
-  it('defines each term once, by its name in the papers or the field and one or two sentences', () => {
+  it('the glossary defines each term once, by its name in the papers or the field and one or two sentences', () => {
     expect(terms.length).toBeGreaterThan(80);
     expect(glossaryFindings(PAGE, page)).toEqual([]);
   });
 
-  it('has every abbreviation and every time that the pages of the protocols use', () => {
+  it('the glossary has every abbreviation and every time that the pages of the protocols use', () => {
     expect(pages.length).toBeGreaterThan(15);
     expect(pages.flatMap((path) => termFindings(path, repository.read(path), terms))).toEqual([]);
   });
 
-  it('has avoided words, which no code, no test and no page uses', () => {
+  it('no code, no test and no page uses the avoided words of the glossary', () => {
     const words = avoidedIn(page);
     expect(words.length).toBeGreaterThan(25);
     const texts = repository.paths.filter((path) => /\.(ts|mjs|swift|md)$/.test(path) && !EXEMPT.test(path));
@@ -29,7 +29,7 @@ describe('the glossary', () => {
     expect(texts.flatMap((path) => avoidedFindings(path, repository.read(path), words))).toEqual([]);
   });
 
-  it('finds an avoided word in code and prose, and none in the name of a record on disk or in a longer word', () => {
+  it('an avoided word is found in code and prose, but not in the name of a record on disk or in a longer word', () => {
     const words = avoidedIn('| avoided | use |\n| `birth`, `a b` | sentAfter |\n');
     expect(words).toEqual(['birth', 'a b']);
     expect(avoidedFindings('a.ts', "birthday, 'birth'\nits birth; a b", words)).toEqual([
@@ -38,15 +38,15 @@ describe('the glossary', () => {
     ]);
   });
 
-  it('is found out when it lacks a term', () => {
+  it('a term that the glossary lacks is found', () => {
     const known = termsOf('- **UST** (universal stable time): A snapshot.\n- **`ct`** (commit time): A time.\n');
     const findings = (text: string) => termFindings('a.md', text, known).map((finding) => finding.split(': ')[1]);
-    expect(findings('UST and `ct`, as SPEC says of StartTxReq; STORAGE_FULL, PUT2 and D10 are no terms')).toEqual([]);
+    expect(findings('UST and `ct`, see SPEC on StartTxReq; STORAGE_FULL, PUT2 and D10 are no terms')).toEqual([]);
     expect(findings('USTs of GSVs, `rdt`\n```\nZZZ\n```\n')).toEqual(['rdt', 'GSV']);
     expect([...usedTerms('two DVs')]).toEqual(['DV']);
   });
 
-  it('is found out when a definition is missing, double or too long', () => {
+  it('a definition that is missing, double or too long is found', () => {
     const text = '- **A** (a): One.\n- **A** (a): One.\n- **B**: none.\n- **C** (c): One. Two. Three.\n';
     expect(glossaryFindings('g.md', text)).toEqual([
       'g.md: defines A twice',

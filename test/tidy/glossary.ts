@@ -4,19 +4,19 @@ import type { Finding } from './source.js';
 /** A term as the glossary defines it. */
 export interface Term {
   readonly term: string;
-  /** The name that the papers or the field have for it. */
+  /** Its name in the papers or the field. */
   readonly name: string;
   readonly definition: string;
 }
 
-/** What looks like a term and is none: conferences, numbers of sections, file names. */
+/** Words that look like terms and are not: conferences, section numbers, file names. */
 const NO_TERMS = new Set([
   ...['SPEC', 'README', 'ICDCS', 'DSN', 'VLDB', 'SOSP', 'OSDI', 'EUROSYS'],
   ...['SoCC', 'II', 'III', 'IV', 'VI', 'VII', 'VIII'],
 ]);
 /** Names of messages, which `messages.ts` defines. */
 const MESSAGE = /(Req|Resp|Reply)$/;
-/** In backticks, and no times: commands of scenarios, options of calls, and what a protocol's value has. */
+/** Words in backticks that are not times: commands of scenarios, options of calls, and fields of a protocol's value. */
 const VERBS = new Set(['get', 'put', 'run', 'cut', 'at', 'rot', 'saw']);
 
 const DEFINITION = /^- \*\*`?(?<term>[^*`]+)`?\*\* \((?<name>[^)]+)\): (?<definition>.+(?:\n {2}.+)*)$/gm;
@@ -32,7 +32,7 @@ export const termsOf = (page: string): Term[] =>
     return { term: term!, name: name!, definition: definition! };
   });
 
-/** Terms that are defined twice, or not as `- **term** (its name): one or two sentences.` */
+/** Terms that are defined twice, or not in the form `- **term** (its name): one or two sentences.` */
 export function glossaryFindings(path: string, page: string): Finding[] {
   const whole = new Map(termsOf(page).map((term) => [term.term, term]));
   const seen = new Set<string>();
@@ -66,7 +66,7 @@ export function termFindings(path: string, text: string, terms: readonly Term[])
     .map((term) => `${path}: ${term}: docs/glossary.md does not define it`);
 }
 
-/** A row of the table of avoided words: the words in backticks, and what to use. */
+/** A row of the table of avoided words: the words in backticks, and their replacement. */
 const AVOIDED = /^\| (?<words>`[^|]+`) +\|/gm;
 
 /** The words in the left column of the table of avoided words. */
@@ -75,7 +75,7 @@ export const avoidedIn = (page: string): string[] =>
     [...groups!.words!.matchAll(/`(?<word>[^`]+)`/g)].map((match) => match.groups!.word!),
   );
 
-/** Where a text has an avoided word. A word in single quotes is the name of a record on disk. */
+/** The avoided words of a text. A word in single quotes is the name of a record on disk. */
 export function avoidedFindings(path: string, text: string, words: readonly string[]): Finding[] {
   const any = new RegExp(`(?<![\\w'])(?:${words.join('|')})(?![\\w'])`, 'g');
   return text.split('\n').flatMap((line, i) => [...line.matchAll(any)].map(([word]) => `${path}:${i + 1}: ${word}`));

@@ -12,7 +12,7 @@ const product = repository.sources
 const findings = (path: string, text: string) => directionFindings(parseSource(path, text));
 
 describe('import directions', () => {
-  it('follow the map of the architecture in every source', () => {
+  it('imports follow the map of the architecture in every source', () => {
     expect(product.length).toBeGreaterThan(20);
     expect(product.flatMap(directionFindings)).toEqual([]);
   });
@@ -58,7 +58,7 @@ describe('import directions', () => {
       'server must not import packages/testing',
     ],
     ['packages/nowhere/src/a.ts', '', 'is not on the map'],
-  ])('refuse in %s: %s', (path, text, message) => {
+  ])('a forbidden import is found in %s: %s', (path, text, message) => {
     expect(findings(path, text)).toEqual([expect.stringContaining(message)]);
   });
 
@@ -68,11 +68,11 @@ describe('import directions', () => {
     ['packages/transport/src/a.ts', `import { x } from '@isochron/wire'; import { WebSocket } from 'ws';`],
     ['sdk-js/src/a.ts', `import { x } from '@isochron/protocols/paris/session';`],
     ['test/bench/a.ts', `import { x } from '@isochron/server'; import { y } from './b.js';`],
-  ])('allow in %s: %s', (path, text) => {
+  ])('an allowed import in %s has no finding: %s', (path, text) => {
     expect(findings(path, text)).toEqual([]);
   });
 
-  it('name the line of the import', () => {
+  it('a finding names the line of the import', () => {
     const text = `#!/usr/bin/env node\n// é\nconst umlaut = 'äöü';\nimport { x } from '@isochron/server';\n`;
     expect(findings('packages/core/src/a.ts', text)).toEqual([
       expect.stringMatching(/^packages\/core\/src\/a\.ts:4: /),
@@ -83,17 +83,20 @@ describe('import directions', () => {
 describe('imported libraries', () => {
   const rootTools = dependenciesOf(JSON.parse(repository.read('package.json')));
 
-  it.each([...repository.workspaces, 'infra'])('of %s are dependencies of its package.json', (folder) => {
-    const manifest = folder === 'infra' ? {} : JSON.parse(repository.read(`${folder}/package.json`));
-    const declared = new Set(Object.keys({ ...dependenciesOf(manifest), ...(folder === 'test' ? rootTools : {}) }));
-    const sources = product.filter(({ path }) => (workspaceOf(path) ?? 'infra') === folder);
-    expect(sources.flatMap((source) => undeclaredFindings(source, declared))).toEqual([]);
-  });
+  it.each([...repository.workspaces, 'infra'])(
+    'the imported libraries of %s are dependencies of its package.json',
+    (folder) => {
+      const manifest = folder === 'infra' ? {} : JSON.parse(repository.read(`${folder}/package.json`));
+      const declared = new Set(Object.keys({ ...dependenciesOf(manifest), ...(folder === 'test' ? rootTools : {}) }));
+      const sources = product.filter(({ path }) => (workspaceOf(path) ?? 'infra') === folder);
+      expect(sources.flatMap((source) => undeclaredFindings(source, declared))).toEqual([]);
+    },
+  );
 
   it.each([
     [`import { pack } from 'msgpackr';`, 'msgpackr'],
     [`import x from '@scope/name/sub/path';`, '@scope/name/sub/path'],
-  ])('are refused when undeclared: %s', (text, specifier) => {
+  ])('an undeclared library is found: %s', (text, specifier) => {
     const source = parseSource('packages/wire/src/a.ts', text);
     expect(undeclaredFindings(source, new Set(['@scope/other', 'ws']))).toEqual([expect.stringContaining(specifier)]);
   });

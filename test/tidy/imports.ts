@@ -2,8 +2,8 @@ import { posix } from 'node:path';
 import { type Finding, findingAt, type ImportedModule, importsOf, type Source } from './source.js';
 
 /**
- * Who may import whom: the map of the architecture. Imports point towards `core`; nobody imports the server, the tests
- * or the examples, except that the tests run the server.
+ * The allowed imports: the map of the architecture. Imports point towards `core`; the server, the tests and the
+ * examples are never imported, except that the tests run the server.
  */
 const MAP: Readonly<Record<string, readonly string[]>> = {
   'packages/core': [],
@@ -57,7 +57,7 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** These stand on nothing but the language: no library, no module of Node. */
+/** These import no library and no module of Node. */
 const WITHOUT_LIBRARIES = new Set([
   'packages/core',
   'packages/protocols',
@@ -66,13 +66,13 @@ const WITHOUT_LIBRARIES = new Set([
   'packages/simulated-world',
   'packages/testing',
 ]);
-/** Except for these: pure functions of Node, which `purity.ts` names, and the random inputs of claims. */
+/** Exceptions: pure functions of Node, which `purity.ts` names, and the random inputs of claims. */
 const COMPUTATION = new Map([
   ['packages/sessions', 'node:crypto'],
   ['packages/testing', 'fast-check'],
 ]);
 
-/** The folder of a path that the map speaks of, or undefined. */
+/** The folder of a path as the map names it, or undefined. */
 export const placeOf = (path: string): string | undefined =>
   /^(packages\/[^/]+|server|sdk-js|examples|infra|test)\//.exec(path)?.[1];
 
@@ -80,7 +80,7 @@ export const placeOf = (path: string): string | undefined =>
 export const workspaceOf = (path: string): string | undefined =>
   /^(packages\/[^/]+|examples\/[^/]+|server|sdk-js|test)\//.exec(path)?.[1];
 
-/** Imports that point in a direction which the map does not have. */
+/** Imports in a direction that the map does not have. */
 export function directionFindings(source: Source): Finding[] {
   const place = placeOf(source.path);
   const allowed = MAP[place ?? ''];

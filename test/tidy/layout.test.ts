@@ -5,11 +5,11 @@ import { Repository } from './repository.js';
 const repository = new Repository(join(__dirname, '../..'));
 
 describe('the top of the repository', () => {
-  it('holds only what belongs there', () => {
+  it('the top of the repository holds only what belongs there', () => {
     expect(topLevelFindings(repository.list('.'))).toEqual([]);
   });
 
-  it('finds what does not', () => {
+  it('a file that does not belong to the top of the repository is found', () => {
     expect(topLevelFindings(['server', 'README.md', '.ci', 'scratch.ts', 'lib'])).toEqual([
       expect.stringContaining('scratch.ts'),
       expect.stringContaining('lib'),
@@ -18,12 +18,12 @@ describe('the top of the repository', () => {
 });
 
 describe('each part', () => {
-  it('says in a README.md what lives there', () => {
+  it('each part has a README.md', () => {
     expect(repository.workspaces.length).toBeGreaterThan(8);
     expect(readmeFindings([...repository.workspaces, 'infra'], new Set(repository.paths))).toEqual([]);
   });
 
-  it('is found out when it does not', () => {
+  it('a part without a README.md is found', () => {
     expect(readmeFindings(['server', 'infra'], new Set(['infra/README.md', 'README.md']))).toEqual([
       'server: has no README.md',
     ]);
@@ -44,20 +44,20 @@ describe('test support', () => {
 
 describe('dependencies', () => {
   it.each(['package.json', ...repository.workspaces.map((folder) => `${folder}/package.json`)])(
-    'of %s are pinned to one version',
+    'the dependencies of %s are pinned to one version',
     (path) => {
       expect(pinFindings(path, JSON.parse(repository.read(path)))).toEqual([]);
     },
   );
 
   it.each(['^1.2.3', '~1.2.3', '1.x', 'latest', '*', '>=1.0.0', '1.2', 'file:../core'])(
-    'refuse the version %s',
+    'a dependency of version %s is refused',
     (version) => {
       expect(pinFindings('a/package.json', { devDependencies: { some: version } })).toHaveLength(1);
     },
   );
 
-  it('accept one version', () => {
+  it('a dependency of one version is accepted', () => {
     expect(pinFindings('a/package.json', { dependencies: { some: '1.2.3', other: '1.0.0-beta.1' } })).toEqual([]);
   });
 });
@@ -65,17 +65,20 @@ describe('dependencies', () => {
 describe('the lock file', () => {
   const entry = { optionalDependencies: { 'tool-darwin': '1.0.0' } };
 
-  it('has the packages of all platforms', () => {
+  it('the lock file has the packages of all platforms', () => {
     expect(lockfileFindings(JSON.parse(repository.read('package-lock.json')))).toEqual([]);
   });
 
-  it('is found out when it lacks those of another platform', () => {
+  it('a lock file without the packages of another platform is found', () => {
     expect(lockfileFindings({ packages: { 'node_modules/tool': entry } })).toEqual([
       expect.stringContaining('tool-darwin'),
     ]);
   });
 
-  it.each(['node_modules/tool-darwin', 'node_modules/tool/node_modules/tool-darwin'])('may have them at %s', (path) => {
-    expect(lockfileFindings({ packages: { 'node_modules/tool': entry, [path]: {} } })).toEqual([]);
-  });
+  it.each(['node_modules/tool-darwin', 'node_modules/tool/node_modules/tool-darwin'])(
+    'the lock file may have packages of another platform at %s',
+    (path) => {
+      expect(lockfileFindings({ packages: { 'node_modules/tool': entry, [path]: {} } })).toEqual([]);
+    },
+  );
 });

@@ -14,7 +14,7 @@ const TOP_LEVEL = new Set([
   'docs',
 ]);
 
-/** Written by running things here, and ignored by git. */
+/** Outputs of runs, which git ignores. */
 const LEFT_BY_RUNS = new Set(['node_modules', 'data', 'bench-results', 'coverage']);
 
 /** Names in the repository's root that have no place there. */
@@ -62,8 +62,7 @@ export interface Lockfile {
 }
 
 /**
- * Packages for other platforms that the lock file leaves out. `npm ci` refuses such a file wherever the registry does
- * not have exactly the same gaps as the one that it was written with.
+ * Packages for other platforms that the lock file leaves out. `npm ci` refuses such a file on every other platform.
  */
 export function lockfileFindings({ packages }: Lockfile): Finding[] {
   const isLocked = (path: string, name: string) =>

@@ -11,31 +11,31 @@ const blocksOf = (kind: string) => blocks.filter((block) => block.kind === kind)
 const scripts = new Set(Object.keys(JSON.parse(repository.read('package.json')).scripts as object));
 const at = (path: string) => join(repository.root, path);
 
-/** Pages for users and operators, and those that their readers come to next. */
+/** Pages for users and operators, and the next pages that they read. */
 const PRODUCT = pages.filter(
   (path) => /^(docs\/(?!papers\/)|infra\/(examples\/)?README)/.test(path) || /^(README|ARCHITECTURE)\.md$/.test(path),
 );
 
 describe('the code of the pages', () => {
-  it('is run by a test, each block of it', () => {
+  it('each block of code of the pages is run by a test', () => {
     expect(blocks.length).toBeGreaterThan(20);
     // DocC shows its comments, so its pages have none: `DocumentationTests` compiles every block of them.
     expect(blockFindings(blocks.filter(({ path }) => !path.includes('.docc/')))).toEqual([]);
   });
 
-  it('is named after tests that exist', () => {
+  it('the blocks of the pages name tests that exist', () => {
     for (const { test } of KINDS.values()) expect(repository.paths).toContain(test);
     for (const kind of KINDS.keys()) expect([kind, blocksOf(kind).length]).not.toEqual([kind, 0]);
   });
 
-  it('names commands that exist', () => {
+  it('the blocks of the pages name commands that exist', () => {
     const findings = blocksOf('commands').flatMap((block) =>
       commandFindings(block, scripts, (file) => existsSync(at(file))),
     );
     expect(findings).toEqual([]);
   });
 
-  it('in Swift is that of the pages that the tests of the Swift SDK compile', () => {
+  it('the Swift code of the pages is that of the pages that the tests of the Swift SDK compile', () => {
     const compiled = pages.filter((path) => path.includes('.docc/')).map((path) => repository.read(path));
     for (const { path, line, code } of blocksOf('docc'))
       expect([path, line, compiled.some((page) => page.includes(`\`\`\`swift\n${code}\n\`\`\``))]).toEqual([
@@ -45,7 +45,7 @@ describe('the code of the pages', () => {
       ]);
   });
 
-  it('is found out when no test runs it', () => {
+  it('a block that no test runs is found', () => {
     const block = (head: string, language: string) =>
       codeBlocks('a.md', `# a\n\n${head}\`\`\`${language}\nx\n\`\`\`\n`);
     expect(blockFindings(block('', 'ts'))).toEqual(['a.md:3: no test runs this block']);
@@ -55,7 +55,7 @@ describe('the code of the pages', () => {
     expect(codeBlocks('a.md', '```\nno language\n```\n')).toEqual([]);
   });
 
-  it('is found out when it names a command that does not exist', () => {
+  it('a block that names a missing command is found', () => {
     const block = { path: 'a.md', line: 1, language: 'sh', kind: 'commands' } as const;
     const findings = (code: string) =>
       commandFindings({ ...block, code }, new Set(['start', 'sim']), (file) => file === 'a.js');
@@ -74,13 +74,13 @@ describe('links between pages', () => {
     return statSync(at(path)).isFile() ? repository.read(path) : '';
   };
 
-  it('lead somewhere', () => {
-    // What a build makes, and pages inside of DocC, have links of their own.
+  it('links between pages lead to existing pages and headings', () => {
+    // Build outputs, and pages inside of DocC, have links of their own.
     const checked = pages.filter((path) => !path.includes('.docc/'));
     expect(checked.flatMap((path) => linkFindings(path, repository.read(path), read))).toEqual([]);
   });
 
-  it('are found out when they do not', () => {
+  it('links to missing pages and headings are found', () => {
     const files: Record<string, string> = { 'b.md': '# One `two` (3)\n', 'x/c.md': '' };
     const findings = (text: string) => linkFindings('x/a.md', text, (path) => files[path]);
     expect(findings('[b](../b.md#one-two-3), [c](c.md), [w](https://w.example)\n\n[d]: ../b.md')).toEqual([]);
@@ -93,24 +93,24 @@ describe('links between pages', () => {
 });
 
 describe('pages for users', () => {
-  it('are at most 120 wide', () => {
+  it('pages for users are at most 120 wide', () => {
     expect(PRODUCT.length).toBeGreaterThan(8);
     expect(PRODUCT.flatMap((path) => widthFindings(path, repository.read(path)))).toEqual([]);
   });
 
-  it('are found out when they are wider', () => {
+  it('pages for users that are wider are found', () => {
     const wide = 'x'.repeat(121);
     expect(widthFindings('a.md', `${wide}\n\`\`\`sh\n${wide}\n\`\`\`\n`)).toEqual([
       'a.md:1: is 121 wide, more than 120',
     ]);
   });
 
-  it('list every protocol that a cluster file may name', () => {
+  it('pages for users list every protocol that a cluster file may name', () => {
     const listed = [...repository.read('docs/protocols.md').matchAll(/^\| \[`([a-z-]+)`\]/gm)].map(([, name]) => name!);
     expect(listed.sort()).toEqual([...PROTOCOL_NAMES].sort());
   });
 
-  it('begin with a README of at most 100 lines', () => {
+  it('pages for users begin with a README of at most 100 lines', () => {
     expect(repository.read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(100);
   });
 });

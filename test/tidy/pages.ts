@@ -16,7 +16,7 @@ export interface CodeBlock {
   readonly kind: string | undefined;
 }
 
-/** Kinds, each with its language, and what runs them. */
+/** Kinds, each with its language and the test that runs it. */
 export const KINDS: ReadonlyMap<string, { readonly language: string; readonly test: string }> = new Map([
   ['run', { language: 'ts', test: 'test/e2e/pages.test.ts' }],
   ['curl', { language: 'sh', test: 'test/e2e/pages.test.ts' }],
@@ -107,7 +107,7 @@ export function headings(text: string): Set<string> {
   );
 }
 
-/** Lines of a page that are wider than 120 characters, but for code, and for rows of tables: those cannot be broken. */
+/** Lines of a page above 120 characters. Code and rows of tables cannot be broken, and are exempt. */
 export function widthFindings(path: string, text: string): Finding[] {
   let inCode = false;
   return text.split('\n').flatMap((line, i) => {

@@ -6,7 +6,7 @@ import { NOTHING_MEASURED } from '../bench/page/measured.js';
 import { pageFindings } from './performance-page.js';
 
 describe('docs/performance.md', () => {
-  it('and its plots are what docs/performance/measured.json gives', () => {
+  it('docs/performance.md and its plots are those that docs/performance/measured.json gives', () => {
     expect(pageFindings(join(__dirname, '../../docs'))).toEqual([]);
   });
 });
@@ -16,18 +16,18 @@ describe('a page of figures', () => {
   beforeEach(() => writePage(docs, NOTHING_MEASURED));
   afterAll(() => rmSync(docs, { recursive: true, force: true }));
 
-  it('may not be changed by hand', () => {
+  it('a page of figures that was changed by hand is found', () => {
     expect(pageFindings(docs)).toEqual([]);
     appendFileSync(join(docs, 'performance.md'), 'x');
     expect(pageFindings(docs)).toEqual([expect.stringMatching(/^docs\/performance\.md: is not what/)]);
   });
 
-  it('may not be absent', () => {
+  it('a missing page of figures is found', () => {
     rmSync(join(docs, 'performance.md'));
     expect(pageFindings(docs)).toHaveLength(1);
   });
 
-  it('has no files beside it that it does not refer to', () => {
+  it('a file beside a page of figures that the page does not refer to is found', () => {
     writeFileSync(join(docs, 'performance/old.svg'), '<svg/>');
     expect(pageFindings(docs)).toEqual(['docs/performance/old.svg: does not belong to the page']);
   });

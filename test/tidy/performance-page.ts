@@ -4,7 +4,9 @@ import { readMeasured } from '../bench/page/files.js';
 import { MEASURED_FILE, PAGE_FOLDER, renderPage } from '../bench/page/page.js';
 import type { Finding } from './source.js';
 
-/** Files of the page of the figures that are not what `measured.json` beside them gives, or that nothing gives. */
+/**
+ * Files of the page of figures that differ from what `measured.json` beside them gives, or do not belong to the page.
+ */
 export function pageFindings(docs: string): Finding[] {
   const files = renderPage(readMeasured(docs));
   const textOf = (file: string) => (existsSync(join(docs, file)) ? readFileSync(join(docs, file), 'utf8') : undefined);

@@ -9,7 +9,7 @@ const pure = repository.sources.filter(
 );
 
 describe('core, protocols, sessions, the client, and the worlds of tests', () => {
-  it('touch neither time nor randomness nor timers nor sockets nor promises', () => {
+  it('core, protocols, sessions, client and worlds of tests touch neither time nor randomness nor timers nor sockets nor promises', () => {
     expect(pure.length).toBeGreaterThan(10);
     expect(pure.flatMap((path) => purityFindings(parseSource(path, repository.read(path))))).toEqual([]);
   });
@@ -35,7 +35,7 @@ describe('core, protocols, sessions, the client, and the worlds of tests', () =>
     [`import { randomInt as createHmac } from 'node:crypto';`, 'importing node:crypto'],
     [`import * as all from 'node:crypto';`, 'importing node:crypto'],
     ['new WebSocket(url);', 'new WebSocket'],
-  ])('may not contain: %s', (text, problem) => {
+  ])('pure code may not contain: %s', (text, problem) => {
     expect(purityFindings(parseSource('a.ts', `\n${text}`))).toEqual([`a.ts:2: ${problem} is not allowed here`]);
   });
 
@@ -47,7 +47,7 @@ describe('core, protocols, sessions, the client, and the worlds of tests', () =>
     'const top = Math.max(1, 2);',
     'out.setTimer(timer, atMs);',
     `import { createHash, createHmac, timingSafeEqual } from 'node:crypto';`,
-  ])('may contain: %s', (text) => {
+  ])('pure code may contain: %s', (text) => {
     expect(purityFindings(parseSource('a.ts', text))).toEqual([]);
   });
 });

@@ -3,11 +3,11 @@ import { child, type Finding, findingAt, identifierName, type Source, type Synta
 const BANNED_MEMBERS = new Set(['Date.now', 'Math.random']);
 const BANNED_GLOBALS = new Set(['performance', 'process', 'crypto', 'Promise']);
 const BANNED_CALLS = new Set(['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'fetch']);
-/** What `node:crypto` has that depends on nothing but its arguments. */
+/** The functions of `node:crypto` that depend only on their arguments. */
 const PURE_CRYPTO = new Set(['createHash', 'createHmac', 'timingSafeEqual']);
 const BANNED_CLASSES = new Set(['Promise', 'WebSocket', 'EventSource', 'XMLHttpRequest']);
 
-/** Uses of time, randomness, timers, sockets and promises: what protocol code takes from its driver instead. */
+/** Uses of time, randomness, timers, sockets and promises: protocol code receives these from its driver instead. */
 export function purityFindings(source: Source): Finding[] {
   return source.nodes.flatMap((node) => {
     const problem = impurity(node);

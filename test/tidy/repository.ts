@@ -31,7 +31,7 @@ export class Repository {
       .map((path) => path.slice(0, -'/package.json'.length));
   }
 
-  /** TypeScript and JavaScript files of ours, tests too. */
+  /** Our TypeScript and JavaScript files, tests included. */
   get sources(): string[] {
     return this.paths.filter((path) => /\.(ts|tsx|mts|mjs|js)$/.test(path));
   }

@@ -8,7 +8,7 @@ const PAGE = 'docs/rules.md';
 const page = repository.read(PAGE);
 const rules = rulesOf(page);
 
-/** Sources and pages, but for measured reports. The checker knows of no protocol: its T1, T2, … are transactions. */
+/** Sources and pages, without measured reports and the checker, whose T1, T2, … are transactions. */
 const readable = repository.paths.filter(
   (path) =>
     /\.(md|ts|mjs|js|swift|txt)$/.test(path) && !/^(docs\/papers|packages\/checker)\//.test(path) && path !== PAGE,
@@ -23,33 +23,33 @@ const EXCEPTIONS: readonly Exception[] = [
 ];
 
 describe('the rules', () => {
-  it('are defined once each, with a title and a statement', () => {
+  it('the rules are defined once each, with a title and a statement', () => {
     expect(rules.length).toBeGreaterThan(150);
     expect(definitionFindings(PAGE, page)).toEqual([]);
   });
 
-  it('are the only ones that comments, tests, mutants and pages cite', () => {
+  it('the rules are the only ones that comments, tests, mutants and pages cite', () => {
     const findings = readable
       .filter((path) => !path.startsWith('test/tidy/rules'))
       .flatMap((path) => citationFindings(path, repository.read(path), rules));
     expect(withoutExceptions(findings, EXCEPTIONS)).toEqual([]);
   });
 
-  it('are cited, each of them', () => {
+  it('each of the rules is cited', () => {
     const texts = readable.filter((path) => !path.startsWith('test/tidy/')).map((path) => repository.read(path));
     expect(uncitedFindings(texts, rules)).toEqual([]);
   });
 
-  it('are found out when a citation has no definition', () => {
+  it('a citation without a definition is found', () => {
     const known = rulesOf('- **P1: a title.** A statement.\n  - **D10a: part.** Of it.\n');
     const findings = (text: string) => citationFindings('a.ts', text, known).map((finding) => finding.split(':')[1]);
     expect(known.map(({ id }) => id)).toEqual(['P1', 'D10a']);
     expect(findings('// (P1, D10a): all right; UTF8 and V8 are no rules')).toEqual([]);
-    expect(findings('/** as P2 says, and (P1, X7) */')).toEqual([' P2', ' X7']);
+    expect(findings('/** see P2, and (P1, X7) */')).toEqual([' P2', ' X7']);
     expect(findings("| Q1 | what | test |\nbreaks: 'Z3, Alg. 1'")).toEqual([' Q1', ' Z3']);
   });
 
-  it('are found out when they are defined twice, or without a statement, or cited by nothing', () => {
+  it('rules that are defined twice, have no statement, or are not cited are found', () => {
     expect(definitionFindings('r.md', '- **P1: a.** b\n- **P1: c.** d\n- **P2: e.**\n- **P3.** f\n')).toEqual([
       'r.md: defines P1 twice',
       'r.md: P2 has no title or no statement',

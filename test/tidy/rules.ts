@@ -1,4 +1,4 @@
-/** Ids of rules: `docs/rules.md` defines each of them once, and nothing cites another one. */
+/** Ids of rules: `docs/rules.md` defines each of them once, and only those are cited. */
 import type { Finding } from './source.js';
 
 /** A rule as its page defines it. */
@@ -12,11 +12,11 @@ const DEFINITION = /^ *- \*\*(?<id>[A-Z]{1,2}\d+[a-z]?): (?<title>[^*]+)\.\*\* (
 /** A line that looks like a definition, with a title and a statement or without. */
 const DEFINED = /^ *- \*\*(?<id>[A-Z]{1,2}\d+[a-z]?)\b.*$/gm;
 const ID = /(?<![\w.$-])(?<id>[A-Z]{1,2}\d{1,2}[a-z]?)(?![\w(]|\.\w|-\d)/g;
-/** Parentheses with nothing but ids in them, such as `(D4, D10a)`. */
+/** Parentheses that contain only ids, such as `(D4, D10a)`. */
 const CITATION = /(?<!\w)\((?<ids>[A-Z]{1,2}\d{1,2}[a-z]?(?:, [A-Z]{1,2}\d{1,2}[a-z]?)*)\)/g;
 /** The first column of a table of rules. */
 const ROW = /^\| (?<id>[A-Z]{1,2}\d+[a-z]?) +\|/gm;
-/** What a mutant breaks. */
+/** The rule that a mutant breaks. */
 const BROKEN = /\bbreaks: '(?<id>[A-Z]{1,2}\d+[a-z]?)\b/g;
 
 /** The definitions of the page. */
@@ -40,10 +40,10 @@ export function definitionFindings(path: string, page: string): Finding[] {
   });
 }
 
-/** The JavaScript engine, which is no rule about causality. */
+/** The JavaScript engine, whose name looks like the id of a rule. */
 const ENGINE = 'V8';
 
-/** The ids that a text cites: those of known families anywhere, and any others where only a rule can stand. */
+/** The ids that a text cites: those of known families anywhere, others only where a rule must stand. */
 export function citedIds(text: string, families: ReadonlySet<string>): Set<string> {
   const anywhere = [...text.matchAll(ID)].map(({ groups }) => groups!.id!).filter((id) => families.has(familyOf(id)));
   const cited = [...text.matchAll(CITATION)].flatMap(({ groups }) => groups!.ids!.split(', '));
@@ -51,7 +51,7 @@ export function citedIds(text: string, families: ReadonlySet<string>): Set<strin
   return new Set([...anywhere.filter((id) => id !== ENGINE), ...cited, ...rows]);
 }
 
-/** Ids that a file cites and no rule has. Scenarios call their transactions T1, T2, …: there, only parentheses cite. */
+/** Ids that a file cites and no rule has. In scenarios, T1, T2, … are transactions: there, only parentheses cite. */
 export function citationFindings(path: string, text: string, rules: readonly Rule[]): Finding[] {
   const ids = new Set(rules.map(({ id }) => id));
   const families = new Set(path.endsWith('.txt') ? [] : rules.map(({ id }) => familyOf(id)));

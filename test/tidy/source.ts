@@ -1,6 +1,6 @@
 import { parseSync } from '@swc/core';
 
-/** A node of the syntax tree, as far as the rules look at it. */
+/** A node of the syntax tree, with the fields that the rules use. */
 export interface SyntaxNode {
   readonly type: string;
   readonly line: number;
@@ -14,12 +14,12 @@ export interface Source {
   readonly nodes: readonly SyntaxNode[];
 }
 
-/** What a rule complains about, as `path:line: message`. */
+/** A violation of a rule, as `path:line: message`. */
 export type Finding = string;
 
 /** Parses TypeScript or JavaScript. Throws the parser's error when the text is neither. */
 export function parseSource(path: string, text: string): Source {
-  // The parser counts bytes from an origin that moves from call to call; an empty statement in front shows it.
+  // The parser counts bytes from an origin that differs between calls; an empty statement in front shows it.
   const input = `;${text.replace(/^#!/, '//')}`;
   const { body } = parseSync(input, { syntax: 'typescript', target: 'es2022' });
   const origin = body[0]?.span.start ?? 0;

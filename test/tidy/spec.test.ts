@@ -14,12 +14,12 @@ export function namedTests(spec: string): string[] {
   });
 }
 
-/** What a source names as tests. */
+/** The names of tests in a source. */
 export function testNames(source: string): string[] {
   return [...source.matchAll(/\bit\(\s*(['"`])(?<name>.*?)(?<!\\)\1/gs)].map((match) => match.groups!.name!);
 }
 
-/** A baseline has few rules of its own: what it shares with the product's protocol is shown there. */
+/** A baseline has few rules of its own: the tests of the product's protocol cover those that it shares. */
 const FEWEST = (file: string): number => (file.startsWith('paris') ? 20 : 5);
 
 /** Tests, and claims that several protocols run as tests. */
@@ -33,7 +33,7 @@ describe('SPEC.md of the protocols', () => {
     file.endsWith('SPEC.md'),
   );
 
-  it('there is one', () => expect(specs.length).toBeGreaterThan(0));
+  it('at least one protocol has a SPEC.md', () => expect(specs.length).toBeGreaterThan(0));
 
   it.each(specs)('every test that %s names exists', (file) => {
     const known = new Set([PROTOCOLS, CLAIMS].flatMap(sources).flatMap(testNames));
@@ -42,7 +42,7 @@ describe('SPEC.md of the protocols', () => {
     expect(named.filter((name) => !known.has(name))).toEqual([]);
   });
 
-  it('finds names in tables and in sources, and misses none that is not there', () => {
+  it('names of tests are found in tables and in sources, and other texts are not', () => {
     expect(namedTests('| P1 | x | a b |\n| rule | what | test |\nTest: c d')).toEqual(['a b', 'c d']);
     expect(namedTests('| VR1 | x | a |\n| Fig. 1a | x | b |\n| D10a | x | c |\n| paper | x | y |')).toEqual([
       'a',

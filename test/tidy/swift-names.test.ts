@@ -6,7 +6,7 @@ const repository = new Repository(join(__dirname, '../..'));
 const sources = repository.paths.filter((path) => /^sdk-swift\/Sources\/\w+\/.*\.swift$/.test(path));
 
 describe('public names of the Swift SDK', () => {
-  it('are none that SwiftUI or StoreKit has: an app that imports both would have to write which it means', () => {
+  it('public names of the Swift SDK differ from those of SwiftUI and StoreKit, so that no app has to qualify them', () => {
     const names = sources.flatMap((path) => publicNames(repository.read(path)));
     expect(names).toEqual(
       expect.arrayContaining(['CausalTransaction', 'IsochronClient', 'ListedDocument', 'Timestamp']),
@@ -19,7 +19,7 @@ describe('public names of the Swift SDK', () => {
     ['public final class State {}', ['SwiftUI']],
     ['public typealias Product = Int', ['StoreKit']],
     ['struct View {}\n    public struct Text {}', []],
-  ])('are found where they are taken: %s', (text, frameworks) => {
+  ])('a public Swift name that a framework has is found: %s', (text, frameworks) => {
     const findings = swiftNameFindings('a.swift', text);
     expect(findings.map((finding) => /name of (\w+)/.exec(finding)?.[1])).toEqual(frameworks);
   });

@@ -3,8 +3,8 @@ import type { Finding } from './source.js';
 const words = (text: string): string[] => text.split(/\s+/).filter(Boolean);
 
 /**
- * Types of Apple's frameworks that apps import beside the SDK: a name of ours that is one of them needs its module in
- * front.
+ * Types of Apple's frameworks that apps import beside the SDK: a public name equal to one of them needs its module as a
+ * prefix.
  */
 const TAKEN: Readonly<Record<string, ReadonlySet<string>>> = {
   SwiftUI: new Set(
@@ -55,14 +55,14 @@ const TAKEN: Readonly<Record<string, ReadonlySet<string>>> = {
   ),
 };
 
-/** A declaration at the left margin: what a module shows to those who import it. */
+/** A declaration at the left margin: a name that the module exports. */
 const DECLARATION =
   /^public (?:(?:final|indirect|nonisolated) )*(?:struct|class|enum|actor|protocol|typealias|func|let|var|macro) (\w+)/gm;
 
 /** The names that a Swift source makes public, without those inside of types. */
 export const publicNames = (text: string): string[] => [...text.matchAll(DECLARATION)].map(([, name]) => name!);
 
-/** Public names that a framework of Apple's has as well. */
+/** Public names that one of Apple's frameworks also has. */
 export function swiftNameFindings(path: string, text: string): Finding[] {
   return publicNames(text).flatMap((name) =>
     Object.entries(TAKEN)

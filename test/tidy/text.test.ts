@@ -4,16 +4,16 @@ import { type Exception, textFindings, withoutExceptions } from './text.js';
 
 const repository = new Repository(join(__dirname, '../..'));
 
-/** A ratchet: it may only get shorter. */
+/** Entries may only be removed. */
 const EXCEPTIONS: readonly Exception[] = [];
 
 describe('sources', () => {
-  it('are short, switch off no check and postpone nothing', () => {
+  it('sources are short, switch off no check and postpone no work', () => {
     const findings = repository.sources.flatMap((path) => textFindings(path, repository.read(path)));
     expect(withoutExceptions(findings, EXCEPTIONS)).toEqual([]);
   });
 
-  // Put together here, so that this file itself has none of them.
+  // Concatenated here, so that this file itself does not contain them.
   it.each([
     ['// eslint', '-disable-next-line'],
     ['// biome', '-ignore lint/x: y'],
@@ -23,15 +23,15 @@ describe('sources', () => {
     ['const x = y as unknown', ' as Z;'],
     ['// TO', 'DO later'],
     ['// FIX', 'ME later'],
-  ])('may not contain %s%s', (start, end) => {
+  ])('sources may not contain %s%s', (start, end) => {
     expect(textFindings('a.ts', `fine\n${start}${end}\n`)).toEqual([expect.stringMatching(/^a\.ts:2: /)]);
   });
 
-  it('may use the words in another sense', () => {
+  it('sources may use the words in another sense', () => {
     expect(textFindings('a.ts', `const todos = client.collection('todos'); // as anyone can`)).toEqual([]);
   });
 
-  it('may have 500 lines and no more', () => {
+  it('sources may have 500 lines and no more', () => {
     expect(textFindings('a.ts', 'x\n'.repeat(500))).toEqual([]);
     expect(textFindings('a.ts', 'x\n'.repeat(501))).toEqual([expect.stringContaining('501 lines')]);
   });
@@ -40,12 +40,12 @@ describe('sources', () => {
 describe('exceptions', () => {
   const exception = { path: 'a.ts', finding: 'postponed work', reason: 'r' };
 
-  it('cover their own file and finding only', () => {
+  it('exceptions cover their own file and finding only', () => {
     const findings = ['a.ts:3: postponed work', 'b.ts:3: postponed work', 'a.ts:4: something else'];
     expect(withoutExceptions(findings, [exception])).toEqual(findings.slice(1));
   });
 
-  it('have to go when nothing needs them any more', () => {
+  it('exceptions that are no longer needed are found', () => {
     expect(withoutExceptions([], [exception])).toEqual(['a.ts: its exception is not needed any more']);
   });
 });

@@ -2,7 +2,7 @@ import type { Finding } from './source.js';
 
 const MAXIMUM_LINES = 500;
 
-/** Switched-off checks and postponed work. Each pattern is written so that it does not find itself. */
+/** Switched-off checks and postponed work. Each pattern is written so that it does not match itself. */
 const BANNED: readonly { readonly pattern: RegExp; readonly name: string }[] = [
   { pattern: /eslint-disabl[e]/, name: 'a switched-off lint rule' },
   { pattern: /biome-ignor[e]/, name: 'a switched-off lint rule' },
@@ -12,7 +12,7 @@ const BANNED: readonly { readonly pattern: RegExp; readonly name: string }[] = [
   { pattern: /\b(?:TOD[O]|FIXM[E])\b/, name: 'postponed work' },
 ];
 
-/** One exception: a file that may keep what it has, and why. */
+/** One exception: a file, its permitted finding, and the reason. */
 export interface Exception {
   readonly path: string;
   /** The text of the finding after the path and line. */
@@ -30,7 +30,7 @@ export function textFindings(path: string, text: string): Finding[] {
   return [...long, ...banned];
 }
 
-/** Takes the exceptions out of the findings; an exception that nothing needs any more is a finding itself. */
+/** Removes the exceptions from the findings; an exception that is no longer needed is a finding itself. */
 export function withoutExceptions(findings: readonly Finding[], exceptions: readonly Exception[]): Finding[] {
   const covers = (exception: Exception, finding: Finding) =>
     finding.startsWith(`${exception.path}:`) && finding.endsWith(`: ${exception.finding}`);

@@ -1,4 +1,4 @@
-/** What both kinds of workloads draw: times, keys, values, ids. */
+/** Draws of both kinds of workloads: times, keys, values, ids. */
 import type { Random } from '@isochron/core';
 import { HLC_TICKS_PER_MS } from '@isochron/core/hlc';
 import type { Timestamp, Value } from '@isochron/core/ids';
@@ -6,8 +6,8 @@ import type { Timestamp, Value } from '@isochron/core/ids';
 export const REGIONS = ['virginia', 'oregon', 'frankfurt'] as const;
 
 /**
- * Two keys that are one to whoever compares text by its characters; one beyond the basic plane; and one with a slash and an accent that
- * is no slash to them.
+ * Two keys that are equal when text is compared by characters; one beyond the basic plane; and one with a slash and an
+ * accent that is not a slash in that comparison.
  */
 export const KEYS = [
   'default/a',
@@ -31,7 +31,7 @@ const VALUES: readonly Value[] = [
 
 const BASE64URL = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** 22 characters of base64url, as sessions are called. */
+/** 22 characters of base64url, the form of session names. */
 export const drawId = (random: Random): string =>
   Array.from({ length: 22 }, () => BASE64URL[random.below(BASE64URL.length)]).join('');
 
@@ -45,7 +45,7 @@ export interface Choice<T> {
   readonly of: T;
 }
 
-/** One of the choices, each as often as its weight says. */
+/** One of the choices, drawn by weight. */
 export function drawChoice<T>(random: Random, choices: readonly Choice<T>[]): T {
   let left = random.below(choices.reduce((sum, { weight }) => sum + weight, 0));
   for (const { weight, of } of choices) {
@@ -64,12 +64,12 @@ export class Times {
 
   constructor(random: Random) {
     this.#random = random;
-    // From zero; like those of today; and close to the end of what a double can say exactly.
+    // From zero; like those of today; and close to the greatest integer that a double holds exactly.
     this.#start = random.pick([0, 0, 60_000_000 * 1000 * HLC_TICKS_PER_MS, 2 ** 53 - 2 ** 41]);
     this.#step = random.pick([1, 1, HLC_TICKS_PER_MS]);
   }
 
-  /** Time goes on. */
+  /** Advances the time. */
   pass(): void {
     this.#now += this.#random.below(4);
   }
@@ -78,23 +78,23 @@ export class Times {
     return this.#at(this.#now);
   }
 
-  /** Somewhat before now, or now. */
+  /** Now, or slightly earlier. */
   recent(): Timestamp {
     return this.#at(this.#now - this.#random.below(6));
   }
 
-  /** Behind now by a while, as what is stable. */
+  /** A while before now, as stable times are. */
   lagging(): Timestamp {
     return this.#at(this.#now - 12 - this.#random.below(8));
   }
 
-  /** Above now: it is now, then. */
+  /** After now, which then becomes now. */
   next(): Timestamp {
     this.#now += 1 + this.#random.below(3);
     return this.now;
   }
 
-  /** Anything there has been. */
+  /** Any time so far. */
   any(): Timestamp {
     return this.#random.chance(0.1) ? 0 : this.#at(this.#random.below(this.#now + 1));
   }

@@ -1,8 +1,8 @@
 /**
- * The files, as data. Every implementation of the sessions reads them; `README.md` says what each field means.
+ * The files, as data. Every implementation of the sessions reads them; `README.md` documents each field.
  *
- * Infinity is null. What is absent was absent: the snapshot of a transaction that has none, the entries of a snapshot without. An
- * absent `state` is that of the event before.
+ * Infinity is null. An absent field was absent: the snapshot of a transaction without one, the entries of a snapshot
+ * without. An absent `state` equals that of the event before.
  */
 import type { Timestamp } from '@isochron/core/ids';
 
@@ -21,7 +21,7 @@ export interface VectorCacheEntry {
   readonly value: VectorValue;
 }
 
-/** A session of transactions: all that goes with it elsewhere. */
+/** The part of a session of transactions that an export carries. */
 export interface VectorState {
   readonly ust: Timestamp;
   readonly deps?: readonly Timestamp[];
@@ -34,7 +34,7 @@ export interface VectorWrite {
   readonly value: VectorValue;
 }
 
-/** What a transaction shows of itself. */
+/** The public fields of a transaction. */
 export interface VectorView {
   readonly id: string;
   readonly floor: Timestamp;
@@ -45,7 +45,7 @@ export interface VectorView {
   readonly writes: readonly VectorWrite[];
 }
 
-/** What a read returns; no `ts` for an absent key and for a write of this very transaction. */
+/** The result of a read; no `ts` for an absent key and for a write of the same transaction. */
 export interface VectorRead {
   readonly value: VectorValue;
   readonly ts?: Timestamp;
@@ -60,7 +60,7 @@ export interface VectorAttempt {
   readonly writes: readonly VectorWrite[];
 }
 
-/** Which rule of its caller a session refuses to break. */
+/** The rule of its caller that a session refuses to break. */
 export type Refusal =
   | 'snapshotBelowSeen'
   | 'snapshotChanged'
@@ -70,12 +70,12 @@ export type Refusal =
   | 'noOperationUnderWay'
   | 'noPutUnderWay';
 
-/** What happened to the caller. */
+/** The outcome for the caller. */
 interface Outcome {
   readonly refused?: Refusal;
 }
 
-/** What a session of transactions is told, and what comes of it. `tx` is a name within the sequence. */
+/** An input of a session of transactions, and its outcome. `tx` is a name within the sequence. */
 export type TransactionEvent = Outcome & { readonly state?: VectorState } & (
     | { readonly do: 'begin'; readonly tx: string; readonly view: VectorView }
     | { readonly do: 'past'; readonly tx: string; readonly at: Timestamp; readonly view: VectorView }
@@ -105,16 +105,16 @@ export type TransactionEvent = Outcome & { readonly state?: VectorState } & (
     | { readonly do: 'commit'; readonly tx: string; readonly attempt?: VectorAttempt }
     | { readonly do: 'committed'; readonly snapshot: VectorSnapshot }
     | { readonly do: 'refused' }
-    /** Gives up the order behind the commit in flight, and goes on under the new id. Open transactions stay. */
+    /** Gives up the order behind the commit in flight, and continues under the new id. Open transactions stay. */
     | { readonly do: 'detach'; readonly id: string }
     | { readonly do: 'end'; readonly tx: string }
-    /** Draws so many ids; `id` is the last one. */
+    /** Draws `count` ids; `id` is the last one. */
     | { readonly do: 'ids'; readonly count: number; readonly id: string }
-    /** Goes on as another session, with the state `from`. All transactions stay behind. */
+    /** Continues as another session, with the state `from`. No transaction goes along. */
     | { readonly do: 'import'; readonly id: string; readonly from: VectorState }
   );
 
-/** A version that is depended on, by its key. Absent `near` is false. */
+/** A dependency on a version, by its key. Absent `near` is false. */
 export interface VectorDependency {
   readonly key: string;
   readonly source: number;
@@ -122,7 +122,7 @@ export interface VectorDependency {
   readonly near?: true;
 }
 
-/** A session of single operations: all that goes with it elsewhere. */
+/** The part of a session of single operations that an export carries. */
 export interface VectorSeen {
   readonly seen: readonly Timestamp[];
   readonly region: string;
@@ -134,7 +134,7 @@ export interface VectorAnswer {
   readonly to: 'read' | 'put';
   readonly seen: readonly Timestamp[];
   readonly ust: Timestamp;
-  /** Of a PUT: where it has its home. */
+  /** Of a PUT: its home region. */
   readonly region?: string;
   readonly depends?: readonly VectorDependency[];
 }
@@ -163,7 +163,7 @@ export interface VectorPut {
   readonly depends?: readonly VectorDependency[];
 }
 
-/** What a session of single operations is told, and what comes of it. */
+/** An input of a session of single operations, and its outcome. */
 export type OperationEvent = Outcome & { readonly state?: VectorSeen } & (
     | { readonly do: 'get'; readonly key: string; readonly get?: VectorGet }
     | { readonly do: 'rot'; readonly keys: readonly string[]; readonly rot?: VectorRot }
@@ -181,7 +181,7 @@ export type OperationEvent = Outcome & { readonly state?: VectorSeen } & (
     | { readonly do: 'move'; readonly region: string }
     | { readonly do: 'observe'; readonly ust: Timestamp }
     | { readonly do: 'ids'; readonly count: number; readonly id: string }
-    /** Goes on as another session, connected to `region`, with the state `from`. */
+    /** Continues as another session, connected to `region`, with the state `from`. */
     | { readonly do: 'import'; readonly id: string; readonly region: string; readonly from: VectorSeen }
   );
 
@@ -190,7 +190,7 @@ export interface Sequence<E> {
   readonly name: string;
   /** 128 bits as text. */
   readonly id: string;
-  /** Where it begins; only for single operations. */
+  /** The region where it begins; only for single operations. */
   readonly region?: string;
   readonly events: readonly E[];
 }

@@ -1,4 +1,4 @@
-/** All files, from one seed: the same bytes wherever they are made. */
+/** All files, from one seed, with the same bytes on every machine. */
 import { createHash } from 'node:crypto';
 import { Random } from '@isochron/core';
 import {
@@ -38,7 +38,7 @@ const SEQUENCES_PER_TRACE = 3;
 
 const namesOf = <T extends string>(table: Readonly<Record<T, unknown>>): T[] => Object.keys(table) as T[];
 
-/** The last one, `manifest.json`, says what the others are. */
+/** The last file, `manifest.json`, lists the others. */
 export function generate(options: GenerateOptions): VectorFile[] {
   const files = [...sessions(options), ...traces(options), ...pure(options.seed)];
   const digests = files.map(({ name, text }) => [name, createHash('sha256').update(text).digest('hex')]);
@@ -80,7 +80,7 @@ function traceFile(protocol: StepProtocol, seed: number, count: number): VectorF
   };
 }
 
-/** Each sequence has a seed of its own: more of them leave the first ones as they are. */
+/** Each sequence has a seed of its own, so more sequences do not change the first ones. */
 function sequencesOf<E>(
   protocol: string,
   seed: number,

@@ -1,4 +1,4 @@
-/** `npm run vectors`: writes the files that hold the sessions of all SDKs to those of this repository. */
+/** `npm run vectors`: writes the files that all SDKs' sessions must agree with. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
@@ -10,15 +10,15 @@ function whole(text: string): number {
 }
 
 const { out, ...options } = new Command('vectors')
-  .description('Drives the sessions of all protocols at random, and writes down what they do.')
+  .description('Drives the sessions of all protocols at random, and writes their events and states.')
   .option('--out <folder>', 'where to', 'sdk-swift/.vectors')
-  .option('--seed <n>', 'what decides all draws', whole, DEFAULTS.seed)
-  .option('--sequences <n>', 'so many for each protocol', whole, DEFAULTS.sequences)
+  .option('--seed <n>', 'seed of all draws', whole, DEFAULTS.seed)
+  .option('--sequences <n>', 'number for each protocol', whole, DEFAULTS.sequences)
   .parse()
   .opts<GenerateOptions & { out: string }>();
 
 mkdirSync(out, { recursive: true });
-// What an earlier version has left would still be read.
+// The tests would still read files of an earlier version.
 for (const name of readdirSync(out)) if (/^(sessions|steps)-.+\.json$/.test(name)) rmSync(join(out, name));
 const files = generate(options);
 for (const { name, text } of files) writeFileSync(join(out, name), text);

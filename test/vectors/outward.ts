@@ -1,4 +1,4 @@
-/** What sessions hold, as the files say it. */
+/** The contents of sessions, in the format of the files. */
 
 import { toBase64 } from '@isochron/client/encoding';
 import { type Deps, InvariantViolation, type Timestamp, type Value } from '@isochron/core';
@@ -6,7 +6,7 @@ import type { ReadResult, SessionState, SessionTransaction } from '@isochron/pro
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
 import type { Refusal, VectorRead, VectorSnapshot, VectorState, VectorValue, VectorView } from './format.js';
 
-/** What the invariants of the sessions say, and what each is called here. */
+/** The texts of the sessions' invariants, and their names in the files. */
 const REFUSALS: readonly (readonly [RegExp, Refusal])[] = [
   [/is below what was seen/, 'snapshotBelowSeen'],
   [/a snapshot never changes/, 'snapshotChanged'],
@@ -17,7 +17,7 @@ const REFUSALS: readonly (readonly [RegExp, Refusal])[] = [
   [/no PUT is under way/, 'noPutUnderWay'],
 ];
 
-/** Calls a session: what it returns, or which rule it keeps. */
+/** Calls a session: its result, or the rule of its refusal. */
 export function attempt<T>(call: () => T): { readonly returned: T } | { readonly refused: Refusal } {
   try {
     return { returned: call() };

@@ -25,21 +25,21 @@ describe.each(Object.entries(TRANSACTION_PROTOCOLS))('the sequences of %s', (pro
   const open = (id: string, state?: SessionState) => new Session(id, rules, state);
   const file = sessionsOf(protocol);
 
-  it('are what its sessions do, to a reader that knows only the format', () => {
+  it('the sequences are reproduced by the sessions, through a reader that knows only the format', () => {
     expect(file).toMatchObject({ protocol, kind: 'transactions' });
     expect(replay(file, (sequence) => new TransactionPlayer(open, sequence))).toEqual([]);
   });
 
-  it('are as many as are asked for, each with a name of its own', () => {
+  it('the sequences are as many as requested, each with a name of its own', () => {
     expect(file.sequences).toHaveLength(DEFAULTS.sequences);
     expect(new Set(file.sequences.map(({ name }) => name)).size).toBe(file.sequences.length);
   });
 
-  it.each(TRANSACTION_EVENTS)('have %s at least twenty times', (name) => {
+  it.each(TRANSACTION_EVENTS)('the sequences have %s at least twenty times', (name) => {
     expect(timesOf(file, (event) => event.text('do') === name)).toBeGreaterThanOrEqual(20);
   });
 
-  it.each(TRANSACTION_REFUSALS)('have a call that is refused as %s at least five times', (name) => {
+  it.each(TRANSACTION_REFUSALS)('the sequences have a call that is refused as %s at least five times', (name) => {
     expect(timesOf(file, (event) => event.maybe('refused', event.text) === name)).toBeGreaterThanOrEqual(5);
   });
 });
@@ -47,23 +47,26 @@ describe.each(Object.entries(TRANSACTION_PROTOCOLS))('the sequences of %s', (pro
 describe.each(Object.entries(OPERATION_PROTOCOLS))('the sequences of %s', (protocol, { session: rules }) => {
   const file = sessionsOf(protocol);
 
-  it('are what its sessions do, to a reader that knows only the format', () => {
+  it('the sequences of operations are reproduced by the sessions, through a reader that knows only the format', () => {
     expect(file).toMatchObject({ protocol, kind: 'operations' });
     expect(replay(file, (sequence) => new OperationPlayer(rules, sequence))).toEqual([]);
   });
 
-  it('are as many as are asked for, each with a name of its own', () => {
+  it('the sequences of operations are as many as requested, each with a name of its own', () => {
     expect(file.sequences).toHaveLength(DEFAULTS.sequences);
     expect(new Set(file.sequences.map(({ name }) => name)).size).toBe(file.sequences.length);
   });
 
-  it.each(OPERATION_EVENTS)('have %s at least twenty times', (name) => {
+  it.each(OPERATION_EVENTS)('the sequences of operations have %s at least twenty times', (name) => {
     expect(timesOf(file, (event) => event.text('do') === name)).toBeGreaterThanOrEqual(20);
   });
 
-  it.each(OPERATION_REFUSALS)('have a call that is refused as %s at least five times', (name) => {
-    expect(timesOf(file, (event) => event.maybe('refused', event.text) === name)).toBeGreaterThanOrEqual(5);
-  });
+  it.each(OPERATION_REFUSALS)(
+    'the sequences of operations have a call that is refused as %s at least five times',
+    (name) => {
+      expect(timesOf(file, (event) => event.maybe('refused', event.text) === name)).toBeGreaterThanOrEqual(5);
+    },
+  );
 });
 
 describe('what happens in the sequences', () => {
@@ -71,53 +74,62 @@ describe('what happens in the sequences', () => {
     event.text('do') === 'lookup' && event.has('read') && event.fields('read').has('ts');
   const cacheOf = (event: Fields): number => event.fields('state').list('cache').length;
 
-  it.each(['paris', 'wren'])('is that reads of %s are answered from the cache and the read set', (protocol) => {
-    expect(timesOf(sessionsOf(protocol), readsFromCache)).toBeGreaterThanOrEqual(50);
-  });
+  it.each(['paris', 'wren'])(
+    'some reads of %s in the sequences are answered from the cache and the read set',
+    (protocol) => {
+      expect(timesOf(sessionsOf(protocol), readsFromCache)).toBeGreaterThanOrEqual(50);
+    },
+  );
 
-  it.each(['paris', 'wren'])('is that the cache of %s holds several writes', (protocol) => {
+  it.each(['paris', 'wren'])('the cache of %s holds several writes in some sequences', (protocol) => {
     expect(timesOf(sessionsOf(protocol), (event) => event.has('state') && cacheOf(event) > 2)).toBeGreaterThan(50);
   });
 
-  it('is that a session of Wren belongs to a region, to another one, and to none', () => {
+  it('some sessions of Wren in the sequences belong to a region, to another one, and to none', () => {
     const places = eventsOf(sessionsOf('wren'))
       .filter((event) => event.has('state') && event.fields('state').has('deps'))
       .map((event) => event.fields('state').counts('deps')[1]);
     for (const place of [0, 1, 2, 3]) expect(places.filter((other) => other === place).length).toBeGreaterThan(50);
   });
 
-  it.each(Object.keys(OPERATION_PROTOCOLS))('is that a PUT of %s goes to several attemptRegions', (protocol) => {
-    const movesOn = (event: Fields): boolean =>
-      event.has('put') && event.fields('put').texts('attemptRegions').length > 1;
-    expect(timesOf(sessionsOf(protocol), movesOn)).toBeGreaterThan(20);
-  });
+  it.each(Object.keys(OPERATION_PROTOCOLS))(
+    'some PUTs of %s in the sequences have several attemptRegions',
+    (protocol) => {
+      const movesOn = (event: Fields): boolean =>
+        event.has('put') && event.fields('put').texts('attemptRegions').length > 1;
+      expect(timesOf(sessionsOf(protocol), movesOn)).toBeGreaterThan(20);
+    },
+  );
 
-  it.each(['cops-gt', 'cc-lo'])('is that a session of %s depends on near versions and on others', (protocol) => {
-    const kinds = eventsOf(sessionsOf(protocol))
-      .filter((event) => event.has('state') && event.fields('state').has('depends'))
-      .flatMap((event) => event.fields('state').list('depends'))
-      .map((dependency) => dependency.has('near'));
-    for (const near of [true, false]) expect(kinds.filter((kind) => kind === near).length).toBeGreaterThan(100);
-  });
+  it.each(['cops-gt', 'cc-lo'])(
+    'some sessions of %s in the sequences depend on near versions and on others',
+    (protocol) => {
+      const kinds = eventsOf(sessionsOf(protocol))
+        .filter((event) => event.has('state') && event.fields('state').has('depends'))
+        .flatMap((event) => event.fields('state').list('depends'))
+        .map((dependency) => dependency.has('near'));
+      for (const near of [true, false]) expect(kinds.filter((kind) => kind === near).length).toBeGreaterThan(100);
+    },
+  );
 });
 
 describe('the files', () => {
-  it('are the same bytes whenever they are made of the same seed', () => {
+  it('the files have the same bytes for the same seed', () => {
     expect(generate(DEFAULTS)).toEqual(files);
   });
 
-  it('are others for another seed', () => {
+  it('the files differ for another seed', () => {
     const others = generate({ seed: DEFAULTS.seed + 1, sequences: 2 });
     for (const { name, text } of others.filter((file) => file.name.startsWith('sessions-')))
       expect(textOf(name)).not.toContain(text.split('\n')[1]);
   });
 
-  it('begin with the same sequences however many there are', () => {
+  it('the files begin with the same sequences for any number of sequences', () => {
     const [few] = generate({ ...DEFAULTS, sequences: 2 });
     expect(textOf('sessions-paris.json').split('\n').slice(0, 2)).toEqual(few?.text.split('\n').slice(0, 2));
   });
 
-  it('are named in the manifest, with their digests', () => {
+  it('the files are named in the manifest, with their digests', () => {
     const manifest = JSON.parse(textOf('manifest.json')) as { files: Record<string, string> };
     const others = files.map(({ name }) => name).filter((name) => name !== 'manifest.json');
     expect(Object.keys(manifest.files)).toEqual(others);
@@ -127,15 +139,15 @@ describe('the files', () => {
 
 describe('a difference', () => {
   const { session: rules } = TRANSACTION_PROTOCOLS.paris;
-  class Forgetful extends Session {
+  class WithoutStable extends Session {
     override stable(): void {}
   }
 
-  it('is found, with the first event that differs', () => {
+  it('a difference is found, with the first event that differs', () => {
     const file = sessionsOf('paris');
     const differences = replay(
       file,
-      (sequence) => new TransactionPlayer((id, state) => new Forgetful(id, rules, state), sequence),
+      (sequence) => new TransactionPlayer((id, state) => new WithoutStable(id, rules, state), sequence),
     );
     expect(differences.length).toBeGreaterThan(100);
     const [first] = differences;
@@ -144,7 +156,7 @@ describe('a difference', () => {
     expect(first).toMatchObject({ what: 'state', expected: expect.anything(), got: expect.anything() });
   });
 
-  it('is no refusal of another kind', () => {
+  it('a refusal of an unknown kind is not reported as a difference', () => {
     class Broken extends Session {
       override observe(): void {
         throw new InvariantViolation('something else');

@@ -10,14 +10,14 @@ function checksumOf(pairs: readonly (readonly [string, unknown])[]): string {
 }
 
 describe('Checksum', () => {
-  it('is the same in whatever order the entries come', () => {
+  it('Checksum is the same in whatever order the entries come', () => {
     const shuffled = entries.chain((pairs) =>
       fc.tuple(fc.constant(pairs), fc.shuffledSubarray(pairs, { minLength: pairs.length })),
     );
     fc.assert(fc.property(shuffled, ([pairs, other]) => checksumOf(pairs) === checksumOf(other)));
   });
 
-  it('tells apart data sets that differ in one document', () => {
+  it('Checksum differs for data sets that differ in one document', () => {
     expect(
       checksumOf([
         ['a', 1],
@@ -31,7 +31,7 @@ describe('Checksum', () => {
     );
   });
 
-  it('tells apart data sets in which documents changed places', () => {
+  it('Checksum differs for data sets in which documents changed places', () => {
     expect(
       checksumOf([
         ['a', 1],
@@ -45,7 +45,7 @@ describe('Checksum', () => {
     );
   });
 
-  it('notices an entry that occurs twice', () => {
+  it('Checksum counts an entry that occurs twice', () => {
     expect(
       checksumOf([
         ['a', 1],
@@ -54,7 +54,7 @@ describe('Checksum', () => {
     ).not.toBe(checksumOf([]).split(' ')[1]);
   });
 
-  it('stays below 2^64', () => {
+  it('Checksum stays below 2^64', () => {
     const checksum = new Checksum();
     for (let i = 0; i < 100; i++) checksum.add(`${i}`, i);
     expect(checksum.hex).toMatch(/^[0-9a-f]{16}$/);
@@ -62,11 +62,11 @@ describe('Checksum', () => {
 });
 
 describe('canonicalJson', () => {
-  it('does not depend on the order of members, at any depth', () => {
+  it('canonicalJson does not depend on the order of members, at any depth', () => {
     expect(canonicalJson({ b: [{ d: 1, c: null }], a: 'x' })).toBe('{"a":"x","b":[{"c":null,"d":1}]}');
   });
 
-  it('is JSON for the same document', () => {
+  it('canonicalJson is JSON for the same document', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));

@@ -1,4 +1,4 @@
-/** A checksum over keys and documents that does not depend on the order in which they come. */
+/** A checksum over keys and documents that does not depend on their order. */
 import { createHash } from 'node:crypto';
 
 /** JSON with members in sorted order: equal documents give equal text. */
@@ -10,14 +10,14 @@ export function canonicalJson(value: unknown): string {
 }
 
 /**
- * Counts entries and adds up a 64-bit hash of each, modulo 2^64. A sum, not an exclusive or: there, an entry that occurs twice would
- * cancel itself.
+ * Counts entries and adds up a 64-bit hash of each, modulo 2^64. A sum, not an exclusive or: there, an entry that
+ * occurs twice would cancel itself.
  */
 export class Checksum {
   #count = 0;
   #sum = 0n;
 
-  /** Takes one entry in. */
+  /** Adds one entry. */
   add(key: string, document: unknown): void {
     const text = `${JSON.stringify(key)}:${canonicalJson(document)}`;
     const hash = createHash('sha256').update(text).digest().readBigUInt64BE(0);

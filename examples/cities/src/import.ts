@@ -1,4 +1,4 @@
-/** The whole course: import into one region, read in another meanwhile, compare all regions at one timestamp. */
+/** The whole example: import into one region, read in another meanwhile, compare all regions at one timestamp. */
 import { type IsochronClient, isIsochronError, type WriteReceipt } from '@isochron/sdk';
 import { Checksum } from './checksum.js';
 import { Reader, type ReaderReport } from './reader.js';
@@ -6,7 +6,7 @@ import { type Connection, closeAll, findRegions, openSessions, type Region } fro
 import type { CityRow } from './source.js';
 import { type RegionReport, verify } from './verify.js';
 
-/** How far it has come. */
+/** Progress of the example. */
 export interface Progress {
   readonly phase: 'import' | 'wait' | 'verify';
   /** Rows done in this phase. */
@@ -16,16 +16,16 @@ export interface Progress {
   readonly stalenessMs: number | undefined;
 }
 
-/** What to import, and where. */
+/** The cities to import, and the cluster. */
 export interface CitiesOptions {
   /** At least one endpoint of every region; they may be given in any order. */
   readonly endpoints: readonly string[];
-  /** How to connect, apart from where to. */
+  /** Connection options without endpoints. */
   readonly connection?: Connection;
   readonly rows: readonly CityRow[];
-  /** The region that is written to; by default that of the first endpoint. */
+  /** The region of the writes; by default that of the first endpoint. */
   readonly from?: string;
-  /** Where the cities go; it should hold nothing else. Default `cities`. */
+  /** The collection of the cities; it should hold nothing else. Default `cities`. */
   readonly collection?: string;
   /** Cities of one transaction. Default 100. */
   readonly batch?: number;
@@ -36,7 +36,7 @@ export interface CitiesOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** What came of it. */
+/** The result. */
 export interface Report {
   readonly from: string;
   readonly rows: number;
@@ -51,15 +51,15 @@ export interface Report {
   readonly timestamp: number;
   readonly regions: readonly RegionReport[];
   readonly reader: ReaderReport;
-  /** Whether all regions agree with the source, and the reader saw nothing that it must not see. */
+  /** Whether all regions agree with the source, and the reader found no violation. */
   readonly ok: boolean;
 }
 
 const STABLE_TIMEOUT_MS = 60_000;
-/** How often a transaction is run before its abortion is a failure. */
+/** Attempts of a transaction before its abort is a failure. */
 const MAX_ATTEMPTS = 5;
 
-/** Imports cities and verifies them. @throws what the SDK throws; Error for a region that no endpoint leads to */
+/** Imports cities and verifies them. @throws the errors of the SDK; Error for a region without an endpoint */
 export async function importCities(options: CitiesOptions): Promise<Report> {
   const { connection = {}, concurrency = 16 } = options;
   const regions = await findRegions(options.endpoints, connection);
@@ -89,15 +89,15 @@ async function run(
   reader: Reader,
 ): Promise<Report> {
   const { rows, connection = {} } = options;
-  const tell = (phase: Progress['phase'], done: number, total: number): void =>
+  const reportProgress = (phase: Progress['phase'], done: number, total: number): void =>
     options.onProgress?.({ phase, rows: done, total, stalenessMs: reader.client.status.stalenessMs });
   const { batches, collection } = reader;
   const startMs = performance.now();
   const last = await whileReading(reader, () =>
-    writeAll(writers, collection, batches, (done) => tell('import', done, rows.length)),
+    writeAll(writers, collection, batches, (done) => reportProgress('import', done, rows.length)),
   );
   const importMs = performance.now() - startMs;
-  tell('wait', rows.length, rows.length);
+  reportProgress('wait', rows.length, rows.length);
   await last?.receipt.stable({ timeoutMs: STABLE_TIMEOUT_MS });
   const stableAfterMs = performance.now() - startMs - importMs;
   const source = checksumOf(rows);
@@ -106,9 +106,9 @@ async function run(
     connection,
     collection,
     source,
-    // The session that waited knows a stable time at or above the last commit.
+    // The session that waited has a stable time at or above the last commit.
     newest: () => (last?.client ?? reader.client).status.ust,
-    onProgress: (done) => tell('verify', done, rows.length * regions.length),
+    onProgress: (done) => reportProgress('verify', done, rows.length * regions.length),
   });
   const { report } = reader;
   return {
@@ -125,7 +125,7 @@ async function run(
   };
 }
 
-/** Keeps the reader reading while something else is done. A failure of either ends both. */
+/** Keeps the reader running during other work. A failure of either ends both. */
 async function whileReading<T>(reader: Reader, work: () => Promise<T>): Promise<T> {
   const reading = reader.run();
   const working = work().finally(() => reader.stop());
@@ -139,7 +139,7 @@ interface Last {
   readonly client: IsochronClient;
 }
 
-/** Every session takes the next transaction that nobody has taken. */
+/** Every session takes the next transaction that is not taken yet. */
 async function writeAll(
   writers: readonly IsochronClient[],
   collection: string,
@@ -162,8 +162,8 @@ async function writeAll(
 }
 
 /**
- * Writes one transaction. Conflicts abort nothing, but the crash of a node in the middle of a commit may; then nothing was written, and
- * it is run again as a new transaction.
+ * Writes one transaction. A conflict aborts no transaction, but the crash of a node in the middle of a commit may; then
+ * it wrote nothing, and it is run again as a new transaction.
  */
 async function writeBatch(
   client: IsochronClient,

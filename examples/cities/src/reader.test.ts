@@ -12,7 +12,7 @@ const city = (name: string): City => ({
 const ROWS: CityRow[] = ['a', 'b'].map((key) => ({ key, city: city(key) }));
 const [A, B] = ROWS.map((row) => row.city);
 
-/** Reads once per answer; every answer is what the cluster has for `a` and `b`. */
+/** Reads once per answer; every answer is the cluster's values for `a` and `b`. */
 async function readAll(...answers: (City | undefined)[][]) {
   const client: ReadingClient = {
     status: { ust: 1, stalenessMs: 7 },
@@ -30,20 +30,20 @@ async function readAll(...answers: (City | undefined)[][]) {
 }
 
 describe('Reader', () => {
-  it('finds nothing wrong where a transaction appears as a whole and stays', async () => {
+  it('Reader finds nothing wrong where a transaction appears as a whole and stays', async () => {
     const report = await readAll([undefined, undefined], [A, B], [A, B]);
     expect(report).toMatchObject({ reads: 3, citiesSeen: 4, torn: 0, vanished: 0, wrong: 0, maxStalenessMs: 7 });
   });
 
-  it('notices a transaction that is seen in part', async () => {
+  it('Reader reports a transaction that is seen in part', async () => {
     expect(await readAll([A, undefined])).toMatchObject({ torn: 1, vanished: 0 });
   });
 
-  it('notices a transaction that vanishes', async () => {
+  it('Reader reports a transaction that vanishes', async () => {
     expect(await readAll([A, B], [undefined, undefined])).toMatchObject({ torn: 0, vanished: 1 });
   });
 
-  it('notices a city that is not as it was written', async () => {
+  it('Reader reports a city that is not as it was written', async () => {
     expect(await readAll([A, city('c')])).toMatchObject({ wrong: 1 });
   });
 });

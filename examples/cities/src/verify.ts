@@ -4,7 +4,7 @@ import { connect, type IsochronClient, isIsochronError, type Timestamp } from '@
 import { Checksum } from './checksum.js';
 import { type Connection, closeAll, type Region } from './regions.js';
 
-/** What one region holds. */
+/** The contents of one region. */
 export interface RegionReport {
   readonly region: string;
   readonly count: number;
@@ -15,19 +15,19 @@ export interface RegionReport {
   readonly agrees: boolean;
 }
 
-/** What all regions hold at one timestamp. */
+/** The contents of all regions at one timestamp. */
 export interface Verification {
   readonly timestamp: Timestamp;
   readonly regions: readonly RegionReport[];
 }
 
-/** What is to be verified. */
+/** The expected contents. */
 export interface Expected {
   readonly regions: readonly Region[];
   readonly connection: Connection;
   readonly collection: string;
   readonly source: Checksum;
-  /** A timestamp that is stable and contains everything that is looked for. */
+  /** A stable timestamp that contains all expected entries. */
   newest(): Timestamp;
   /** Entries read so far, in all regions together. */
   onProgress(entries: number): void;
@@ -40,13 +40,13 @@ const MAX_ATTEMPTS = 5;
 const REACHABLE_WITHIN_MS = 60_000;
 const RETRY_INTERVAL_MS = 250;
 
-/** The client failed over to another region while it read: what it read says nothing about the one that was meant. */
+/** The client failed over to another region while it read: its result is not of the intended region. */
 class Moved extends Error {}
 
 /**
- * Reads every region at the same timestamp. When versions of it have been collected meanwhile, or a client had to leave its region,
- * all start again at a newer one.
- * @throws what `connect` and listings throw
+ * Reads every region at the same timestamp. When versions of it have been collected meanwhile, or a client had to leave
+ * its region, all start again at a newer one.
+ * @throws the errors of `connect` and listings
  */
 export async function verify(expected: Expected): Promise<Verification> {
   for (let attempt = 1; ; attempt++) {
@@ -78,14 +78,16 @@ async function verifyOnce(expected: Expected): Promise<Verification> {
     );
     return { timestamp, regions: await Promise.all(reads) };
   } finally {
-    // Where one failed, the other reads are of no use any more.
+    // After one failure, the other reads are of no use.
     reading.abort();
     await Promise.allSettled(reads);
     await closeAll(clients);
   }
 }
 
-/** A client in this very region: a new one goes to the endpoints that it is given. Waits for a node that is restarting. */
+/**
+ * A client in this very region: a new one goes to the endpoints that it is given. Waits for a node that is restarting.
+ */
 async function connectIn({ endpoints }: Region, connection: Connection): Promise<IsochronClient> {
   const giveUpMs = performance.now() + REACHABLE_WITHIN_MS;
   for (;;) {
@@ -109,7 +111,7 @@ async function readRegion(
   const startMs = performance.now();
   const checksum = new Checksum();
   let moved = client.status.region !== region;
-  const forget = client.on('status', (status) => {
+  const unsubscribe = client.on('status', (status) => {
     moved ||= status.region !== undefined && status.region !== region;
   });
   const snapshot = await client.snapshot({ at, signal });
@@ -123,7 +125,7 @@ async function readRegion(
       onPage(page.entries.length);
     }
   } finally {
-    forget();
+    unsubscribe();
     await snapshot.close();
   }
   return {

@@ -16,7 +16,7 @@ interface Shape {
 
 const KEYS = ['x', 'y', 'z'];
 
-/** Small histories whose reads mostly return something that was written to their key, so that many are consistent. */
+/** Small histories whose reads mostly return a value that was written to their key, so that many are consistent. */
 function histories({ deletes, statuses, maxTx, replicas }: Shape): fc.Arbitrary<HistoryRecord[]> {
   const op = fc.record({ write: fc.boolean(), key: fc.constantFrom(...KEYS), pick: fc.nat(60) });
   const tx = fc.record({
@@ -40,7 +40,7 @@ function histories({ deletes, statuses, maxTx, replicas }: Shape): fc.Arbitrary<
       }),
     );
     const pickOf = (key: string, pick: number): string | null =>
-      pick === 60 ? 'nobody wrote this' : written[key]![pick % written[key]!.length]!;
+      pick === 60 ? 'never written' : written[key]![pick % written[key]!.length]!;
     const seqs = new Map<string, number>();
     const transactions = plans.map((plan, t): Transaction => {
       const seq = seqs.get(plan.session) ?? 0;
@@ -60,7 +60,9 @@ function histories({ deletes, statuses, maxTx, replicas }: Shape): fc.Arbitrary<
   });
 }
 
-/** Small consistent histories of which a read or two were changed to another version: few guarantees break at a time. */
+/**
+ * Small consistent histories of which a read or two were changed to another version: few guarantees break at a time.
+ */
 function spoiltHistories(statuses: readonly Status[] = ['committed']): fc.Arbitrary<HistoryRecord[]> {
   const shape = fc.record({
     seed: fc.nat(1_000_000),
@@ -87,7 +89,10 @@ function withOtherRead(history: readonly Transaction[], at: number, pick: number
   return history.map((t) => ({ ...t, ops: t.ops.map((op) => (op === changed ? { ...op, v } : op)) }));
 }
 
-/** Each step of a counterexample begins where the one before ended; one that ends in the initial state has nowhere to go on. */
+/**
+ * Each step of a counterexample begins where the one before ended; a step that ends in the initial state has no
+ * successor.
+ */
 function expectClosed({ cycle, transactions, name }: Violation): void {
   expect(transactions.length > 0 || name === 'divergent-replicas').toBe(true);
   if (cycle.at(-1)?.to === null) return;
@@ -96,7 +101,10 @@ function expectClosed({ cycle, transactions, name }: Violation): void {
   });
 }
 
-/** How often each guarantee was violated, and how often it was the only one besides causal convergence, which contains it. */
+/**
+ * How often each guarantee was violated, and how often it was the only one besides causal convergence, which contains
+ * it.
+ */
 class Tally {
   readonly violated = new Map<Guarantee, number>();
   readonly alone = new Map<Guarantee, number>();
@@ -145,14 +153,14 @@ const ORDERED = ['acyclic-causality', ...SESSION_GUARANTEES, 'read-atomicity', '
 const OF_ONE_READ = ['internal-consistency', 'no-thin-air-reads', 'no-intermediate-reads'] as const;
 
 describe('the checker against the definition', () => {
-  it('agrees on histories of committed transactions', () => {
+  it('the checker agrees with the definition on histories of committed transactions', () => {
     const shape: Shape = { deletes: false, statuses: ['committed'], maxTx: 6, replicas: 0 };
     const tally = agree(histories(shape), 2000, 20_250_101);
     expect(tally.clean).toBeGreaterThan(400);
     expectAtLeast(tally.violated, 100, [...ORDERED, ...OF_ONE_READ]);
   });
 
-  it('agrees on consistent histories in which a read or two were changed', () => {
+  it('the checker agrees with the definition on consistent histories in which a read or two were changed', () => {
     const tally = agree(spoiltHistories(), 4000, 20_250_105);
     expect(tally.clean).toBeGreaterThan(1000);
     expectAtLeast(tally.violated, 300, ORDERED);
@@ -160,20 +168,20 @@ describe('the checker against the definition', () => {
     expectAtLeast(tally.alone, 10, [...SESSION_GUARANTEES, 'read-atomicity', 'causal-convergence']);
   });
 
-  it('agrees on such histories with transactions of unknown outcome that read from one another', () => {
+  it('the checker agrees with the definition on changed histories whose unknown transactions read from one another', () => {
     const tally = agree(spoiltHistories(['unknown', 'unknown', 'committed']), 3000, 20_250_106);
     expect(tally.clean).toBeGreaterThan(1000);
     expectAtLeast(tally.violated, 60, ORDERED);
   });
 
-  it('agrees on histories with aborted and unknown transactions', () => {
+  it('the checker agrees with the definition on histories with aborted and unknown transactions', () => {
     const statuses: Status[] = ['committed', 'committed', 'unknown', 'aborted'];
     const tally = agree(histories({ deletes: false, statuses, maxTx: 6, replicas: 0 }), 2000, 20_250_102);
     expect(tally.clean).toBeGreaterThan(400);
     expectAtLeast(tally.violated, 80, [...ORDERED, ...OF_ONE_READ, 'no-aborted-reads']);
   });
 
-  it('agrees on histories with final states', () => {
+  it('the checker agrees with the definition on histories with final states', () => {
     const statuses: Status[] = ['committed', 'committed', 'committed', 'unknown', 'aborted'];
     const tally = agree(histories({ deletes: false, statuses, maxTx: 4, replicas: 2 }), 2000, 20_250_103);
     expect(tally.clean).toBeGreaterThan(200);
@@ -181,7 +189,7 @@ describe('the checker against the definition', () => {
     expectAtLeast(tally.alone, 50, ['convergence', 'durability']);
   });
 
-  it('never refuses a consistent history with deletes, and rarely misses an inconsistent one', () => {
+  it('the checker never refuses a consistent history with deletes, and rarely misses an inconsistent one', () => {
     const tally = new Tally();
     let [violated, missed] = [0, 0];
     const statuses: Status[] = ['committed', 'committed', 'committed', 'unknown'];
@@ -198,7 +206,7 @@ describe('the checker against the definition', () => {
     );
     expect(tally.clean).toBeGreaterThan(300);
     expectAtLeast(tally.violated, 150, [...ORDERED, ...OF_ONE_READ, 'durability']);
-    // Which of several deletes a read of null saw is not known.
+    // It is not known which of several deletes a read of null saw.
     expect(missed / violated).toBeLessThan(0.01);
   });
 });

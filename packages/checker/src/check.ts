@@ -1,14 +1,14 @@
 /**
- * Decides about a whole history, each guarantee by itself. README.md defines them.
+ * Judges a whole history, each guarantee by itself. README.md defines them.
  *
- * Happens-before (hb) is the transitive closure of session order and write-read; it must be acyclic. All guarantees that
- * constrain the order follow one scheme: if T3 reads x from T1, and T3 must see T2, which also writes x, then T2 comes before T1 in
- * the order of commits; the history keeps the guarantee exactly when all these orders and hb together are acyclic (Biswas and
- * Enea, "On the complexity of checking transactional consistency", OOPSLA 2019). Causal convergence demands to see all that
- * happened before; the others demand parts of that. It allows lost updates, write skew, long forks and reads as stale as the
- * session's past permits.
+ * Happens-before (hb) is the transitive closure of session order and write-read; it must be acyclic. All guarantees
+ * that constrain the order follow one scheme: if T3 reads x from T1, and T3 must see T2, which also writes x, then T2
+ * comes before T1 in the order of commits; the history keeps the guarantee exactly when all these orders and hb
+ * together are acyclic (Biswas and Enea, "On the complexity of checking transactional consistency", OOPSLA 2019).
+ * Causal convergence demands to see all that happened before; the others demand parts of that. It allows lost updates,
+ * write skew, long forks and reads as stale as the session's past permits.
  *
- * What the history leaves open is read in favour of the store, so a violation is never a matter of interpretation:
+ * An open point of the history is decided in favour of the store, so every violation is certain:
  * - a read of null may have seen any delete that could have been visible, see {@link resolveNullReads};
  * - an unknown transaction counts only when a read saw it, and never has to be seen by its own session;
  * - reads of aborted transactions, and of unknown ones that no read observed, are not judged.
@@ -26,20 +26,20 @@ import { FinalStates } from './rules/convergence.js';
 import { GUARANTEES, type Guarantee, type HistoryLevel, type Judgement, LEVELS } from './rules/guarantees.js';
 import { judgeOrder } from './rules/order-report.js';
 
-/** What to demand, and how much to explain and to spend. */
+/** The demanded guarantees, and the bounds of explanations and memory. */
 export interface CheckOptions {
-  /** What the store promises; `transactional-causal` by default. */
+  /** The level of the store; `transactional-causal` by default. */
   readonly level?: HistoryLevel;
   /** Violations to explain; the rest are only counted. 10 by default; at least one for each guarantee. */
   readonly maxViolations?: number;
   /** Memory that happens-before may take, in bytes; 4 GiB by default. */
   readonly maxClockBytes?: number;
-  /** Called with what is done next, once all lines are there. */
+  /** Called with the next phase, once all lines are there. */
   readonly onPhase?: (phase: string) => void;
 }
 
 /**
- * Decides about a whole history; transactions of a session stand in session order.
+ * Judges a whole history; transactions of a session stand in session order.
  * @throws HistoryError when the history contradicts its own format
  * @throws HistoryTooLargeError when it does not fit in the memory allowed
  */
@@ -49,7 +49,7 @@ export function checkHistory(history: Iterable<HistoryRecord>, options: CheckOpt
   return checker.verdict();
 }
 
-/** The same for a history that arrives bit by bit. */
+/** The same for a history that arrives in pieces. */
 export class HistoryChecker {
   readonly #options: CheckOptions;
   readonly #level: HistoryLevel;
@@ -74,7 +74,7 @@ export class HistoryChecker {
   }
 
   /**
-   * Decides about everything added so far. To be called once, at the end.
+   * Judges all added lines. To be called once, at the end.
    * @throws HistoryTooLargeError
    */
   verdict(): Verdict {

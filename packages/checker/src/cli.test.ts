@@ -41,7 +41,7 @@ describe('npm run check', () => {
     return path;
   }
 
-  it('answers 0 and the counts for a consistent history', async () => {
+  it('npm run check ends with 0 and the counts for a consistent history', async () => {
     const { code, out, err } = await run([await file(GOOD)]);
     expect(code).toBe(0);
     expect(out).toMatch(/: OK, .*\n {2}2 sessions, 2 transactions \(2 committed\), 1 read and 1 write of 1 key, /);
@@ -49,7 +49,7 @@ describe('npm run check', () => {
     expect(err).toBe('');
   });
 
-  it('answers 1 and the counterexample for a violation', async () => {
+  it('npm run check ends with 1 and the counterexample for a violation', async () => {
     const { code, out } = await run([await file(BAD)]);
     expect(code).toBe(1);
     expect(out).toContain(': NOT OK, 1 violation\n');
@@ -57,13 +57,13 @@ describe('npm run check', () => {
     expect(out).toContain('1. monotonic-reads');
   });
 
-  it('reads standard input for -', async () => {
+  it('npm run check reads standard input for -', async () => {
     const { code, out } = await run(['-'], BAD.join('\n'));
     expect(code).toBe(1);
     expect(out).toMatch(/^standard input: NOT OK/);
   });
 
-  it('prints the verdict as one JSON object with --json', async () => {
+  it('npm run check prints the verdict as one JSON object with --json', async () => {
     const good = await run(['--json', '-'], GOOD.join('\n'));
     expect(JSON.parse(good.out)).toMatchObject({
       ok: true,
@@ -76,7 +76,7 @@ describe('npm run check', () => {
     expect(bad.code).toBe(1);
   });
 
-  it('judges the final states in the file', async () => {
+  it('npm run check judges the final states in the file', async () => {
     const final = (replica: string, v: string) => `{"replica":"${replica}","final":[{"k":"x","v":"${v}"}]}`;
     const good = await run(['-'], [...GOOD, final('r', '1'), final('s', '1')].join('\n'));
     expect(good).toMatchObject({ code: 0, out: expect.stringMatching(/\n {2}convergence {11}holds\n/) });
@@ -84,21 +84,21 @@ describe('npm run check', () => {
     expect(bad).toMatchObject({ code: 1, out: expect.stringMatching(/\n1\. divergent-replicas\n/) });
   });
 
-  it('demands what the level demands', async () => {
+  it('npm run check demands the guarantees of the level', async () => {
     const weak = await run(['--level', 'read-atomic', '-'], BAD.join('\n'));
     expect(weak).toMatchObject({ code: 0, out: expect.stringContaining('VIOLATED (not demanded)') });
     const operations = await run(['--level', 'causal-operations', '-'], BAD.join('\n'));
     expect(operations.code).toBe(1);
   });
 
-  it('demands what it is told to demand', async () => {
+  it('npm run check demands the guarantees of --demand', async () => {
     const others = await run(['--demand', 'read-your-writes,monotonic-writes', '-'], BAD.join('\n'));
     expect(others.code).toBe(0);
     const own = await run(['--demand', 'read-your-writes,monotonic-reads', '-'], BAD.join('\n'));
     expect(own.code).toBe(1);
   });
 
-  it('says on stderr how far it is with a large history, and only then', async () => {
+  it('npm run check reports its progress on stderr for a large history, and only then', async () => {
     const lines = Array.from(
       { length: 200_000 },
       (_, seq) => `{"session":"a","seq":${seq},"tx":"t${seq}","status":"committed","ops":[]}`,
@@ -154,17 +154,17 @@ describe('npm run check', () => {
     ],
   ];
 
-  it.each(unusable)('answers %i and one line for %s', async (expected, _, args, stdin, message) => {
+  it.each(unusable)('npm run check ends with %i and one line for %s', async (expected, _, args, stdin, message) => {
     const { code, out, err } = await run(args, stdin);
     expect(err).toMatch(message);
     expect({ code, out }).toEqual({ code: expected, out: '' });
   });
 
-  it('has a code of its own for each way to end', () => {
+  it('npm run check has a code of its own for each way to end', () => {
     expect(new Set(Object.values(EXIT)).size).toBe(Object.values(EXIT).length);
   });
 
-  it('answers 0 to --help with the format and the exit codes', async () => {
+  it('npm run check ends with 0 for --help, and prints the format and the exit codes', async () => {
     const { code, out } = await run(['--help']);
     expect(code).toBe(0);
     expect(out).toContain('Usage: check [options] <file>');

@@ -52,7 +52,7 @@ class UnusableInput extends Error {
   }
 }
 
-/** Runs the command with the arguments after its name; gives the exit code. */
+/** Runs the command with the arguments after its name; returns the exit code. */
 export async function runCheck(args: readonly string[], io: CheckIo): Promise<number> {
   let code: number = EXIT.kept;
   const command = describe(io).action(async (file: string, flags: CheckFlags) => {
@@ -178,7 +178,7 @@ async function decide(file: string, flags: CheckFlags, level: HistoryLevel, io: 
   }
 }
 
-/** An empty recording proves nothing, and passing it would hide that nothing was recorded. */
+/** An empty recording proves nothing; a pass would hide a failure of the recorder. */
 function refuseEmptyProof(file: string, { stats, guarantees }: Verdict, demand: readonly Guarantee[]): void {
   if (stats.transactions === 0) throw new UnusableInput(EXIT.provesNothing, `${file} holds no transactions`);
   const unjudged = demand.find((guarantee) => guarantees[guarantee] === 'not-judged');
@@ -186,7 +186,7 @@ function refuseEmptyProof(file: string, { stats, guarantees }: Verdict, demand: 
   throw new UnusableInput(EXIT.provesNothing, `${file} holds no final states that show ${unjudged}`);
 }
 
-/** The message for the user, or the error itself when it is not about the input. */
+/** The message for the user, or the error itself when the input did not cause it. */
 function asUnusable(error: unknown, file: string): unknown {
   const about = (code: number, text: string): UnusableInput => new UnusableInput(code, text, { cause: error });
   if (error instanceof HistoryError) return about(EXIT.badLine, `${file}: ${error.message}`);
@@ -195,7 +195,7 @@ function asUnusable(error: unknown, file: string): unknown {
   return error;
 }
 
-/** The input, and how long it is, where that is known. */
+/** The input, and its length if known. */
 async function openInput(file: string, io: CheckIo): Promise<{ chunks: AsyncIterable<Uint8Array>; bytes?: number }> {
   if (file === '-') return { chunks: io.stdin };
   const handle = await open(file);

@@ -8,7 +8,10 @@ import type { Guarantee } from './rules/guarantees.js';
  * whose values are unique, without deletes.
  */
 
-/** One transaction: the session, and per key a write, a read (as the number of a transaction, or of none), or nothing. */
+/**
+ * One transaction: the session, and per key a write, a read (of a transaction by number, or of the initial state), or
+ * no operation.
+ */
 interface Plan {
   readonly session: string;
   readonly ops: readonly { readonly key: string; readonly write: boolean; readonly pick: number }[];
@@ -72,8 +75,8 @@ function compare(
 }
 
 /**
- * Bouajjani, Enea, Guerraoui, Hamza: On verifying causal consistency (POPL 2017), table 2 and theorem 3: a differentiated
- * history of single operations is CCv exactly when it has none of five bad patterns.
+ * Bouajjani, Enea, Guerraoui, Hamza: On verifying causal consistency (POPL 2017), table 2 and theorem 3: a
+ * differentiated history of single operations is CCv exactly when it has none of five bad patterns.
  */
 function hasNoBadPattern(history: readonly Transaction[]): boolean {
   const op = (t: number): Op => history[t]!.ops[0]!;
@@ -106,10 +109,10 @@ function closure(size: number, edges: readonly (readonly [number, number])[]): b
 }
 
 /**
- * Cerone, Bernardi, Gotsman: A framework for transactional consistency models with atomic visibility (CONCUR 2015): there are
- * a visibility and a total arbitration that contains it, so that every external read returns the last visible write (EXT).
- * Read atomic asks no more of visibility; causal consistency (CCv) asks that it is transitive and contains session order.
- * Arbitration contains session order in both.
+ * Cerone, Bernardi, Gotsman: A framework for transactional consistency models with atomic visibility (CONCUR 2015):
+ * there are a visibility and a total arbitration that contains it, so that every external read returns the last visible
+ * write (EXT). Read atomic asks no more of visibility; causal consistency (CCv) asks that it is transitive and contains
+ * session order. Arbitration contains session order in both.
  */
 function hasExecution(history: readonly Transaction[], isCausal: boolean): boolean {
   const all = history.map((_, t) => t);
@@ -161,7 +164,7 @@ function subsets<T>(items: readonly T[]): T[][] {
 }
 
 describe('the checker agrees with the literature', () => {
-  it('on causal convergence of single operations, by its bad patterns (Bouajjani et al. 2017)', () => {
+  it('the checker agrees on causal convergence of single operations, by its bad patterns (Bouajjani et al. 2017)', () => {
     const arbitrary = histories({ minLength: 4, maxLength: 14 }, 1);
     const { holds, violated } = compare('causal-convergence', arbitrary, hasNoBadPattern, {
       numRuns: 4000,
@@ -170,7 +173,7 @@ describe('the checker agrees with the literature', () => {
     expect(Math.min(holds, violated)).toBeGreaterThan(500);
   });
 
-  it('on causal convergence of transactions, by visibility and arbitration (Cerone et al. 2015)', () => {
+  it('the checker agrees on causal convergence of transactions, by visibility and arbitration (Cerone et al. 2015)', () => {
     const arbitrary = histories({ minLength: 2, maxLength: 4 }, 2);
     const { holds, violated } = compare('causal-convergence', arbitrary, (history) => hasExecution(history, true), {
       numRuns: 1500,
@@ -179,7 +182,7 @@ describe('the checker agrees with the literature', () => {
     expect(Math.min(holds, violated)).toBeGreaterThan(200);
   });
 
-  it('on read atomicity, by visibility and arbitration (Cerone et al. 2015)', () => {
+  it('the checker agrees on read atomicity, by visibility and arbitration (Cerone et al. 2015)', () => {
     const arbitrary = histories({ minLength: 3, maxLength: 4 }, 2);
     const { holds, violated } = compare('read-atomicity', arbitrary, (history) => hasExecution(history, false), {
       numRuns: 1500,

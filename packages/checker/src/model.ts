@@ -2,10 +2,12 @@ import { Random } from '@isochron/core';
 import type { FinalValue, Op, Transaction } from './input/history.js';
 
 /**
- * What the modelled store promises:
- * - `causal`: a transaction reads a snapshot that is never older than its session's last one, and its session's own writes;
+ * The guarantees of the modelled store:
+ * - `causal`: a transaction reads a snapshot that is never older than its session's last one, and its session's own
+ *   writes;
  * - `atomic`: a transaction reads a snapshot, of any age;
- * - `operations`: as `causal`, but every operation by itself; writes take effect at once, so transactions must not abort;
+ * - `operations`: as `causal`, but every operation by itself; writes take effect at once, so transactions must not
+ *   abort;
  * - `eventual`: every read sees any version.
  */
 export type ModelPromise = 'causal' | 'atomic' | 'operations' | 'eventual';
@@ -27,7 +29,10 @@ export interface ModelOptions {
   readonly maxLag?: number;
   /** Share of writes that delete; none by default. */
   readonly deleteRatio?: number;
-  /** Share of transactions that abort, and share whose outcome stays unknown (half of them take effect); none by default. */
+  /**
+   * Share of transactions that abort, and share whose outcome stays unknown (half of them take effect); none by
+   * default.
+   */
   readonly abortRatio?: number;
   readonly unknownRatio?: number;
 }
@@ -48,8 +53,8 @@ interface ModelSession {
 }
 
 /**
- * Makes a history that keeps its promise by construction, to test and measure the checker with: one order of commits, of which
- * readers see a prefix. Returns what every replica holds in the end.
+ * Makes a history that keeps its guarantees by construction, to test and measure the checker: one order of commits, of
+ * which readers see a prefix. Returns every replica's final values.
  */
 export function* modelHistory(options: ModelOptions): Generator<Transaction, FinalValue[]> {
   return yield* new Model(options).run();
@@ -136,7 +141,7 @@ class Model {
     return this.#options.promise === 'causal' || this.#options.promise === 'operations';
   }
 
-  /** An unknown transaction takes effect without its session learning of it. */
+  /** An unknown transaction takes effect without the outcome reaching its session. */
   #commit(session: ModelSession, writes: Map<string, string | null>, known: boolean): void {
     const at = ++this.#commits;
     for (const [key, value] of writes) {

@@ -1,7 +1,7 @@
-/** Lines between two signs of life. Smaller histories are done before anybody wonders. */
+/** Lines between two reports. Smaller histories take too short for a report. */
 const EVERY_LINES = 100_000;
 
-/** Says on stderr how far a large history has come. */
+/** Reports the progress of a large history on stderr. */
 export class Progress {
   readonly #out: { write(text: string): unknown };
   #lines = 0;
@@ -23,12 +23,12 @@ export class Progress {
 
   /** A line was read. */
   line(): void {
-    if (++this.#lines % EVERY_LINES === 0) this.#say(`${this.#lines} lines read${this.#share()}`);
+    if (++this.#lines % EVERY_LINES === 0) this.#print(`${this.#lines} lines read${this.#share()}`);
   }
 
-  /** Something else begins, after all lines were read. */
+  /** A new phase begins, after all lines were read. */
   phase(what: string): void {
-    if (this.#lines >= EVERY_LINES) this.#say(what);
+    if (this.#lines >= EVERY_LINES) this.#print(what);
   }
 
   #share(): string {
@@ -36,7 +36,7 @@ export class Progress {
     return total === 0 ? '' : `, ${Math.floor((100 * this.#bytes) / total)} %`;
   }
 
-  #say(text: string): void {
+  #print(text: string): void {
     this.#out.write(`check: ${text}\n`);
   }
 }

@@ -1,7 +1,7 @@
 import { checkHistory } from './check.js';
 import { modelHistory } from './model.js';
 
-it('checks 100,000 transactions of 30 sessions over 1,000 zipf keys (the time is printed, not judged)', () => {
+it('the checker judges 100,000 transactions of 30 sessions over 1,000 zipf keys (the time is printed, not judged)', () => {
   const history = [...modelHistory({ sessions: 30, transactions: 100_000, keys: 1000, opsPerTx: 4, seed: 1 })];
   const startMs = performance.now();
   const verdict = checkHistory(history);

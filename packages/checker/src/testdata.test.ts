@@ -30,7 +30,7 @@ function read(path: string): Case {
 }
 
 describe('hand-written histories', () => {
-  it('are many, correct ones and wrong ones', () => {
+  it('hand-written histories are many, correct ones and wrong ones', () => {
     const wrong = files.filter((path) => read(path).violates.length > 0);
     expect(files.length).toBeGreaterThanOrEqual(100);
     expect(Math.min(wrong.length, files.length - wrong.length)).toBeGreaterThanOrEqual(40);
@@ -46,7 +46,7 @@ describe('hand-written histories', () => {
     if (keeps !== undefined) expect(levelsKept(history)).toEqual(keeps);
   });
 
-  it.each(files)('%s is what the definition says', (path) => {
+  it.each(files)('%s has the verdict of the definition', (path) => {
     const { history, violates } = read(path);
     expect([...violatedByDefinition(textHistory(history))].sort()).toEqual([...violates].sort());
   });

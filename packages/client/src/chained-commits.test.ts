@@ -20,7 +20,7 @@ function connected(names: readonly string[] = ['east'], options: WorldOptions = 
   return { store, home: nodes[0]!, other: nodes[1]! };
 }
 
-/** Each node does this to the first commit of a key. */
+/** A script for every node: does this to the first commit of a key. */
 function onceOf(key: string, scripted: (id: number) => Scripted) {
   let done = false;
   return (frame: { readonly type: string }): Scripted => {
@@ -36,7 +36,7 @@ const timesOf = (writes: readonly Called[]): number[] => writes.map(({ value }) 
 const codesOf = (writes: readonly Called[]) => writes.map(({ reason }) => reason?.code);
 
 describe('writes that are asked for at once', () => {
-  it('leave in one message, each behind the one before it, and take one round trip together', () => {
+  it('writes that are asked for at once leave in one message, each behind the one before it, and take one round trip', () => {
     const { home } = connected();
     home.packing.length = 0;
     const writes = writeAll();
@@ -48,7 +48,7 @@ describe('writes that are asked for at once', () => {
     expect(timesOf(writes)).toEqual([1001, 1002, 1003, 1004]);
   });
 
-  it('are sent one after the other to a node that does not chain them', () => {
+  it('writes that are asked for at once are sent one after the other to a node that does not chain them', () => {
     const { home } = connected();
     home.capabilities = ALL;
     world.cut(home);
@@ -60,7 +60,7 @@ describe('writes that are asked for at once', () => {
     expect(home.received('commit').map(({ after }) => after)).toEqual([undefined, undefined]);
   });
 
-  it('are sent again in their order where the connection is lost, and take effect once', () => {
+  it('chained writes are sent again in their order when the connection is lost, and take effect once', () => {
     const { home, store } = connected();
     home.script = onceOf('b', () => 'apply-and-close');
     const writes = writeAll();
@@ -70,7 +70,7 @@ describe('writes that are asked for at once', () => {
     expect(store.outcomes.size).toBe(4);
   });
 
-  it('wait for one that was refused, and are sent together once that is decided', () => {
+  it('chained writes wait for a write that was refused, and are sent together once that is decided', () => {
     const { home } = connected();
     home.script = onceOf('a', (id) => refusal(id, 'OVERLOADED', true));
     const writes = writeAll();
@@ -80,7 +80,7 @@ describe('writes that are asked for at once', () => {
     expect(timesOf(writes)).toEqual([1001, 1002, 1003, 1004]);
   });
 
-  it('go on without one that has failed', () => {
+  it('chained writes go on without a write that has failed', () => {
     const { home } = connected();
     home.script = onceOf('b', (id) => refusal(id, 'TIMESTAMP_IN_FUTURE', false));
     const writes = writeAll();
@@ -89,7 +89,7 @@ describe('writes that are asked for at once', () => {
     expect(timesOf([writes[0]!, writes[2]!, writes[3]!])).toEqual([1001, 1002, 1003]);
   });
 
-  it('go on without one that is taken back before it was sent', () => {
+  it('chained writes go on without a write that is cancelled before it was sent', () => {
     const { home } = connected();
     home.credits = 2;
     world.cut(home);
@@ -103,9 +103,9 @@ describe('writes that are asked for at once', () => {
     expect(timesOf([writes[0]!, writes[1]!, writes[3]!])).toEqual([1001, 1002, 1003]);
   });
 
-  it('are SESSION_BLOCKED behind one in doubt where they had no effect, and OUTCOME_UNKNOWN where they may have had', () => {
+  it('writes behind an undecided one end with SESSION_BLOCKED without effect, with OUTCOME_UNKNOWN if they may have one', () => {
     const { home, other } = connected(['east', 'west']);
-    // The first node decides the first write and answers nothing; the second one does not decide it.
+    // The first node decides the first write and sends no answer. The second one does not decide it.
     home.script = onceOf('a', () => 'apply-and-drop');
     other.script = (frame) => (frame.type === 'commit' ? refusal(frame.id, 'OUTCOME_PENDING', true) : undefined);
     const early = writeAll(['a', 'b']);
@@ -116,7 +116,7 @@ describe('writes that are asked for at once', () => {
     expect(late[0]!.reason).toMatchObject({ blockedBy: home.received('commit')[0]!.tx });
   });
 
-  it('are at most 128 at a time', () => {
+  it('at most 128 writes are chained at a time', () => {
     const { home } = connected();
     home.credits = 1000;
     world.cut(home);
@@ -131,7 +131,7 @@ describe('writes that are asked for at once', () => {
 });
 
 describe('detach from a write that others were sent behind', () => {
-  it('makes what may have had an effect behind it another attempt, which is decided without it', () => {
+  it('detach makes a write that may have had an effect another attempt, which is decided without the write before it', () => {
     const { home } = connected(['east'], { settings: { requestTimeoutMs: 10_000 } });
     home.script = onceOf('a', () => 'drop');
     const writes = writeAll(['a', 'b']);
@@ -149,7 +149,7 @@ describe('detach from a write that others were sent behind', () => {
 });
 
 describe('an answer to a write', () => {
-  it('that comes before that of the write before it is not taken', () => {
+  it('an answer to a write that comes before that of the write before it is refused', () => {
     const { home } = connected();
     home.script = onceOf('a', () => 'drop');
     const writes = writeAll(['a', 'b']);

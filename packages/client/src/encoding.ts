@@ -15,5 +15,5 @@ export function fromBase64(text: string): Uint8Array {
   return bytes;
 }
 
-/** UTF-8 length of a text, by the platform's encoder: less to load than a count of our own. */
+/** UTF-8 length of a text, by the platform's encoder: it needs no code of our own. */
 export const utf8Length = (text: string): number => new TextEncoder().encode(text).length;

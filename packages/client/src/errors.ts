@@ -3,21 +3,22 @@ import type { Timestamp, TxId } from '@isochron/core/ids';
 import type { TransactionStatus } from './transaction-status.js';
 
 /**
- * The commit may or may not have happened: its answer was lost and no node could be asked before the deadline. `code` is
- * `OUTCOME_UNKNOWN`. The client keeps asking in the background, and holds the session's later commits until it knows.
+ * The commit may or may not have happened: its answer was lost and no node could be asked before the deadline. `code`
+ * is `OUTCOME_UNKNOWN`. The client keeps asking in the background, and holds the session's later commits until the
+ * outcome is known.
  *
- * It is not retryable: another call is another transaction, and both may happen. `outcome` says what became of this
- * one, and so whether to write again; a call with an `id` may be repeated under it.
+ * It is not retryable: another call is another transaction, and both may happen. Await `outcome` before writing again;
+ * a call with an `id` may be repeated under it.
  *
- * `client.transactionStatus(error)` asks what became of it, now or later; from another client, device or process, ask with
- * `{ txId, sentAfter }`, which is plain JSON to keep.
+ * `client.transactionStatus(error)` asks for the outcome, now or later; from another client, device or process, ask
+ * with `{ txId, sentAfter }`, which is plain JSON to keep.
  */
 export class OutcomeUnknownError extends IsochronError {
-  /** @internal Drivers make `outcome` of it. */
+  /** @internal Drivers resolve `outcome` with it. */
   settle: (status: TransactionStatus) => void = () => {};
   /**
-   * What became of it, once this client knows: `committed`, or `aborted`, and then nothing of it was written;
-   * `forgotten` or `unknown` where that cannot be found out any more, as by a closed client. Never rejects.
+   * The outcome, once this client has it: `committed`, or `aborted`, and then nothing was written; `forgotten` or
+   * `unknown` if it cannot be found out any more, as by a closed client. Never rejects.
    */
   outcome!: Promise<TransactionStatus>;
 
@@ -34,16 +35,16 @@ export class OutcomeUnknownError extends IsochronError {
 }
 
 /**
- * A write waited for its turn behind one whose outcome is not known, for as long as a request may take. Nothing of it
- * was sent. `code` is `SESSION_BLOCKED`. The session's writes happen one after the other, so none of them can overtake
- * the one that blocks: its outcome becomes known when the node that took part in it answers again. Repeat the write
- * then, or give up the order with `client.detach()`.
+ * A write waited behind one with an unknown outcome for a whole request timeout. Nothing of it was sent. `code` is
+ * `SESSION_BLOCKED`. The session's writes happen one after the other, so none of them can overtake the one that blocks:
+ * its outcome becomes known when the node that took part in it answers again. Repeat the write then, or give up the
+ * order with `client.detach()`.
  */
 export class SessionBlockedError extends IsochronError {
   constructor(
     /** Id of the transaction that blocks, for `client.transactionStatus`. */
     readonly blockedBy: TxId,
-    /** Stable time when that one was sent. */
+    /** Stable time when that transaction was sent. */
     readonly sentAfter: Timestamp,
   ) {
     super('SESSION_BLOCKED', `the write was not sent: the outcome of transaction ${blockedBy} before it is not known`);
@@ -51,7 +52,7 @@ export class SessionBlockedError extends IsochronError {
 }
 
 /**
- * Whether something thrown is an Isochron error, and, where a code is given, this one.
+ * Whether a thrown value is an Isochron error, and has this code if one is given.
  *
  * @param error anything that was caught
  * @param code a stable code such as `SNAPSHOT_TOO_OLD`
@@ -59,13 +60,13 @@ export class SessionBlockedError extends IsochronError {
 export const isIsochronError = (error: unknown, code?: ErrorCode): error is IsochronError =>
   error instanceof IsochronError && (code === undefined || error.code === code);
 
-/** The error of a server's error frame. A code from a newer server is passed on; what is no code becomes INTERNAL. */
+/** The error of a server's error frame. A code from a newer server is kept; any other text becomes INTERNAL. */
 export function serverError(frame: { code: string; detail: string; retryable: boolean }): IsochronError {
   const { code, detail, retryable } = frame;
   return new IsochronError(/^[A-Z_]+$/.test(code) ? (code as ErrorCode) : 'INTERNAL', detail, { retryable });
 }
 
-/** A request took too long: it waits for an answer, or for a node that can be reached. */
+/** A request missed its deadline: without an answer, or without a node that can be reached. */
 export const late = (isOffline: boolean): IsochronError =>
   isOffline
     ? new IsochronError('OFFLINE', 'no node could be reached in time')
@@ -73,11 +74,11 @@ export const late = (isOffline: boolean): IsochronError =>
 
 export const clientClosed = (): IsochronError => new IsochronError('CLIENT_CLOSED', 'the client was closed');
 
-/** A server sent something that is not a frame, or not one that fits here. */
+/** A server sent data that is not a frame, or a frame that does not fit here. */
 export const malformed = (what: string, cause?: unknown): IsochronError =>
   new IsochronError('FRAME_INVALID', `the server sent ${what}`, { retryable: true, cause });
 
-/** What a caller sees of anything thrown: errors of ours as they are, others wrapped. */
+/** The error that a caller gets for a thrown value: an IsochronError as it is, any other wrapped. */
 export const toIsochronError = (error: unknown): IsochronError =>
   error instanceof IsochronError ? error : new IsochronError('INTERNAL', String(error), { cause: error });
 

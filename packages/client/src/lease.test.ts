@@ -3,7 +3,7 @@ import { World } from './testing/world.js';
 
 const LEASE_MS = 30_000;
 
-/** A client with a handle that was opened. */
+/** A client with an open handle. */
 function opened(mode: 'snapshot' | 'transaction') {
   const node = new ScriptedNode('east', new ScriptedStore());
   const world = new World([node]);
@@ -21,7 +21,7 @@ function opened(mode: 'snapshot' | 'transaction') {
 }
 
 describe('a snapshot that is held, and that nothing reads', () => {
-  it('is opened again before its lease ends, at the same timestamp, and is open once at a time', () => {
+  it('an idle snapshot is opened again before its lease ends, at the same timestamp, and is open once at a time', () => {
     const { node, world, openNow } = opened('snapshot');
     world.push(node, { type: 'ust', ust: 5000, freshness: node.welcome().freshness });
     let lastMs = world.nowMs;
@@ -36,14 +36,14 @@ describe('a snapshot that is held, and that nothing reads', () => {
     expect(world.ask({ f: 'read', handle: 1, keys: ['default/a'] }).value).toEqual([null]);
   });
 
-  it('is opened again where the connection has gone', () => {
+  it('an idle snapshot is opened again when the connection is lost', () => {
     const { node, world } = opened('snapshot');
     world.cut(node);
     world.run(LEASE_MS);
     expect(node.received('start').at(-1)).toMatchObject({ at: 1000 });
   });
 
-  it('is tried again after a renewal that was refused', () => {
+  it('an idle snapshot is opened again after a renewal that was refused', () => {
     const { node, world, openNow } = opened('snapshot');
     node.script = (frame) => (frame.type === 'start' ? refusal(frame.id, 'SNAPSHOT_UNAVAILABLE', true) : undefined);
     world.run(LEASE_MS / 2 + 100);
@@ -53,7 +53,7 @@ describe('a snapshot that is held, and that nothing reads', () => {
     expect(openNow().length).toBeGreaterThan(0);
   });
 
-  it('is not opened again once it has ended, also while that was under way', () => {
+  it('a snapshot that has ended is not opened again, even if it ended during a renewal', () => {
     const { node, world, openNow } = opened('snapshot');
     while (node.received('start').length === 1) world.run(1);
     world.step({ kind: 'end', handle: 1 });
@@ -63,7 +63,7 @@ describe('a snapshot that is held, and that nothing reads', () => {
 });
 
 describe('a transaction', () => {
-  it('is not opened again: it ends with its lease', () => {
+  it('a transaction is not opened again: it ends with its lease', () => {
     const { node, world } = opened('transaction');
     world.run(5 * LEASE_MS);
     expect(node.received('start')).toHaveLength(1);

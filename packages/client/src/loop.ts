@@ -1,4 +1,4 @@
-/** What the parts of one client take from its driver: time, timers, chance, sockets, and the ends of turns. */
+/** The services of the driver to the parts of one client: time, timers, randomness, sockets, and the ends of turns. */
 import type { RandomSource } from '@isochron/core/backoff';
 import type { ClientEffects, SocketId } from './effects.js';
 
@@ -6,7 +6,7 @@ import type { ClientEffects, SocketId } from './effects.js';
 export interface SocketListener {
   opened(): void;
   received(data: unknown): void;
-  /** It is closed, whichever side has closed it. Nothing else comes of it. */
+  /** It is closed, by either side. No other event of it follows. */
   closed(code: number | undefined, reason: string): void;
   /** Is to close it. */
   close(): void;
@@ -54,7 +54,7 @@ export class Loop {
     if (at >= 0) this.#timers.splice(at, 1);
   }
 
-  /** Runs something once the driver's turn is over, together with all that this turn has brought. */
+  /** Runs a function once the driver's turn is over, together with all others of this turn. */
   atTurnsEnd(run: () => void): void {
     if (this.#turn.push(run) === 1) this.#out.turn();
   }
@@ -66,16 +66,16 @@ export class Loop {
     for (const run of those) run();
   }
 
-  /** Runs the timers whose time has come. */
+  /** Runs the timers that are due. */
   wake(): void {
     this.#wakesAtMs = Number.POSITIVE_INFINITY;
     while (this.#timers.length > 0 && this.#timers.at(-1)!.atMs <= this.nowMs) this.#timers.pop()!.run();
   }
 
-  /** A step is over: asks for the next timer where that is an earlier one, and for no more where the last one is gone. */
+  /** A step is over: requests the next timer if it is earlier, and cancels the last one if no timer is left. */
   rest(): void {
     const next = this.#timers.at(-1)?.atMs ?? Number.POSITIVE_INFINITY;
-    // A timer that was cancelled may still wake it; without any timer nothing does.
+    // A cancelled timer may still wake the machine; without any timer nothing does.
     if (next >= this.#wakesAtMs && (Number.isFinite(next) || next === this.#wakesAtMs)) return;
     this.#wakesAtMs = next;
     this.#out.setTimer(next);

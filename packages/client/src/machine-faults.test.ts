@@ -6,7 +6,7 @@ describe('every call', () => {
   const SEEDS = 60;
   const CODES = ['NOT_READY', 'OVERLOADED', 'OUTCOME_PENDING', 'INTERNAL', 'CREDITS_EXHAUSTED', 'REPLICA_UNREACHABLE'];
 
-  /** Requests, drops, cuts, refusals and delays by chance; then a network that works, or not; then the end. */
+  /** Random requests, drops, cuts, refusals and delays; then a network that works, or not; then the end. */
   function live(seed: number) {
     const random = new Random(seed);
     const store = new ScriptedStore();
@@ -28,7 +28,7 @@ describe('every call', () => {
         return random.pick<Scripted>(['drop', 'close', 'apply-and-drop', 'apply-and-close', refused]);
       };
     let handle = 0;
-    /** A transaction that reads, and is committed or ended while that may be under way. */
+    /** A transaction that reads, and is committed or ended, possibly during the read. */
     const transact = (keys: readonly string[]): void => {
       world.step({ kind: 'begin', handle: ++handle, mode: random.pick(['transaction', 'snapshot']) });
       world.call({ f: 'read', handle, keys });
@@ -52,7 +52,7 @@ describe('every call', () => {
     return { random, world, nodes, store, network, act };
   }
 
-  it('is settled exactly once, and writes in their order, whatever the network does', () => {
+  it('every call is settled exactly once, and writes in their order, whatever the network does', () => {
     let [committed, unknown, rejected, chained] = [0, 0, 0, 0];
     for (let seed = 0; seed < SEEDS; seed++) {
       const { random, world, nodes, store, network, act } = live(seed);

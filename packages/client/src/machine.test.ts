@@ -17,7 +17,7 @@ function connected(names: readonly string[] = ['east'], options: WorldOptions = 
 
 /**
  * As `connected`, next to another node that is further away and could not be reached at first: the client is about to
- * look how far away that is.
+ * measure it.
  */
 function looking() {
   const store = new ScriptedStore();
@@ -61,7 +61,7 @@ afterEach(() => {
 });
 
 describe('a write', () => {
-  it('whose connection is lost is sent again unchanged on the next one', () => {
+  it('a write whose connection is lost is sent again unchanged on the next one', () => {
     const { world, home, store } = watched(connected());
     home.script = once('commit', 'apply-and-close');
     const write = world.write('a');
@@ -73,7 +73,7 @@ describe('a write', () => {
     expect(write).toMatchObject({ settled: 1, value: { timestamp: 1001, txId: first!.tx } });
   });
 
-  it('is not sent under another home once it may have taken effect', () => {
+  it('a write is not sent under another home once it may have taken effect', () => {
     const { world, home, other, store } = watched(connected(['east', 'west']));
     home.script = always('commit', () => 'apply-and-close');
     const write = world.write('a');
@@ -82,7 +82,7 @@ describe('a write', () => {
     expect([write.settled, store.outcomes.size]).toEqual([1, 1]);
   });
 
-  it('has its home where it is sent next after a refusal before it began', () => {
+  it('a write that was refused before it began has its home where it is sent next', () => {
     const { world, home, other } = watched(connected(['east', 'west']));
     home.script = always('commit', (id) => refusal(id, 'NOT_READY', true));
     const write = world.write('a');
@@ -91,7 +91,7 @@ describe('a write', () => {
     expect(write.value).toBeDefined();
   });
 
-  it('waits for its turn until the outcome of the one before is known', () => {
+  it('a write waits for its turn until the outcome of the one before is known', () => {
     const { world, home } = watched(connected());
     home.script = once('commit', 'drop');
     const [first, second] = [world.write('a'), world.write('b')];
@@ -103,7 +103,7 @@ describe('a write', () => {
     expect([first.value, second.value]).toMatchObject([{ txId: sent }, { txId: next }]);
   });
 
-  it('that is refused for good where it is repeated may have had an effect where it was sent first', () => {
+  it('a write that is refused for good when it is repeated may have had an effect where it was sent first', () => {
     const { world, home, other, store } = watched(connected(['east', 'west']));
     home.script = always('commit', () => 'apply-and-close');
     other.script = always('commit', (id) => refusal(id, 'TIMESTAMP_IN_FUTURE', false));
@@ -113,13 +113,13 @@ describe('a write', () => {
     expect(store.outcomes.size).toBe(1);
   });
 
-  it('that is refused for good at once has failed', () => {
+  it('a write that is refused for good at its first sending has failed', () => {
     const { world, home } = watched(connected());
     home.script = always('commit', (id) => refusal(id, 'TIMESTAMP_IN_FUTURE', false));
     expect(world.ask({ f: 'write', key: 'default/a', value: '1' }).reason?.code).toBe('TIMESTAMP_IN_FUTURE');
   });
 
-  it('may take twice as long for each answer that was overdue', () => {
+  it('the time for the answer to a write doubles with each overdue answer', () => {
     const { world, home } = watched(connected(['east'], { settings: { commitTimeoutMs: 60_000 } }));
     const sentMs: number[] = [];
     home.script = always('commit', () => {
@@ -129,11 +129,11 @@ describe('a write', () => {
     world.write('a');
     world.run(120_000);
     const took = sentMs.slice(1).map((ms, i) => Math.round((ms - sentMs[i]!) / 1000));
-    // Until the caller learns that the outcome is unknown, and afterwards.
+    // Until the caller gets OUTCOME_UNKNOWN, and afterwards.
     expect(took).toEqual([1, 2, 4, 8, 16, 29, 32]);
   });
 
-  it('is OUTCOME_UNKNOWN after its deadline, and those behind it are SESSION_BLOCKED', () => {
+  it('a write is OUTCOME_UNKNOWN after its deadline, and those behind it are SESSION_BLOCKED', () => {
     const { world, home } = watched(connected());
     home.script = always('commit', () => 'drop');
     const [first, second] = [world.write('a'), world.write('b')];
@@ -142,7 +142,7 @@ describe('a write', () => {
     expect(new Set(home.received('commit').map(({ tx }) => tx)).size).toBe(1);
   });
 
-  it('that is cancelled before its turn has no effect', () => {
+  it('a write that is cancelled before its turn has no effect', () => {
     const { world, home } = watched(connected());
     home.script = once('commit', 'drop');
     world.write('a');
@@ -154,7 +154,7 @@ describe('a write', () => {
     expect(home.received('commit').map(({ writes }) => writes[0]!.key)).not.toContain('default/b');
   });
 
-  it('that is cancelled in the turn that asked for it is not sent', () => {
+  it('a write that is cancelled in the turn that asked for it is not sent', () => {
     const { world, home } = watched(connected());
     const write = world.write('a');
     write.cancel('enough');
@@ -163,7 +163,7 @@ describe('a write', () => {
     expect(home.received('commit')).toEqual([]);
   });
 
-  it('that is cancelled after it was sent has an unknown outcome, which is found out before the next write', () => {
+  it('a write that is cancelled after it was sent has an unknown outcome, which is resolved before the next write', () => {
     const { world, home, store } = watched(connected());
     home.script = once('commit', 'drop');
     const write = world.write('a');
@@ -176,7 +176,7 @@ describe('a write', () => {
     expect(store.outcomes.size).toBe(2);
   });
 
-  it('that has succeeded is not settled again when it is cancelled afterwards', () => {
+  it('a write that has succeeded is not settled again when it is cancelled afterwards', () => {
     const { world } = watched(connected());
     const write = world.write('a');
     world.run(50);
@@ -184,7 +184,7 @@ describe('a write', () => {
     expect(write).toMatchObject({ settled: 1, value: { timestamp: 1001 } });
   });
 
-  it('that was withdrawn from the queue is not settled again when it is cancelled afterwards', () => {
+  it('a write that was withdrawn from the queue is not settled again when it is cancelled afterwards', () => {
     const { world, home } = watched(connected());
     home.script = always('commit', () => 'drop');
     world.write('a');
@@ -196,7 +196,7 @@ describe('a write', () => {
 });
 
 describe('requests', () => {
-  it('of one turn leave in one message', () => {
+  it('requests of one turn leave in one message', () => {
     const { world, home } = watched(connected());
     const before = home.packing.length;
     const reads = Array.from({ length: 10 }, (_, i) => world.read(`k${i}`));
@@ -206,7 +206,7 @@ describe('requests', () => {
     expect(reads.map(({ settled }) => settled)).toEqual(Array(10).fill(1));
   });
 
-  it('get the credits of refused ones', () => {
+  it('waiting requests get the credits of refused ones', () => {
     const { world, home } = watched(connected());
     home.script = always('read', (id) => refusal(id, 'KEYSPACE_UNKNOWN', false));
     const reads = Array.from({ length: 40 }, (_, i) => world.read(`k${i}`));
@@ -218,7 +218,7 @@ describe('requests', () => {
     expect(read.value).toEqual([null]);
   });
 
-  it('do not get the credits of cancelled ones before those are answered', () => {
+  it('waiting requests do not get the credits of cancelled ones before those are answered', () => {
     const { world, home } = watched(connected());
     const held: number[] = [];
     home.script = always('read', (id) => {
@@ -239,7 +239,7 @@ describe('requests', () => {
     expect(late.value).toEqual([null]);
   });
 
-  it('wait while there is no connection, and fail at their deadline', () => {
+  it('requests wait while there is no connection, and fail at their deadline', () => {
     const { world, home } = watched(connected());
     home.state = 'refuses';
     world.cut(home);
@@ -251,7 +251,7 @@ describe('requests', () => {
 });
 
 describe('a transaction', () => {
-  it('whose first reads leave in one message is opened once', () => {
+  it('a transaction whose first reads leave in one message is opened once', () => {
     const { world, home } = watched(connected());
     world.step({ kind: 'begin', handle: 1, mode: 'transaction' });
     const reads = ['a', 'b'].map((key) => world.call({ f: 'read', handle: 1, keys: [key] }));
@@ -264,7 +264,7 @@ describe('a transaction', () => {
 });
 
 describe('connections', () => {
-  it('that fail right after the welcome are opened again with growing pauses', () => {
+  it('connections that fail right after the welcome are opened again with growing pauses', () => {
     const { world, home } = watched(connected(['east'], { random: () => 0.5 }));
     home.script = always('ping', () => 'close');
     world.cut(home);
@@ -275,11 +275,11 @@ describe('connections', () => {
     expect(tries).toBeLessThan(15);
   });
 
-  it('that are lost while a nearer endpoint is measured are replaced by the usual way, and the oldest requests leave first', () => {
+  it('a connection lost while a nearer endpoint is measured is replaced as usual, and the oldest requests leave first', () => {
     const { world, home, other } = watched(looking());
     home.script = (frame) => (frame.type === 'read' || frame.type === 'ping' ? 'drop' : undefined);
     const first = world.read('first');
-    // The look has measured the other one, and waits for the ping of this one: no credit is left.
+    // The search has measured the other one, and waits for the ping of this one: no credit is left.
     world.run(200);
     const second = world.read('second');
     world.run(1);
@@ -291,7 +291,7 @@ describe('connections', () => {
     expect(world.live).toHaveLength(1);
   });
 
-  it('are not left for one further away while no credit is free for a measurement', () => {
+  it('connections are not left for one further away while no credit is free for a measurement', () => {
     const { world, home, other } = watched(looking());
     home.script = always('read', () => 'drop');
     for (let i = 0; i < home.credits; i++) world.read(`k${i}`);
@@ -300,7 +300,7 @@ describe('connections', () => {
     expect(other.received('ping')).toEqual([]);
   });
 
-  it('are not opened to a node whose second measurement is refused', () => {
+  it('connections are not opened to a node whose second measurement is refused', () => {
     const { world, home, other } = watched(looking());
     [home.delayMs, other.delayMs] = [20, 1];
     let pings = 0;
@@ -310,7 +310,7 @@ describe('connections', () => {
     expect(world.machine.core.connector.current!.region).toBe('east');
   });
 
-  it('are closed where the first measurement is refused', () => {
+  it('connections are closed where the first measurement is refused', () => {
     const store = new ScriptedStore();
     const [east, west] = ['east', 'west'].map((name) => new ScriptedNode(name, store));
     east!.script = always('ping', (id) => refusal(id, 'OVERLOADED', true));
@@ -320,7 +320,7 @@ describe('connections', () => {
     expect(world.live.map(({ node }) => node.name)).toEqual(['west']);
   });
 
-  it('send the token that came while they were opened, and keep the answer that has both', () => {
+  it('connections send the token that came while they were opened, and keep the answer that has both', () => {
     const { world, home, other } = watched(connected(['east', 'west']));
     home.script = once('commit', 'drop');
     world.write('a');
@@ -329,7 +329,7 @@ describe('connections', () => {
     world.push(home, { type: 'goaway', reason: 'restart', delayMs: 60_000 });
     world.run(25);
     expect(other.received('hello').at(-1)?.token).toBe('east-0');
-    // The old connection still answers what it owes, after the hello of the new one.
+    // The old connection still answers its requests, after the hello of the new one.
     world.push(home, { type: 'committed', id: sent.id, ts: 2000, token: 'east-w2000' });
     world.run(100);
     expect(world.machine.core.connector.current!.region).toBe('west');
@@ -337,7 +337,7 @@ describe('connections', () => {
     expect(world.machine.core.currentToken()).toBe('east-w2000+');
   });
 
-  it('send the token of an older one as soon as a credit is free', () => {
+  it('connections send the token of an older one as soon as a credit is free', () => {
     const { world, home, other } = watched(connected(['east', 'west']));
     other.credits = 2;
     home.script = once('commit', 'drop');
@@ -358,7 +358,7 @@ describe('connections', () => {
     expect(world.machine.core.currentToken()).toBe('east-w2000+');
   });
 
-  it('that follow one which was lost before its answer had both tokens are sent the older one again', () => {
+  it('connections after one that was lost before its answer had both tokens send the older token again', () => {
     const { world, home, other } = watched(connected(['east', 'west']));
     home.script = once('commit', 'drop');
     world.write('a');
@@ -381,7 +381,7 @@ describe('connections', () => {
     expect(world.machine.core.currentToken()).toBe('east-w2000+');
   });
 
-  it('that are not in use do not change the token', () => {
+  it('connections that are not in use do not change the token', () => {
     const { world, home, other } = watched(looking());
     home.script = always('ping', () => 'drop');
     other.script = always('ping', (id) => ({ type: 'pong', id, token: 'of-a-look' }));
@@ -390,7 +390,7 @@ describe('connections', () => {
     expect(world.machine.core.currentToken()).toBe('east-0');
   });
 
-  it('that send what is no frame are replaced, and what they owed is asked again', () => {
+  it('connections that send an invalid frame are replaced, and their unanswered requests are sent again', () => {
     const { world, home } = watched(connected());
     home.script = once('read', { type: 'values', id: 9999, snapshot: 1000, values: [null] });
     const read = world.read('a');
@@ -400,7 +400,7 @@ describe('connections', () => {
     expect(world.live).toHaveLength(1);
   });
 
-  it('that open after another one was chosen are closed', () => {
+  it('connections that open after another one was chosen are closed', () => {
     const store = new ScriptedStore();
     const [east, west] = ['east', 'west'].map((name) => new ScriptedNode(name, store));
     west!.delayMs = 100;
@@ -412,7 +412,7 @@ describe('connections', () => {
 });
 
 describe('a client that closes', () => {
-  it('while it connects opens no other socket', () => {
+  it('a client that closes while it connects opens no other socket', () => {
     const store = new ScriptedStore();
     const nodes = ['east', 'west'].map((name) => new ScriptedNode(name, store));
     const { world } = watched({ world: new World(nodes) });
@@ -424,7 +424,7 @@ describe('a client that closes', () => {
     expect(connecting.reason?.code).toBe('CONNECTION_LOST');
   });
 
-  it('while it connects again opens no other socket', () => {
+  it('a client that closes while it reconnects opens no other socket', () => {
     const { world, home, nodes } = watched(connected(['east', 'west']));
     for (const node of nodes) node.state = 'silent';
     world.cut(home);
@@ -435,7 +435,7 @@ describe('a client that closes', () => {
     expect([closing.settled, world.sockets.size]).toEqual([1, size]);
   });
 
-  it('asks for no timer any more, and settles every call', () => {
+  it('a client that closes asks for no more timers, and settles every call', () => {
     const { world, home } = watched(connected(['east', 'west'], { settings: { returnAfterMs: 100 } }));
     home.script = (frame) => (frame.type === 'ping' ? undefined : 'drop');
     const calls = [world.read('a'), world.write('a'), world.write('b')];
@@ -449,7 +449,7 @@ describe('a client that closes', () => {
     expect([world.timerMs, world.live]).toEqual([Number.POSITIVE_INFINITY, []]);
   });
 
-  it('does not wait longer than a second for its sockets, and is not settled again when they close later', () => {
+  it('a client that closes waits at most a second for its sockets, and is not settled again when they close later', () => {
     const { world, home } = watched(connected());
     home.state = 'silent';
     home.delayMs = 5000;
@@ -461,7 +461,7 @@ describe('a client that closes', () => {
     expect([closing.settled, world.live]).toEqual([1, []]);
   });
 
-  it('does not wait for a node that has not answered its hello', () => {
+  it('a client that closes does not wait for a node that has not answered its hello', () => {
     const node = new ScriptedNode('east', new ScriptedStore());
     node.script = () => 'drop';
     const { world } = watched({ world: new World([node]) });
@@ -471,14 +471,14 @@ describe('a client that closes', () => {
     expect([connecting.settled, closing.settled, world.live]).toEqual([1, 1, []]);
   });
 
-  it('may close twice', () => {
+  it('a client may close twice', () => {
     const { world } = watched(connected());
     const [first, second] = [world.call({ f: 'close' }), world.call({ f: 'close' })];
     world.run(50);
     expect([first.settled, second.settled]).toEqual([1, 1]);
   });
 
-  it('while the client of its protocol is loaded ends its connect once that has come', () => {
+  it('a client that closes while the client of its protocol is loaded ends its connect when loading is done', () => {
     const node = new ScriptedNode('east', new ScriptedStore());
     const { world } = watched({ world: new World([node]) });
     world.loadsAtOnce = false;

@@ -1,11 +1,11 @@
 /**
- * One client of a cluster as a state machine: in go calls, sockets that open, receive and close, timers and ends of turns;
- * out come messages, sockets to open and to close, timers, and settled calls. It does no I/O and has no clock: an SDK, the
- * simulator and the recorder of step traces drive the same one.
+ * One client of a cluster as a state machine. Inputs are calls, socket events, timers and ends of turns; outputs are
+ * messages, sockets to open and to close, timers, and settled calls. It does no I/O and has no clock: an SDK, the
+ * simulator and the recorder of step traces drive the same machine.
  *
- * What holds: every call is settled once. A write takes effect at most once, and one whose outcome is not known is
- * repeated under its id until it is (D4, D5). A session's writes take effect in their order (P8). What comes from a
- * server is validated before anything of it is used (D12).
+ * Its guarantees: every call is settled once. A write takes effect at most once, and is repeated under its id until its
+ * outcome is known (D4, D5). A session's writes take effect in their order (P8). All data of a server is validated
+ * before use (D12).
  */
 
 import type { RandomSource } from '@isochron/core/backoff';
@@ -30,13 +30,13 @@ export type { ClientEffects, SocketId } from './effects.js';
 export type { Encoded } from './link/codec.js';
 export type { ClientOptions, ClientSettings } from './settings.js';
 
-/** A snapshot that is read from, by the number that its driver gives it. */
+/** A snapshot to read from, by the number that its driver gives it. */
 export type HandleId = number;
-/** What an application asks for, and what the call is settled with. */
+/** The calls of an application, and their results. */
 export type Call =
   /** Connects to the nearest endpoint. */
   | { readonly f: 'connect' }
-  /** Values in the order of the keys, null where there is none: in a snapshot, or in one of its own. */
+  /** Values in the order of the keys, null for an absent one: in a given snapshot, or in one of the call's own. */
   | { readonly f: 'read'; readonly handle?: HandleId | undefined; readonly keys: readonly QualifiedKey[] }
   /** A {@link MergedPage}. */
   | { readonly f: 'list'; readonly handle: HandleId; readonly request: ListRequest }
@@ -44,26 +44,24 @@ export type Call =
   | { readonly f: 'open'; readonly handle: HandleId }
   /** A write of one key: {@link Committed}. */
   | { readonly f: 'write'; readonly key: QualifiedKey; readonly value: Value | null }
-  /** What was written through a handle: {@link Committed}. The handle ends when its turn has come. */
+  /** The writes of a handle: {@link Committed}. The handle ends when the commit's turn has come. */
   | { readonly f: 'commit'; readonly handle: HandleId }
   /** Waits until every node of every region serves a timestamp. */
   | { readonly f: 'stable'; readonly ts: Timestamp; readonly timeoutMs: number }
-  /** What became of a transaction: {@link TransactionStatus}. */
+  /** The status of a transaction: {@link TransactionStatus}. */
   | { readonly f: 'status'; readonly txId: TxId; readonly sentAfter?: Timestamp | undefined }
-  /** Gives up the order behind the commit that is in doubt: its transaction's id, or undefined. */
+  /** Gives up the order behind the undecided commit: its transaction's id, or undefined. */
   | { readonly f: 'detach' }
   /** Gives everything up, and waits until the sockets are closed. */
   | { readonly f: 'close' };
 
-/** All that a client takes in. `nowMs` is the driver's steady clock. */
+/** All inputs of a client. `nowMs` is the driver's steady clock. */
 export type ClientInput =
   /** `caller` is settled with the outcome, once. */
   | { readonly kind: 'call'; readonly nowMs: number; readonly call: Call; readonly caller: Caller<unknown> }
   /** The caller does not wait any more: the call is rejected with the reason, unless it is settled already. */
   | { readonly kind: 'cancel'; readonly nowMs: number; readonly caller: Caller<unknown>; readonly reason: unknown }
-  /**
-   * A snapshot to read from, from now on under this number. With `at` exactly that one, without own writes above it.
-   */
+  /** Opens a snapshot under this number. With `at` exactly that one, without own writes above it. */
   | {
       readonly kind: 'begin';
       readonly nowMs: number;
@@ -71,7 +69,7 @@ export type ClientInput =
       readonly mode: HandleMode;
       readonly at?: Timestamp | undefined;
     }
-  /** A snapshot is not read from any more. */
+  /** Ends a snapshot. */
   | { readonly kind: 'end'; readonly nowMs: number; readonly handle: HandleId }
   | { readonly kind: 'opened'; readonly nowMs: number; readonly socket: SocketId }
   | { readonly kind: 'message'; readonly nowMs: number; readonly socket: SocketId; readonly data: unknown }
@@ -90,17 +88,16 @@ export type ClientInput =
       readonly engine: OpenEngine | IsochronError;
     }
   /**
-   * The network may be another one, gone, or back: the connection is tried, and where there is none, looked for at
-   * once.
+   * The network may have changed, gone or come back: the connection is tested, or, without one, searched for at once.
    */
   | { readonly kind: 'network'; readonly nowMs: number }
   | { readonly kind: 'timer'; readonly nowMs: number }
-  /** The turn is over that the machine has asked for. */
+  /** The turn that the machine asked for is over. */
   | { readonly kind: 'turn'; readonly nowMs: number };
 
 export class ClientMachine {
   readonly #loop: Loop;
-  /** The client between two steps, to be asked. */
+  /** The client's state, for queries between two steps. */
   readonly core: ClientCore;
   readonly #handles = new TransientMap<HandleId, SnapshotHandle>();
 
@@ -117,7 +114,7 @@ export class ClientMachine {
     this.core = new ClientCore(this.#loop, options, settings);
   }
 
-  /** A snapshot that is read from. @throws IsochronError TRANSACTION_FINISHED */
+  /** An open snapshot. @throws IsochronError TRANSACTION_FINISHED */
   handle(id: HandleId): SnapshotHandle {
     const handle = this.#handles.get(id);
     if (handle === undefined) throw new IsochronError('TRANSACTION_FINISHED', 'it has ended, or never began');

@@ -1,7 +1,7 @@
 import { ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
 import { World } from './testing/world.js';
 
-/** A client that is connected to a node, and where that is gone, to none. */
+/** A client that is connected to its only node. */
 function connected() {
   const node = new ScriptedNode('east', new ScriptedStore());
   const world = new World([node], { settings: { requestTimeoutMs: 10_000 }, random: () => 1 });
@@ -10,8 +10,8 @@ function connected() {
   return { node, world, state };
 }
 
-describe('a client that learns that the network may have changed', () => {
-  it('has no connection any more within a second where its socket has gone silent', () => {
+describe('a client after a possible change of the network', () => {
+  it('a client whose socket is silent after a network change drops its connection within a second', () => {
     const { node, world, state } = connected();
     node.script = () => 'drop';
     world.run(500);
@@ -22,14 +22,14 @@ describe('a client that learns that the network may have changed', () => {
     expect(state()).toBe('offline');
   });
 
-  it('keeps a connection that answers', () => {
+  it('a client keeps a connection that answers after a network change', () => {
     const { world, state } = connected();
     world.step({ kind: 'network' });
     world.run(3000);
     expect([state(), world.sockets.size]).toEqual(['online', 1]);
   });
 
-  it('looks for a connection at once, however long it was to wait', () => {
+  it('a client without a connection looks for one at once after a network change, however long its pause was', () => {
     const { node, world, state } = connected();
     node.state = 'refuses';
     world.cut(node);
@@ -42,7 +42,7 @@ describe('a client that learns that the network may have changed', () => {
     expect(waitedMs).toBeGreaterThan(100);
   });
 
-  it('does nothing while it is connecting, and after it was closed', () => {
+  it('a network change has no effect on a client that is connecting, or is closed', () => {
     const node = new ScriptedNode('east', new ScriptedStore());
     const world = new World([node]);
     const connecting = world.call({ f: 'connect' });
@@ -57,7 +57,7 @@ describe('a client that learns that the network may have changed', () => {
 });
 
 describe('the status of a client without a connection', () => {
-  it('becomes stale by the local clock once the cluster would call it so, and the driver learns it', () => {
+  it('the status without a connection becomes stale by the local clock, and the driver is notified', () => {
     const { node, world } = connected();
     const stale = (): boolean => world.machine.core.status(world.nowMs).stale;
     node.state = 'refuses';

@@ -5,8 +5,8 @@ import { type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-n
 import { World } from './testing/world.js';
 
 /**
- * A client of single operations, connected to a node that keeps its answers back. Tokens are what a node would have
- * signed: what the request says was seen, and what the answer adds.
+ * A client of single operations, connected to a node that holds its answers back. Tokens are as a node would sign them:
+ * the state in the request, and what the answer adds.
  */
 function connected() {
   const node = new ScriptedNode('east', new ScriptedStore());
@@ -22,7 +22,7 @@ function connected() {
   };
   const world = new World([node], { engine: openOperations() });
   expect(world.ask({ f: 'connect' }).settled).toBe(1);
-  /** Answers the newest request of a type as if that had added one timestamp to what its session has seen. */
+  /** Answers the newest request of a type as if that had added one timestamp to the session's state. */
   const answer = (type: 'get' | 'put', ts: number, of = node.received(type).at(-1)!): void => {
     const { id } = of;
     const rest = { id, seen: [ts], ust: 1000, token: `saw ${[...of.seen, ts].join(' ')}` };
@@ -35,7 +35,7 @@ function connected() {
 }
 
 describe('the token of a session of single operations', () => {
-  it('is that of the last answer', () => {
+  it('the token of a session of single operations is that of the last answer', () => {
     const { world, answer, token } = connected();
     world.write('a');
     world.run(5);
@@ -49,7 +49,7 @@ describe('the token of a session of single operations', () => {
   it.each([
     ['its time was up', (): void => {}, 1500],
     ['its caller gave it up', (read: ReturnType<World['read']>): void => read.cancel(new Error('enough')), 5],
-  ])('keeps a write that was acknowledged when a read is answered after %s', (_what, leave, ms) => {
+  ])('the token keeps a write that was acknowledged when a read is answered after %s', (_what, leave, ms) => {
     const { world, node, answer, token } = connected();
     const read = world.read('a');
     world.run(5);
@@ -66,7 +66,7 @@ describe('the token of a session of single operations', () => {
     expect(world.machine.core.export().seen).toMatchObject({ seen: [2000] });
   });
 
-  it('keeps what the session has done since when a write is answered that it goes on without', () => {
+  it("the answer to a write that the session has left does not replace the session's newer token", () => {
     const { world, node, answer, token } = connected();
     world.write('a');
     world.run(5);

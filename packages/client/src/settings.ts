@@ -17,7 +17,7 @@ export interface ClientSettings extends LinkSettings {
   readonly credentials: string | undefined;
   readonly commitTimeoutMs: number;
   readonly returnAfterMs: number;
-  /** What looks for a nearer endpoint; undefined where there is only one. */
+  /** The class that searches for a nearer endpoint; undefined with only one endpoint. */
   readonly Homing: typeof Homing | undefined;
   /** 128 random bits as 22 characters of base64url: the name of a session (P8). */
   readonly newId: () => string;

@@ -2,16 +2,16 @@ import type { Timestamp } from '@isochron/core/ids';
 import type { TxState } from '@isochron/wire/session-frames';
 
 /**
- * What became of a transaction.
+ * The outcome of a transaction.
  *
  * - `committed`: it is durable, at `timestamp`.
  * - `aborted`: nothing of it was written, and nothing will be unless its commit is still repeated.
  * - `pending`: it is on its way; its participants, or this client, will decide it. Ask again.
  * - `open`: it was started and has not been committed yet.
- * - `unknown`: no node that could be asked knows how it ended. A commit that is still under way somewhere may arrive yet.
- * - `forgotten`: it is older than the outcomes that are kept; only the keys themselves show it. What a repeated commit is refused with
- *   is `OUTCOME_FORGOTTEN`.
- * - `lost`: a node that took part has lost its disk, and what it knew with it.
+ * - `unknown`: no reachable node has its outcome. A commit that is still under way may arrive yet.
+ * - `forgotten`: it is older than the outcomes that are kept; only the keys themselves show it. A repeated commit
+ *   is refused with `OUTCOME_FORGOTTEN`.
+ * - `lost`: a participant has lost its disk, and the outcome with it.
  */
 export interface TransactionStatus {
   readonly state: TxState;

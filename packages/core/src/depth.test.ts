@@ -4,18 +4,18 @@ const arrays = (depth: number, inner = ''): string => '['.repeat(depth) + inner 
 const objects = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
 
 describe('the depth of a document', () => {
-  it.each([arrays, objects])('may be 128 levels, and not one more', (nested) => {
+  it.each([arrays, objects])('a document may be 128 levels deep, and not one more', (nested) => {
     expect(nestedTooDeeply(nested(MAX_DOCUMENT_DEPTH))).toBe(false);
     expect(nestedTooDeeply(nested(MAX_DOCUMENT_DEPTH + 1))).toBe(true);
   });
 
-  it('counts levels, not brackets', () => {
+  it('the depth of a document counts levels, not brackets', () => {
     expect(nestedTooDeeply(`[${'[],{},'.repeat(1000)}1]`)).toBe(false);
     expect(nestedTooDeeply(`[${`${arrays(127)},`.repeat(10)}1]`)).toBe(false);
     expect(nestedTooDeeply(`[${`${arrays(127)},`.repeat(10)}${arrays(128)}]`)).toBe(true);
   });
 
-  it('does not count what strings contain, however they end', () => {
+  it('the depth of a document does not count what strings contain, however they end', () => {
     const brackets = '[{'.repeat(200);
     expect(nestedTooDeeply(JSON.stringify({ a: brackets, [brackets]: `\\"${brackets}`, b: '\\' }))).toBe(false);
     expect(nestedTooDeeply(`"${brackets}`)).toBe(false);
@@ -23,7 +23,7 @@ describe('the depth of a document', () => {
     expect(nestedTooDeeply(`["\\\\",${arrays(128)}]`)).toBe(true);
   });
 
-  it('takes another limit', () => {
+  it('the depth of a document may have another limit', () => {
     expect(nestedTooDeeply(arrays(3), 3)).toBe(false);
     expect(nestedTooDeeply(arrays(4), 3)).toBe(true);
   });

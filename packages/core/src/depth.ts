@@ -7,8 +7,8 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Whether a JSON text has more levels than `limit`. Reads no further than the first one too many; of text that is not
- * JSON, the parser says so.
+ * Whether a JSON text has more levels than `limit`. Stops at the first level above it; the parser reports text that is
+ * not JSON.
  */
 export function nestedTooDeeply(text: string, limit = MAX_DOCUMENT_DEPTH): boolean {
   // Every level has a bracket at each end.

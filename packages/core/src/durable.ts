@@ -1,14 +1,14 @@
 import type { Deps, NodeId, PartitionId, QualifiedKey, RegionId, Timestamp, TxId, Version } from './ids.js';
 import type { KeyWrite, LoggedTx, OutcomeRecord } from './versions.js';
 
-/** A prepared transaction on one cohort: everything that anyone needs to finish it (D2, D4, D5, P8). */
+/** A prepared transaction on one cohort: all data needed to finish it (D2, D4, D5, P8). */
 export interface PreparedRecord {
   /** Proposed timestamp. */
   readonly pt: Timestamp;
-  /** Region that fixes the cohort list, and how many attempts came before it. */
+  /** Region that fixes the cohort list, and the number of attempts before it. */
   readonly home: RegionId;
   readonly attempt: number;
-  /** The `ust` that the session knew when it first sent the commit. */
+  /** The session's `ust` when it first sent the commit. */
   readonly sentAfter: Timestamp;
   /** Epoch of the topology that the cohort list was computed under. */
   readonly epoch: number;
@@ -18,23 +18,23 @@ export interface PreparedRecord {
   readonly digest: string;
   readonly coordinator: NodeId;
   readonly writes: readonly KeyWrite[];
-  /** What the transaction's versions will depend on. */
+  /** The dependencies of the transaction's versions. */
   readonly deps?: Deps | undefined;
   /** As in the log ({@link LoggedTx}). */
   readonly repeatable?: boolean | undefined;
-  /** Regions that the attempt avoids, sorted; with `home` they fix its cohorts. Absent where it avoids none. */
+  /** Regions that the attempt avoids, sorted; with `home` they fix its cohorts. Absent if it avoids none. */
   readonly avoid?: readonly RegionId[] | undefined;
 }
 
 /**
- * What a step asks to be made durable. All records of one step reach the disk in one batch.
+ * The records that a step makes durable. All records of one step reach the disk in one batch.
  *
  * - `version`: insert into the key's chain.
  * - `remove`: take the version with this `ts` and `txId`, whatever its region, out of the key's chain (D10); no effect
- *   when it is not there. Reads and listings miss it at once, pages of a copy that are read once the removal is durable.
+ *   when it is not there. Reads and listings miss it at once, pages of a copy once the removal is durable.
  *   Versions that `collect` dropped in its favour do not come back.
  * - `prepared`: store, or with `record: null` remove, a prepared transaction.
- * - `outcome`: how a transaction ended.
+ * - `outcome`: the outcome of a transaction.
  * - `log`: an own committed transaction, until UST has passed it; it replaces an entry of the same `ct` and transaction.
  *   `truncateLog` drops those at or below `upTo`.
  * - `collect`: raise the partition's `gcFloor` (meta `gcFloor/<partition>`, durable in or before the batch that deletes) and drop,
@@ -68,7 +68,7 @@ export type DurableRecord =
 /** A small durable value: a timestamp, or timestamps by name. */
 export type MetaValue = Timestamp | { readonly [name: string]: Timestamp };
 
-/** What a store hands back after a restart (D7). The log is read through `VersionReader.log`. */
+/** The data of a store after a restart (D7). The log is read through `VersionReader.log`. */
 export interface RecoveredState {
   readonly meta: ReadonlyMap<string, MetaValue>;
   readonly prepared: readonly {

@@ -1,7 +1,4 @@
-/**
- * What to do about each error, as `ERRORS.md` says it: a test holds the two together. In backquotes stands what is
- * typed.
- */
+/** What to do about each error, as in `ERRORS.md`: a test compares the two. Backquotes mark text to type. */
 import type { ErrorCode } from './errors.js';
 
 export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {

@@ -1,8 +1,8 @@
 /**
- * Every error code, with its HTTP status and its title. `ERRORS.md` documents the same table; a test holds the two
- * together. Clients do without this file.
+ * Every error code, with its HTTP status and its title. `ERRORS.md` documents the same table; a test compares the two.
+ * Clients do without this file.
  */
-/** The HTTP status that stands for each code. */
+/** The HTTP status of each code. */
 export const HTTP_STATUS = {
   INVALID_REQUEST: 400,
   KEYSPACE_UNKNOWN: 404,
@@ -68,7 +68,7 @@ export type ErrorCode = keyof typeof HTTP_STATUS;
 export const isErrorCode = (code: unknown): code is ErrorCode =>
   typeof code === 'string' && Object.hasOwn(HTTP_STATUS, code);
 
-/** What each code means, in a line: the title of an HTTP problem document. */
+/** The meaning of each code, in a line: the title of an HTTP problem document. */
 export const ERROR_TITLES: Readonly<Record<ErrorCode, string>> = {
   INVALID_REQUEST: 'The request is not well formed',
   KEYSPACE_UNKNOWN: 'No such keyspace',

@@ -1,5 +1,5 @@
 /**
- * The errors that a user, operator or SDK can meet. Their codes, with what only servers need of them, are in
+ * The errors that a user, operator or SDK can get. Their codes and the data that only servers need are in
  * `error-codes.ts`: clients load this file alone.
  */
 import type { ErrorCode } from './error-codes.js';
@@ -28,7 +28,7 @@ export const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   'INTERNAL',
 ] as const);
 
-/** The one error class. `message` says what happened and what to do; `code` is what programs match on. */
+/** The one error class. `message` describes the fault and the remedy; `code` is for programs. */
 export class IsochronError extends Error {
   override readonly name = 'IsochronError';
 

@@ -14,7 +14,7 @@ test('a hash is that of the UTF-8 bytes, for every well-formed text', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => expect(hashKey(text)).toBe(overBytes(text))));
 });
 
-/** Placement depends on them: what stands here never changes. */
+/** Placement depends on them: these values never change. */
 test.each([
   ['', 0xab3e7c0b],
   ['default/todos/1', 0xb50d93e3],

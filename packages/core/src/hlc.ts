@@ -2,7 +2,7 @@ import type { Timestamp, WallMs } from './ids.js';
 
 /**
  * Hybrid logical clock timestamps: `(ms since 2025-01-01T00:00Z) * 4096 + logical`, as one safe integer until 2094.
- * The logical part may carry into the milliseconds: an HLC may run ahead of the wall clock, and nothing waits for it.
+ * The logical part may carry into the milliseconds: an HLC may run ahead of the wall clock without a wait.
  */
 export const HLC_EPOCH_MS: WallMs = Date.UTC(2025, 0, 1);
 /** Logical steps in one millisecond. */
@@ -14,14 +14,14 @@ export const MAX_TIMESTAMP: Timestamp = 2 ** 53 - 2 ** 40;
 export const packWall = (wallMs: WallMs): Timestamp =>
   Math.max(0, Math.floor(wallMs) - HLC_EPOCH_MS) * HLC_TICKS_PER_MS;
 
-/** The wall-clock milliseconds (with a fraction for the logical part) that a timestamp stands for. */
+/** The wall-clock milliseconds (with a fraction for the logical part) of a timestamp. */
 export const wallOf = (ts: Timestamp): WallMs => HLC_EPOCH_MS + ts / HLC_TICKS_PER_MS;
 
 /** Whether a value from outside is a timestamp that may be decoded. */
 export const isTimestamp = (value: unknown): value is Timestamp =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_TIMESTAMP;
 
-/** A hybrid logical clock. Wall time comes in with every call: it reads no clock of its own. */
+/** A hybrid logical clock. Every call passes the wall time: it reads no clock of its own. */
 export class Hlc {
   #last: Timestamp;
 
@@ -34,13 +34,13 @@ export class Hlc {
     return this.#last;
   }
 
-  /** A new timestamp above everything issued or observed, above `floor`, and not below the wall clock. */
+  /** A new timestamp above all issued or observed ones, above `floor`, and not below the wall clock. */
   tick(now: WallMs, floor: Timestamp = 0): Timestamp {
     this.#last = Math.max(packWall(now), this.#last + 1, floor + 1);
     return this.#last;
   }
 
-  /** Takes note of a timestamp seen elsewhere: later ticks lie above it. */
+  /** Observes a timestamp from elsewhere: later ticks lie above it. */
   observe(ts: Timestamp): void {
     if (ts > this.#last) this.#last = ts;
   }

@@ -1,6 +1,4 @@
-/**
- * The names of things. All are plain strings and numbers on the wire and on disk; the aliases say which is meant.
- */
+/** The names of entities. All are plain strings and numbers on the wire and on disk; the aliases distinguish them. */
 
 /** A region's id in the cluster file, for example `virginia` (the papers' DC m). */
 export type RegionId = string;
@@ -13,8 +11,9 @@ export type TxId = string;
 /** A hybrid logical timestamp, see {@link ./hlc.ts}. A safe integer. */
 export type Timestamp = number;
 /**
- * What a version or a snapshot depends on beside its timestamp: entries whose meaning a protocol fixes (Wren: the remote
- * dependency time; Cure: one entry for each region). Protocols with one timestamp have none: then it is absent, never empty.
+ * The dependencies of a version or a snapshot beside its timestamp: entries whose meaning a protocol fixes (Wren: the
+ * remote dependency time; Cure: one entry for each region). Protocols with one timestamp have none: then it is absent,
+ * never empty.
  */
 export type Deps = readonly Timestamp[];
 /** One version that another one depends on, under protocols whose dependencies name keys: `source` wrote it at `ts`. */
@@ -23,12 +22,15 @@ export interface Dependency {
   /** Position of its region in the cluster file. */
   readonly source: number;
   readonly ts: Timestamp;
-  /** Nothing else among the dependencies is known to depend on it: whoever has the nearest ones has all of them. */
+  /** No other dependency is known to depend on it: a region with all nearest ones has all of them. */
   readonly near?: boolean | undefined;
 }
 /** Wall-clock milliseconds since 1970. */
 export type WallMs = number;
-/** A key with its keyspace in front: `default/todos/1`. Keyspace names hold no slash, so the first one divides the two. */
+/**
+ * A key with its keyspace in front: `default/todos/1`. A keyspace name holds no slash, so the first one divides the
+ * two.
+ */
 export type QualifiedKey = string;
 /** A stored value: JSON text as a string, or raw bytes. Protocols never look inside. */
 export type Value = string | Uint8Array;
@@ -40,12 +42,11 @@ export interface Version {
   readonly region: RegionId;
   readonly value: Value | null;
   readonly deps?: Deps | undefined;
-  /** Absent, never empty, where there are none. */
+  /** Absent, never empty. */
   readonly depends?: readonly Dependency[] | undefined;
   /**
-   * Other partitions that its transaction wrote on the same node, ascending; absent, never empty, where there are none.
-   * When that node loses its disk, its peers know by this which of their versions belong to a transaction that is no
-   * longer whole (D10).
+   * Other partitions that its transaction wrote on the same node, ascending; absent, never empty. When that node loses
+   * its disk, its peers find by this which of their versions belong to a transaction that lost a part (D10).
    */
   readonly siblings?: readonly PartitionId[] | undefined;
 }

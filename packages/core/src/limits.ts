@@ -34,8 +34,8 @@ export function utf8Length(text: string): number {
 
 const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 /**
- * Whether a string can be written as UTF-8 without loss. The platform's own check, where there is one, looks at nothing in
- * a string without wide characters.
+ * Whether a string can be written as UTF-8 without loss. The platform's own check, if present, is immediate for a
+ * string without wide characters.
  */
 export const isWellFormed = (text: string & { isWellFormed?(): boolean }): boolean =>
   text.isWellFormed?.() ?? !LONE_SURROGATE.test(text);

@@ -1,7 +1,7 @@
 import { Quota } from './quota.js';
 
 describe('a quota', () => {
-  it('refuses what is above the limit of all holders together', () => {
+  it('a quota refuses what is above the limit of all holders together', () => {
     const quota = new Quota(3, 3);
     expect(['a', 'b', 'c', 'd'].map((holder) => quota.take(holder))).toEqual([true, true, true, false]);
     quota.give('b');
@@ -9,7 +9,7 @@ describe('a quota', () => {
     expect(quota.taken).toBe(3);
   });
 
-  it('leaves places to others when one holder has its share', () => {
+  it('a quota leaves places to others when one holder has its share', () => {
     const quota = new Quota(10, 2);
     expect([1, 2, 3].map(() => quota.take('a'))).toEqual([true, true, false]);
     expect(quota.take('b')).toBe(true);
@@ -17,7 +17,7 @@ describe('a quota', () => {
     expect(quota.take('a')).toBe(true);
   });
 
-  it('takes all places that are asked for, or none', () => {
+  it('a quota grants all places that are asked for, or none', () => {
     const quota = new Quota(10, 10);
     expect(quota.take('a', 8)).toBe(true);
     expect(quota.take('b', 3)).toBe(false);

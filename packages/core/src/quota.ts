@@ -1,4 +1,4 @@
-/** Limits what holders take together and what each of them takes, so that none of them takes everything. */
+/** Limits the places of all holders together and of each of them, so that no holder takes all. */
 export class Quota<H = string> {
   readonly #held = new Map<H, number>();
   #taken = 0;
@@ -13,7 +13,7 @@ export class Quota<H = string> {
     return this.#taken;
   }
 
-  /** Takes places for a holder: all of them, or none where there are too few left. @returns whether they were taken */
+  /** Takes places for a holder: all of them, or none if too few are left. @returns whether they were taken */
   take(holder: H, count = 1): boolean {
     const held = (this.#held.get(holder) ?? 0) + count;
     if (held > this.maxPerHolder || this.#taken + count > this.max) return false;
@@ -22,7 +22,7 @@ export class Quota<H = string> {
     return true;
   }
 
-  /** Gives back places that the holder took. */
+  /** Returns places of the holder. */
   give(holder: H, count = 1): void {
     const left = (this.#held.get(holder) ?? 0) - count;
     if (left > 0) this.#held.set(holder, left);

@@ -133,7 +133,7 @@ describe('a message that is declared once', () => {
   const messages = { Ask, Forward };
   type Any = MessageOf<typeof messages>;
 
-  it('has the type that its fields give: those that may be undefined may be absent', () => {
+  it('a message that is declared once has the type that its fields give: those that may be undefined may be absent', () => {
     const part: Same<Part, { readonly at: number; readonly name?: string | undefined }> = true;
     const ask: Same<
       Ask,
@@ -148,14 +148,14 @@ describe('a message that is declared once', () => {
     expect([part, ask, any]).toEqual([true, true, true]);
   });
 
-  it('is part of a schema under the name of its type only', () => {
+  it('a message that is declared once is part of a schema under the name of its type only', () => {
     const whole: typeof messages extends MessageSchema<Any> ? true : false = true;
     const short: { Ask: typeof Ask } extends MessageSchema<Any> ? true : false = false;
     const swapped: { Ask: typeof Forward; Forward: typeof Ask } extends MessageSchema<Any> ? true : false = false;
     expect([whole, short, swapped]).toEqual([true, false, false]);
   });
 
-  it('is encoded as the field of another message by its mark and its fields, and keeps its newest timestamp', () => {
+  it('a message is encoded as the field of another by its mark and its fields, and keeps its newest timestamp', () => {
     const ask: Ask = { type: 'Ask', ref: 7, parts: [{ at: 5, name: 'a' }, { at: 9 }] };
     const raw = Ask.encode(ask);
     expect(raw).toEqual([0, 7, [[5, 'a'], [9]]]);

@@ -3,7 +3,7 @@ import type { Timestamp, Value } from './ids.js';
 
 /**
  * Shapes of messages, as data. One description gives the compact encoding (fields by position, no names on the wire)
- * and the validation of what a peer sends (D12): a decoder returns only what has the declared shape.
+ * and the validation of a peer's messages (D12): a decoder returns only values of the declared shape.
  */
 export interface Kind<T> {
   /** To plain arrays, numbers, strings and bytes. */
@@ -14,7 +14,7 @@ export interface Kind<T> {
   readonly newest?: ((value: T) => Timestamp) | undefined;
 }
 
-/** What a peer sent does not have the declared shape. */
+/** A peer's message does not have the declared shape. */
 export class MalformedMessage extends Error {
   override readonly name = 'MalformedMessage';
 }
@@ -53,7 +53,7 @@ export function nullable<T>(kind: Kind<T>): Kind<T | null> {
   };
 }
 
-/** What may be absent: at the end of a struct or a message it takes no byte then. */
+/** A field that may be absent: at the end of a struct or a message it then takes no byte. */
 export function optional<T>(kind: Kind<T>): Kind<T | undefined> {
   return {
     encode: (v) => (v === undefined ? undefined : kind.encode(v)),
@@ -98,13 +98,13 @@ function newestOf<T>(items: readonly T[], newest: (item: T) => Timestamp): Times
 /** The kind of every field of `T`. */
 export type Kinds<T> = { readonly [F in keyof T]-?: Kind<T[F]> };
 
-/** What an object with the fields of `T` is: those that may be undefined may be absent. */
+/** An object with the fields of `T`: those that may be undefined may be absent. */
 type ObjectOf<T> = Flat<
   { readonly [F in keyof T as undefined extends T[F] ? never : F]: T[F] } & {
     readonly [F in keyof T as undefined extends T[F] ? F : never]?: T[F];
   }
 >;
-/** An editor shows the fields, not the name of this. */
+/** Makes an editor show the fields instead of this name. */
 type Flat<T> = { [F in keyof T]: T[F] } & {};
 
 /** The type of the objects that a kind describes; an alias of it keeps its own name in an editor. */
@@ -140,7 +140,7 @@ function ofFields<T extends object>(fields: object): Kind<T> {
   };
 }
 
-/** The newest timestamp in the fields of an object; undefined where no field has one. */
+/** The newest timestamp in the fields of an object; undefined if no field has one. */
 function newestField<T extends object>(fields: object): ((object: T) => Timestamp) | undefined {
   const entries = Object.entries(fields) as [keyof T, Kind<T[keyof T]>][];
   const [dated, readers]: [(keyof T)[], ((value: T[keyof T]) => Timestamp)[]] = [[], []];
@@ -150,7 +150,7 @@ function newestField<T extends object>(fields: object): ((object: T) => Timestam
     readers.push(newest);
   }
   if (dated.length === 0) return undefined;
-  // Every frame goes through here.
+  // Hot: runs for every frame.
   return (object) => {
     let highest = 0;
     for (let i = 0; i < dated.length; i++) {
@@ -191,7 +191,7 @@ export interface MessageKind<M extends AnyMessage> extends Kind<M> {
 
 /**
  * Declares a message: its encoding and validation, and the type that {@link Infer} takes from it. Tags are for ever:
- * the tag of a message that was dropped stays reserved.
+ * the tag of a dropped message stays reserved.
  */
 export function message<const N extends string, T extends object>(
   type: N,
@@ -215,9 +215,7 @@ export type MessageSchema<M extends AnyMessage> = {
 /** The union of the messages of a schema. */
 export type MessageOf<S> = S[keyof S] extends infer K ? (K extends MessageKind<infer M> ? M : never) : never;
 
-/**
- * Reads the newest timestamp in a message of a schema; 0 where it has none, or the schema does not know the message.
- */
+/** Reads the newest timestamp in a message of a schema; 0 without any, or for a message that is not in the schema. */
 export function newestTimestamp<M extends AnyMessage>(schema: MessageSchema<M>): (message: M) => Timestamp {
   const readers = new Map<string, (message: AnyMessage) => Timestamp>();
   for (const [type, { fields }] of Object.entries<{ readonly fields: object }>(schema)) {

@@ -11,13 +11,13 @@ export interface KeyspaceSpec {
   readonly regions?: readonly RegionId[] | undefined;
 }
 
-/** What of the cluster file decides where data lives. */
+/** The part of the cluster file that decides the placement of data. */
 export interface ClusterSpec {
   readonly regions: readonly { readonly id: RegionId; readonly nodes: readonly { readonly id: NodeId }[] }[];
   readonly keyspaces: readonly KeyspaceSpec[];
 }
 
-/** One partition and where its replicas are. */
+/** One partition and the regions of its replicas. */
 export interface Partition {
   readonly id: PartitionId;
   readonly keyspace: string;
@@ -30,8 +30,8 @@ export interface Partition {
 }
 
 /**
- * Placement as a pure function of the cluster file: which partition a key is in, which regions host it, which node of
- * a region holds the replica, and which replica a region without one turns to.
+ * Placement as a pure function of the cluster file: the partition of a key, the regions that host it, the node of a
+ * region that holds the replica, and the replica that a region without one uses.
  */
 export class Topology {
   readonly regions: readonly RegionId[];
@@ -134,8 +134,8 @@ export class Topology {
 
   /**
    * Regions to try for a partition, seen from `region`: itself first when it hosts the partition; otherwise the
-   * replicas in turn, starting where a round-robin over partitions and regions puts it, so that load is spread and
-   * every node of a region prefers the same one.
+   * replicas in turn, starting at a place given by a round-robin over partitions and regions, so that load is spread
+   * and every node of a region prefers the same one.
    */
   preferredRegions(partition: PartitionId, region: RegionId): readonly RegionId[] {
     const { regions, index } = this.partitions[partition]!;
@@ -146,7 +146,7 @@ export class Topology {
 
   /**
    * The replica that prepares writes of an attempt with the home `home` that avoids the regions `avoid`: the first
-   * preferred replica whose region is not avoided, or the first preferred one where all of them are. Depends on the
+   * preferred replica whose region is not avoided, or the first preferred one if all are avoided. Depends on the
    * cluster file and these two alone, never on load or reachability: a retry from anywhere finds the same cohort (D4).
    */
   cohort(partition: PartitionId, home: RegionId, avoid: readonly RegionId[] = []): { region: RegionId; node: NodeId } {
@@ -156,8 +156,8 @@ export class Topology {
   }
 
   /**
-   * The home of an attempt under protocols whose commits have all cohorts in their home: `home`, or where that is
-   * avoided, the next region of the cluster file that is not. Again a pure function (D4).
+   * The home of an attempt under protocols whose commits have all cohorts in their home: `home`, or if that is avoided,
+   * the next region of the cluster file that is not. Again a pure function (D4).
    */
   homeOf(home: RegionId, avoid: readonly RegionId[]): RegionId {
     const at = this.regions.indexOf(home);
@@ -165,7 +165,7 @@ export class Topology {
     return inTurn.find((other) => !avoid.includes(other)) ?? home;
   }
 
-  /** Whether a list can be what an attempt avoids: regions of the cluster file, sorted, none of them twice. */
+  /** Whether a list can be an attempt's avoided regions: regions of the cluster file, sorted, none of them twice. */
   isAvoidList(avoid: readonly string[]): boolean {
     return avoid.every((region, i) => this.regions.includes(region) && (i === 0 || region > avoid[i - 1]!));
   }

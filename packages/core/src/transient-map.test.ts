@@ -31,7 +31,7 @@ test('a TransientMap holds what a Map holds, in its order, whatever comes and go
 const transientMap = buildSync({ entryPoints: [join(__dirname, 'transient-map.ts')], write: false, format: 'esm' })
   .outputFiles[0]!.text;
 
-/** How much larger the heap is after values came and went, where only young objects were collected: in bytes. */
+/** Growth of the heap, in bytes, after values were added and deleted and only young objects were collected. */
 const growth = (name: 'Map' | 'TransientMap'): number => {
   const program = `
     ${transientMap}
@@ -53,6 +53,6 @@ const growth = (name: 'Map' | 'TransientMap'): number => {
 test('what a TransientMap lets go dies young; what a Map lets go lives until the next full collection', () => {
   const transient = growth('TransientMap');
   expect(transient).toBeLessThan(500_000);
-  // Where this fails, V8 has changed, and the class may not be needed any more.
+  // If this fails, V8 has changed, and the class may not be needed any more.
   expect(growth('Map')).toBeGreaterThan(3 * Math.max(transient, 100_000));
 });

@@ -2,12 +2,12 @@
 const DELETIONS = 64;
 
 /**
- * A Map for what comes and goes quickly, such as requests that wait for their answers. V8 links each table of a Map to the one that takes
- * its place. Once a table is old, each later one is taken for alive until the next full collection, with all that it held: every
- * short-lived value becomes an old one. So this map begins anew, with a Map that no other one knows, after some deletions; the work is
- * constant for each of them.
+ * A Map for short-lived entries, such as requests that wait for their answers. V8 links each table of a Map to its
+ * successor. Once a table is old, each later one counts as alive until the next full collection, with all its entries:
+ * every short-lived value becomes an old one. So this map moves to a fresh, unlinked Map after some deletions; the work
+ * is constant for each of them.
  *
- * Iteration is in the order of insertion. A `set` in the midst of it may hide later changes from it.
+ * Iteration is in the order of insertion. A `set` during it may hide later changes from it.
  */
 export class TransientMap<K, V> {
   #map = new Map<K, V>();
@@ -26,7 +26,7 @@ export class TransientMap<K, V> {
     return this.#map.has(key);
   }
 
-  /** Puts a value in; a key that is there already keeps its place. */
+  /** Stores a value; a present key keeps its place. */
   set(key: K, value: V): void {
     if (this.#deleted > DELETIONS + 2 * this.#map.size) {
       this.#map = new Map(this.#map);
@@ -35,7 +35,7 @@ export class TransientMap<K, V> {
     this.#map.set(key, value);
   }
 
-  /** Takes an entry out. Returns whether there was one. */
+  /** Deletes an entry. Returns whether there was one. */
   delete(key: K): boolean {
     this.#deleted++;
     return this.#map.delete(key);

@@ -51,7 +51,7 @@ export interface LogGroup {
 /** A range of a partition's replication log: every group with `after < ct <= upTo`, in order. */
 export interface LogPage {
   readonly groups: readonly LogGroup[];
-  /** The page is complete up to here; below the asked end when the page was cut to a limit. */
+  /** The page is complete up to here; below the requested end when the page was cut to a limit. */
   readonly upTo: Timestamp;
 }
 
@@ -64,13 +64,13 @@ export interface CopyPage {
 }
 
 /**
- * Whether a version belongs to a snapshot that one timestamp does not describe. It is asked during the call that it was handed to, in any
- * order, perhaps more than once about the same version, and gives the same answer each time.
+ * Whether a version belongs to a snapshot that one timestamp does not describe. It is called only during the call that
+ * it was passed to, in any order, perhaps more than once about the same version, and gives the same answer each time.
  */
 export type Belongs = (version: Version) => boolean;
 
 /**
- * What a message is going to read: the driver brings it to memory before it delivers the message.
+ * The data that a message is going to read: the driver loads it into memory before it delivers the message.
  *
  * - `keys`: for `read`.
  * - `chains`: for `find`, which may look at any version of a key.
@@ -94,39 +94,39 @@ export type ReadNeeds =
     }
   | { readonly kind: 'copy'; readonly partition: PartitionId; readonly start: QualifiedKey };
 
-/** How a transaction ended on a cohort. Kept until `forgottenUpTo` passes `ts` (D5). */
+/** The outcome of a transaction on a cohort. Kept until `forgottenUpTo` passes `ts` (D5). */
 export interface OutcomeRecord {
   readonly status: 'committed' | 'aborted';
   /** The commit timestamp; for an abort tombstone the clock at its writing. */
   readonly ts: Timestamp;
-  /** Which attempt ended so (D4). */
+  /** The attempt that ended so (D4). */
   readonly attempt: number;
   /** Digest of the cohort's slice and principal; null for a tombstone of a transaction that never prepared here. */
   readonly digest: string | null;
 }
 
-/** The synchronous reads of a replica. A step never waits: what it needs is in memory already. */
+/** The synchronous reads of a replica. A step never waits: all its data is in memory already. */
 export interface VersionReader {
-  /** The freshest version with `ts <= snapshot`, a tombstone included; undefined when there is none. */
+  /** The freshest version with `ts <= snapshot`, a tombstone included; undefined if absent. */
   read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined;
   /**
-   * The freshest version, in the order of `compareVersions`, that belongs to a snapshot, a tombstone included; undefined when there is
-   * none. What `collect` may drop, by timestamp, need not be found.
+   * The freshest version, in the order of `compareVersions`, that belongs to a snapshot, a tombstone included;
+   * undefined if absent. It need not find versions that `collect` may drop, by timestamp.
    */
   find(partition: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined;
   /**
-   * One page of the keys with a value (no tombstones) in the snapshot: those whose `read`, or `find`, would give one. A page may be
-   * shorter than its limit, even empty, and yet name the next one.
+   * One page of the keys with a value (no tombstones) in the snapshot: those whose `read`, or `find`, would give one. A
+   * page may be shorter than its limit, even empty, and yet name the next one.
    */
   list(partition: PartitionId, range: ListRange, snapshot: Timestamp | Belongs): ListPage;
   /** The partition's own committed transactions after a timestamp. */
   log(partition: PartitionId, after: Timestamp, upTo: Timestamp): LogPage;
   /**
-   * All versions of the keys from `start` on, a page of them: at least everything that was durable when it was asked
-   * for. It may still hold a version whose removal became durable after that.
+   * All versions of the keys from `start` on, a page of them: at least all versions that were durable at the request.
+   * It may still hold a version whose removal became durable after that.
    */
   copy(partition: PartitionId, start: QualifiedKey): CopyPage;
-  /** How a transaction ended on this partition, if that is known. */
+  /** The outcome of a transaction on this partition; undefined if not stored. */
   outcome(partition: PartitionId, txId: TxId): OutcomeRecord | undefined;
 }
 

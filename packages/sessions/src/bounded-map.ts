@@ -1,6 +1,6 @@
 /** A map that drops the entries that were not used for longest. */
 
-/** What a map may hold. */
+/** Bounds of a map. */
 export interface MapBounds<V> {
   readonly max: number;
   /** Greatest sum of `sizeOf` over all entries; an entry that is larger by itself is not kept. */
@@ -28,7 +28,7 @@ export class BoundedMap<K, V> {
     return entry.value;
   }
 
-  /** Puts a value in, as the one that was used last, and makes room for it. */
+  /** Stores a value as the most recently used one, and makes room for it. */
   set(key: K, value: V): void {
     this.delete(key);
     const { max, maxSize = Number.POSITIVE_INFINITY, sizeOf } = this.bounds;
@@ -46,7 +46,7 @@ export class BoundedMap<K, V> {
     this.#entries.delete(key);
   }
 
-  /** All entries, the one that was not used for longest first. */
+  /** All entries, least recently used first. */
   *entries(): IterableIterator<[K, V]> {
     for (const [key, { value }] of this.#entries) yield [key, value];
   }

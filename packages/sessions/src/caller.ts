@@ -1,4 +1,4 @@
-/** A caller, for the time of one request, and what it sees of its own writes. */
+/** A caller, for the time of one request, and its view of its own writes. */
 import type { QualifiedKey, Timestamp, Value, Version } from '@isochron/core';
 import type { SessionRules, SessionTransaction, Snapshot } from '@isochron/protocols';
 import type { KeptSession } from './kept-session.js';
@@ -14,29 +14,27 @@ export interface Caller {
   readonly kept: KeptSession | undefined;
 }
 
-/** A caller without a token: nothing to guarantee yet. */
+/** A caller without a token has no guarantees yet. */
 export const ANONYMOUS: Caller = { seen: NOTHING_SEEN, hwt: 0, complete: 0, kept: undefined };
 
-/** As the caller's cache is now: other requests of the session may have changed it since the caller came. */
+/** By the caller's present cache: other requests of the session may have changed it since the request began. */
 export const completeOf = ({ complete, kept }: Caller): Timestamp => Math.max(complete, kept?.complete ?? 0);
 
-/** What a caller's snapshot must not fall below. */
+/** The lower bound of a caller's snapshots. */
 export const floorOf = (rules: SessionRules, caller: Caller): Snapshot =>
   raisedTo(rules, caller.seen, completeOf(caller));
 
 /** An own write in the shape of a version. Its `txId` is empty. */
 export const ownVersion = (ts: Timestamp, value: Value | null): Version => ({ ts, value, txId: '', region: '' });
 
-/**
- * The own writes of a caller around one read: frozen when the read begins (P7), laid over what the coordinator answers.
- */
+/** The own writes of a caller around one read: frozen when the read begins (P7), laid over the coordinator's answer. */
 export class OwnView {
   readonly #kept: KeptSession;
   readonly #tx: SessionTransaction;
-  /** What the read's snapshot must not fall below. */
+  /** The lower bound of the read's snapshot. */
   readonly floor: Snapshot;
 
-  /** Begins a read. A caller with a gap waits for it to close before that. */
+  /** Begins a read. A caller with a gap first waits for it to close. */
   constructor(caller: Caller & { readonly kept: KeptSession }, rules: SessionRules, ust: Timestamp) {
     const { kept } = caller;
     kept.observe(caller.seen, ust);
@@ -45,7 +43,7 @@ export class OwnView {
     this.floor = rules.merge(floorOf(rules, caller), this.#tx.seen);
   }
 
-  /** What the caller sees of keys whose versions a coordinator has read from a snapshot. */
+  /** The caller's view of keys whose versions a coordinator has read from a snapshot. */
   over(keys: readonly QualifiedKey[], snapshot: Snapshot, versions: readonly (Version | null)[]): (Version | null)[] {
     this.#started(snapshot);
     return keys.map((key, i) => {

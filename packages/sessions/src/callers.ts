@@ -1,4 +1,4 @@
-/** What a plain HTTP caller's token means at this moment on this node, and what its next token claims. */
+/** Resolves a plain HTTP caller's token on this node, and makes the claims of its next token. */
 import { type NodeId, RecentMap, type Timestamp, TransientMap } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import { type Caller, completeOf, OwnView } from './caller.js';
@@ -8,7 +8,7 @@ import { copyOf, type SessionsMachine, type WantedCache } from './machine.js';
 import type { SessionCacheResp, SessionHandover } from './messages.js';
 import { depsField, raisedTo } from './snapshot.js';
 
-/** The node on which callers arrive. */
+/** The node that serves the callers. */
 export interface CallersNode {
   readonly id: NodeId;
   /** All nodes, this one too, and those of its region. */
@@ -19,23 +19,23 @@ export interface CallersNode {
   ust(): Timestamp;
 }
 
-/** What became of the caches of a node that closes. */
+/** The caches of a node that closes. */
 export interface HandedOver {
   /** Kept by another node now. */
   readonly moved: number;
-  /** Gone: their sessions wait until their writes are stable. */
+  /** Lost: their sessions wait until their writes are stable. */
   readonly gapped: number;
 }
 
 /** `unreachable`: the keeper did not answer, and no other node has it. */
 export type OnLocated = (answer: SessionCacheResp | undefined, unreachable: boolean) => void;
 
-/** How long no node is asked again for a cache that no node had, in ms. */
+/** Pause after a search that found a cache on no node, ms. */
 const NOWHERE_MS = 1000;
 
 export class Callers {
   readonly #fetching = new TransientMap<string, (() => void)[]>();
-  /** Until when no node is asked for a session. */
+  /** Until when no node is asked for a session's cache. */
   readonly #nowhere = new RecentMap<string, number>(10_000);
 
   constructor(
@@ -44,8 +44,8 @@ export class Callers {
   ) {}
 
   /**
-   * Finds out who is calling; calls back at once where this node can. Otherwise it asks the node that keeps the
-   * session's cache, and then all others, as one of them may have taken it over. When no node has all that the token
+   * Resolves a token to its caller; calls back at once if this node can. Otherwise it asks the node that keeps the
+   * session's cache, and then all others, as one of them may have taken it over. If no node has all that the token
    * names, the caller is incomplete, and a read waits for the gap to close.
    */
   resolve(claims: SessionClaims, done: (caller: Caller) => void): void {
@@ -57,7 +57,7 @@ export class Callers {
     else this.#fromPeer(claims, cache, done);
   }
 
-  /** What a caller has seen, as far as this node knows. */
+  /** The highest snapshot that a caller has seen, by its token and by this node. */
   knownTo({ seen }: Caller): Snapshot {
     return this.node.rules.stable?.(seen, this.node.ust()) ?? seen;
   }
@@ -72,7 +72,7 @@ export class Callers {
     return new OwnView(caller, this.node.rules, this.node.ust());
   }
 
-  /** What the caller's token claims after it saw a snapshot. */
+  /** The claims of the caller's token after a read from a snapshot. */
   afterRead(caller: Caller, snapshot: Snapshot): SessionClaims {
     const seen = this.node.rules.merge(caller.seen, snapshot);
     const { kept } = caller;
@@ -82,7 +82,7 @@ export class Callers {
   }
 
   /**
-   * Takes a commit into the caller's cache; a caller without one gets one. Returns what the caller's next token claims.
+   * Adds a commit to the caller's cache, a new one for a caller without. Returns the claims of the caller's next token.
    */
   committed(caller: Caller, committed: CommittedWrites): SessionClaims {
     const { store } = this.machine;
@@ -95,7 +95,7 @@ export class Callers {
     return this.afterRead({ ...caller, kept }, kept.seen);
   }
 
-  /** What a node kept under an id, from itself or from the node that took it over. */
+  /** The cache that a node kept under an id, from that node or from the one that took it over. */
   locate(keeper: NodeId, wanted: WantedCache, done: OnLocated): void {
     const others = this.node.nodes.filter((node) => node !== this.node.id && node !== keeper);
     const elsewhere = (unreachable: boolean): void =>
@@ -113,7 +113,7 @@ export class Callers {
     return Math.max(0, ...this.machine.store.unstable(this.node.ust()).map(({ hwt }) => hwt));
   }
 
-  /** Before the node closes: gives what is not stable to another node, of this region where there is one. */
+  /** Before the node closes: hands unstable caches to another node, of this region if there is one. */
   handOver(done: (result: HandedOver) => void): void {
     const caches = this.#leaving();
     const heir = this.#heir();
@@ -147,7 +147,7 @@ export class Callers {
     return others.find((node) => !this.machine.isDown(node));
   }
 
-  /** The caller, where no other node has to be asked. */
+  /** The caller, if no other node has to be asked. */
   #callerHere(claims: SessionClaims): Caller | undefined {
     const kept = this.#keptHere(claims);
     if (kept !== undefined) return this.#callerOf(claims, kept);
@@ -182,7 +182,7 @@ export class Callers {
   }
 
   #adopt({ seen }: SessionClaims, { session }: CacheName, answer: SessionCacheResp): KeptSession {
-    // Only this node's own knowledge and the token raise `ust` here: the peer may be ahead in stable time.
+    // Only this node's own stable time and the token raise `ust` here: the peer may be ahead in stable time.
     const { ust, deps, hwt, complete, entries, changes = 0 } = answer;
     return this.machine.store.adopt(session, seen, { seen: { ts: ust, deps }, hwt, complete, entries, changes });
   }
@@ -196,7 +196,7 @@ export class Callers {
     };
   }
 
-  /** A caller whose writes are in every snapshot that it can be given. */
+  /** A caller whose writes are in every snapshot that it can get. */
   #wholeCaller({ seen, hwt }: SessionClaims): Caller {
     return { seen: raisedTo(this.node.rules, seen, hwt), hwt, complete: 0, kept: undefined };
   }
@@ -210,5 +210,5 @@ export class Callers {
   }
 }
 
-/** A caller whose own writes are not all known here. */
+/** A caller with own writes that this node may lack. */
 const gappedCaller = ({ seen, hwt }: SessionClaims): Caller => ({ seen, hwt, complete: hwt, kept: undefined });

@@ -7,7 +7,7 @@ export interface CacheName {
   readonly session: string;
   /** The node that keeps it. */
   readonly node: NodeId;
-  /** How many changes of it the token's bearer depends on: a copy with fewer lacks own writes. */
+  /** The number of its changes that the token's bearer depends on: a copy with fewer lacks own writes. */
   readonly changes: number;
 }
 
@@ -15,7 +15,7 @@ export interface CacheName {
 export interface SessionClaims {
   /** The highest snapshot that the session has seen. */
   readonly seen: Snapshot;
-  /** The highest commit timestamp of its writes; 0 when what was seen shows them. */
+  /** The highest commit timestamp of its writes; 0 when the seen snapshot shows them. */
   readonly hwt: Timestamp;
   /** The write cache of the session, and the node that keeps it. */
   readonly cache?: CacheName | undefined;

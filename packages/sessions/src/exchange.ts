@@ -3,7 +3,7 @@ import { type NodeId, TransientMap, type WallMs } from '@isochron/core';
 import type { Address, Effects } from '@isochron/protocols';
 import type { SessionMessage } from './messages.js';
 
-/** What another node answers. */
+/** An answer of another node. */
 export type Answer = Extract<SessionMessage, { type: `${string}Resp` }>;
 
 /** Undefined: the node did not answer in time, or its link is down. */
@@ -29,7 +29,7 @@ export class Exchange {
   constructor(
     readonly machine: string,
     readonly timeoutMs: number,
-    /** Asks for a step, in which {@link send} is called. */
+    /** Requests a step, in which {@link send} is called. */
     readonly wake: () => void,
     /** Begins anywhere: an answer to a request of a previous incarnation matches none. */
     firstRef: number,
@@ -59,7 +59,7 @@ export class Exchange {
     this.wake();
   }
 
-  /** Sends what was asked for outside of a step. */
+  /** Sends the requests that were made outside of a step. */
   send(now: WallMs, out: Effects<SessionMessage>): void {
     const unsent = this.#unsent;
     this.#unsent = [];
@@ -70,13 +70,13 @@ export class Exchange {
     if (unsent.length > 0) this.#setTimer(out);
   }
 
-  /** Takes an answer from a node that was asked, to what it was asked; any other one changes nothing. */
+  /** Takes an answer from the node of its request; any other answer is ignored. */
   answered(message: Answer, from: Address): void {
     const pending = this.#pending.get(message.ref);
     if (pending?.node === from.node && pending.awaits === message.type) this.#settle(message.ref)?.done(message);
   }
 
-  /** Gives up on what was asked too long ago. */
+  /** Gives up requests after their deadline. */
   expire(now: WallMs, out: Effects<SessionMessage>): void {
     for (const [ref, { deadline }] of [...this.#pending])
       if (deadline !== undefined && deadline <= now) this.#settle(ref)?.done(undefined);

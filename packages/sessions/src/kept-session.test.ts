@@ -23,7 +23,7 @@ const copy = (entries: KeptSession, changes: number) => ({
 });
 
 describe('a kept session', () => {
-  it('keeps the newest write of a key, in whatever order commits finish', () => {
+  it('a kept session keeps the newest write of a key, in whatever order commits finish', () => {
     const kept = open();
     for (const ts of [20, 10]) kept.committed(write(ts, 'k'));
     expect(kept.entries()).toMatchObject([{ ct: 20, value: 'k@t20' }]);
@@ -31,7 +31,7 @@ describe('a kept session', () => {
     expect(kept.entries()).toMatchObject([{ ct: 20, value: 'k@z' }]);
   });
 
-  it('counts commits and merges, so that a token names what the cache holds', () => {
+  it('a kept session counts commits and merges, so that a token names what the cache holds', () => {
     const [kept, other] = [open(), open()];
     kept.committed(write(10, 'a'));
     other.committed(write(20, 'b'));
@@ -39,7 +39,7 @@ describe('a kept session', () => {
     expect([kept.changes, kept.contained]).toEqual([2, 1]);
   });
 
-  it('has the own writes of both after a merge, and the newer one of each key', () => {
+  it('a kept session has the own writes of both after a merge, and the newer one of each key', () => {
     const [kept, other] = [open(), open()];
     for (const session of [kept, other]) session.committed(write(10, 'a'));
     kept.committed(write(30, 'b'));
@@ -50,7 +50,7 @@ describe('a kept session', () => {
     expect(kept.hwt).toBe(40);
   });
 
-  it('has written in the region of the copy what it has merged, under a protocol whose sessions name their region', () => {
+  it('a merged session has written in the region of the copy, under a protocol whose sessions name their region', () => {
     const [kept, other] = [0, 1].map(() => openWith((id, state) => new Session(id, wren.session, state))) as [
       KeptSession,
       KeptSession,
@@ -63,13 +63,13 @@ describe('a kept session', () => {
     expect(kept.seen).toEqual({ ts: 5, deps: [4, 1, 20] });
   });
 
-  it('is incomplete up to the gap of what was merged', () => {
+  it('a kept session is incomplete up to the gap of what was merged', () => {
     const kept = open();
     kept.merge({ seen: { ts: 0 }, hwt: 40, complete: 30, changes: 1, entries: [] });
     expect(kept.complete).toBe(30);
   });
 
-  it('is incomplete elsewhere up to what its own snapshots show, and complete here', () => {
+  it('a kept session is incomplete elsewhere up to what its own snapshots show, and complete here', () => {
     const kept = open();
     for (const ts of [10, 20, 30]) kept.committed(write(ts, `k${ts}`));
     kept.observe({ ts: 0 }, 25);
@@ -79,7 +79,7 @@ describe('a kept session', () => {
 });
 
 describe('a bounded map', () => {
-  it('drops what was not used for longest', () => {
+  it('a bounded map drops the entry that was not used for longest', () => {
     const map = new BoundedMap<string, number>({ max: 2 });
     map.set('a', 1);
     map.set('b', 2);
@@ -91,7 +91,7 @@ describe('a bounded map', () => {
     ]);
   });
 
-  it('makes room for what is large, and keeps nothing that is larger than itself', () => {
+  it('a bounded map drops entries for a large one, and stores none that is larger than the map', () => {
     const map = new BoundedMap<string, number>({ max: 10, maxSize: 10, sizeOf: (size) => size });
     for (const size of [4, 5, 6, 11]) map.set(`s${size}`, size);
     expect([...map.entries()]).toEqual([['s6', 6]]);

@@ -6,16 +6,16 @@ import type { CacheEntry } from './messages.js';
 /** Opens a session of the cluster's protocol. */
 export type OpenSession = (id: string, state?: SessionState) => Session;
 
-/** Where a session of the store begins. */
+/** The initial state of a session of the store. */
 export interface KeptState {
   readonly seen: Snapshot;
   readonly hwt: Timestamp;
   readonly complete: Timestamp;
 }
 
-/** What another node has sent of a session that goes on here. */
+/** Another node's copy of a session that goes on here. */
 export interface CacheCopy {
-  /** What the other node's session has seen. */
+  /** The highest snapshot that the session has seen on the other node. */
   readonly seen: Snapshot;
   readonly hwt: Timestamp;
   readonly complete: Timestamp;
@@ -29,7 +29,7 @@ export interface CommittedWrites {
   readonly txId: TxId;
   readonly writes: readonly KeyWrite[];
   readonly commit: Snapshot;
-  /** What it read from. */
+  /** The snapshot that it read from. */
   readonly snapshot: Snapshot;
 }
 
@@ -41,7 +41,7 @@ export class KeptSession {
   #bytes = 0;
   #changes = 0;
   #contained = 0;
-  /** Commit timestamps of own writes that may be in the cache still, and the highest of those that have left it. */
+  /** Commit timestamps of own writes that may still be in the cache, and the highest of those that have left it. */
   #cached: Timestamp[] = [];
   #pruned: Timestamp = 0;
 
@@ -72,14 +72,14 @@ export class KeptSession {
   }
 
   /**
-   * As `complete`, on a node whose stable time may be lower: what has left the cache because every snapshot here shows
-   * it, is missing there.
+   * As `complete`, on a node whose stable time may be lower: a write that has left the cache because every snapshot
+   * here shows it is missing there.
    */
   get completeElsewhere(): Timestamp {
     return Math.max(this.#complete, this.#pruned);
   }
 
-  /** How many times own writes came into the cache. A token names the cache together with this number. */
+  /** How many times own writes were added. A token names the cache together with this number. */
   get changes(): number {
     return this.#changes;
   }
@@ -98,7 +98,7 @@ export class KeptSession {
     return this.#session;
   }
 
-  /** What the session has seen, as far as this node knows, and a stable time. */
+  /** Raises the highest snapshot that the session has seen, and takes a stable time. */
   observe(seen: Snapshot, ust: Timestamp): void {
     this.#session.observe(seen);
     this.#session.stable(ust);
@@ -106,7 +106,7 @@ export class KeptSession {
     this.#notePruned();
   }
 
-  /** Takes a finished commit into the cache. Commits may come in any order. */
+  /** Adds a finished commit. Commits may come in any order. */
   committed({ txId, writes, commit, snapshot }: CommittedWrites): void {
     const tx = new SessionTransaction(txId, snapshot, new Map());
     for (const { key, value } of writes) tx.write(key, value);
@@ -116,7 +116,7 @@ export class KeptSession {
     this.#changed([commit.ts]);
   }
 
-  /** Takes in what another node has kept of it: afterwards it has the own writes of both. */
+  /** Merges another node's copy: afterwards it has the own writes of both. */
   merge({ seen, hwt, complete, changes, entries }: CacheCopy): void {
     const union = new Map(this.entries().map((entry) => [entry.key, entry]));
     for (const entry of entries) {
@@ -166,6 +166,6 @@ const EMPTY_BYTES = 256;
 
 const sizeOf = (key: QualifiedKey, value: Value | null): number => key.length + (value?.length ?? 0) + 64;
 
-/** Bytes that own writes take in memory, about. */
+/** Approximate bytes of own writes in memory. */
 export const entriesSize = (entries: readonly CacheEntry[]): number =>
   entries.reduce((sum, { key, value }) => sum + sizeOf(key, value), EMPTY_BYTES);

@@ -1,4 +1,4 @@
-/** Hands session caches from the node that keeps them to the node that the caller has come to (D13). */
+/** Hands session caches from the node that keeps them to the caller's present node (D13). */
 import type { Deps, NodeId } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '@isochron/protocols';
 import { Exchange } from './exchange.js';
@@ -7,27 +7,27 @@ import type { SessionCacheReq, SessionCacheResp, SessionHandover, SessionMessage
 import { depsField } from './snapshot.js';
 import { type OpenTransaction, SessionStore, type StoreOptions } from './store.js';
 
-/** Name under which every node's host knows this machine. */
+/** Name of this machine on every node. */
 export const SESSIONS_MACHINE = 'sessions';
 /** Timer that the driver fires when the machine asks for a step (`wake`). */
 export const ASKED_TIMER = 'asked';
 /** How long another node may take to hand over a cache, in ms. Longer than a round trip between distant regions. */
 const FETCH_TIMEOUT_MS = 1000;
-/** How long the view of a transaction is kept whose node has closed: its lease there is over by then, too. */
+/** How long the view of a transaction is kept after its node has closed: its lease there is over by then, too. */
 const INHERITED_TRANSACTION_MS = 60_000;
 
 export interface SessionsOptions extends StoreOptions {
-  /** Asks the driver for a step with the timer {@link ASKED_TIMER}: something is to be sent. */
+  /** Asks the driver for a step with the timer {@link ASKED_TIMER}: a message is to be sent. */
   readonly wake: () => void;
-  /** Whether these can be what a session of the cluster has seen beside a timestamp. */
+  /** Whether these can be the entries of a session of the cluster beside a timestamp. */
   readonly fits: (deps: Deps | undefined) => boolean;
   readonly fetchTimeoutMs?: number;
-  /** Where the numbers of requests begin: another one in each incarnation of a node. */
+  /** The first number of requests: another one in each incarnation of a node. */
   readonly firstRef?: number;
 }
 
 /**
- * What is asked for: a session's cache with at least `changes` changes, or, without the number, the view of an open
+ * The wanted cache: a session's cache with at least `changes` changes, or, without the number, the view of an open
  * transaction.
  */
 export interface WantedCache {
@@ -38,7 +38,7 @@ export interface WantedCache {
 /** Undefined when the node does not answer; `found` is false when it has no such cache, or an older one. */
 export type OnCache = (answer: SessionCacheResp | undefined) => void;
 
-/** Keeps the caches of this node's HTTP sessions, answers for them, and asks other nodes for theirs. */
+/** Keeps the caches of this node's HTTP sessions, sends them to other nodes, and fetches theirs. */
 export class SessionsMachine implements Machine<SessionMessage> {
   readonly store: SessionStore;
   readonly #exchange: Exchange;
@@ -49,7 +49,7 @@ export class SessionsMachine implements Machine<SessionMessage> {
       if (!message.found || this.#fits(message.deps)) this.#exchange.answered(message, from);
     },
     SessionHandover: (message, from, out) => {
-      // What cannot be is not taken: the session waits until its writes are stable instead (D12).
+      // Invalid entries are refused: the session waits until its writes are stable instead (D12).
       if (!this.#fits(message.deps)) return;
       this.#inherit(message);
       out.send(from, { type: 'SessionHandoverResp', ref: message.ref });
@@ -100,7 +100,7 @@ export class SessionsMachine implements Machine<SessionMessage> {
   }
 
   /**
-   * Hands a session's cache, or the view of an open transaction, to another node; `done` gets whether that one has it.
+   * Hands a session's cache, or the view of an open transaction, to another node; `done` gets whether that node has it.
    */
   handOver(node: NodeId, cache: Omit<SessionHandover, 'type' | 'ref'>, done: (taken: boolean) => void): void {
     this.#exchange.ask(
@@ -155,7 +155,7 @@ export class SessionsMachine implements Machine<SessionMessage> {
   }
 }
 
-/** What another node is sent of a session. */
+/** A session's copy for another node. */
 export const copyOf = (kept: KeptSession) => ({
   complete: kept.completeElsewhere,
   ust: kept.seen.ts,

@@ -1,4 +1,4 @@
-/** Between nodes: where a session's write cache is kept (D13). Tags 64 and above. Each message is declared once. */
+/** Messages between nodes about a session's write cache (D13). Tags 64 and above. Each message is declared once. */
 import {
   boolean,
   type Infer,
@@ -22,14 +22,14 @@ const session = text(128);
 export const CacheEntry = object({ key: text(2048), ct: timestamp, txId: text(128), value: nullable(value) });
 export type CacheEntry = Infer<typeof CacheEntry>;
 
-/** What a cache holds, in an answer and in a handover. */
+/** The contents of a cache, in an answer and in a handover. */
 const cache = {
   /** All own writes above it are in `entries`. */
   complete: timestamp,
   ust: timestamp,
   hwt: timestamp,
   entries: list(CacheEntry, 100_000),
-  /** What was seen beside `ust`, under protocols that have it. */
+  /** The seen entries beside `ust`, under protocols that have them. */
   deps: optional(list(timestamp, 1_000)),
   /** How many changes of the named session's cache the entries contain; absent for a view. */
   changes: optional(uint),
@@ -57,13 +57,13 @@ export const SessionCacheResp = message('SessionCacheResp', 65, {
 export type SessionCacheResp = Infer<typeof SessionCacheResp>;
 
 /**
- * Node that is about to close → node that answers for it from now on: one session's cache, or the frozen view of an open
- * transaction (`complete` is its snapshot). Fields as in SessionCacheResp.
+ * Node that is about to close → its heir: one session's cache, or the frozen view of an open transaction (`complete` is
+ * its snapshot). Fields as in SessionCacheResp.
  */
 export const SessionHandover = message('SessionHandover', 66, { ref: uint, session, transaction: boolean, ...cache });
 export type SessionHandover = Infer<typeof SessionHandover>;
 
-/** The heir's answer: it keeps it. */
+/** The heir's answer: it keeps the cache. */
 export const SessionHandoverResp = message('SessionHandoverResp', 67, { ref: uint });
 export type SessionHandoverResp = Infer<typeof SessionHandoverResp>;
 

@@ -1,17 +1,17 @@
-/** What sessions have seen. */
+/** The highest snapshots that sessions have seen. */
 import type { Deps, Timestamp } from '@isochron/core';
 import type { ReadReq, ReadResp, SessionRules, Snapshot } from '@isochron/protocols';
 
-/** Nothing. */
+/** The snapshot of a new session. */
 export const NOTHING_SEEN: Snapshot = { ts: 0 };
 
-/** What a session has seen, raised so far that its snapshots show every own write up to `ts`. */
+/** A session's highest snapshot, raised so far that it shows every own write up to `ts`. */
 export const raisedTo = (rules: SessionRules, seen: Snapshot, ts: Timestamp): Snapshot =>
   rules.covers(seen) >= ts ? seen : rules.merge(seen, { ts, deps: seen.deps });
 
 /**
- * What a request says of its snapshot: this very one (`at`), or one that is at least what its session has seen. A read
- * of the past asks for no more than that past.
+ * A request's fields for its snapshot: exactly this one (`at`), or at least the session's highest one. A read of the
+ * past needs no more than that past.
  */
 export const wanted = (seen: Snapshot, at: Snapshot | null): Pick<ReadReq, 'ust' | 'at' | 'deps'> =>
   at === null
@@ -24,7 +24,7 @@ export const snapshotOf = ({ snapshot, deps }: Pick<ReadResp, 'snapshot' | 'deps
   deps,
 });
 
-/** The entries beside a snapshot's timestamp as a field, where there are any. */
+/** The entries beside a snapshot's timestamp as a field, if there are any. */
 export const depsField = ({ deps }: Snapshot): { readonly deps?: Deps } => (deps === undefined ? {} : { deps });
 
 /** Whether two snapshots are equal, entry by entry. */

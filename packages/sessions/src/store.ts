@@ -27,7 +27,7 @@ export const DEFAULT_SESSION_LIMITS: SessionStoreLimits = {
 /** How much longer than its lease an open transaction is kept, ms. */
 const TRANSACTION_GRACE_MS = 5000;
 
-/** What a store takes from its driver. */
+/** The store's driver. */
 export interface StoreOptions {
   readonly session: OpenSession;
   /** 128 random bits as text, never the same twice. */
@@ -37,15 +37,15 @@ export interface StoreOptions {
   readonly limits?: Partial<SessionStoreLimits>;
 }
 
-/** What the caller saw of its own writes when it opened an interactive transaction (P7: frozen at the start). */
+/** The caller's view of its own writes when it opened an interactive transaction (P7: frozen at the start). */
 export interface OpenTransaction {
   readonly snapshot: Snapshot;
-  /** What the caller had seen before. */
+  /** The highest snapshot that the caller had seen before. */
   readonly seen: Snapshot;
   readonly hwt: Timestamp;
   /** Own writes above the snapshot. */
   readonly overlay: ReadonlyMap<QualifiedKey, CacheEntry>;
-  /** The session whose transaction it is; undefined for a caller without one, or on another node. */
+  /** The transaction's session; undefined for a caller without one, or on another node. */
   readonly session?: string | undefined;
 }
 
@@ -55,7 +55,7 @@ export class SessionStore {
   readonly #sessions: BoundedMap<string, KeptSession>;
   readonly #transactions: BoundedMap<TxId, { readonly transaction: OpenTransaction; readonly until: number }>;
   readonly #listings: BoundedMap<string, readonly CacheEntry[]>;
-  /** Where sessions that came from another node continue here. */
+  /** The ids under which sessions of other nodes continue here. */
   readonly #moved = new RecentMap<string, string>(10_000);
 
   constructor(readonly options: StoreOptions) {
@@ -85,8 +85,8 @@ export class SessionStore {
   }
 
   /**
-   * Goes on with a session that another node kept, under an id of its own (P8). What this node has adopted of it
-   * before, and what was written here since, stays.
+   * Goes on with a session that another node kept, under an id of its own (P8). Copies that this node has adopted
+   * before, and writes made here since, stay.
    */
   adopt(from: string, seen: Snapshot, copy: CacheCopy): KeptSession {
     const session = this.adopted(from) ?? this.create({ seen, hwt: copy.hwt, complete: copy.complete });
@@ -96,7 +96,7 @@ export class SessionStore {
     return session;
   }
 
-  /** The session that goes on here under another id, when it contains at least `changes` changes of the original. */
+  /** The session that goes on here under another id, if it contains at least `changes` changes of the original. */
   adopted(from: string, changes = 0): KeptSession | undefined {
     const id = this.#moved.get(from);
     const session = id === undefined ? undefined : this.#sessions.get(id);
@@ -116,7 +116,7 @@ export class SessionStore {
   }
 
   /**
-   * Keeps a session that is new or has changed, and counts its bytes anew. One that was evicted meanwhile comes back: it
+   * Keeps a session that is new or has changed, and counts its bytes anew. A session evicted meanwhile comes back: it
    * is complete in itself.
    */
   touch(session: KeptSession): void {
@@ -130,7 +130,7 @@ export class SessionStore {
     return undefined;
   }
 
-  /** Keeps it longer than its lease: its coordinator ends it, and is the one to say that it has expired. */
+  /** Keeps it longer than its lease: its coordinator ends it, and reports that it has expired. */
   keepTransaction(id: TxId, transaction: OpenTransaction, lifetimeMs: number): void {
     this.#transactions.set(id, { transaction, until: this.options.now() + lifetimeMs + TRANSACTION_GRACE_MS });
   }

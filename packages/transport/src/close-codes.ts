@@ -10,9 +10,9 @@ export const CLOSE_CODES = {
   FRAME_INVALID: 4400,
   /** A text frame. */
   FRAME_NOT_BINARY: 4402,
-  /** Wrong secret, unknown or doubled node, or something other than a handshake at its place. */
+  /** Wrong secret, unknown or doubled node, or another message in place of a handshake. */
   PEER_REFUSED: 4403,
-  /** Another cluster file, in what must agree, or another epoch. */
+  /** Another cluster file, in a part that must agree, or another epoch. */
   PEER_CONFIG_MISMATCH: 4406,
   /** Another protocol version. */
   PEER_VERSION_MISMATCH: 4407,
@@ -32,6 +32,6 @@ const NAMES = new Map<number, string>(Object.entries(CLOSE_CODES).map(([name, co
 export const closeNameOf = (code: number): string =>
   NAMES.get(code) ?? (code === 1006 ? 'CONNECTION_LOST' : `CLOSED_${code}`);
 
-/** Whether the other side does not want this node at all, so that it is no use to try again soon. */
+/** Whether the other side refuses this node as such, so that a quick retry is no use. */
 export const isRefusal = (code: string): boolean =>
   code === 'PEER_REFUSED' || code === 'PEER_CONFIG_MISMATCH' || code === 'PEER_VERSION_MISMATCH';

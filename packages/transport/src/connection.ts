@@ -9,11 +9,11 @@ import type { LinkTuning } from './options.js';
 export interface ConnectionEnd {
   readonly code: string;
   readonly detail: string;
-  /** Who the peer said it was, when the handshake got so far. */
+  /** The node id that the peer sent, if the handshake got so far. */
   readonly claimed: NodeId | null;
 }
 
-/** What a connection tells its owner. `closed` comes exactly once, `opened` before it or never. */
+/** The events of a connection for its owner. `closed` comes exactly once, `opened` before it or never. */
 export interface ConnectionEvents {
   opened(connection: Connection, peer: PeerInfo): void;
   received(connection: Connection, bytes: Uint8Array): void;
@@ -49,7 +49,7 @@ export class Connection {
 
   /** Resolves when the socket is closed. */
   readonly gone: Promise<void>;
-  /** One-way delay of what goes out, to emulate a WAN. */
+  /** One-way delay of outgoing frames, to emulate a WAN. */
   delayMs: number;
 
   constructor(socket: WebSocket, handshake: Handshake, tuning: LinkTuning, delayMs: number, events: ConnectionEvents) {
@@ -86,12 +86,12 @@ export class Connection {
     return this.#peer;
   }
 
-  /** How long nothing has come from the peer, ms. */
+  /** Time since the last data from the peer, ms. */
   get silentMs(): number {
     return performance.now() - this.#receivedAt;
   }
 
-  /** Sends a frame; false when the connection is not up, or now ends because too much waits for the peer. */
+  /** Sends a frame; false when the connection is not up, or ends now because its buffer is full. */
   send(bytes: Uint8Array): boolean {
     if (this.#state !== 'up') return false;
     const waiting = this.#socket.bufferedAmount + this.#delayedBytes;
@@ -103,18 +103,18 @@ export class Connection {
     return true;
   }
 
-  /** Asks for a sign of life, or ends the connection when there was none for too long. Call at every ping interval. */
+  /** Sends a ping, or ends the connection when the peer was silent for too long. Call at every ping interval. */
   keepAlive(stalled: boolean): void {
     if (this.#state !== 'up') return;
     const now = performance.now();
-    // When this process stood still, what the peer sent meanwhile has not been read yet.
+    // After a pause of this process, data that arrived meanwhile has not been read yet.
     if (stalled) this.#receivedAt = now;
     const silentMs = now - this.#receivedAt;
-    if (silentMs > this.#tuning.deadAfterMs) this.#abort('PEER_SILENT', `nothing heard for ${Math.round(silentMs)} ms`);
+    if (silentMs > this.#tuning.deadAfterMs) this.#abort('PEER_SILENT', `no data for ${Math.round(silentMs)} ms`);
     else if (this.#ping === undefined) this.#sendPing(now);
   }
 
-  /** Ends the connection with a close frame. The owner hears of it before this returns. */
+  /** Ends the connection with a close frame. The owner's `closed` is called before this returns. */
   close(name: CloseName, detail: string): void {
     if (this.#state === 'down') return;
     this.#goDown({ code: name, detail, claimed: this.#claimed() });
@@ -123,13 +123,13 @@ export class Connection {
     this.#report();
   }
 
-  /** Ends the connection after what was sent has left: the peer has learnt who refuses it. */
+  /** Ends the connection after all sent bytes have left: the peer then has the reason of the refusal. */
   refuse(name: CloseName, detail: string): void {
     this.#line.flush();
     this.close(name, detail);
   }
 
-  /** Ends the connection without a word: the peer does not read. The owner hears of it later. */
+  /** Ends the connection without a close frame: the peer does not read. The owner's `closed` is called later. */
   #abort(code: string, detail: string): void {
     this.#goDown({ code, detail, claimed: this.#claimed() });
     this.#socket.terminate();
@@ -211,9 +211,9 @@ export class Connection {
   }
 
   #takePing(bytes: Buffer): void {
-    if (this.#state !== 'up') return; // a stranger gets nothing
+    if (this.#state !== 'up') return; // no pong for a stranger
     this.#receivedAt = performance.now();
-    // Answered here and not by ws, so that the answer takes its place in the emulated delay.
+    // Answered here and not by ws, so that the answer is delayed as frames are.
     this.#transmit({ kind: 'pong', bytes: Uint8Array.from(bytes) });
   }
 

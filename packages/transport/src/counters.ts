@@ -1,7 +1,7 @@
 import type { NodeId, WallMs } from '@isochron/core';
 import type { LinkFault, LinkStatus, Traffic } from './transport.js';
 
-/** Counts for one link, whatever carries it. */
+/** Counts for one link, over any transport. */
 export class LinkCounters {
   readonly sent: { -readonly [K in keyof Traffic]: Traffic[K] } = { frames: 0, bytes: 0, messages: 0 };
   readonly received: { -readonly [K in keyof Traffic]: Traffic[K] } = { frames: 0, bytes: 0, messages: 0 };
@@ -23,7 +23,7 @@ export class LinkCounters {
     traffic.messages += messages;
   }
 
-  /** Notes a round trip, smoothed as TCP does. */
+  /** Adds a round trip, smoothed as TCP does. */
   roundTrip(ms: number): void {
     this.rttMs = this.rttMs === null ? ms : this.rttMs + (ms - this.rttMs) / 8;
   }

@@ -9,7 +9,7 @@ describe('DelayLine', () => {
     return { time, delivered, line };
   };
 
-  it('delivers each item after its own delay, and none early', () => {
+  it('DelayLine delivers each item after its own delay, and none early', () => {
     const { time, delivered, line } = setUp();
     line.push('first', 10);
     time.advance(6);
@@ -21,7 +21,7 @@ describe('DelayLine', () => {
     ]);
   });
 
-  it('keeps the order when a later item has a shorter delay', () => {
+  it('DelayLine keeps the order when a later item has a shorter delay', () => {
     const { time, delivered, line } = setUp();
     line.push('first', 10);
     line.push('second', 1);
@@ -32,7 +32,7 @@ describe('DelayLine', () => {
     ]);
   });
 
-  it('goes on after it was cleared, without what waited', () => {
+  it('DelayLine goes on after it was cleared, without the items that waited', () => {
     const { time, delivered, line } = setUp();
     line.push('lost', 10);
     line.clear();
@@ -42,7 +42,7 @@ describe('DelayLine', () => {
     expect(line.length).toBe(0);
   });
 
-  it('delivers nothing more when a delivery clears it', () => {
+  it('DelayLine delivers nothing more when a delivery clears it', () => {
     const time = new ManualTime();
     const delivered: string[] = [];
     const line = new DelayLine<string>(time, (item) => {
@@ -54,7 +54,7 @@ describe('DelayLine', () => {
     expect(delivered).toEqual(['first']);
   });
 
-  it('waits at least as long as asked in real time', async () => {
+  it('DelayLine waits at least as long as asked in real time', async () => {
     const start = realTime.now();
     await new Promise<void>((resolve) => new DelayLine<null>(realTime, () => resolve()).push(null, 3.4));
     expect(realTime.now() - start).toBeGreaterThanOrEqual(3.4);

@@ -1,8 +1,8 @@
-/** What a delay line runs on. */
+/** The clock and timers of a delay line. */
 export interface Scheduler {
   /** Milliseconds of a clock that never goes back. */
   now(): number;
-  /** Runs the task once, not before `delayMs` have passed; returns how to cancel it. */
+  /** Runs the task once, not before `delayMs` have passed; returns a function that cancels it. */
   after(delayMs: number, task: () => void): () => void;
 }
 
@@ -34,20 +34,20 @@ export class DelayLine<T> {
     return this.#queue.length;
   }
 
-  /** Adds an item. Where the delay has become shorter, it still waits for the ones before it. */
+  /** Adds an item. With a shorter delay, it still waits for the ones before it. */
   push(item: T, delayMs: number): void {
     this.#queue.push({ item, dueAt: this.scheduler.now() + delayMs });
     if (this.#cancel === undefined) this.#schedule();
   }
 
-  /** Delivers everything that waits, at once. */
+  /** Delivers all waiting items at once. */
   flush(): void {
     const queue = this.#queue;
     this.clear();
     for (const { item } of queue) this.deliver(item);
   }
 
-  /** Forgets everything that waits. */
+  /** Drops all waiting items. */
   clear(): void {
     this.#cancel?.();
     this.#cancel = undefined;

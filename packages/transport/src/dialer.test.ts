@@ -27,24 +27,27 @@ describe('Dialer', () => {
     return dials.slice(1).map((at, i) => at - i * 60_000);
   };
 
-  it('dials at once', () => {
+  it('Dialer dials at once', () => {
     expect(setUp(0.5).dials).toEqual([0]);
   });
 
-  it('waits up to twice as long after each failure, up to the cap', () => {
+  it('Dialer waits up to twice as long after each failure, up to the cap', () => {
     expect(waits(0.5, 'ECONNREFUSED', 7)).toEqual([50, 100, 200, 400, 800, 1_000, 1_000]);
   });
 
-  it('spreads its attempts over the whole of the waiting time (full jitter)', () => {
+  it('Dialer spreads its attempts over the whole of the waiting time (full jitter)', () => {
     expect(waits(0, 'ECONNREFUSED', 3)).toEqual([0, 0, 0]);
     expect(waits(0.99, 'ECONNREFUSED', 3)).toEqual([99, 198, 396]);
   });
 
-  it.each(['PEER_REFUSED', 'PEER_CONFIG_MISMATCH', 'PEER_VERSION_MISMATCH'])('retries slowly after %s', (code) => {
-    expect(waits(0, code, 2)).toEqual([5_000, 5_000]);
-  });
+  it.each(['PEER_REFUSED', 'PEER_CONFIG_MISMATCH', 'PEER_VERSION_MISMATCH'])(
+    'Dialer retries slowly after %s',
+    (code) => {
+      expect(waits(0, code, 2)).toEqual([5_000, 5_000]);
+    },
+  );
 
-  it('starts over with short waits after a link that lasted, not after one that only came up', () => {
+  it('Dialer starts over with short waits after a link that lasted, not after one that only came up', () => {
     const { time, dials, dialer } = setUp(0.5);
     const fail = (afterMs: number): number => {
       dialer.connected();
@@ -57,7 +60,7 @@ describe('Dialer', () => {
     expect([fail(10), fail(10), fail(2_000)]).toEqual([50, 100, 50]);
   });
 
-  it('dials no more after stop', () => {
+  it('Dialer dials no more after stop', () => {
     const { time, dials, dialer } = setUp(0.5);
     dialer.ended('CONNECTION_LOST');
     dialer.stop();

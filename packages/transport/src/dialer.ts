@@ -3,7 +3,9 @@ import { isRefusal } from './close-codes.js';
 import { realTime, type Scheduler } from './delay-line.js';
 import type { LinkTuning } from './options.js';
 
-/** Decides when to dial a peer: at once, then after failures with backoff, and slowly when the peer refuses this node. */
+/**
+ * Decides when to dial a peer: at once, then after failures with backoff, and slowly when the peer refuses this node.
+ */
 export class Dialer {
   /** Attempts that have failed in a row. */
   #failures = 0;
@@ -29,7 +31,7 @@ export class Dialer {
 
   /** The connection ended, for the reason of this code. */
   ended(code: string): void {
-    // A link that only ever lives for a moment keeps its backoff.
+    // A link that lasts only a moment each time keeps its backoff.
     if (this.#upAt !== undefined && this.scheduler.now() - this.#upAt >= this.tuning.backoffCapMs) this.#failures = 0;
     this.#upAt = undefined;
     this.#after(isRefusal(code) ? this.tuning.refusedRetryMs * (0.5 + this.random()) : this.#backoffMs());

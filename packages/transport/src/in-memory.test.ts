@@ -29,7 +29,7 @@ describe('InMemoryNetwork in virtual time', () => {
     a.frames.length = b.frames.length = a.links.length = b.links.length = 0;
   });
 
-  it('delays frames by what is set for their direction', () => {
+  it('InMemoryNetwork delays frames by what is set for their direction', () => {
     const { time, network, transport } = setUp();
     network.setDelay('a-1', 'b-1', 40);
     transport.send('b-1', pings('a-1', 'b-1', 1, 1));
@@ -39,7 +39,7 @@ describe('InMemoryNetwork in virtual time', () => {
     expect(b.pings('a-1')).toEqual([1]);
   });
 
-  it('keeps the order when a delay becomes shorter', () => {
+  it('InMemoryNetwork keeps the order when a delay becomes shorter', () => {
     const { time, network, transport } = setUp();
     network.setDelay('a-1', 'b-1', 40);
     transport.send('b-1', pings('a-1', 'b-1', 1, 1));
@@ -51,7 +51,7 @@ describe('InMemoryNetwork in virtual time', () => {
     expect(b.pings('a-1')).toEqual([1, 2]);
   });
 
-  it('loses frames under way when the link is cut, also when it is healed before they would have arrived', () => {
+  it('InMemoryNetwork loses frames under way when the link is cut, even if it is healed before they would have arrived', () => {
     const { time, network, transport } = setUp();
     network.setDelay('a-1', 'b-1', 40);
     transport.send('b-1', pings('a-1', 'b-1', 1, 1));
@@ -63,7 +63,7 @@ describe('InMemoryNetwork in virtual time', () => {
     expect(b.turns('a-1')).toEqual([true, false, true]);
   });
 
-  it('lets a node that left join again', async () => {
+  it('InMemoryNetwork lets a node that left join again', async () => {
     const { time, network, transport } = setUp();
     await transport.close();
     network.join(a).send('b-1', pings('a-1', 'b-1', 1, 1)); // not linked yet: dropped

@@ -8,9 +8,9 @@ import type { LinkStatus, Transport, TransportEvents } from './transport.js';
 
 export interface InMemoryNetworkOptions<M extends AnyMessage> {
   readonly codec: FrameCodec<M>;
-  /** What carries frames; real time when left out. Tasks of the same time must run in the order they were given. */
+  /** Carries the frames; real time by default. Tasks of the same time must run in the order they were given. */
   readonly scheduler?: Scheduler;
-  /** Wall clock for `LinkStatus.since`; the system's when left out. */
+  /** Wall clock for `LinkStatus.since`; the system's by default. */
   readonly wallClock?: () => WallMs;
 }
 
@@ -27,14 +27,14 @@ export interface InMemoryNode<M extends AnyMessage> {
 interface Port<M extends AnyMessage> {
   readonly packer: Packer<M>;
   readonly counters: LinkCounters;
-  /** What is on its way to the peer. */
+  /** Frames on their way to the peer. */
   readonly line: DelayLine<PackedFrame<M>>;
   up: boolean;
 }
 
 /**
- * Links inside one process. Every frame goes through the codec, as on a socket. Nodes that join are linked to all others;
- * links are FIFO in each direction and lose what is in flight when they are cut.
+ * Links inside one process. Every frame goes through the codec, as on a socket. Nodes that join are linked to all
+ * others; links are FIFO in each direction and lose frames in flight when they are cut.
  */
 export class InMemoryNetwork<M extends AnyMessage> {
   readonly #options: InMemoryNetworkOptions<M>;
@@ -59,7 +59,7 @@ export class InMemoryNetwork<M extends AnyMessage> {
     return transport;
   }
 
-  /** Drops the link between two nodes, with what is in flight, until `heal`. */
+  /** Drops the link between two nodes, with its frames in flight, until `heal`. */
   cut(a: NodeId, b: NodeId): void {
     this.#cuts.add(pairOf(a, b));
     this.#nodes.get(a)?.drop(b);
@@ -82,12 +82,12 @@ export class InMemoryNetwork<M extends AnyMessage> {
     return this.#delays.get(directionOf(from, to)) ?? 0;
   }
 
-  /** Hands a frame to the node at the other end. */
+  /** Delivers a frame to the node at the other end. */
   deliver(from: NodeId, to: NodeId, frame: PackedFrame<M>): void {
     this.#nodes.get(to)?.receive(from, frame);
   }
 
-  /** Takes a node off the network; the others notice as soon as the scheduler runs. */
+  /** Removes a node from the network; the others are notified as soon as the scheduler runs. */
   leave(node: NodeId): void {
     this.#nodes.delete(node);
     for (const other of this.#nodes.values()) other.silence(node);
@@ -101,7 +101,7 @@ export class InMemoryNetwork<M extends AnyMessage> {
       const [one, two] = [this.#nodes.get(a), this.#nodes.get(b)];
       if (a === b || one === undefined || two === undefined || this.#cuts.has(pairOf(a, b))) return;
       if (one.linkUp(b)) return;
-      // Both ends are up before either is told: it may send at once.
+      // Both ends are up before either is notified: it may send at once.
       one.raise(b);
       two.raise(a);
       one.announce(two);
@@ -191,7 +191,7 @@ class InMemoryTransport<M extends AnyMessage> implements Transport<M> {
     if (this.linkUp(peer.options.node)) this.options.events.link(peer.options.node, true, peer.info);
   }
 
-  /** Loses what is on its way to the node. */
+  /** Drops the frames on their way to the node. */
   silence(node: NodeId): void {
     this.#ports.get(node)?.line.clear();
   }

@@ -5,13 +5,13 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { LinkTuning } from './options.js';
 import { socketOptions } from './socket-options.js';
 
-/** What a stranger may send before it has proved itself: the upgrade request and two small messages. */
+/** Limit of a stranger before its proof: the upgrade request and two small messages. */
 const MAX_HANDSHAKE_BYTES = 32 * 1024;
 
-/** How often connections are looked at that are late, ms. */
+/** Interval of the check for late connections, ms. */
 const CHECK_MS = 1_000;
 
-/** The listening side: takes WebSockets and hands them on. */
+/** The listening side: accepts WebSockets and passes them on. */
 export class Listener {
   readonly #http: Server;
   readonly #webSockets: WebSocketServer;
@@ -69,7 +69,7 @@ export class Listener {
   }
 }
 
-/** Ends a connection that sends much before it is trusted: the frame limit of a trusted peer is far too much for a stranger. */
+/** Ends a stranger's connection that sends much: the frame limit of a trusted peer is far too high for it. */
 function limitBytes({ socket }: IncomingMessage): () => void {
   const check = (): void => {
     if (socket.bytesRead > MAX_HANDSHAKE_BYTES) socket.destroy();
@@ -78,7 +78,7 @@ function limitBytes({ socket }: IncomingMessage): () => void {
   return () => socket.off('data', check);
 }
 
-/** Connections that have not proved themselves; those for which there is no place are ended at once. */
+/** Connections without a proof; those above the limits are ended at once. */
 class Strangers {
   readonly #addresses = new Map<Socket, string>();
 
@@ -94,7 +94,7 @@ class Strangers {
     socket.once('close', () => this.trust(socket));
   }
 
-  /** It is no stranger any more. */
+  /** The peer has proved itself. */
   trust(socket: Socket): void {
     const address = this.#addresses.get(socket);
     if (address === undefined) return;

@@ -10,7 +10,7 @@ export interface LinkTuning {
   /** From the start of a connection to the end of its handshake. */
   readonly handshakeTimeoutMs: number;
   readonly pingIntervalMs: number;
-  /** A peer that nothing was heard of for so long is taken for dead. */
+  /** A peer without any data for this long counts as dead. */
   readonly deadAfterMs: number;
   /** Ceiling of the first waiting time before a reconnect; doubles with each failure up to `backoffCapMs`. */
   readonly backoffBaseMs: number;
@@ -19,13 +19,11 @@ export interface LinkTuning {
   readonly refusedRetryMs: number;
   /** Largest frame sent or accepted. */
   readonly maxFrameBytes: number;
-  /** What may wait for one peer; above it the link is dropped, and the protocols resync when it is up again. */
+  /** Bytes that may wait for one peer; above it the link is dropped, and the protocols resync when it is up again. */
   readonly maxBufferedBytes: number;
-  /** Connections that may be in the middle of their handshake; more are turned away. */
+  /** Connections that may be in the middle of their handshake; more are refused. */
   readonly maxHandshakes: number;
-  /**
-   * Connections that have not proved themselves, from the first byte on, in all and for each address: more are ended.
-   */
+  /** Connections without a proof, from the first byte on, in all and for each address: more are ended. */
   readonly maxStrangers: number;
   readonly maxStrangersPerAddress: number;
 }
@@ -63,19 +61,19 @@ export interface WebSocketTransportOptions<M extends AnyMessage> {
   readonly secret: string | Uint8Array;
   /** Accepted as well, while one secret replaces the other. */
   readonly secondSecret?: string | Uint8Array | undefined;
-  /** Hash of what must agree in the cluster files of two nodes that link. */
+  /** Hash of the parts of the cluster file that two linked nodes must share. */
   readonly clusterHash: string;
   readonly storeId: string;
   /** Epoch of the topology. */
   readonly epoch: number;
-  /** Protocol version; this build's when left out. */
+  /** Protocol version; this build's by default. */
   readonly version?: number;
   readonly codec: FrameCodec<M>;
-  /** The node's clock: goes out with every frame (T2). */
+  /** The node's clock: sent with every frame (T2). */
   readonly hlc: () => Timestamp;
   readonly events: TransportEvents<M>;
   readonly log?: Log;
-  /** One-way delay added to what goes out, to emulate a WAN. */
+  /** One-way delay added to outgoing frames, to emulate a WAN. */
   readonly delayMs?: (from: NodeId, to: NodeId) => number;
   readonly tuning?: Partial<LinkTuning>;
   /** Uniform in [0, 1), for the jitter. */

@@ -6,19 +6,19 @@ import type { Address, Envelope } from './envelope.js';
 export interface PackedFrame<M extends AnyMessage> {
   readonly bytes: Uint8Array;
   readonly envelopes: readonly Envelope<M>[];
-  /** Bytes that each of them takes of it; empty where nobody asks. */
+  /** Bytes of the frame for each of them; empty if not measured. */
   readonly sizes: readonly number[];
 }
 
-/** What a packer needs to know of its node. */
+/** A packer's view of its node. */
 export interface PackerOptions<M extends AnyMessage> {
   readonly codec: FrameCodec<M>;
-  /** The node's clock, asked once for every frame. */
+  /** The node's clock, read once for every frame. */
   readonly hlc: () => Timestamp;
   readonly epoch: number;
-  /** Largest frame that is made, in bytes. */
+  /** Largest frame that is sent, in bytes. */
   readonly maxFrameBytes: number;
-  /** Whether somebody asks how much each message takes of a frame. */
+  /** Whether the bytes of each message in a frame are measured. */
   readonly measures: boolean;
 }
 
@@ -55,7 +55,7 @@ export class Packer<M extends AnyMessage> {
     this.#peer = new AddressBook(peer);
   }
 
-  /** The messages in one frame, or in several where one would be too large. A single message too large is left out. */
+  /** The messages in one frame, or in several if one would be too large. A single message too large is left out. */
   pack(envelopes: readonly Envelope<M>[]): PackedFrame<M>[] {
     const { codec, hlc, epoch, maxFrameBytes, measures } = this.#options;
     const count = envelopes.length;

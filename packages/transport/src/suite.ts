@@ -18,20 +18,20 @@ const schema: MessageSchema<SuiteMessage> = {
 /** The codec of the suite's messages. */
 export const suiteCodec = (): FrameCodec<SuiteMessage> => new FrameCodec(schema);
 
-/** A node that the suite asks for. */
+/** A node that the suite opens. */
 export interface SuiteNode {
   readonly node: NodeId;
   readonly hlc: () => Timestamp;
   readonly events: TransportEvents<SuiteMessage>;
 }
 
-/** Transports linked with each other, and what may go wrong between them. */
+/** Transports linked with each other, and the faults between them. */
 export interface SuiteCluster {
   transport(node: NodeId): Transport<SuiteMessage>;
   /** Drops the link between two nodes until `heal`. */
   cut(a: NodeId, b: NodeId): void;
   heal(a: NodeId, b: NodeId): void;
-  /** Ends everything, transports that the suite has closed included. */
+  /** Closes all transports, also those that the suite has closed. */
   close(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ type FrameEvent = {
   readonly envelopes: readonly Envelope<SuiteMessage>[];
 };
 
-/** A node of a test, and all it was told. */
+/** A node of a test, and all its events. */
 export class Recorder implements SuiteNode {
   readonly frames: FrameEvent[] = [];
   readonly sent: { readonly to: NodeId; readonly frame: PackedFrame<SuiteMessage> }[] = [];
@@ -58,7 +58,7 @@ export class Recorder implements SuiteNode {
     link: (node, up, peer) => this.links.push({ node, up, peer }),
   };
 
-  /** The numbers of all pings that came from a node. */
+  /** The numbers of all pings from a node. */
   pings(from: NodeId): number[] {
     const envelopes = this.frames.filter((frame) => frame.from === from).flatMap((frame) => frame.envelopes);
     return envelopes.flatMap(({ message }) => (message.type === 'Ping' ? [message.n] : []));
@@ -89,7 +89,7 @@ export async function until(condition: () => boolean, what: string): Promise<voi
 
 const range = (first: number, last: number): number[] => Array.from({ length: last - first + 1 }, (_, i) => first + i);
 
-/** What every transport does, whatever carries it. */
+/** The tests of every transport. */
 export function runTransportSuite(
   name: string,
   open: (codec: FrameCodec<SuiteMessage>, nodes: readonly SuiteNode[]) => Promise<SuiteCluster>,
@@ -119,7 +119,7 @@ export function runTransportSuite(
 
     afterEach(() => cluster.close());
 
-    it('delivers messages in the order they were sent', async () => {
+    it('a transport delivers messages in the order they were sent', async () => {
       await start('a-1', 'b-1');
       for (let n = 0; n < 500; n++) send('a-1', 'b-1', n);
       await until(() => b().pings('a-1').length >= 500, '500 messages');
@@ -127,7 +127,7 @@ export function runTransportSuite(
       expect(b().frames).toHaveLength(500);
     });
 
-    it('carries the messages of one call in one frame, with their addresses', async () => {
+    it('a transport carries the messages of one call in one frame, with their addresses', async () => {
       await start('a-1', 'b-1');
       const envelopes = pings('a-1', 'b-1', 0, 99);
       cluster.transport('a-1').send('b-1', envelopes);
@@ -135,7 +135,7 @@ export function runTransportSuite(
       expect(b().frames).toEqual([{ from: 'a-1', hlc: a().clock, envelopes }]);
     });
 
-    it('carries both directions at once', async () => {
+    it('a transport carries both directions at once', async () => {
       await start('a-1', 'b-1');
       for (let n = 0; n < 100; n++) {
         send('a-1', 'b-1', n);
@@ -146,7 +146,7 @@ export function runTransportSuite(
       expect(a().pings('b-1')).toEqual(range(1000, 1099));
     });
 
-    it("tells the receiver of every frame the sender's clock at that moment (T2)", async () => {
+    it("the receiver of every frame gets the sender's clock at that moment (T2)", async () => {
       await start('a-1', 'b-1');
       send('a-1', 'b-1', 1);
       a().clock += 5;
@@ -155,7 +155,7 @@ export function runTransportSuite(
       expect(b().frames.map(({ hlc }) => hlc)).toEqual([1_000_000_000_000, 1_000_000_000_005]);
     });
 
-    it('tells both ends once that a link is up and who is at the other end', async () => {
+    it('both ends are notified once that a link is up and which node is at the other end', async () => {
       await start('a-1', 'b-1');
       await until(() => a().links.length > 0 && b().links.length > 0, 'events at both ends');
       expect(a().links).toEqual([{ node: 'b-1', up: true, peer: expect.objectContaining({ nodeId: 'b-1' }) }]);
@@ -163,7 +163,7 @@ export function runTransportSuite(
       expect(b().links[0]?.peer?.hlc).toBe(a().clock);
     });
 
-    it('tells both ends when a link drops and when it is up again', async () => {
+    it('both ends are notified when a link drops and when it is up again', async () => {
       await start('a-1', 'b-1');
       cluster.cut('a-1', 'b-1');
       await until(() => [a().turns('b-1'), b().turns('a-1')].every((turns) => turns.at(-1) === false), 'down');
@@ -176,7 +176,7 @@ export function runTransportSuite(
       expect(cluster.transport('a-1').links()[0]).toMatchObject({ node: 'b-1', up: true, reconnects: 1 });
     });
 
-    it('loses what is in flight when a link drops, and never repeats or reorders what comes after', async () => {
+    it('frames in flight are lost when a link drops, and what comes after is never repeated or reordered', async () => {
       await start('a-1', 'b-1');
       for (let n = 0; n < 1000; n++) send('a-1', 'b-1', n);
       cluster.cut('a-1', 'b-1');
@@ -192,7 +192,7 @@ export function runTransportSuite(
       expect(b().pings('a-1')).toEqual([...range(0, before - 1), ...range(2000, 2099)]);
     });
 
-    it('carries values of 1 MiB, as text and as bytes', async () => {
+    it('a transport carries values of 1 MiB, as text and as bytes', async () => {
       await start('a-1', 'b-1');
       const values = ['é'.repeat(512 * 1024), Uint8Array.from({ length: 1024 * 1024 }, (_, i) => i % 251)];
       for (const each of values) cluster.transport('a-1').send('b-1', blob(each));
@@ -202,21 +202,21 @@ export function runTransportSuite(
       expect(Buffer.compare(bytes as Uint8Array, values[1] as Uint8Array)).toBe(0);
     });
 
-    it('carries a burst of 20,000 frames', async () => {
+    it('a transport carries a burst of 20,000 frames', async () => {
       await start('a-1', 'b-1');
       for (let n = 0; n < 20_000; n++) send('a-1', 'b-1', n);
       await until(() => b().frames.length >= 20_000, '20,000 frames');
       expect(b().pings('a-1')).toEqual(range(0, 19_999));
     });
 
-    it('carries 100,000 messages handed over in one call', async () => {
+    it('a transport carries 100,000 messages handed over in one call', async () => {
       await start('a-1', 'b-1');
       send('a-1', 'b-1', 0, 99_999);
       await until(() => b().pings('a-1').length >= 100_000, '100,000 messages');
       expect(b().pings('a-1')).toEqual(range(0, 99_999));
     });
 
-    it('sends no frame for no messages', async () => {
+    it('a transport sends no frame for no messages', async () => {
       await start('a-1', 'b-1');
       cluster.transport('a-1').send('b-1', []);
       send('a-1', 'b-1', 1);
@@ -224,7 +224,7 @@ export function runTransportSuite(
       expect(b().frames).toHaveLength(1);
     });
 
-    it('links three nodes with each other; a cut between two leaves the other links alone', async () => {
+    it('three nodes are linked with each other, and a cut between two leaves the other links alone', async () => {
       await start('a-1', 'b-1', 'c-1');
       cluster.cut('a-1', 'c-1');
       await until(() => !cluster.transport('c-1').linkUp('a-1') && !cluster.transport('a-1').linkUp('c-1'), 'down');
@@ -246,7 +246,7 @@ export function runTransportSuite(
       expect(a().turns('b-1')).toEqual([true]);
     });
 
-    it('counts what goes over a link, the same at both ends', async () => {
+    it('a transport counts what goes over a link, the same at both ends', async () => {
       await start('a-1', 'b-1');
       send('a-1', 'b-1', 0, 9);
       send('a-1', 'b-1', 10);
@@ -259,7 +259,7 @@ export function runTransportSuite(
       await until(() => typeof cluster.transport('a-1').links()[0]?.rttMs === 'number', 'a round trip');
     });
 
-    it('tells its owner what each message took of a frame that it sent; the rest is the frame’s own', async () => {
+    it('the owner gets the bytes that each message took of a sent frame; the rest is the frame’s own', async () => {
       await start('a-1', 'b-1');
       const envelopes = [...pings('a-1', 'b-1', 1, 2), ...blob('x'.repeat(1000)), ...pings('a-1', 'b-1', 300, 300)];
       cluster.transport('a-1').send('b-1', envelopes);
@@ -276,7 +276,7 @@ export function runTransportSuite(
       expect(a().sent).toHaveLength(1);
     });
 
-    it('closes cleanly: peers see the link go down, the closed node hears nothing more', async () => {
+    it('a transport closes cleanly: peers see the link go down, the closed node receives nothing more', async () => {
       await start('a-1', 'b-1');
       await until(() => b().links.length === 1, 'up');
       send('b-1', 'a-1', 1);

@@ -3,7 +3,7 @@ import type { PeerInfo } from '@isochron/wire';
 import type { Envelope } from './envelope.js';
 import type { PackedFrame } from './packing.js';
 
-/** What went over a link in one direction since the transport opened. */
+/** The traffic over a link in one direction since the transport opened. */
 export interface Traffic {
   readonly frames: number;
   readonly bytes: number;
@@ -28,21 +28,21 @@ export interface LinkStatus {
   readonly rttMs: number | null;
   readonly sent: Traffic;
   readonly received: Traffic;
-  /** Messages that were handed to `send` and did not leave: the link was down, or they are too large for a frame. */
+  /** Messages given to `send` that did not leave: the link was down, or they are too large for a frame. */
   readonly dropped: number;
   /** How often the link came up again after its first time. */
   readonly reconnects: number;
   readonly lastError: LinkFault | null;
 }
 
-/** Links to all other nodes. A link is FIFO while it is up and loses what is in flight when it drops (D6). */
+/** Links to all other nodes. A link is FIFO while it is up and loses frames in flight when it drops (D6). */
 export interface Transport<M extends AnyMessage> {
   /** Sends the messages as one frame, or silently drops them when the link is down. Calls no event but `sent`. */
   send(node: NodeId, envelopes: readonly Envelope<M>[]): void;
   /** Whether messages to this node leave now. */
   linkUp(node: NodeId): boolean;
   /**
-   * How long nothing has come from this node, by the steady clock; undefined while its link is down. Pings count: an
+   * Time since the last data from this node, by the steady clock; undefined while its link is down. Pings count: an
    * idle link has them.
    */
   silentMs(node: NodeId): number | undefined;
@@ -52,26 +52,28 @@ export interface Transport<M extends AnyMessage> {
   close(): Promise<void>;
 }
 
-/** What a transport tells its owner. But for `sent`, calls never come from inside a call of the owner to the transport. */
+/**
+ * The events of a transport for its owner. Except `sent`, none comes from inside a call of the owner to the transport.
+ */
 export interface TransportEvents<M extends AnyMessage> {
   /**
    * A peer proved itself, and its link is about to come up.
    *
-   * @param lateMs the peer's hello may be so much older than its arrival
+   * @param lateMs the greatest age of the peer's hello at its arrival
    * @returns why its clock is refused: the connection is closed with `CLOCK_DRIFT` then (K1)
    */
   meets?(peer: PeerInfo, lateMs: number): string | undefined;
   /**
-   * Why a frame is refused because of its timestamps, as a whole: its connection is closed with `CLOCK_DRIFT` then
+   * Why a frame is refused because of its timestamps, as a whole: its connection is then closed with `CLOCK_DRIFT`
    * (K1).
    */
   refuses?(from: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[]): string | undefined;
-  /** Why messages cannot be the sender's own: its connection is closed with `PEER_REFUSED` then. */
+  /** Why messages cannot be the sender's own: its connection is then closed with `PEER_REFUSED`. */
   foreign?(from: NodeId, envelopes: readonly Envelope<M>[]): string | undefined;
   /** Messages came. The receiver observes the sender's `hlc` (T2). */
   frame(from: NodeId, hlc: Timestamp, envelopes: readonly Envelope<M>[]): void;
-  /** A frame was handed to the link; called from inside `send`. Costs a little, so only who asks is told. */
+  /** A frame was given to the link; called from inside `send`. Leave it out unless needed: it costs a little. */
   sent?(to: NodeId, frame: PackedFrame<M>): void;
-  /** A link came up, with what the peer says of itself, or went down. Up and down alternate. */
+  /** A link came up, with the peer's data about itself, or went down. Up and down alternate. */
   link(node: NodeId, up: boolean, peer?: PeerInfo): void;
 }

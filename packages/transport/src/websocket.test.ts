@@ -91,7 +91,7 @@ describe('WebSocketTransport', () => {
   const failedWith = (transport: Node, code: string) =>
     until(() => statusOf(transport).lastError?.code === code, `${code} in the status`);
 
-  /** A client made by hand, that answers the handshake by the book and then does what the test wants. */
+  /** A client made by hand: it answers the handshake correctly, then runs the test's steps. */
   const dialByHand = (port: number, of: Partial<PeerInfo> = {}, more: Partial<HandshakeOptions> = {}) => {
     const socket = new WebSocket(urlOf(port));
     closers.push(async () => socket.terminate());
@@ -124,7 +124,7 @@ describe('WebSocketTransport', () => {
     open(b, { peers: [{ node: 'a-1', url: NEVER_DIALLED }], ...changes });
 
   describe('a clock that its owner refuses (K1)', () => {
-    it('keeps a link from coming up, after both have learnt the other clock', async () => {
+    it('a refused clock keeps a link from coming up, after both sides have received the other clock (K1)', async () => {
       const met: (number | undefined)[] = [];
       const meets = ({ wallMs }: PeerInfo): string => `off: ${met.push(wallMs)}`;
       const first = { ...a.events, meets: ({ wallMs }: PeerInfo) => void met.push(wallMs) };
@@ -137,7 +137,7 @@ describe('WebSocketTransport', () => {
       expect([...new Set(met)].sort()).toEqual([1_000, 2_000]);
     });
 
-    it('keeps a whole frame from its owner, and closes the link', async () => {
+    it('a refused clock keeps a whole frame from its owner, and closes the link (K1)', async () => {
       const refuses = (_from: string, hlc: number): string | undefined => (hlc > 5 ? 'far ahead' : undefined);
       const [first] = await openPair({}, { events: { ...b.events, refuses } });
       await until(() => first.linkUp('b-1'), 'the link is up');
@@ -152,27 +152,30 @@ describe('WebSocketTransport', () => {
     });
   });
 
-  describe('refuses, says so on both sides, and retries slowly', () => {
+  describe('refusals', () => {
     it.each<[string, Partial<Options>, string]>([
       ['a peer with the wrong secret', { secret: 'guess' }, 'PEER_REFUSED'],
       ['a peer of another version', { version: PROTOCOL_VERSION + 1 }, 'PEER_VERSION_MISMATCH'],
       ['a peer with another cluster file', { clusterHash: 'decaf' }, 'PEER_CONFIG_MISMATCH'],
       ['a peer of another epoch', { epoch: 2 }, 'PEER_CONFIG_MISMATCH'],
-    ])('%s', async (_what, changes, code) => {
-      const [first, second] = await openPair(changes);
-      await failedWith(first, code);
-      await until(() => second.connectionEnds()[code] === 1, 'the refusal is counted');
-      expect([first.linkUp('b-1'), second.linkUp('a-1')]).toEqual([false, false]);
-      expect([...a.links, ...b.links]).toEqual([]);
-      expect(first.connectionEnds()).toEqual({ [code]: 1 });
-    });
+    ])(
+      'a node refuses %s, both sides get the reason, and the dialling side retries slowly',
+      async (_what, changes, code) => {
+        const [first, second] = await openPair(changes);
+        await failedWith(first, code);
+        await until(() => second.connectionEnds()[code] === 1, 'the refusal is counted');
+        expect([first.linkUp('b-1'), second.linkUp('a-1')]).toEqual([false, false]);
+        expect([...a.links, ...b.links]).toEqual([]);
+        expect(first.connectionEnds()).toEqual({ [code]: 1 });
+      },
+    );
 
-    it('but not a peer that has the secret as its second one, or as its first', async () => {
+    it('a peer is accepted that has the secret as its second one, or as its first', async () => {
       const [first, second] = await openPair({ secret: 'new', secondSecret: 'open sesame' });
       await until(() => first.linkUp('b-1') && second.linkUp('a-1'), 'the link is up');
     });
 
-    it('and links when the reason is gone', async () => {
+    it('refused nodes link when the reason is gone', async () => {
       const [first, second] = await openPair({ secret: 'guess', tuning: { refusedRetryMs: 5 } });
       await until(() => (first.connectionEnds().PEER_REFUSED ?? 0) >= 2, 'a second try');
       await first.close();
@@ -181,7 +184,7 @@ describe('WebSocketTransport', () => {
     });
   });
 
-  it('refuses a second node with the id of one that is linked, and keeps the first', async () => {
+  it('a second node with the id of a linked one is refused, and the first is kept', async () => {
     const [first, second] = await openPair();
     await until(() => second.linkUp('a-1'), 'the link is up');
     const double = new Recorder('a-1');
@@ -192,7 +195,7 @@ describe('WebSocketTransport', () => {
     expect(b.turns('a-1')).toEqual([true]);
   });
 
-  it('refuses a node that calls itself as the node it dials', async () => {
+  it('a dialling node with the id of the node that it dials is refused', async () => {
     const second = await listening();
     const { ended } = dialByHand(second.port, { nodeId: 'b-1' });
     expect((await ended).code).toBe(4403);
@@ -201,13 +204,13 @@ describe('WebSocketTransport', () => {
   it.each([
     ['a node that is not in the cluster file', '0-1', 'not in the cluster file'],
     ['a node with a higher id, which is for this node to dial', 'c-1', 'the lower id dials'],
-  ])('refuses %s', async (_what, nodeId, detail) => {
+  ])('a transport refuses %s', async (_what, nodeId, detail) => {
     const second = await listening({ peers: [{ node: 'c-1', url: NEVER_DIALLED }] });
     const { ended } = dialByHand(second.port, { nodeId });
     expect(await ended).toEqual({ code: 4403, reason: expect.stringContaining(detail) });
   });
 
-  it('replaces the connection of a node that is back before its old connection was found dead', async () => {
+  it('the connection of a node that is back replaces its old one before that was found dead', async () => {
     const second = await listening();
     const [old, fresh] = [dialByHand(second.port), dialByHand(second.port)];
     await Promise.all([old.accepted, fresh.accepted]);
@@ -232,21 +235,24 @@ describe('WebSocketTransport', () => {
       ['a frame of another epoch', frame({ epoch: 9 }), 4406, 'PEER_CONFIG_MISMATCH'],
       ['a text frame', 'hello', 4402, 'FRAME_NOT_BINARY'],
       ['a frame over the limit', new Uint8Array(10_001), 1009, 'FRAME_TOO_LARGE'],
-    ])('%s', async (_what, data, code, name) => {
-      const second = await listening({ tuning: { maxFrameBytes: 10_000 } });
-      const { socket, accepted, ended } = dialByHand(second.port);
-      await accepted;
-      socket.send(data);
-      expect((await ended).code).toBe(code);
-      await until(() => !second.linkUp('a-1'), 'the link is down');
-      expect(second.connectionEnds()).toEqual({ [name]: 1 });
-      expect(statusOf(second).lastError?.code).toBe(name);
-      expect(b.frames).toEqual([]);
-      expect(b.turns('a-1')).toEqual([true, false]);
-      await dialByHand(second.port).accepted;
-    });
+    ])(
+      'the link is closed with a code and counted, and the node lives on, after %s',
+      async (_what, data, code, name) => {
+        const second = await listening({ tuning: { maxFrameBytes: 10_000 } });
+        const { socket, accepted, ended } = dialByHand(second.port);
+        await accepted;
+        socket.send(data);
+        expect((await ended).code).toBe(code);
+        await until(() => !second.linkUp('a-1'), 'the link is down');
+        expect(second.connectionEnds()).toEqual({ [name]: 1 });
+        expect(statusOf(second).lastError?.code).toBe(name);
+        expect(b.frames).toEqual([]);
+        expect(b.turns('a-1')).toEqual([true, false]);
+        await dialByHand(second.port).accepted;
+      },
+    );
 
-    it('a frame before the handshake', async () => {
+    it('the link is closed with a code and counted, and the node lives on, after a frame before the handshake', async () => {
       const second = await listening();
       const socket = new WebSocket(urlOf(second.port));
       socket.on('open', () => socket.send(frame()));
@@ -256,13 +262,13 @@ describe('WebSocketTransport', () => {
     });
   });
 
-  it('ends a connection that says nothing within the deadline of the handshake', async () => {
+  it('a silent connection is ended at the deadline of the handshake', async () => {
     const second = await listening({ tuning: { handshakeTimeoutMs: 20 } });
     const socket = new WebSocket(urlOf(second.port));
     expect(await new Promise<number>((resolve) => socket.on('close', resolve))).toBe(4408);
   });
 
-  it('takes no more than a handshake from a stranger, however large frames may be', async () => {
+  it('a stranger may send no more than a handshake, however large frames may be', async () => {
     const second = await listening();
     const socket = new WebSocket(urlOf(second.port));
     socket.on('error', () => undefined); // 'close' follows
@@ -271,7 +277,7 @@ describe('WebSocketTransport', () => {
     expect(second.connectionEnds()).toEqual({ CONNECTION_LOST: 1 });
   });
 
-  it('turns connections away while too many are in the middle of their handshake', async () => {
+  it('connections are refused while too many are in the middle of their handshake', async () => {
     const second = await listening({ tuning: { maxHandshakes: 1 } });
     const idle = new WebSocket(urlOf(second.port));
     closers.push(async () => idle.terminate());
@@ -279,7 +285,7 @@ describe('WebSocketTransport', () => {
     expect((await dialByHand(second.port).ended).code).toBe(1013);
   });
 
-  it('limits handshakes for each address: strangers at one do not keep nodes of others out', async () => {
+  it('handshakes are limited for each address: strangers at one do not keep nodes of others out', async () => {
     const second = await listening({ tuning: { maxHandshakes: 4, maxStrangersPerAddress: 2 } });
     const from = (localAddress: string) => {
       const socket = new WebSocket(urlOf(second.port), { localAddress });
@@ -295,7 +301,7 @@ describe('WebSocketTransport', () => {
     await dialByHand(second.port).accepted;
   });
 
-  it('limits connections that send nothing, in all and for each address, and ends them in time', async () => {
+  it('connections that send nothing are limited, in all and for each address, and ended in time', async () => {
     const tuning = { maxStrangers: 3, maxStrangersPerAddress: 2, handshakeTimeoutMs: 500 };
     const second = await listening({ tuning });
     const open: Socket[] = [];
@@ -314,7 +320,7 @@ describe('WebSocketTransport', () => {
     await dialByHand(second.port).accepted;
   });
 
-  it('closes the link of a node whose messages are not its own', async () => {
+  it('the link of a node whose messages are not its own is closed', async () => {
     const second = await listening({ events: { ...b.events, foreign: () => 'of another region' } });
     const { socket, accepted, ended } = dialByHand(second.port);
     await accepted;
@@ -324,7 +330,7 @@ describe('WebSocketTransport', () => {
     expect(b.frames).toEqual([]);
   });
 
-  it('splits what is too large for one frame, and drops only a message that is too large by itself', async () => {
+  it('what is too large for one frame is split, and only a message that is too large by itself is dropped', async () => {
     const log = jest.fn();
     const [first, second] = await openPair({ tuning: { maxFrameBytes: 2_000 }, log });
     await until(() => first.linkUp('b-1') && second.linkUp('a-1'), 'the link is up');
@@ -339,7 +345,7 @@ describe('WebSocketTransport', () => {
     });
   });
 
-  it('drops the link to a peer that reads too slowly instead of buffering without bound', async () => {
+  it('the link to a peer that reads too slowly is dropped instead of buffered without bound', async () => {
     const limit = 1_000_000;
     const cluster = await mesh({ tuning: { maxBufferedBytes: limit, deadAfterMs: 60_000 } });
     cluster.proxy('a-1', 'b-1').silence();
@@ -358,7 +364,7 @@ describe('WebSocketTransport', () => {
     await until(() => first.linkUp('b-1'), 'the link is up again');
   });
 
-  it('finds a peer dead that falls silent, though its connection stays open', async () => {
+  it('a peer that falls silent is found dead, though its connection stays open', async () => {
     const cluster = await mesh({ tuning: { pingIntervalMs: 20, deadAfterMs: 100 } });
     await until(() => (statusOf(cluster.transport('a-1')).rttMs ?? 0) > 0, 'a round trip');
     cluster.proxy('a-1', 'b-1').silence();
@@ -366,7 +372,7 @@ describe('WebSocketTransport', () => {
     expect([a, b].map(({ node }) => cluster.transport(node).links()[0]?.lastError?.code)).toContain('PEER_SILENT');
   });
 
-  it('keeps an idle link up', async () => {
+  it('an idle link stays up', async () => {
     const cluster = await mesh({ tuning: { pingIntervalMs: 10, deadAfterMs: 60 } });
     let pongs = 0;
     let last: number | null = null;
@@ -382,7 +388,7 @@ describe('WebSocketTransport', () => {
   describe('with an emulated delay', () => {
     const delayMs = (from: string) => (from === 'a-1' ? 40 : 20);
 
-    it('keeps the order, adds the delay of each direction, and shows it in the round trip', async () => {
+    it('an emulated delay keeps the order, adds the delay of each direction, and shows in the round trip', async () => {
       const cluster = await mesh({ delayMs });
       const sentAt = performance.now();
       for (let n = 0; n < 100; n++) cluster.transport('a-1').send('b-1', pings('a-1', 'b-1', n, n));
@@ -396,7 +402,7 @@ describe('WebSocketTransport', () => {
       expect(statusOf(cluster.transport('a-1')).rttMs).toBeGreaterThan(59);
     });
 
-    it('loses what is delayed when the link drops', async () => {
+    it('frames in an emulated delay are lost when the link drops', async () => {
       const cluster = await mesh({ delayMs });
       const first = cluster.transport('a-1');
       first.send('b-1', pings('a-1', 'b-1', 1, 1));
@@ -408,7 +414,7 @@ describe('WebSocketTransport', () => {
       expect(b.pings('a-1')).toEqual([2]);
     });
 
-    it('bounds what is delayed as well', async () => {
+    it('frames in an emulated delay are bounded as well', async () => {
       const cluster = await mesh({ delayMs, tuning: { maxBufferedBytes: 10_000 } });
       const first = cluster.transport('a-1');
       for (let n = 0; n < 10; n++) first.send('b-1', pings('a-1', 'b-1', 0, 99));
@@ -417,7 +423,7 @@ describe('WebSocketTransport', () => {
     });
   });
 
-  it('rejects with the error of the system, untouched, when the port is taken', async () => {
+  it('opening rejects with the error of the system, unchanged, when the port is taken', async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     closers.push(() => new Promise((resolve) => taken.close(resolve)));
@@ -425,7 +431,7 @@ describe('WebSocketTransport', () => {
     await expect(WebSocketTransport.open(optionsOf(a, { listen }))).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 
-  it('shows why a peer cannot be reached, and links as soon as it can', async () => {
+  it('the reason why a peer cannot be reached is shown, and the link comes up as soon as it can', async () => {
     const gone = await listening();
     const { port } = gone;
     await gone.close();
@@ -435,7 +441,7 @@ describe('WebSocketTransport', () => {
     await until(() => first.linkUp('b-1'), 'the link is up');
   });
 
-  it('is not opened without a secret, or with a url that it cannot dial', async () => {
+  it('a transport is not opened without a secret, or with a url that it cannot dial', async () => {
     await expect(WebSocketTransport.open(optionsOf(a, { secret: '' }))).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
     });
@@ -449,9 +455,12 @@ describe('parsePeerUrl', () => {
     ['ws://127.0.0.1:7201', { host: '127.0.0.1', port: 7201 }],
     ['ws://[::1]:7201/', { host: '::1', port: 7201 }],
     ['ws://node.example', { host: 'node.example', port: 80 }],
-  ])('reads %s', (url, expected) => expect(parsePeerUrl(url)).toEqual(expected));
+  ])('parsePeerUrl reads %s', (url, expected) => expect(parsePeerUrl(url)).toEqual(expected));
 
-  it.each(['wss://a:1', 'http://a:1', 'a:1', '', 'ws://a:1/path', 'ws://a:99999'])('refuses "%s"', (url) => {
-    expect(() => parsePeerUrl(url)).toThrow('ws://host:port');
-  });
+  it.each(['wss://a:1', 'http://a:1', 'a:1', '', 'ws://a:1/path', 'ws://a:99999'])(
+    'parsePeerUrl refuses "%s"',
+    (url) => {
+      expect(() => parsePeerUrl(url)).toThrow('ws://host:port');
+    },
+  );
 });

@@ -50,9 +50,9 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
   }
 
   /**
-   * Listens, and starts to dial. Resolves when the port is bound; links come up later, see the `link` event. Rejects with
-   * the system's own error when the port cannot be bound (`code` is `EADDRINUSE` where it is taken), and with `CONFIG_INVALID`
-   * when the secret is empty or a peer's url is not of the right form.
+   * Listens, and starts to dial. Resolves when the port is bound; links come up later, see the `link` event. Rejects
+   * with the system's own error when the port cannot be bound (`code` is `EADDRINUSE` if it is taken), and with
+   * `CONFIG_INVALID` when the secret is empty or a peer's url has another form.
    */
   static async open<M extends AnyMessage>(options: WebSocketTransportOptions<M>): Promise<WebSocketTransport<M>> {
     for (const { url } of options.peers) parsePeerUrl(url);
@@ -87,7 +87,7 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     return [...this.#links.values()].map((link) => link.status());
   }
 
-  /** How many connections ended, by the code of their end: refused strangers and failed attempts included. */
+  /** The number of ended connections, by the code of their end: refused strangers and failed attempts included. */
   connectionEnds(): Record<string, number> {
     return Object.fromEntries(this.#ends);
   }
@@ -175,7 +175,7 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     return this.#options.delayMs?.(this.#options.self, peer) ?? 0;
   }
 
-  /** Whether a node that proved itself may link from outside. */
+  /** Whether a node with a valid proof may link from outside. */
   #admit(peer: PeerInfo): Refusal | undefined {
     const refuse = (detail: string): Refusal => ({ code: 'PEER_REFUSED', detail });
     const link = this.#links.get(peer.nodeId);

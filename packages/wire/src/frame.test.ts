@@ -103,7 +103,7 @@ const anyFrame = fc.record({
   envelopes: fc.array(fc.record({ to: nameOf, from: nameOf, message: messageOf }), { maxLength: 40 }),
 });
 
-/** Decodes, and passes only when the bytes are a frame or the typed error came. */
+/** Decodes, and passes only if the bytes are a frame or cause the typed error. */
 function decodesOrRefuses(bytes: Uint8Array): void {
   try {
     codec.decode(bytes);
@@ -113,7 +113,7 @@ function decodesOrRefuses(bytes: Uint8Array): void {
 }
 
 describe('FrameCodec', () => {
-  it('keeps its format: these bytes are what older nodes send and newer nodes read', () => {
+  it('FrameCodec keeps its format: these bytes are what older nodes send and newer nodes read', () => {
     const golden =
       '93cb42dc12218377de40039394a97265706c6963612f33ab636f6f7264696e61746f7201cd012c93a6636c69656e74a97265' +
       '706c6963612f330298a97265706c6963612f33a97265706c6963612f3307cb42dc1221836bd0009392aa64656661756c742f' +
@@ -122,15 +122,15 @@ describe('FrameCodec', () => {
     expect(codec.decode(Buffer.from(golden, 'hex'))).toEqual(fixed);
   });
 
-  it('gives back every frame that it encodes', () => {
+  it('FrameCodec decodes every frame to what it encoded', () => {
     fc.assert(fc.property(anyFrame, (frame) => expect(codec.decode(codec.encode(frame))).toEqual(frame)));
   });
 
-  it('never crashes on random bytes: a frame or MalformedMessage', () => {
+  it('FrameCodec decodes random bytes to a frame or to MalformedMessage', () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), decodesOrRefuses), { numRuns: 5000 });
   });
 
-  it('never crashes on a frame with damaged bytes', () => {
+  it('FrameCodec decodes damaged bytes to a frame or to MalformedMessage', () => {
     const damage = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(anyFrame, damage, fc.nat(), (frame, changes, cut) => {
@@ -143,7 +143,7 @@ describe('FrameCodec', () => {
     );
   });
 
-  it('never crashes on well-formed MessagePack of another shape', () => {
+  it('FrameCodec decodes well-formed MessagePack of another shape to MalformedMessage', () => {
     const inside = fc.anything({ withDate: true, withMap: true, withTypedArray: true, withBigInt: false });
     fc.assert(
       fc.property(fc.array(fc.array(inside, { maxLength: 8 })), inside, (envelopes, other) => {
@@ -165,7 +165,7 @@ describe('FrameCodec', () => {
     ['a machine name over 64 characters', ['a'.repeat(65), 'b', 2], 'expected a machine name'],
     ['an empty machine name', ['a', '', 2], 'expected a machine name'],
     ['an envelope that is not an array', { 0: 'a' }, 'expected a message'],
-  ])('refuses %s', (_what, envelope, detail) => {
+  ])('FrameCodec refuses %s', (_what, envelope, detail) => {
     const decode = () => codec.decode(frameOf(envelope));
     expect(decode).toThrow(MalformedMessage);
     expect(decode).toThrow(detail);
@@ -176,11 +176,11 @@ describe('FrameCodec', () => {
     ['a clock that is not a timestamp', ['5', 1, []]],
     ['a negative epoch', [5, -1, []]],
     ['envelopes that are not an array', [5, 1, 'x']],
-  ])('refuses %s as a frame', (_what, raw) => {
+  ])('FrameCodec refuses %s as a frame', (_what, raw) => {
     expect(() => codec.decode(packr.pack(raw))).toThrow(MalformedMessage);
   });
 
-  it('refuses a frame with more messages than the limit, and does not make one', () => {
+  it('FrameCodec refuses a frame with more messages than the limit, and does not make one', () => {
     const stop = ['a', 'b', 2];
     expect(codec.decode(frameOf(...Array(40).fill(stop))).envelopes).toHaveLength(40);
     expect(() => codec.decode(frameOf(...Array(41).fill(stop)))).toThrow('at most 40 messages');
@@ -188,7 +188,7 @@ describe('FrameCodec', () => {
     expect(() => codec.encode({ hlc: 1, epoch: 1, envelopes: Array(41).fill(envelope) })).toThrow('41 messages');
   });
 
-  it('ignores fields that a newer minor version appended, to messages and to frames', () => {
+  it('FrameCodec ignores fields that a newer minor version appended, to messages and to frames', () => {
     const raw = packr.pack([5, 1, [['a', 'b', 1, 42, 'new', { more: true }]], 'newer']);
     expect(codec.decode(raw)).toEqual({
       hlc: 5,
@@ -197,19 +197,19 @@ describe('FrameCodec', () => {
     });
   });
 
-  it('reads an optional last field that an older minor version does not send as null', () => {
+  it('FrameCodec reads an optional last field that an older minor version does not send as null', () => {
     const [envelope] = codec.decode(frameOf(['a', 'b', 7, 1, [], 0, false])).envelopes;
     expect(envelope?.message).toEqual({ type: 'Store', ts: 1, writes: [], mode: 'fast', urgent: false, note: null });
   });
 
-  it('does not keep the bytes it decoded', () => {
+  it('FrameCodec does not keep the bytes it decoded', () => {
     const bytes = codec.encode(fixed);
     const frame = codec.decode(bytes);
     bytes.fill(0);
     expect(frame).toEqual(fixed);
   });
 
-  it('is not built over a schema that uses a tag twice', () => {
+  it('FrameCodec is not built over a schema that uses a tag twice', () => {
     const twice = { Ping: { tag: 1, fields: { n: uint } }, Pong: { tag: 1, fields: { n: uint } } };
     expect(() => new FrameCodec<{ type: 'Ping'; n: number } | { type: 'Pong'; n: number }>(twice)).toThrow(
       'tag 1 is used by Ping and by Pong',

@@ -15,10 +15,10 @@ import { packedSize } from './packed-size.js';
 
 /** Longest name of a machine, in UTF-16 units. */
 export const MAX_MACHINE_NAME_LENGTH = 64;
-/** Messages in one frame, unless a codec is told otherwise. */
+/** Messages in one frame, by default. */
 export const DEFAULT_MAX_ENVELOPES = 65_536;
 
-/** A message between two machines; the link says which nodes they are on. */
+/** A message between two machines; the link determines their nodes. */
 export interface FrameEnvelope<M extends AnyMessage> {
   /** Name of the machine that the message is for, on the receiving node. */
   readonly to: string;
@@ -27,7 +27,7 @@ export interface FrameEnvelope<M extends AnyMessage> {
   readonly message: M;
 }
 
-/** What travels over a link as one unit. */
+/** The unit of a link. */
 export interface Frame<M extends AnyMessage> {
   /** The sender's clock when the frame was made (T2). */
   readonly hlc: Timestamp;
@@ -48,8 +48,8 @@ interface Shape {
 const FIRST_FIELD = 3;
 
 /**
- * Frames as bytes: `[hlc, epoch, [[to, from, tag, field…], …]]` in MessagePack, fields by position. What a decoder
- * returns has the declared shape; fields that a newer minor version appended are ignored.
+ * Frames as bytes: `[hlc, epoch, [[to, from, tag, field…], …]]` in MessagePack, fields by position. A decoded
+ * frame has the declared shape; fields that a newer minor version appended are ignored.
  */
 export class FrameCodec<M extends AnyMessage> {
   readonly maxEnvelopes: number;
@@ -70,7 +70,7 @@ export class FrameCodec<M extends AnyMessage> {
 
   /**
    * Bytes of a frame. At most `maxEnvelopes` messages: a peer refuses more.
-   * @param sizes gets the bytes that each envelope takes of it, when they are asked for
+   * @param sizes if given, gets each envelope's bytes
    */
   encode(frame: Frame<M>, sizes?: number[]): Uint8Array {
     const { envelopes } = frame;
@@ -84,7 +84,7 @@ export class FrameCodec<M extends AnyMessage> {
     return pack([frame.hlc, frame.epoch, raw]);
   }
 
-  /** The frame in `bytes`, which are not kept. Throws `MalformedMessage` when anything of it is not as declared. */
+  /** The frame in `bytes`, which are not kept. Throws `MalformedMessage` if any part is not as declared. */
   decode(bytes: Uint8Array): Frame<M> {
     const raw = unpack(bytes);
     if (!Array.isArray(raw)) throw new MalformedMessage('expected a frame');

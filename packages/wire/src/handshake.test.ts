@@ -35,7 +35,7 @@ interface Run {
   readonly sent: Uint8Array[];
 }
 
-/** Lets two sides talk until neither has anything to say. */
+/** Runs two sides until neither has a message to send. */
 function converse(first: Handshake, second: Handshake): Run {
   const sides = [first, second] as const;
   const run: Run = { outcomes: [undefined, undefined], sent: [] };
@@ -54,7 +54,7 @@ function converse(first: Handshake, second: Handshake): Run {
 const refused = (by: 'self' | 'peer', code: string) => expect.objectContaining({ status: 'refused', by, code });
 
 describe('Handshake', () => {
-  it('accepts on both sides when secret, version, cluster file and epoch agree', () => {
+  it('a handshake succeeds on both sides when secret, version, cluster file and epoch agree', () => {
     const { outcomes } = converse(initiator(), acceptor());
     expect(outcomes).toEqual([
       { status: 'accepted', peer: info('b-1') },
@@ -62,7 +62,7 @@ describe('Handshake', () => {
     ]);
   });
 
-  it('keeps its format: these are the bytes of a whole handshake', () => {
+  it('a handshake keeps its format: these are the bytes of a whole handshake', () => {
     expect(converse(initiator(), acceptor()).sent.map((bytes) => Buffer.from(bytes).toString('hex'))).toEqual([
       '93a869736f6368726f6e01930100c4200101010101010101010101010101010101010101010101010101010101010101',
       '93a869736f6368726f6e01930101c4200202020202020202020202020202020202020202020202020202020202020202',
@@ -71,7 +71,7 @@ describe('Handshake', () => {
     ]);
   });
 
-  it('shows a stranger neither node, store, cluster file nor clock, on either side and at any point', () => {
+  it('a handshake shows a stranger neither node, store, cluster file nor clock, on either side and at any point', () => {
     const stranger = converse(initiator({ secret: 'guess' }), acceptor()).sent;
     for (const bytes of [...stranger, ...converse(initiator(), acceptor()).sent]) {
       for (const word of ['a-1', 'b-1', 'store-of', 'c0ffee']) expect(Buffer.from(bytes).includes(word)).toBe(false);
@@ -80,34 +80,34 @@ describe('Handshake', () => {
     expect(Buffer.from(stranger[1]!).equals(encodeHello({ version: 1, role: 'acceptor', nonce }))).toBe(true);
   });
 
-  it('never sends the secret', () => {
+  it('a handshake never sends the secret', () => {
     for (const bytes of converse(initiator(), acceptor()).sent) {
       expect(Buffer.from(bytes).includes('open sesame')).toBe(false);
     }
   });
 
-  it('refuses a wrong secret on the accepting side, before it has proved anything itself', () => {
+  it('the accepting side refuses a wrong secret before it has proved anything itself', () => {
     const { outcomes, sent } = converse(initiator({ secret: 'guess' }), acceptor());
     expect(outcomes).toEqual([refused('peer', 'PEER_REFUSED'), refused('self', 'PEER_REFUSED')]);
     expect(sent).toHaveLength(4);
-    expect(Buffer.from(sent[3]!).includes('does not know the secret')).toBe(true);
+    expect(Buffer.from(sent[3]!).includes('has not proved the secret')).toBe(true);
   });
 
-  it('refuses an acceptor that cannot prove itself', () => {
+  it('the dialling side refuses an acceptor without a proof', () => {
     const dialler = initiator();
     dialler.start();
     dialler.receive(acceptor().receive(initiator().start().send!).send!);
     expect(dialler.receive(encodeIdentity(new Uint8Array(32))).outcome).toEqual(refused('self', 'PEER_REFUSED'));
   });
 
-  it("refuses the peer's own proof sent back", () => {
+  it("a handshake refuses the peer's own proof sent back", () => {
     const dialler = initiator();
     const hello = acceptor().receive(dialler.start().send!).send!;
     const own = dialler.receive(hello).send!;
     expect(dialler.receive(own).outcome).toEqual(refused('self', 'PEER_REFUSED'));
   });
 
-  it('refuses a proof recorded in an earlier handshake', () => {
+  it('a handshake refuses a proof recorded in an earlier handshake', () => {
     const recorded = converse(initiator(), acceptor()).sent;
     const later = acceptor({ nonce: new Uint8Array(32).fill(9) });
     later.receive(recorded[0]!);
@@ -116,15 +116,15 @@ describe('Handshake', () => {
 
   describe('while one secret replaces another', () => {
     const [OLD, NEW] = ['the old secret', 'the new secret'];
-    /** What nodes know, in the order of the change: the first one seals. */
+    /** The secrets of nodes, in the order of the change: the first one seals. */
     const stages = [[OLD], [OLD, NEW], [NEW, OLD], [NEW]] as const;
-    const knows = ([secret, secondSecret]: readonly [string, string?]) => ({ secret, secondSecret });
+    const withSecrets = ([secret, secondSecret]: readonly [string, string?]) => ({ secret, secondSecret });
 
-    it('accepts two nodes wherever they stand, if they have a secret in common, whichever of them dials', () => {
+    it('a handshake succeeds at every stage of a change of secrets if the nodes share one, whichever of them dials', () => {
       for (const one of stages) {
         for (const other of stages) {
           const common = one.some((secret) => (other as readonly string[]).includes(secret));
-          const { outcomes } = converse(initiator(knows(one)), acceptor(knows(other)));
+          const { outcomes } = converse(initiator(withSecrets(one)), acceptor(withSecrets(other)));
           expect(outcomes.map((outcome) => outcome?.status)).toEqual(
             new Array(2).fill(common ? 'accepted' : 'refused'),
           );
@@ -132,14 +132,14 @@ describe('Handshake', () => {
       }
     });
 
-    it('lets the accepting side prove only the secret that the other one has proved', () => {
-      const dialler = initiator(knows([OLD]));
-      const listener = acceptor(knows([NEW, OLD]));
+    it('the accepting side proves only the secret that the other side has proved', () => {
+      const dialler = initiator(withSecrets([OLD]));
+      const listener = acceptor(withSecrets([NEW, OLD]));
       const proof = dialler.receive(listener.receive(dialler.start().send!).send!).send!;
       expect(decodeHandshake(listener.receive(proof).send!, 1)).toMatchObject({ sealed: [expect.anything()] });
     });
 
-    it('refuses an identity that is sealed more often than there are secrets', () => {
+    it('a handshake refuses an identity that is sealed more often than there are secrets', () => {
       const listener = acceptor();
       listener.receive(initiator().start().send!);
       const sealed = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte));
@@ -155,22 +155,22 @@ describe('Handshake', () => {
     ['another cluster file', { clusterHash: 'decaf' }, 'PEER_CONFIG_MISMATCH'],
     ['another epoch', { epoch: 3 }, 'PEER_CONFIG_MISMATCH'],
     ["the other side's name", { nodeId: 'b-1' }, 'PEER_REFUSED'],
-  ])('refuses a peer with %s, and both sides learn why', (_what, changes, code) => {
+  ])('a handshake refuses a peer with %s, and both sides get the reason', (_what, changes, code) => {
     const { outcomes } = converse(initiator({ self: info('a-1', changes) }), acceptor());
     expect(outcomes).toEqual([refused('peer', code), refused('self', code)]);
   });
 
-  it('says nothing about its cluster file to a peer without the secret', () => {
+  it('a handshake reveals nothing about the cluster file to a peer without the secret', () => {
     const stranger = initiator({ self: info('a-1', { clusterHash: 'decaf' }), secret: 'guess' });
     expect(converse(stranger, acceptor()).outcomes[1]).toEqual(refused('self', 'PEER_REFUSED'));
   });
 
-  it('refuses a node other than the one it dialled', () => {
+  it('a handshake refuses a node other than the one it dialled', () => {
     const { outcomes } = converse(initiator({ expected: 'c-1' }), acceptor());
     expect(outcomes).toEqual([refused('peer', 'PEER_REFUSED'), refused('self', 'PEER_REFUSED')]);
   });
 
-  it('leaves the last word to its owner', () => {
+  it('a handshake leaves the final decision to its owner', () => {
     const admit = () => ({ code: 'PEER_REFUSED', detail: 'not in the cluster file' }) as const;
     expect(converse(initiator(), acceptor({ admit })).outcomes).toEqual([
       { status: 'refused', by: 'peer', claimed: null, code: 'PEER_REFUSED', detail: 'not in the cluster file' },
@@ -178,14 +178,14 @@ describe('Handshake', () => {
     ]);
   });
 
-  it('refuses messages out of turn', () => {
+  it('a handshake refuses messages out of turn', () => {
     expect(acceptor().receive(encodeIdentity(new Uint8Array(32))).outcome).toEqual(refused('self', 'PEER_REFUSED'));
     const twice = acceptor();
     twice.receive(initiator().start().send!);
     expect(twice.receive(initiator().start().send!).outcome).toEqual(refused('self', 'PEER_REFUSED'));
   });
 
-  it('never crashes on random or damaged bytes, at any point', () => {
+  it('random or damaged bytes end a handshake without a crash, at any point', () => {
     const { sent } = converse(initiator(), acceptor());
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 100 }), fc.nat(), fc.nat({ max: 255 }), (bytes, at, byte) => {
@@ -202,7 +202,7 @@ describe('Handshake', () => {
     );
   });
 
-  it('accepts only untouched hellos: whatever is changed on the way, the proof fails', () => {
+  it('a handshake accepts only unchanged hellos: with any other, the proof fails', () => {
     const honest = initiator().start().send!;
     fc.assert(
       fc.property(fc.nat({ max: honest.length - 1 }), fc.integer({ min: 1, max: 255 }), (at, flip) => {
@@ -219,7 +219,7 @@ describe('Handshake', () => {
     );
   });
 
-  it('is not built without a secret', () => {
+  it('a handshake is not built without a secret', () => {
     expect(() => initiator({ secret: '' })).toThrow('secret');
     expect(() => initiator({ secondSecret: '' })).toThrow('secret');
   });

@@ -14,12 +14,12 @@ import {
 } from './hello.js';
 import { seal, sealingKey, unseal } from './proof.js';
 
-/** How a handshake ended. `by` says which side refused, `claimed` which node the peer said it was. */
+/** The outcome of a handshake. `by` is the side that refused, `claimed` the node id that the peer sent. */
 export type HandshakeOutcome =
   | { readonly status: 'accepted'; readonly peer: PeerInfo }
   | ({ readonly status: 'refused'; readonly by: 'self' | 'peer'; readonly claimed: string | null } & Refusal);
 
-/** What one input leads to: a message to send, an end, both, or neither. */
+/** The result of one input: a message to send, an end, both, or neither. */
 export interface HandshakeStep {
   readonly send?: Uint8Array;
   readonly outcome?: HandshakeOutcome;
@@ -36,7 +36,7 @@ export interface HandshakeOptions {
   readonly nonce: Uint8Array;
   /** The node that was dialled. */
   readonly expected?: string;
-  /** Last word on a peer that proved itself: a refusal, or undefined. */
+  /** Final decision on a peer with a valid proof: a refusal, or undefined. */
   readonly admit?: (peer: PeerInfo) => Refusal | undefined;
 }
 
@@ -46,17 +46,17 @@ const LABELS: Readonly<Record<HandshakeRole, string>> = {
 };
 
 /**
- * Mutual authentication of two nodes, without I/O: hello →, ← hello, identity →, ← identity. Hellos hold nothing but a
+ * Mutual authentication of two nodes, without I/O: hello →, ← hello, identity →, ← identity. A hello holds only a
  * version and a nonce. An identity is sealed with a key of the secret and both hellos, which is the proof as well: a
  * stranger learns no node, store, cluster file or clock. The dialling side proves itself first, so that a stranger who
- * dials learns nothing that a secret could be guessed from. A dialling side with two secrets seals its identity under
- * each; the accepting side seals its own under the one that it knew. Whatever arrives, a step ends in a message or an
+ * dials gets no data to guess a secret from. A dialling side with two secrets seals its identity under each; the
+ * accepting side seals its own under the one that it could open. Whatever arrives, a step ends in a message or an
  * outcome; it never throws.
  */
 export class Handshake {
   readonly #options: HandshakeOptions;
   readonly #ownHello: Uint8Array;
-  /** Those that the peer may know: only one, once it has proved that. */
+  /** The secrets that the peer may have: only one, once it has proved that. */
   #secrets: readonly (string | Uint8Array)[];
   #state: 'hello' | 'identity' | 'done' = 'hello';
   #claimed: string | null = null;
@@ -73,7 +73,7 @@ export class Handshake {
     this.#ownHello = encodeHello({ version: options.self.version, role, nonce });
   }
 
-  /** What to send when the connection opens. */
+  /** The first message, when the connection opens. */
   start(): HandshakeStep {
     return this.#options.role === 'initiator' ? { send: this.#ownHello } : {};
   }
@@ -93,7 +93,7 @@ export class Handshake {
     if (message.kind === 'refused') return this.#end({ by: 'peer', ...message.refusal });
     if (message.kind === 'other-version') {
       const { version } = this.#options.self;
-      return this.#refuse('PEER_VERSION_MISMATCH', `the peer speaks version ${message.version}, this node ${version}`);
+      return this.#refuse('PEER_VERSION_MISMATCH', `the peer has version ${message.version}, this node ${version}`);
     }
     if (message.kind === 'hello' && this.#state === 'hello') return this.#takeHello(message.hello, bytes);
     if (message.kind === 'identity' && this.#state === 'identity') return this.#takeIdentity(message.sealed);
@@ -112,7 +112,7 @@ export class Handshake {
   #takeIdentity(sealed: readonly Uint8Array[]): HandshakeStep {
     const { role, self, expected, admit } = this.#options;
     const opened = this.#unseal(sealed);
-    if (opened === undefined) return this.#refuse('PEER_REFUSED', 'the peer does not know the secret');
+    if (opened === undefined) return this.#refuse('PEER_REFUSED', 'the peer has not proved the secret');
     const { expected: dialled = self.nodeId, ...peer } = decodeContent(opened);
     this.#claimed = peer.nodeId;
     const refusal = mismatch(peer, expected) ?? mismatch(self, dialled) ?? unlike(peer, self) ?? admit?.(peer);
@@ -128,7 +128,7 @@ export class Handshake {
     return encodeIdentity(...this.#secrets.map((secret) => seal(this.#key(role, secret), content)));
   }
 
-  /** What the peer has sealed under a secret of this side, which is the one to go on with. */
+  /** The peer's identity, sealed under a secret of this side, which is used from then on. */
   #unseal(sealed: readonly Uint8Array[]): Uint8Array | undefined {
     const { role } = this.#peerHello!.hello;
     for (const secret of this.#secrets) {
@@ -166,7 +166,7 @@ const mismatch = ({ nodeId }: PeerInfo, expected: string | undefined): Refusal |
     ? undefined
     : { code: 'PEER_REFUSED', detail: `expected ${expected}, found ${nodeId}` };
 
-/** Why two nodes that know the secret do not link. */
+/** Why two nodes with the same secret do not link. */
 function unlike(peer: PeerInfo, self: PeerInfo): Refusal | undefined {
   if (peer.nodeId === self.nodeId)
     return { code: 'PEER_REFUSED', detail: `the peer is called ${self.nodeId}, as this node is` };

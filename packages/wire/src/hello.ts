@@ -13,7 +13,7 @@ import {
 import { pack, unpack } from './msgpack.js';
 import { NONCE_BYTES } from './proof.js';
 
-/** Version of frames and messages. Nodes of different versions do not talk. */
+/** Version of frames and messages. Nodes of different versions do not link. */
 export const PROTOCOL_VERSION = 4;
 
 /** The dialling side of a link, and the listening one. */
@@ -33,7 +33,7 @@ const bytesOf = (min: number, max: number): Kind<Uint8Array> => ({
   },
 });
 
-/** First message of each side: what a stranger may know. */
+/** First message of each side: readable by strangers. */
 export const Hello = object({
   version: uint,
   role: oneOf<HandshakeRole>('initiator', 'acceptor'),
@@ -47,7 +47,7 @@ const peerInfo = {
   nodeId: text(64),
   /** Random name of the node's store: another one means that the disk was lost (D10). */
   storeId: text(64),
-  /** Hash of what must agree in the cluster files of two nodes that link. */
+  /** Hash of the parts of the cluster file that two linked nodes must share. */
   clusterHash: text(128),
   /** Epoch of the topology. */
   epoch: uint,
@@ -57,14 +57,14 @@ const peerInfo = {
   wallMs: optional(count),
 };
 
-/** What a node sends about itself when a link opens, sealed: only who knows the secret reads it. */
+/** A node's data about itself when a link opens, sealed: readable only with the secret. */
 const PeerInfo = object(peerInfo);
 export type PeerInfo = Infer<typeof PeerInfo>;
 
-/** What a side seals. */
+/** The content of a sealed identity. */
 export const Identity = object({
   ...peerInfo,
-  /** The node that it dialled: another one that answers at this address refuses. */
+  /** The node that it dialled: another one at this address refuses. */
   expected: optional(text(64)),
 });
 export type Identity = Infer<typeof Identity>;
@@ -93,7 +93,7 @@ const REFUSED = 3;
 
 export const encodeHello = (hello: Hello): Uint8Array => pack([MAGIC, HELLO, Hello.encode(hello)]);
 /**
- * @param sealed the identity, sealed under each secret that its sender knows: one, or two while a secret is replaced
+ * @param sealed the identity, sealed under each secret of its sender: one, or two while a secret is replaced
  */
 export const encodeIdentity = (...sealed: readonly Uint8Array[]): Uint8Array =>
   pack([MAGIC, IDENTITY, ...sealed.map((one) => sealedKind.encode(one))]);

@@ -1,4 +1,4 @@
-/** How many names are shared at most: a node has a handful of machines, and a peer must not fill the memory with others. */
+/** Shared names at most: a node has few machines, and a peer must not fill the memory with others. */
 const MAX_INTERNED = 4096;
 
 /** Gives one string object for equal names, so that every message of a long-lived link does not hold its own copy. */

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { pack } from './msgpack.js';
 import { packedSize } from './packed-size.js';
 
-/** What messages consist of, with sizes around every border of the encoding. */
+/** The parts of messages, with sizes around every border of the encoding. */
 const { value } = fc.letrec((tie) => ({
   value: fc.oneof(
     { depthSize: 'small' },
@@ -18,15 +18,15 @@ const { value } = fc.letrec((tie) => ({
 }));
 
 describe('the size of a value as MessagePack', () => {
-  it('is what encoding gives', () => {
+  it('the size of a value is the length of its encoding', () => {
     fc.assert(fc.property(value, (of) => expect(packedSize(of)).toBe(pack(of).length)));
   });
 
-  it('of an object is that of its fields in order', () => {
+  it('the size of an object is that of its fields in order', () => {
     expect(packedSize({ ts: 2 ** 40, key: 'k', deps: [1, 2] })).toBe(pack([2 ** 40, 'k', [1, 2]]).length);
   });
 
-  it('is right for lists and texts of all lengths of length', () => {
+  it('the size is right for lists and texts of all lengths of length', () => {
     for (const length of [0, 15, 16, 31, 32, 255, 256, 65_535, 65_536]) {
       const list = new Array<number>(length).fill(1);
       expect(packedSize(list)).toBe(pack(list).length);

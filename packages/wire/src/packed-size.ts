@@ -1,4 +1,7 @@
-/** What values take as MessagePack, without encoding them: what of a frame belongs to which message, and what of a message is metadata. */
+/**
+ * The size of values as MessagePack, without encoding them: to divide a frame's bytes among messages, and a message's
+ * between data and metadata.
+ */
 
 /** From here on counting characters costs more than asking for the length. */
 const LONG_TEXT = 64;
@@ -40,6 +43,6 @@ function listSize(items: readonly unknown[]): number {
   return size;
 }
 
-/** Bytes before text or bytes that say how long they are; lengths below `short` share the first byte. */
+/** Bytes of the length before text or bytes; lengths below `short` share the first byte. */
 const lengthSize = (length: number, short: number): number =>
   length < short ? 1 : length < 0x100 ? 2 : length < 0x10000 ? 3 : 5;

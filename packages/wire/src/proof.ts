@@ -31,13 +31,13 @@ export function sealingKey(
   return mac.digest();
 }
 
-/** Encrypts bytes, and proves the knowledge of the key by that. For one message with each key. */
+/** Encrypts bytes, which also proves possession of the key. For one message with each key. */
 export function seal(key: Uint8Array, bytes: Uint8Array): Uint8Array {
   const cipher = createCipheriv(CIPHER, key, IV);
   return new Uint8Array(Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]));
 }
 
-/** What was sealed with this key; undefined for everything else. */
+/** The bytes sealed with this key; undefined for any other input. */
 export function unseal(key: Uint8Array, sealed: Uint8Array): Uint8Array | undefined {
   if (sealed.length < TAG_BYTES) return undefined;
   const end = sealed.length - TAG_BYTES;

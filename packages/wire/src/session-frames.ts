@@ -2,8 +2,9 @@
  * The frames of `/v1/session`, the WebSocket between an SDK and a node. A WebSocket message holds one frame or an array of frames,
  * as JSON (`isochron.v1+json`) or MessagePack (`isochron.v1+msgpack`); both have these shapes.
  *
- * A document travels as its JSON text, byte for byte as it was written, so that nobody between two applications parses or
- * rewrites it; bytes travel as `{ bytes: base64 }` in JSON and as binary in MessagePack. Keys are qualified: `default/todos/1`.
+ * A document travels as its JSON text, byte for byte as it was written, so that no node between two applications parses
+ * or rewrites it; bytes travel as `{ bytes: base64 }` in JSON and as binary in MessagePack. Keys are qualified:
+ * `default/todos/1`.
  *
  * Requests carry an `id` that rises with every request on a connection, and may be pipelined up to the number of
  * credits that `welcome` granted. Answers carry the id of their request and may come in any order.
@@ -13,17 +14,17 @@
 export type WireValue = string | { readonly bytes: string } | Uint8Array;
 
 /**
- * The entries of a snapshot beside its timestamp, under protocols whose snapshots have them (`protocol` of the welcome). Absent under all
- * others. Whoever was given them gives them back unchanged.
+ * The entries of a snapshot beside its timestamp, under protocols whose snapshots have them (`protocol` of the
+ * welcome). Absent under all others. The client gives them back unchanged.
  */
 export type WireDeps = readonly number[];
 
-/** First frame of a connection. Nothing secret ever goes into the URL. */
+/** First frame of a connection. Secrets never go into the URL. */
 export interface HelloFrame {
   readonly type: 'hello';
   /** Continues a session: proves its `ust` and `hwt`. */
   readonly token?: string;
-  /** API key, where the cluster asks for one. */
+  /** API key, if the cluster requires one. */
   readonly credentials?: string;
   /** Name and version of the client, for the operator's logs. */
   readonly client?: string;
@@ -68,8 +69,8 @@ export interface ListFrame {
 /**
  * Commits. With `snapshot` it needs no open transaction: a one-shot write, or a retry on any node of any region, with
  * every other field unchanged. `attemptRegions` are the regions whose cohorts were tried, the last one in force; `sentAfter` is the
- * `ust` the session knew at the first send. `avoids` has for each of `attemptRegions` the regions that this attempt avoids,
- * sorted; absent where none avoids anything. Its cohort in a partition is the first preferred replica that it does not
+ * `ust` of the session at the first send. `avoids` has for each of `attemptRegions` the regions that this attempt
+ * avoids, sorted; absent if all are empty. Its cohort in a partition is the first preferred replica that it does not
  * avoid.
  */
 export interface CommitFrame {
@@ -84,22 +85,22 @@ export interface CommitFrame {
   readonly attemptRegions: readonly string[];
   readonly avoids?: readonly (readonly string[])[];
   /**
-   * The session's commit before this one, where that was sent on this connection and its answer has not come yet. This
-   * one begins when that one has committed, above it; else it is refused with SESSION_BLOCKED, and has no effect. With
-   * the capability `chained-commits`.
+   * The session's commit before this one, if that was sent on this connection and is not answered yet. This one begins
+   * when that one has committed, above it; else it is refused with SESSION_BLOCKED, without effect. With the capability
+   * `chained-commits`.
    */
   readonly after?: string;
   readonly writes: readonly { readonly key: string; readonly value: WireValue | null }[];
 }
 
 /**
- * What a session of single operations has seen, and in which region: in the protocol's entries, to be given back as they came. It goes with every
- * request.
+ * The state of a session of single operations, and its region: in the protocol's entries, to be given back as they
+ * came. Part of every request.
  */
 export interface WireSeen {
   readonly seen: WireDeps;
   readonly region: string;
-  /** What it depends on, under protocols whose dependencies name keys. */
+  /** The session's dependencies, under protocols whose dependencies name keys. */
   readonly depends?: readonly WireDependency[];
 }
 
@@ -124,7 +125,7 @@ export interface RotFrame extends WireSeen {
   readonly type: 'rot';
   readonly id: number;
   readonly keys: readonly string[];
-  /** Its own id, under protocols that remember who has read. */
+  /** Its own id, under protocols that store the readers of a key. */
   readonly tx?: string;
 }
 
@@ -149,12 +150,12 @@ export interface AbortFrame {
   readonly tx: string;
 }
 
-/** How did a transaction end? Any node of any region can be asked. */
+/** Asks for the outcome of a transaction, at any node of any region. */
 export interface StatusFrame {
   readonly type: 'status';
   readonly id: number;
   readonly tx: string;
-  /** The transaction's `sentAfter`, or any earlier stable time: tells *forgotten* from *unknown*. */
+  /** The transaction's `sentAfter`, or any earlier stable time: separates *forgotten* from *unknown*. */
   readonly sentAfter?: number;
 }
 
@@ -170,7 +171,7 @@ export interface StableFrame {
 export interface PingFrame {
   readonly type: 'ping';
   readonly id: number;
-  /** What another connection of the same session was given meanwhile: from now on this one knows of both. */
+  /** The newest token of another connection of the same session: this connection merges it. */
   readonly token?: string;
 }
 
@@ -188,16 +189,16 @@ export type RequestFrame =
   | PingFrame;
 export type ClientFrame = HelloFrame | RequestFrame;
 
-/** What holds stable time back: the writes of this region have reached some replica only up to a time that lies far back. */
+/** The cause of a late stable time: some replica has the writes of this region only up to a time that lies far back. */
 export interface HeldBack {
   readonly region: string;
-  /** The node of that region whose writes are missing; null where only the region is known. */
+  /** The node of that region whose writes are missing; null if only the region is known. */
   readonly node: string | null;
-  /** Partition that lacks them; null where none of this node's does. */
+  /** Partition that lacks them; null if it is none of this node's. */
   readonly partition: string | null;
 }
 
-/** How fresh the snapshots of a node are. */
+/** The freshness of a node's snapshots. */
 export interface Freshness {
   /** The node's wall clock, ms since 1970: the age of a timestamp is counted by it, not by the client's clock. */
   readonly now: number;
@@ -205,11 +206,11 @@ export interface Freshness {
   readonly stalenessMs: number;
   /** Whether that is above the cluster's `stalenessAlertMs`, as while a region is down. */
   readonly stale: boolean;
-  /** Null while nothing is stale, or where nobody knows. */
+  /** Null while nothing is stale, or if the cause is unknown. */
   readonly heldBackBy: HeldBack | null;
 }
 
-/** What does not answer a node: its link is down, or no frame has come for a second. */
+/** The nodes and regions that do not answer a node: the link is down, or no frame has come for a second. */
 export interface Unresponsive {
   /** Names of nodes, for the status. */
   readonly nodes: readonly string[];
@@ -225,23 +226,25 @@ export interface WelcomeFrame {
   /** Id of the cluster: sessions do not cross clusters. */
   readonly cluster: string;
   readonly protocol: string;
-  /** What the protocol can do, and this server. */
+  /** The capabilities of the protocol, and of this server. */
   readonly capabilities: readonly string[];
-  /** What the session has seen: no snapshot that it is given lies below. */
+  /** The highest snapshot that the session has seen: none of its snapshots lies below. */
   readonly ust: number;
-  /** The same beside its timestamp. */
+  /** The other entries of `ust`. */
   readonly deps?: WireDeps;
-  /** The node's stable time, where the protocol's snapshots are none: a commit's `sentAfter` may not lie far below. */
+  /**
+   * The node's stable time, if the protocol's snapshots are not stable: a commit's `sentAfter` may not lie far below.
+   */
   readonly stable?: number;
-  /** What the session of the token has seen, under protocols of single operations. */
+  /** The state of the token's session, under protocols of single operations. */
   readonly seen?: WireSeen;
   /**
-   * Commit timestamp of the session's last write, where that is above `ust`; else 0. A client that has the token but not the
-   * writes sees all of them once `ust` has passed it.
+   * Commit timestamp of the session's last write, if that is above `ust`; else 0. A client that has the token but not
+   * the writes sees all of them once `ust` has passed it.
    */
   readonly hwt: number;
   readonly freshness: Freshness;
-  /** Absent where every node answers. */
+  /** Absent if every node answers. */
   readonly unresponsive?: Unresponsive;
   readonly token: string;
   /** Requests that may be in flight. */
@@ -261,8 +264,9 @@ export interface WelcomeFrame {
 }
 
 /**
- * Any answer may carry a newer session token; the latest one received is the session's. Under protocols of single operations a token has what its request
- * said was seen, and its answer: the session's is that of the last answer which the client has merged. One that came too late for its caller is none.
+ * Any answer may carry a newer session token; the latest one received is the session's. Under protocols of single
+ * operations a token covers the state in its request, and the answer: the session's token is that of the last answer
+ * which the client has merged. The token of an answer that came too late for its caller is not used.
  */
 interface Answer {
   readonly id: number;
@@ -275,7 +279,7 @@ export interface StartedFrame extends Answer {
   readonly deps?: WireDeps;
 }
 
-/** One entry for each key, in order: `[commit timestamp, value]`, or null where the snapshot has no value. */
+/** One entry for each key, in order: `[commit timestamp, value]`, or null if the snapshot has no value. */
 export interface ValuesFrame extends Answer {
   readonly type: 'values';
   readonly snapshot: number;
@@ -295,11 +299,14 @@ export interface ListedFrame extends Answer {
 export interface CommittedFrame extends Answer {
   readonly type: 'committed';
   readonly ts: number;
-  /** What the commit depends on, under protocols whose sessions must know. */
+  /** The dependencies of the commit, under protocols whose sessions need them. */
   readonly deps?: WireDeps;
 }
 
-/** Answer to `get`, with one value, and to `rot`. What was seen is to be merged with what was seen before, as the protocol says. */
+/**
+ * Answer to `get`, with one value, and to `rot`. The client merges its `seen` with the session's, by the protocol's
+ * rule.
+ */
 export interface GotFrame extends Answer {
   readonly type: 'got';
   readonly values: readonly (readonly [number, WireValue] | null)[];
@@ -321,11 +328,12 @@ export interface AbortedFrame extends Answer {
 }
 
 /**
- * How a transaction ended, as far as the replicas that could be asked know.
+ * The outcome of a transaction, by the replicas that could be asked.
  *
- * `committed`: durable, at `ts`. `aborted`: nothing of it was written, nor will be unless its commit is still repeated. `pending`: prepared, so its
- * participants will decide. `open`: started here, its commit has not come. `unknown`: nobody who could be asked knows how it ended; it may still arrive.
- * `forgotten`: too old to be known. `lost`: a participant lost its disk, and what it knew with it.
+ * `committed`: durable, at `ts`. `aborted`: nothing of it was written, nor will be unless its commit is still repeated.
+ * `pending`: prepared, so its participants will decide. `open`: started here, its commit has not come. `unknown`: no
+ * reachable replica has its outcome; it may still arrive. `forgotten`: older than the retained outcomes. `lost`: a
+ * participant lost its disk, and the outcome with it.
  */
 export type TxState = 'open' | 'pending' | 'committed' | 'aborted' | 'unknown' | 'forgotten' | 'lost';
 
@@ -356,21 +364,21 @@ export interface ErrorFrame {
 }
 
 /**
- * The stable time moved on, or what is known of its freshness changed: sent at most once a second while the connection
- * is otherwise quiet about it, and less often to a client that sends nothing. It is sent at once when a node stops
- * answering, or answers again.
+ * The stable time or its freshness has changed: sent at most once a second while the connection carries no other stable
+ * time, and less often to a client that sends nothing. It is sent at once when a node stops answering, or answers
+ * again.
  */
 export interface UstFrame {
   readonly type: 'ust';
   readonly ust: number;
   readonly freshness: Freshness;
-  /** Absent where every node answers. */
+  /** Absent if every node answers. */
   readonly unresponsive?: Unresponsive;
 }
 
 /**
- * The node is about to close: connect to another one, this one after `delayMs`. Until it closes it answers what it is asked on this
- * connection, so that a client can leave when it has somewhere to go.
+ * The node is about to close: connect to another one, this one after `delayMs`. Until it closes it answers requests on
+ * this connection, so that a client can leave when it has another connection.
  */
 export interface GoawayFrame {
   readonly type: 'goaway';
@@ -391,7 +399,7 @@ export type AnswerFrame =
   | PongFrame;
 export type ServerFrame = WelcomeFrame | AnswerFrame | ErrorFrame | UstFrame | GoawayFrame;
 
-/** WebSocket subprotocols of a session. `channels/entries.ts` has that of a socket which sessions share. */
+/** WebSocket subprotocols of a session. `channels/entries.ts` has that of a shared socket. */
 export const SESSION_SUBPROTOCOLS = { json: 'isochron.v1+json', msgpack: 'isochron.v1+msgpack' } as const;
 
 /** Close codes of `/v1/session`. 1009 and 1012 are the standard's *message too big* and *service restart*. */

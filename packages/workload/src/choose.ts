@@ -1,6 +1,8 @@
 import type { Random } from '@isochron/core';
 
-/** Distinct items, each set equally likely: the first steps of a Fisher-Yates shuffle. Fewer when there are not so many. */
+/**
+ * Distinct items, each set equally likely: the first steps of a Fisher-Yates shuffle. Fewer when there are not so many.
+ */
 export function chooseDistinct<T>(items: readonly T[], count: number, random: Random): T[] {
   const left = [...items];
   const most = Math.min(count, left.length);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { HistoryRecorder, uniqueValue } from './history.js';
 
 describe('HistoryRecorder', () => {
-  it('writes one line per transaction in the format of the history file', () => {
+  it('HistoryRecorder writes one line per transaction in the format of the history file', () => {
     const lines: string[] = [];
     const session = new HistoryRecorder(lines).session('c1');
     session.begin('t-1').read('default/x', null).write('default/x', 'c1:0').committed();
@@ -12,7 +12,7 @@ describe('HistoryRecorder', () => {
     ]);
   });
 
-  it('numbers the transactions of each session on its own, whatever way they end', () => {
+  it('HistoryRecorder numbers the transactions of each session on its own, whatever way they end', () => {
     const lines: string[] = [];
     const recorder = new HistoryRecorder(lines);
     const a = recorder.session('a');
@@ -30,13 +30,13 @@ describe('HistoryRecorder', () => {
     ]);
   });
 
-  it('keeps the order of operations, so that a read of an own write stays behind it', () => {
+  it('HistoryRecorder keeps the order of operations, so that a read of an own write stays behind it', () => {
     const lines: string[] = [];
     new HistoryRecorder(lines).session('a').begin().write('x', '1').read('x', '1').write('x', null).committed();
     expect(JSON.parse(lines[0]!).ops.map((op: { f: string }) => op.f)).toEqual(['w', 'r', 'w']);
   });
 
-  it('writes newline-ended lines to a stream', () => {
+  it('HistoryRecorder writes newline-ended lines to a stream', () => {
     const stream = new PassThrough();
     const session = new HistoryRecorder(stream).session('a');
     session.begin().committed();
@@ -46,7 +46,7 @@ describe('HistoryRecorder', () => {
     expect(text.trimEnd().split('\n')).toHaveLength(2);
   });
 
-  it('writes transactions that are open at the end as unknown', () => {
+  it('HistoryRecorder writes transactions that are open at the end as unknown', () => {
     const lines: string[] = [];
     const recorder = new HistoryRecorder(lines);
     recorder.session('a').begin().write('x', '1');
@@ -56,20 +56,20 @@ describe('HistoryRecorder', () => {
     expect(lines.map((line) => JSON.parse(line).status)).toEqual(['committed', 'unknown']);
   });
 
-  it('refuses a second open transaction in a session, which would have no place in its order', () => {
+  it('HistoryRecorder refuses a second open transaction in a session, which would have no place in its order', () => {
     const session = new HistoryRecorder([]).session('a');
     session.begin();
     expect(() => session.begin()).toThrow(/already has an open transaction/);
   });
 
-  it('refuses a second session of the same name and a session without one', () => {
+  it('HistoryRecorder refuses a second session of the same name and a session without one', () => {
     const recorder = new HistoryRecorder([]);
     recorder.session('a');
     expect(() => recorder.session('a')).toThrow(/already recorded/);
     expect(() => recorder.session('')).toThrow(/empty/);
   });
 
-  it('refuses operations and a second end after the end', () => {
+  it('HistoryRecorder refuses operations and a second end after the end', () => {
     const tx = new HistoryRecorder([]).session('a').begin();
     tx.committed();
     expect(() => tx.read('x', null)).toThrow(/already ended/);
@@ -79,7 +79,7 @@ describe('HistoryRecorder', () => {
 });
 
 describe('uniqueValue', () => {
-  it('never gives two pairs of session and counter the same value', () => {
+  it('uniqueValue never gives two pairs of session and counter the same value', () => {
     const pair = fc.tuple(fc.stringMatching(/^[a:0-9]{0,6}$/), fc.nat(1000));
     fc.assert(
       fc.property(pair, pair, ([s1, c1], [s2, c2]) => {
@@ -89,7 +89,7 @@ describe('uniqueValue', () => {
     );
   });
 
-  it('is what a session gives for its next write', () => {
+  it('uniqueValue is what a session gives for its next write', () => {
     const session = new HistoryRecorder([]).session('c9');
     expect([session.nextValue(), session.nextValue()]).toEqual([uniqueValue('c9', 0), uniqueValue('c9', 1)]);
   });

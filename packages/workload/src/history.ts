@@ -11,8 +11,8 @@ export interface HistoryOp {
 }
 
 /**
- * How a transaction ended for its client. `unknown`: the commit was sent and its outcome never learned, so it may take
- * effect at any later time.
+ * The outcome of a transaction for its client. `unknown`: the commit was sent and its outcome never received, so it may
+ * take effect at any later time.
  */
 export type HistoryStatus = 'committed' | 'aborted' | 'unknown';
 
@@ -26,16 +26,18 @@ export interface HistoryLine {
   readonly ops: readonly HistoryOp[];
 }
 
-/** Where lines go: anything with `write`, such as a Node stream. It gets one line with its newline at a time. */
+/**
+ * The receiver of lines: any object with `write`, such as a Node stream. It gets one line with its newline at a time.
+ */
 export interface HistorySink {
   write(line: string): unknown;
 }
 
-/** A value that no other session and counter gives: the checker finds a read's writer by it. */
+/** A value of no other session and counter: the checker finds a read's writer by it. */
 export const uniqueValue = (session: string, counter: number): string => `${session}:${counter}`;
 
 /**
- * Writes down what clients saw, one JSON line per finished transaction.
+ * Records the operations and outcomes of clients, one JSON line per finished transaction.
  *
  * Give it a stream, or an array that it fills with lines without newlines. It never waits: a stream that is slower than
  * the clients buffers in memory.
@@ -60,7 +62,7 @@ export class HistoryRecorder {
     return session;
   }
 
-  /** Ends the recording: transactions still open are written down as `unknown`, since their commit may be on its way. */
+  /** Ends the recording: transactions still open are recorded as `unknown`, since their commit may be on its way. */
   close(): void {
     for (const session of this.#sessions.values()) session.close();
   }
@@ -99,15 +101,16 @@ export class SessionRecorder {
     return uniqueValue(this.name, this.#values++);
   }
 
-  /** Ends the session: an open transaction is written down as `unknown`. */
+  /** Ends the session: an open transaction is recorded as `unknown`. */
   close(): void {
     this.#open?.unknown();
   }
 }
 
 /**
- * One transaction while it runs. Operations are kept in the order of the calls, so that a read after an own write can be
- * judged; a client of the paper's mixes reads first and writes then. Every method throws InvariantViolation once it ended.
+ * One transaction while it runs. Operations are kept in the order of the calls, so that a read after an own write can
+ * be judged; a client of the paper's mixes reads first and writes then. Every method throws InvariantViolation once it
+ * ended.
  */
 export class TransactionRecorder {
   readonly #finish: (status: HistoryStatus, ops: readonly HistoryOp[], tx: string | undefined) => void;
@@ -118,27 +121,27 @@ export class TransactionRecorder {
     this.#finish = finish;
   }
 
-  /** What a read answered; null when there was no version. */
+  /** The result of a read; null when there was no version. */
   read(key: string, value: string | null): this {
     return this.#add({ f: 'r', k: key, v: value });
   }
 
-  /** What was written; null for a delete. */
+  /** A written value; null for a delete. */
   write(key: string, value: string | null): this {
     return this.#add({ f: 'w', k: key, v: value });
   }
 
-  /** The cluster said that it committed. */
+  /** The cluster reported that it committed. */
   committed(tx?: string): void {
     this.#end('committed', tx);
   }
 
-  /** It certainly never takes effect: the client gave up before the commit, or the cluster said aborted. */
+  /** It certainly never takes effect: the client gave up before the commit, or the cluster reported an abort. */
   aborted(tx?: string): void {
     this.#end('aborted', tx);
   }
 
-  /** The commit was sent and nobody said how it ended. */
+  /** The commit was sent and no outcome was received. */
   unknown(tx?: string): void {
     this.#end('unknown', tx);
   }

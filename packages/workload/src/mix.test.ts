@@ -20,7 +20,7 @@ const generator = (mix: TransactionMix, seed = 1, region = 'oregon') =>
 const partitionsOf = (keys: readonly QualifiedKey[]) => new Set(keys.map((key) => topology.partitionOf(key)));
 
 describe('KeyTable', () => {
-  it('gives every partition the same number of distinct keys that hash to it', () => {
+  it('KeyTable gives every partition the same number of distinct keys that hash to it', () => {
     for (const partition of topology.partitionsOf('default')) {
       const keys = table.keysOf(partition.id);
       expect(new Set(keys).size).toBe(50);
@@ -29,14 +29,14 @@ describe('KeyTable', () => {
     expect(table.allKeys()).toHaveLength(45 * 50);
   });
 
-  it('fills only the keyspace that was asked for', () => {
+  it('KeyTable fills only the keyspace that was asked for', () => {
     const eu = new KeyTable(topology, 3, 'eu');
     expect(eu.allKeys()).toHaveLength(6);
     expect(eu.allKeys().every((key) => key.startsWith('eu/key-'))).toBe(true);
     expect(() => eu.keysOf(5)).toThrow(/not in the key table/);
   });
 
-  it('refuses a keyspace that does not exist', () => {
+  it('KeyTable refuses a keyspace that does not exist', () => {
     expect(() => new KeyTable(topology, 3, 'nowhere')).toThrow(/no keyspace/);
   });
 });
@@ -45,7 +45,7 @@ describe('TransactionGenerator', () => {
   it.each([
     ['19 reads and 1 write', READ_HEAVY, 19, 1],
     ['10 reads and 10 writes', WRITE_HEAVY, 10, 10],
-  ])('makes transactions of %s over exactly 4 partitions', (_, mix, reads, writes) => {
+  ])('TransactionGenerator makes transactions of %s over exactly 4 partitions', (_, mix, reads, writes) => {
     const source = generator(mix);
     for (let i = 0; i < 200; i++) {
       const tx = source.nextTransaction();
@@ -56,13 +56,13 @@ describe('TransactionGenerator', () => {
     }
   });
 
-  it('touches all its partitions also when neither reads nor writes alone would', () => {
+  it('a transaction touches all its partitions also when neither reads nor writes alone would', () => {
     const source = generator({ reads: 2, writes: 2, partitionsPerTx: 4, localRatio: 1 });
     const tx = source.nextTransaction();
     expect(partitionsOf([...tx.reads, ...tx.writes]).size).toBe(4);
   });
 
-  it('keeps 95 % of the transactions on partitions of the client region', () => {
+  it('TransactionGenerator keeps 95 % of the transactions on partitions of the client region', () => {
     const source = generator(READ_HEAVY, 12);
     let local = 0;
     for (let i = 0; i < 10_000; i++) {
@@ -77,7 +77,7 @@ describe('TransactionGenerator', () => {
     expect(local / 10_000).toBeLessThan(0.96);
   });
 
-  it('lets a multi-region transaction choose among all partitions', () => {
+  it('a multi-region transaction chooses among all partitions', () => {
     const source = generator({ ...READ_HEAVY, localRatio: 0 }, 3);
     const seen = new Set<number>();
     for (let i = 0; i < 500; i++) {
@@ -86,7 +86,7 @@ describe('TransactionGenerator', () => {
     expect(seen.size).toBe(45);
   });
 
-  it('prefers the popular keys of a partition as zipf 0.99 does', () => {
+  it('TransactionGenerator prefers the popular keys of a partition as zipf 0.99 does', () => {
     const source = generator({ reads: 1, writes: 0, partitionsPerTx: 1, localRatio: 0 }, 5);
     let first = 0;
     for (let i = 0; i < 20_000; i++) {
@@ -97,7 +97,7 @@ describe('TransactionGenerator', () => {
     expect(Math.abs(first / 20_000 - 1 / sum)).toBeLessThan(0.01);
   });
 
-  it('is decided by its seed', () => {
+  it('the transactions of TransactionGenerator depend on its seed alone', () => {
     const draw = (seed: number) =>
       Array.from(
         { length: 10 },
@@ -110,7 +110,7 @@ describe('TransactionGenerator', () => {
     expect(draw(7)).not.toEqual(draw(8));
   });
 
-  it('touches as many partitions as there are when there are fewer than the mix asks for', () => {
+  it('a transaction touches as many partitions as there are when there are fewer than the mix asks for', () => {
     const small = topologyOf(5, 1);
     const source = new TransactionGenerator({
       table: new KeyTable(small, 20),
@@ -122,14 +122,14 @@ describe('TransactionGenerator', () => {
     expect(new Set([...tx.reads, ...tx.writes].map((key) => small.partitionOf(key))).size).toBe(1);
   });
 
-  it('works in a region without replicas, where every transaction is remote', () => {
+  it('TransactionGenerator works in a region without replicas, where every transaction is remote', () => {
     const eu = new KeyTable(topology, 20, 'eu');
     const tx = new TransactionGenerator({ table: eu, mix: READ_HEAVY, region: 'tokyo', seed: 1 }).nextTransaction();
     expect(tx.local).toBe(false);
     expect(tx.reads).toHaveLength(19);
   });
 
-  it('finds distinct keys even when a transaction takes the whole table', () => {
+  it('TransactionGenerator finds distinct keys even when a transaction takes the whole table', () => {
     fc.assert(
       fc.property(fc.nat(), fc.integer({ min: 1, max: 12 }), (seed, size) => {
         const source = new TransactionGenerator({
@@ -146,14 +146,14 @@ describe('TransactionGenerator', () => {
     );
   });
 
-  it('refuses a mix that needs more keys of a partition than the table has', () => {
+  it('TransactionGenerator refuses a mix that needs more keys of a partition than the table has', () => {
     const tiny = new KeyTable(topology, 2);
     expect(() => new TransactionGenerator({ table: tiny, mix: READ_HEAVY, region: 'oregon', seed: 1 })).toThrow(
       /needs 5 keys of one partition/,
     );
   });
 
-  it('gives values of 8 bytes that do not repeat', () => {
+  it('TransactionGenerator gives values of 8 bytes that do not repeat', () => {
     const source = generator(READ_HEAVY);
     const values = Array.from({ length: 2000 }, () => source.nextValue());
     expect(new Set(values).size).toBe(2000);

@@ -11,7 +11,7 @@ import {
 import { chooseDistinct } from './choose.js';
 import { type Distribution, YCSB_THETA, Zipf } from './zipfian.js';
 
-/** What the transactions of a workload look like (PaRiS, section V). */
+/** The shape of a workload's transactions (PaRiS, section V). */
 export interface TransactionMix {
   /** Keys read by a transaction. */
   readonly reads: number;
@@ -19,7 +19,9 @@ export interface TransactionMix {
   readonly writes: number;
   /** Partitions that a transaction touches; fewer when fewer can be chosen from. */
   readonly partitionsPerTx: number;
-  /** Share of transactions, 0 to 1, that stay on partitions hosted in the client's region; the others choose among all. */
+  /**
+   * Share of transactions, 0 to 1, that stay on partitions hosted in the client's region; the others choose among all.
+   */
   readonly localRatio: number;
 }
 
@@ -85,13 +87,13 @@ export class KeyTable {
     return keys;
   }
 
-  /** Every key, partition by partition: what a load phase writes. */
+  /** Every key, partition by partition: the writes of a load phase. */
   allKeys(): QualifiedKey[] {
     return this.partitions.flatMap((partition) => [...this.keysOf(partition.id)]);
   }
 }
 
-/** Who generates what. */
+/** The options of one client's generator. */
 export interface GeneratorOptions {
   readonly table: KeyTable;
   readonly mix: TransactionMix;
@@ -99,7 +101,7 @@ export interface GeneratorOptions {
   readonly region: RegionId;
   /** The same seed gives the same transactions. Give every client its own. */
   readonly seed: number;
-  /** Which key of a partition: over `table.keysPerPartition` items, zipf 0.99 unless told otherwise. */
+  /** The choice of a key in a partition: over `table.keysPerPartition` items, zipf 0.99 by default. */
   readonly distribution?: Distribution;
 }
 
@@ -135,7 +137,7 @@ export class TransactionGenerator {
     const partitions = chooseDistinct(pool, mix.partitionsPerTx, this.#random);
     return {
       reads: this.#chooseKeys(partitions, 0, mix.reads),
-      // Goes on where the reads stopped, so that a transaction with few writes still touches all its partitions.
+      // Goes on after the partitions of the reads, so that a transaction with few writes still touches all of them.
       writes: this.#chooseKeys(partitions, mix.reads, mix.writes),
       local,
     };

@@ -4,8 +4,8 @@ import { type KeyTable, uniqueText } from './mix.js';
 import { type Distribution, YCSB_THETA, Zipf } from './zipfian.js';
 
 /**
- * What single operations look like: reads of one key or of several at once (a read-only transaction), and writes of one key. The
- * workloads of Okapi, Contrarian and Orbe.
+ * The shape of single operations: reads of one key or of several at once (a read-only transaction), and writes of one
+ * key. The workloads of Okapi, Contrarian and Orbe.
  */
 export interface OperationMix {
   /** Keys of a read, each of another partition; fewer when there are fewer partitions. */
@@ -17,8 +17,8 @@ export interface OperationMix {
 }
 
 /**
- * The share of operations that are writes, where `ratio` is that of writes among all keys read and written (Contrarian, Table 1:
- * `#PUT / (#PUT + #READ)`, a read of k keys counted k times).
+ * The share of operations that are writes, where `ratio` is that of writes among all keys read and written (Contrarian,
+ * Table 1: `#PUT / (#PUT + #READ)`, a read of k keys counted k times).
  */
 export const shareOfWrites = (ratio: number, keysPerRead: number): number =>
   (ratio * keysPerRead) / (1 - ratio + ratio * keysPerRead);
@@ -29,7 +29,7 @@ export interface PlannedOperation {
   readonly keys: readonly QualifiedKey[];
 }
 
-/** Who generates what. */
+/** The options of one client's generator. */
 export interface OperationOptions {
   readonly table: KeyTable;
   readonly mix: OperationMix;
@@ -37,7 +37,7 @@ export interface OperationOptions {
   readonly region: RegionId;
   /** The same seed gives the same operations. Give every client its own. */
   readonly seed: number;
-  /** Which key of a partition: over `table.keysPerPartition` items, zipf 0.99 unless told otherwise. */
+  /** The choice of a key in a partition: over `table.keysPerPartition` items, zipf 0.99 by default. */
   readonly distribution?: Distribution;
 }
 
@@ -48,7 +48,7 @@ export class OperationGenerator {
   readonly #distribution: Distribution;
   readonly #hosted: readonly Partition[];
   #values = 0;
-  /** Of operations in turn: the part of a write that has come together. */
+  /** Of operations in turn: the accumulated part of the next write. */
   #due = 0;
 
   constructor(options: OperationOptions) {

@@ -30,22 +30,22 @@ describe('Zipf', () => {
     [0.99, 1000],
     [1, 100],
     [1.5, 40],
-  ])('draws each rank as often as theta %p says, over %p items', (theta, size) => {
+  ])('Zipf draws each rank at the frequency of theta %p, over %p items', (theta, size) => {
     const counts = countDraws(new Zipf(size, theta), 4711, 400_000);
     expect(excess(counts, zipfShares(size, theta))).toBeLessThan(4);
   });
 
-  it('is told apart from a theta that is slightly off, so that the test above can fail', () => {
+  it('the frequencies of a slightly different theta fail the test above', () => {
     const counts = countDraws(new Zipf(100, 0.99), 4711, 400_000);
     expect(excess(counts, zipfShares(100, 0.97))).toBeGreaterThan(10);
   });
 
-  it('with theta 0 is uniform', () => {
+  it('Zipf with theta 0 is uniform', () => {
     const counts = countDraws(new Zipf(64, 0), 9, 200_000);
     expect(excess(counts, zipfShares(64, 0))).toBeLessThan(4);
   });
 
-  it('stays in range for any size, theta and seed', () => {
+  it('Zipf stays in range for any size, theta and seed', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 1_000_000_000 }),
@@ -63,7 +63,7 @@ describe('Zipf', () => {
     );
   });
 
-  it('gives the same ranks for the same seed and others for another', () => {
+  it('Zipf gives the same ranks for the same seed and others for another', () => {
     const draw = (seed: number) => {
       const random = new Random(seed);
       const zipf = new Zipf(1000);
@@ -73,11 +73,11 @@ describe('Zipf', () => {
     expect(draw(1)).not.toEqual(draw(2));
   });
 
-  it.each([0, -1, 1.5, Number.NaN])('refuses %p items', (size) => {
+  it.each([0, -1, 1.5, Number.NaN])('Zipf refuses %p items', (size) => {
     expect(() => new Zipf(size)).toThrow(/at least one item/);
   });
 
-  it.each([-0.1, Number.NaN, Number.POSITIVE_INFINITY])('refuses theta %p', (theta) => {
+  it.each([-0.1, Number.NaN, Number.POSITIVE_INFINITY])('Zipf refuses theta %p', (theta) => {
     expect(() => new Zipf(10, theta)).toThrow(/theta/);
   });
 });
@@ -94,7 +94,7 @@ describe('the other distributions', () => {
     expect(excess(counts, shares)).toBeLessThan(4);
   });
 
-  it('Hotspot over one item has nowhere cold to go', () => {
+  it('Hotspot over one item draws that item', () => {
     expect(countDraws(new Hotspot(1, 0.2, 0), 5, 10)).toEqual([10]);
   });
 

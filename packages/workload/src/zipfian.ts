@@ -3,7 +3,10 @@ import { invariant, type Random } from '@isochron/core';
 /** Skew of YCSB and of the PaRiS evaluation. */
 export const YCSB_THETA = 0.99;
 
-/** Draws positions in `[0, size)`. Holds no randomness of its own: one may be shared by many clients, each with its seed. */
+/**
+ * Draws positions in `[0, size)`. Holds no randomness of its own: one may be shared by many clients, each with its
+ * seed.
+ */
 export interface Distribution {
   /** Number of items. */
   readonly size: number;
@@ -27,8 +30,8 @@ export class Uniform implements Distribution {
 }
 
 /**
- * A share `hotDraws` of the draws falls on the first `hotItems` share of the items, evenly; the rest evenly on the others.
- * Both are fractions in [0, 1].
+ * A share `hotDraws` of the draws falls on the first `hotItems` share of the items, evenly; the rest evenly on the
+ * others. Both are fractions in [0, 1].
  */
 export class Hotspot implements Distribution {
   readonly #hot: number;
@@ -53,7 +56,8 @@ export class Hotspot implements Distribution {
  * Zipf: the item of rank k (from 0) is drawn with probability proportional to `1 / (k + 1)^theta`.
  *
  * Rejection-inversion (Hörmann and Derflinger, 1996): exact for every rank, constant time and memory whatever the size.
- * YCSB's own generator (Gray et al.) needs a sum over all items first and is only approximate beyond the first two ranks.
+ * YCSB's own generator (Gray et al.) needs a sum over all items first and is only approximate beyond the first two
+ * ranks.
  */
 export class Zipf implements Distribution {
   readonly #integralFirst: number;

@@ -10,7 +10,7 @@ import { keyspaceScope } from './scope.js';
 import { openSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.js';
 import { runTransaction, type Transaction, type TransactionOptions, type TransactionOutcome } from './transaction.js';
 
-/** The causal session that a client holds: what it has seen and written. */
+/** A client's causal session: what it has seen and written. */
 export class Session {
   readonly #driver: Driver;
 
@@ -20,7 +20,7 @@ export class Session {
   }
 
   /**
-   * The newest token: opaque text for the `Isochron-Session` header or `connect({ token })`. It has what was answered.
+   * The newest token: opaque text for the `Isochron-Session` header or `connect({ token })`. It covers all answers.
    * While the client changes from one connection to another with requests under way, it may lag behind by a round trip;
    * `export()` never does.
    */
@@ -28,18 +28,15 @@ export class Session {
     return this.#driver.machine.core.currentToken() ?? '';
   }
 
-  /**
-   * Age of what the session's next read shows at least, in ms, by the node's clock; undefined before anything was
-   * stable.
-   */
+  /** Greatest age of the session's next read, in ms, by the node's clock; undefined before the first stable time. */
   get stalenessMs(): number | undefined {
     return this.#driver.status.stalenessMs;
   }
 
   /**
-   * The session as plain JSON: `connect({ session })` continues it, on any device and in any region, and sees everything that
-   * this one had seen and written. It is the causal link between the two; both go on independently. Commits that are
-   * still under way (`status.pendingCommits`) are not part of it.
+   * The session as plain JSON: `connect({ session })` continues it, on any device and in any region, and sees
+   * everything that this one had seen and written. It is the causal link between the two; both go on independently.
+   * Commits that are still under way (`status.pendingCommits`) are not part of it.
    */
   export(): ExportedSession {
     return this.#driver.machine.core.export();
@@ -47,13 +44,13 @@ export class Session {
 }
 
 /**
- * A connected client: one causal session. Its own methods work on the keyspace that `connect` was given.
+ * A connected client: one causal session. Its own methods use the keyspace given to `connect`.
  *
  * It fails over to other nodes and regions and reconnects by itself; requests wait meanwhile, up to `requestTimeoutMs`.
  */
 export class IsochronClient extends Keyspace implements AsyncDisposable {
   readonly #driver: Driver;
-  /** The causal session, to hand on. */
+  /** The causal session, to continue elsewhere. */
   readonly session: Session;
 
   /** @internal Made by `connect`. */
@@ -63,14 +60,14 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
     this.session = new Session(driver);
   }
 
-  /** How the client is doing: one object until anything but its ages changes. Its ages count on. */
+  /** The state of the client: one object until anything but its ages changes. Its ages grow with time. */
   get status(): ClientStatus {
     return this.#driver.status;
   }
 
   /**
-   * Calls `listener` after every change of the status, once a turn at most. Returns what unsubscribes it. What a
-   * listener throws is printed with `console.error`; the others are called all the same.
+   * Calls `listener` after every change of the status, once a turn at most. Returns a function that unsubscribes it. An
+   * error of a listener is printed with `console.error`; the others are called all the same.
    */
   on(_event: 'status', listener: (status: ClientStatus) => void): () => void {
     return this.#driver.subscribe(listener);
@@ -82,14 +79,14 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
   }
 
   /**
-   * Runs a function in a transaction, exactly once: there are no conflicts, so nothing is ever run again. When it has returned,
-   * what it wrote is committed, all or nothing; when it throws, the transaction is aborted and the same error thrown.
-   * What it writes with this client instead of `tx` is no part of it, and INVALID_REQUEST where the runtime allows to
-   * notice it.
+   * Runs a function in a transaction, exactly once: there are no conflicts, so it never runs again. When it has
+   * returned, its writes are committed, all or nothing; when it throws, the transaction is aborted and the same error
+   * thrown. Writes with this client instead of `tx` are no part of it, and INVALID_REQUEST if the runtime can detect
+   * them.
    *
-   * Costs two round trips with reads (the start travels with the first read), one without. Rejects as reads and writes do,
-   * with TRANSACTION_EXPIRED when the function took longer than the cluster allows, TRANSACTION_ABORTED when the commit was
-   * aborted, and OUTCOME_UNKNOWN ({@link OutcomeUnknownError}).
+   * Costs two round trips with reads (the start travels with the first read), one without. Rejects as reads and writes
+   * do, with TRANSACTION_EXPIRED when the function took longer than the cluster allows, TRANSACTION_ABORTED when the
+   * commit was aborted, and OUTCOME_UNKNOWN ({@link OutcomeUnknownError}).
    */
   transaction<R>(
     run: (tx: Transaction) => R | Promise<R>,
@@ -104,12 +101,12 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
   }
 
   /**
-   * What became of a transaction: of this client or any other, also after a restart. Ask with its id, or better with an
-   * {@link OutcomeUnknownError} or what was kept of one: with `sentAfter`, *forgotten* is told from *unknown*. Any snapshot's timestamp from before
-   * the commit will do for it.
+   * The outcome of a transaction: of this client or any other, also after a restart. Ask with its id, or better with an
+   * {@link OutcomeUnknownError} or its stored fields: `sentAfter` separates *forgotten* from *unknown*. Any snapshot's
+   * timestamp from before the commit will do as `sentAfter`.
    *
-   * A question changes nothing. Rejects with INVALID_REQUEST for what is no id; with OFFLINE, CLIENT_CLOSED, the
-   * signal's reason.
+   * A query changes nothing. Rejects with INVALID_REQUEST for an invalid id; with OFFLINE, CLIENT_CLOSED, the signal's
+   * reason.
    */
   async transactionStatus(
     transaction: TxId | { readonly txId: TxId; readonly sentAfter?: Timestamp },
@@ -122,21 +119,21 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
   }
 
   /**
-   * Gives up the order behind a commit whose outcome is not known, so that later writes do not wait for it. The client
+   * Gives up the order behind a commit with an unknown outcome, so that later writes do not wait for it. The client
    * goes on in a new session, which has seen everything that the old one has seen and written, but does not follow that
    * commit: it may still become visible later, or never, and a later write of the same key by this client may be
    * ordered before it or after it. Reads do not show it until it is decided.
    *
    * The client goes on asking for its outcome in the background: its own promise settles as before, and
-   * `status.pendingCommits` counts it. Returns the id of its transaction; undefined where no commit of the session is
-   * in doubt, and then nothing has changed.
+   * `status.pendingCommits` counts it. Returns the id of its transaction; undefined if the session has no undecided
+   * commit, and then nothing has changed.
    */
   detach(): TxId | undefined {
     return this.#driver.detach();
   }
 
   /**
-   * Closes the connection. What is pending rejects with CLIENT_CLOSED; commits that were sent and not answered reject with
+   * Closes the connection. Pending calls reject with CLIENT_CLOSED; commits that were sent and not answered reject with
    * OUTCOME_UNKNOWN. Resolves once the socket is closed, after a second at the latest. May be called twice.
    */
   close(): Promise<void> {

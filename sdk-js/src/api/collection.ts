@@ -11,24 +11,24 @@ import { collectionScope, type HandleSource, keyIn, type Scope } from './scope.j
 export const oneShot = (driver: Driver): HandleSource => ({ driver, handle: () => undefined });
 
 /**
- * Documents under one prefix, outside of transactions: every call is a transaction of its own, and sees all that this session
- * has seen and written before.
+ * Documents under one prefix, outside of transactions: every call is a transaction of its own, and sees all that this
+ * session has seen and written before.
  *
- * Inside of a transaction's function they are INVALID_REQUEST, as far as the runtime allows to notice it: in browsers
- * and in Node before 24, until the function first waits. They are no part of the transaction, which has `set`, `delete`
- * and `update` of its own.
+ * Inside of a transaction's function they are INVALID_REQUEST, as far as the runtime can detect it: in browsers and in
+ * Node before 24, until the function first waits. They are no part of the transaction, which has `set`, `delete` and
+ * `update` of its own.
  *
  * Writes are durable when they resolve. They take effect in the order of the calls, each above the one before; those
  * that are made at once are sent together. They reject with VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong
- * input; with OFFLINE when they could not be sent; with OUTCOME_UNKNOWN ({@link OutcomeUnknownError}) when their
- * answer was lost and nobody could be asked, or the signal fired after they were sent.
+ * input; with OFFLINE when they could not be sent; with OUTCOME_UNKNOWN ({@link OutcomeUnknownError}) when their answer
+ * was lost and no node could be asked, or the signal fired after they were sent.
  *
- * @typeParam T what the documents are; nothing checks it
+ * @typeParam T type of the documents, unchecked
  */
 export class Collection<T = unknown> extends ReadCollection<T> {
   /**
    * Stores a document: JSON, or the bytes of an `ArrayBuffer` or a view of one. It is copied at once: later changes to
-   * the object are not stored. What JSON would change or leave out is VALUE_INVALID, with its path.
+   * the object are not stored. A value that JSON would change or leave out is VALUE_INVALID, with its path.
    */
   async set(key: string, document: T, options?: WriteOptions): Promise<WriteReceipt> {
     return this.#write(key, encodeDocument(document, this.source.driver.limits), options);
@@ -40,9 +40,9 @@ export class Collection<T = unknown> extends ReadCollection<T> {
   }
 
   /**
-   * Changes a document by a JSON merge patch (RFC 7396): members are replaced, null removes one; without a document it starts
-   * from an empty one. Reads and writes in one transaction. Of two patches at the same time, the later commit wins as a
-   * whole. Rejects with VALUE_INVALID where bytes are stored.
+   * Changes a document by a JSON merge patch (RFC 7396): members are replaced, null removes one; without a document it
+   * starts from an empty one. Reads and writes in one transaction. Of two patches at the same time, the later commit
+   * wins as a whole. Rejects with VALUE_INVALID for stored bytes.
    */
   async update(key: string, patch: MergePatch<T>, options?: WriteOptions): Promise<WriteReceipt> {
     const { driver } = this.source;
@@ -70,7 +70,7 @@ export class Collection<T = unknown> extends ReadCollection<T> {
   }
 }
 
-/** Throws INVALID_REQUEST for an unknown option, and inside of a transaction's function, which this is no part of. */
+/** Throws INVALID_REQUEST for an unknown option, and inside of a transaction's function. */
 function checkWrite({ inside }: Driver, options: WriteOptions | undefined): void {
   checkOptions(options, 'signal', 'id');
   if (inside.getStore()?.isFinished === false)

@@ -5,7 +5,7 @@ import { checkOptions, decodeDocument } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
 import type { HandleSource, Scope } from './scope.js';
 
-/** What to list, and how. */
+/** The range and the limits of a listing. */
 export interface ListOptions {
   /** Only keys that begin with this. */
   readonly prefix?: string;
@@ -15,7 +15,7 @@ export interface ListOptions {
   readonly limit?: number;
   /** Entries that are fetched at a time, 1 to 1000. Default 100. */
   readonly pageSize?: number;
-  /** Ends the listing: what waits rejects with the signal's reason. */
+  /** Ends the listing: waiting calls reject with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
@@ -37,12 +37,13 @@ export interface Page<T> {
 }
 
 /**
- * The entries of a keyspace or collection in key order (by UTF-8 bytes), all of one snapshot, with the session's own writes.
+ * The entries of a keyspace or collection in key order (by UTF-8 bytes), all of one snapshot, with the session's own
+ * writes.
  *
  * `for await (const { key, value } of listing)` goes through all of them, every loop in a snapshot of its own. `page()`
  * fetches one page after the other, all in one snapshot, until `more` is false; end it early with `close()`: it holds
  * garbage collection back until then, so that its next page may be asked for at any time.
- * Both throw what reads throw: OFFLINE, KEYSPACE_UNKNOWN, SNAPSHOT_TOO_OLD, the signal's reason.
+ * Both throw the errors of reads: OFFLINE, KEYSPACE_UNKNOWN, SNAPSHOT_TOO_OLD, the signal's reason.
  */
 export class Listing<T> implements AsyncIterable<Entry<T>> {
   readonly #open: () => Cursor<T>;

@@ -1,7 +1,7 @@
 import { OutcomeUnknownError } from '@isochron/client/errors';
 import type { Committed } from '@isochron/client/session/outcome';
 
-/** Names that are remembered. */
+/** Limit of the remembered names. */
 const MAX_NAMED = 10_000;
 
 /** Writes that the application has named: a call with the id of another one is the same write. */
@@ -10,8 +10,8 @@ export class NamedWrites {
 
   /**
    * Writes, unless a write of this id has happened or may have happened: then its result, or OUTCOME_UNKNOWN again
-   * until that is known. One that had no effect is done anew.
-   * @param resultOf the result of a commit that was in doubt
+   * until that is known. A write without effect is done anew.
+   * @param resultOf the result of a commit that was undecided
    */
   run<T>(id: string | undefined, write: () => Promise<T>, resultOf: (commit: Committed) => T): Promise<T> {
     if (id === undefined) return write();

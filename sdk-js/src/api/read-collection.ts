@@ -11,20 +11,20 @@ export interface CallOptions {
 /** Options of a write. */
 export interface WriteOptions extends CallOptions {
   /**
-   * Name of the write, to repeat it safely: a call with the id of another one is the same write, whatever it writes.
-   * Where that one has happened, its receipt is returned, and nothing written; while its outcome is not known, the
-   * call rejects with the same OUTCOME_UNKNOWN; where it had no effect, it is done. This client remembers the latest
-   * 10 000 ids: after a restart, ask with `client.transactionStatus`.
+   * Name of the write, to repeat it safely: a call with the id of another one is the same write, whatever it writes. If
+   * that one has happened, its receipt is returned, and nothing written; while its outcome is unknown, the call rejects
+   * with the same OUTCOME_UNKNOWN; if it had no effect, it is done. This client keeps the latest 10 000 ids: after a
+   * restart, ask with `client.transactionStatus`.
    */
   readonly id?: string | undefined;
 }
 
 /**
- * Documents that can be read. A document is what JSON can say, or a `Uint8Array`; every call returns a fresh copy.
+ * Documents that can be read. A document is a JSON value, or a `Uint8Array`; every call returns a fresh copy.
  *
- * All reads reject with KEY_INVALID, TOO_MANY_KEYS or KEYSPACE_UNKNOWN for wrong input; with OFFLINE when no node
- * could be reached within `requestTimeoutMs`; with CLIENT_CLOSED; with the reason of an aborted signal. What can be
- * repeated is repeated before that, on other endpoints too.
+ * All reads reject with KEY_INVALID, TOO_MANY_KEYS or KEYSPACE_UNKNOWN for wrong input; with OFFLINE when no node could
+ * be reached within `requestTimeoutMs`; with CLIENT_CLOSED; with the reason of an aborted signal. Retryable errors are
+ * retried before that, on other endpoints too.
  */
 export abstract class ReadCollection<T> {
   /** @internal */
@@ -38,7 +38,7 @@ export abstract class ReadCollection<T> {
     this.scope = scope;
   }
 
-  /** The document of a key; undefined where there is none. A stored JSON null is null. */
+  /** The document of a key; undefined if absent. A stored JSON null is null. */
   async get<U extends T = T>(key: string, options?: CallOptions): Promise<U | undefined> {
     const qualified = keyIn(this.scope, key, this.source.driver);
     const [value] = await this.#read([qualified], options);

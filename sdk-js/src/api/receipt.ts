@@ -27,7 +27,7 @@ export class WriteReceipt {
 
   /**
    * Resolves once every node of every region serves the write: a session that begins anywhere from then on sees it.
-   * Throws STABLE_TIMEOUT after `timeoutMs` (the write stays what it is), CLIENT_CLOSED, or the signal's reason.
+   * Throws STABLE_TIMEOUT after `timeoutMs` (the write stays durable), CLIENT_CLOSED, or the signal's reason.
    */
   async stable(options: StableOptions = {}): Promise<void> {
     checkOptions(options, 'timeoutMs', 'signal');

@@ -4,20 +4,20 @@ import { isWellFormed } from '@isochron/core/limits';
 import { checkCount, checkKey } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
 
-/** Where a collection reads. */
+/** The snapshot of a collection's reads. */
 export interface HandleSource {
   readonly driver: Driver;
-  /** The snapshot; undefined where each read has its own. Throws TRANSACTION_FINISHED when it has ended. */
+  /** The snapshot; undefined if each read has its own. Throws TRANSACTION_FINISHED when it has ended. */
   handle(): Handle | undefined;
 }
 
-/** Where keys lie: a keyspace, and in it what all keys begin with. */
+/** The place of keys: a keyspace, and the common prefix of the keys. */
 export interface Scope {
   readonly keyspace: string;
   readonly prefix: string;
 }
 
-/** A keyspace. Throws KEYSPACE_UNKNOWN for a name that none can have. */
+/** A keyspace. Throws KEYSPACE_UNKNOWN for an impossible name. */
 export function keyspaceScope(name: string): Scope {
   if (typeof name !== 'string' || name === '' || name.includes('/') || !isWellFormed(name))
     throw new IsochronError('KEYSPACE_UNKNOWN', `${JSON.stringify(name)} cannot be the name of a keyspace`);

@@ -9,9 +9,9 @@ import { collectionScope, keyspaceScope, type Scope } from './scope.js';
 /** Options of a snapshot. */
 export interface SnapshotOptions {
   /**
-   * Exactly this timestamp: the same in every region. The session's own writes above it are not part of it. A timestamp that
-   * is not stable yet is waited for by the server for a moment, then SNAPSHOT_UNAVAILABLE; one whose versions were collected
-   * is SNAPSHOT_TOO_OLD. Where the cluster's protocol has no such snapshots, NOT_SUPPORTED_BY_PROTOCOL.
+   * Exactly this timestamp: the same in every region. The session's own writes above it are not part of it. The server
+   * waits a moment for a timestamp that is not stable yet, then SNAPSHOT_UNAVAILABLE; one whose versions were collected
+   * is SNAPSHOT_TOO_OLD. Under protocols without such snapshots, NOT_SUPPORTED_BY_PROTOCOL.
    */
   readonly at?: Timestamp;
   readonly signal?: AbortSignal;
@@ -41,7 +41,7 @@ class SnapshotState implements HandleSource {
 export class SnapshotCollection<T = unknown> extends ReadCollection<T> {}
 
 /**
- * Many reads of one snapshot. It holds garbage collection back until it is closed, however long nothing reads it:
+ * Many reads of one snapshot. It holds garbage collection back until it is closed, even while it is idle:
  * close it when it is not needed any more (`await using` does). Its versions may be gone after a time without a
  * connection that is longer than a transaction may be open.
  */
@@ -61,8 +61,8 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
   }
 
   /**
-   * Age of its timestamp in ms, by the node's clock: grows while the snapshot is held. Undefined before anything was
-   * stable.
+   * Age of its timestamp in ms, by the node's clock: grows while the snapshot is held. Undefined before the first
+   * stable time.
    */
   get stalenessMs(): number | undefined {
     return this.source.driver.ageMs(this.timestamp);
@@ -78,7 +78,7 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
     return new SnapshotCollection<T>(this.source, collectionScope(this.scope, name));
   }
 
-  /** Lets go of the snapshot. Reads that follow reject with TRANSACTION_FINISHED. */
+  /** Releases the snapshot. Later reads reject with TRANSACTION_FINISHED. */
   async close(): Promise<void> {
     this.#state.close();
   }

@@ -9,31 +9,31 @@ import { collectionScope, type HandleSource, keyIn, keyspaceScope, type Scope } 
 
 /** Options of a transaction. */
 export interface TransactionOptions {
-  /** Reads exactly this snapshot, which the session's own later writes are not part of. */
+  /** Reads exactly this snapshot, without the session's own later writes. */
   readonly at?: Timestamp;
   /** Aborts reads and, before it is sent, the commit. */
   readonly signal?: AbortSignal;
   /**
-   * Name of the transaction, to repeat it safely, see {@link WriteOptions.id}: where one of this id has committed, its
+   * Name of the transaction, to repeat it safely, see {@link WriteOptions.id}: if one of this id has committed, its
    * result is returned, and the function does not run.
    */
   readonly id?: string;
 }
 
-/** What a transaction came to. */
+/** The result of a transaction. */
 export interface TransactionOutcome<R> {
-  /** What the function returned. */
+  /** The function's return value. */
   readonly result: R;
-  /** The commit; undefined when nothing was written. */
+  /** The commit; undefined if there were no writes. */
   readonly write: WriteReceipt | undefined;
 }
 
-/** What the views of one transaction share. */
+/** The shared state of one transaction's views. */
 export class TransactionState implements HandleSource {
   readonly driver: Driver;
   readonly begun: Handle;
   readonly signal: AbortSignal | undefined;
-  /** Nothing more may be read or written. */
+  /** Reads and writes are refused from now on. */
   isFinished = false;
   /** Updates that the function may not have awaited. */
   readonly updates = new Set<Promise<void>>();
@@ -84,16 +84,16 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
   }
 
   /**
-   * Changes a document by a JSON merge patch, see {@link Collection.update}. The commit waits for it, awaited or not; when
-   * it fails, so does the transaction.
+   * Changes a document by a JSON merge patch, see {@link Collection.update}. The commit waits for it, awaited or not;
+   * when it fails, so does the transaction.
    */
   update(key: string, patch: MergePatch<T>, options?: CallOptions): Promise<void> {
     const update = this.#update(key, patch, options);
     const { updates } = this.state;
     updates.add(update);
-    const forget = () => updates.delete(update);
+    const remove = () => updates.delete(update);
     // A failed one stays: the commit must not happen, whether the function awaited it or not.
-    update.then(forget, () => undefined);
+    update.then(remove, () => undefined);
     return update;
   }
 
@@ -122,8 +122,8 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
 }
 
 /**
- * A transaction: reads one snapshot, writes at its end all or nothing. It never waits for others and never fails because of
- * them; of two that write the same key, the later commit wins.
+ * A transaction: reads one snapshot, writes at its end all or nothing. It never waits for others and never fails
+ * because of them; of two that write the same key, the later commit wins.
  */
 export class Transaction extends TransactionCollection<unknown> {
   /** Its id. */
@@ -152,7 +152,7 @@ export class Transaction extends TransactionCollection<unknown> {
   }
 }
 
-/** Runs a function once in a transaction, and commits what it wrote. */
+/** Runs a function once in a transaction, and commits its writes. */
 export async function runTransaction<R>(
   driver: Driver,
   scope: Scope,

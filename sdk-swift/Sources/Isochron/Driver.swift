@@ -1,7 +1,7 @@
 import IsochronSession
 
-/// Drives the client machine: sockets, the timer, tasks that wait for calls, and what a client has beside its session:
-/// documents, a store, followers of the status.
+/// Drives the client machine: sockets, the timer, tasks that wait for calls, and the parts of a client beside its
+/// session: documents, a store, followers of the status.
 @SessionActor
 final class Driver {
     nonisolated let settings: Settings
@@ -9,7 +9,7 @@ final class Driver {
     /// The cluster's limits, readable from anywhere.
     nonisolated let limits: Locked<Limits>
     nonisolated let named = NamedWrites()
-    /// Saves the session, where there is a store.
+    /// Saves the session, if there is a store.
     let saver: Saver?
     private(set) lazy var followers = StatusFollowers { [weak self] in self?.status }
     private let effects: Effects
@@ -46,7 +46,7 @@ final class Driver {
             oldestPendingCommitAge: status.oldestPendingCommitMs.map(Duration.ofMs))
     }
 
-    /// Age of a timestamp by the node's clock; nil before anything was stable.
+    /// Age of a timestamp by the node's clock; nil before the first stable time.
     func age(of timestamp: Timestamp) -> Duration? {
         core.clock.ageMs(timestamp, settings.timing.nowMs).map(Duration.ofMs)
     }
@@ -63,7 +63,7 @@ final class Driver {
 
     // Calls.
 
-    /// Connects to the nearest endpoint, and waits until the session of a token sees what that has written.
+    /// Connects to the nearest endpoint, and waits until the session of a token sees the writes of that token.
     func connect() async throws {
         _ = try await call(.connect)
     }
@@ -79,7 +79,7 @@ final class Driver {
         step(.end(handle.id))
     }
 
-    /// Values in the order of the keys: in a snapshot, or in one of its own.
+    /// Values in the order of the keys: from a given snapshot, or from a new one.
     func read(_ handle: Handle?, _ keys: [QualifiedKey]) async throws -> [Value?] {
         guard case .values(let values) = try await call(.read(handle?.id, keys)) else { throw Self.mismatch }
         return values
@@ -99,8 +99,8 @@ final class Driver {
         try await saved(try await call(.write(key, value)))
     }
 
-    /// Commits, and saves the session before it returns. A cancelled task takes the commit back before it is sent;
-    /// afterwards the outcome is unknown.
+    /// Commits, and saves the session before it returns. A cancelled task withdraws a commit that was not sent; after
+    /// the send the outcome is unknown.
     func commit(_ handle: Handle) async throws -> Committed {
         try await saved(try await call(.commit(handle.id)))
     }
@@ -116,7 +116,7 @@ final class Driver {
         return status
     }
 
-    /// Goes on without the write whose outcome is not known, as another session; returns its id.
+    /// Continues as another session, without the write whose outcome is not known. Returns the id of that write.
     func detach() -> TxId? {
         var detached: TxId?
         let caller = PendingCall { result in
@@ -126,7 +126,7 @@ final class Driver {
         return detached
     }
 
-    /// Ends when all is closed and saved, for every caller.
+    /// Returns once all is closed and saved, to every caller.
     func close() async {
         let closing = self.closing ?? Task { @SessionActor in await closeAll() }
         self.closing = closing
@@ -135,7 +135,7 @@ final class Driver {
 
     private func closeAll() async {
         async let closed: Void = closeSockets()
-        // Sockets may take a while, in which the app may be ended or another client may use the store.
+        // Sockets may take a while to close; meanwhile the app may end, or another client may use the store.
         await saver?.close()
         await closed
         core.queue.forget()
@@ -155,11 +155,11 @@ final class Driver {
         return committed
     }
 
-    /// The outcome of a call. A cancelled task takes it back.
+    /// The outcome of a call. A cancelled task cancels the call.
     private func call(_ call: Call) async throws -> CallOutcome {
         let pending = Locked<PendingCall?>(nil)
         return try await withTaskCancellationHandler {
-            // A commit that is cancelled before it begins ends its handle all the same.
+            // A commit that is cancelled before it begins still ends its handle.
             if case .commit = call {} else { try Task.checkCancellation() }
             return try await withCheckedThrowingContinuation { continuation in
                 let caller = PendingCall { continuation.resume(with: $0) }
@@ -168,7 +168,7 @@ final class Driver {
                 if Task.isCancelled { step(.cancel(caller, CancellationError())) }
             }
         } onCancel: {
-            // It may come before the call has begun, which then looks itself.
+            // The cancellation may come before the call has begun, which then checks for itself.
             Task { @SessionActor in
                 if let caller = pending.get() { step(.cancel(caller, CancellationError())) }
             }
@@ -180,9 +180,9 @@ final class Driver {
     }
 }
 
-/// A snapshot that is read from.
+/// A snapshot to read from.
 struct Handle: Sendable {
     let id: HandleId
-    /// What it has read and written.
+    /// Its reads and writes so far.
     let snapshot: SnapshotHandle
 }

@@ -1,9 +1,9 @@
 import IsochronSession
 
-/// What the machine asks for: sockets, one alarm, tasks for the ends of turns.
+/// The machine's effects: sockets, one alarm, tasks for the ends of turns.
 @SessionActor
 final class Effects: ClientEffects {
-    /// Holds this.
+    /// The owner of this object.
     weak var driver: Driver?
     private let settings: Settings
     private var sockets: [SocketId: Socket] = [:]
@@ -13,7 +13,7 @@ final class Effects: ClientEffects {
     @SessionActor
     private final class Socket {
         var connection: SessionSocket?
-        /// Why it is given up, where its own reason would not say.
+        /// Reason for giving it up, if the socket's own reason would not name it.
         var failure: String?
     }
 
@@ -40,7 +40,7 @@ final class Effects: ClientEffects {
         toLoad.append(protocolName)
     }
 
-    /// After a step: the sessions of all protocols are there.
+    /// After the step: the sessions of all protocols are present.
     func load() {
         while !toLoad.isEmpty {
             let name = toLoad.removeFirst()
@@ -58,7 +58,7 @@ final class Effects: ClientEffects {
         }
     }
 
-    /// What is on its way to the actor now comes first.
+    /// Events that are already on their way to the actor come first.
     func turn() {
         Task { @SessionActor [driver] in driver?.step(.turn) }
     }
@@ -76,13 +76,13 @@ final class Effects: ClientEffects {
     }
 
     /// The events of a socket, one after the other, in their order. The socket keeps the driver alive until its last
-    /// one.
+    /// event.
     private func take(_ event: WebSocketEvent, _ id: SocketId, _ url: String, _ driver: Driver?) {
         switch event {
         case .opened(JSONCodec.subprotocol):
             driver?.step(.opened(id))
         case .opened(let other):
-            sockets[id]?.failure = "\(url) speaks \(other.debugDescription), not \(JSONCodec.subprotocol)"
+            sockets[id]?.failure = "\(url) uses \(other.debugDescription), not \(JSONCodec.subprotocol)"
             sockets[id]?.connection?.terminate()
         case .messages(let messages):
             for message in messages { driver?.step(.message(id, message)) }

@@ -1,21 +1,21 @@
-/// Brings what happens on other threads to the actor: in order, and what came meanwhile at once. Costs less than a
-/// stream, whose consumer changes executors for every element.
+/// Brings events of other threads to the actor, in order, several in one task. Cheaper than a stream, whose consumer
+/// changes executors for every element.
 final class Inbox<Event: Sendable>: Sendable {
     private struct State: Sendable {
         var events: [Event] = []
-        /// A task is on its way to take them.
+        /// A task that takes the events is on its way.
         var isAwaited = false
     }
 
     private let state = Locked(State())
     private let take: @SessionActor (Event) -> Void
 
-    /// - Parameter take: gets the events, one after the other
+    /// - Parameter take: called with each event, in order
     init(_ take: @escaping @SessionActor (Event) -> Void) {
         self.take = take
     }
 
-    /// Puts an event in, from any thread.
+    /// Adds an event, from any thread.
     func put(_ event: Event) {
         let isFirst = state.change { state in
             state.events.append(event)

@@ -3,9 +3,9 @@
 protocol SocketListener: AnyObject {
     func opened()
     func received(_ message: WebSocketMessage)
-    /// It is closed, whichever side has closed it. Nothing else comes of it.
+    /// The socket is closed, by either side. No further event follows.
     func closed(_ code: UInt16?, _ reason: String)
-    /// Is to close it.
+    /// Close the socket.
     func close()
 }
 
@@ -21,16 +21,16 @@ final class LoopTimer {
     }
 }
 
-/// What the parts of one client take from its driver: time, timers, chance, sockets, and the ends of turns.
+/// The services of the driver to the parts of one client: time, timers, randomness, sockets, and ends of turns.
 @SessionActor
 final class Loop {
     /// The driver's steady clock in this step, ms.
     var nowMs: Double
     /// Uniform in `0 ..< 1`.
     let random: @Sendable () -> Double
-    /// The driver, which holds this.
+    /// The driver, which owns this object.
     weak var out: (any ClientEffects)?
-    /// The next one is the last.
+    /// The last timer is the next to run.
     private var timers: [LoopTimer] = []
     private var wakesAtMs = Double.infinity
     private var sockets: [SocketId: any SocketListener] = [:]
@@ -56,7 +56,7 @@ final class Loop {
         if let timer { timers.removeAll { $0 === timer } }
     }
 
-    /// Runs something once the driver's turn is over, together with all that this turn has brought.
+    /// Runs a function at the end of the driver's turn, together with all others of this turn.
     func atTurnsEnd(_ run: @escaping @SessionActor () -> Void) {
         turn.append(run)
         if turn.count == 1 { out?.turn() }
@@ -78,10 +78,10 @@ final class Loop {
         }
     }
 
-    /// A step is over: asks for the next timer, where it comes before the one that was asked for, or there is none.
+    /// At the end of a step: requests the next timer, if it comes before the requested one, or none is requested.
     func rest() {
         let next = timers.last?.atMs ?? .infinity
-        // A timer that was cancelled may still wake it; without any timer nothing does.
+        // A cancelled timer may still wake the machine; without any timer no wake-up is requested.
         if next >= wakesAtMs, next.isFinite || next == wakesAtMs { return }
         wakesAtMs = next
         out?.setTimer(next)

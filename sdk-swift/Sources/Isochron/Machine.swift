@@ -1,67 +1,67 @@
 import IsochronSession
 
-/// A snapshot that is read from, by the number that its driver gives it.
+/// A snapshot to read from, by the number that its driver chose.
 typealias HandleId = Int
 
-/// A socket, by the number that the machine gives it.
+/// A socket, by the number that the machine chose.
 typealias SocketId = Int
 
-/// What a client asks of its driver.
+/// The effects that a client requests from its driver.
 @SessionActor
 protocol ClientEffects: AnyObject {
     func open(_ socket: SocketId, _ url: String)
     func send(_ socket: SocketId, _ message: WebSocketMessage)
-    /// `abrupt`: without the closing handshake. Has no effect on one that is closed.
+    /// `abrupt`: without the closing handshake. No effect on a closed socket.
     func close(_ socket: SocketId, abrupt: Bool)
-    /// The sessions of a protocol are needed: `loaded` brings them.
+    /// Load the sessions of a protocol; `loaded` returns them.
     func load(_ protocolName: String)
-    /// A `timer` is due at this time. Only the newest one counts; infinite where none is needed.
+    /// Call `timer` at this time. Only the newest request counts; infinite for no timer.
     func setTimer(_ atMs: Double)
-    /// A `turn` is due when the program's present turn is over: what it has asked for leaves in one message.
+    /// Call `turn` at the end of the program's present turn: all requests of a turn leave in one message.
     func turn()
     /// The status has changed.
     func changed()
-    /// The session as data has changed: by a write, which is to be saved at once, or by anything else.
+    /// The session as data has changed: by a write, which has to be saved at once, or otherwise.
     func touched(written: Bool)
     func log(_ level: LogLevel, _ message: String)
 }
 
-/// What an application asks for.
+/// The calls of an application.
 enum Call: Sendable {
     /// Connects to the nearest endpoint.
     case connect
-    /// Values in the order of the keys: in a snapshot, or in one of its own.
+    /// Values in the order of the keys: from a given snapshot, or from a new one.
     case read(HandleId?, [QualifiedKey])
     /// A page of a listing.
     case list(HandleId, ListRequest)
-    /// Opens a snapshot on the server, without reading anything.
+    /// Opens a snapshot on the server, without a read.
     case open(HandleId)
     /// A write of one key.
     case write(QualifiedKey, Value?)
-    /// What was written through a handle. The handle ends when its turn has come.
+    /// Commits the writes of a handle. The handle ends when its turn has come.
     case commit(HandleId)
     /// Waits until every node of every region serves a timestamp.
     case stable(Timestamp, timeoutMs: Double)
-    /// What became of a transaction.
+    /// The status of a transaction.
     case status(TxId, sentAfter: Timestamp?)
-    /// Gives up the order behind the commit that is in doubt.
+    /// Gives up the order behind the commit in doubt.
     case detach
     /// Gives everything up, and waits until the sockets are closed.
     case close
 }
 
-/// What a call is settled with.
+/// The result of a call.
 enum CallOutcome: Sendable {
     case done
     case values([Value?])
     case page(ListedPage)
     case committed(Committed)
     case status(TransactionStatus)
-    /// The transaction's id, where one was in doubt.
+    /// The id of the transaction in doubt, if any.
     case detached(TxId?)
 }
 
-/// A call whose caller waits.
+/// A call with a waiting caller.
 @SessionActor
 final class PendingCall {
     /// Called once.
@@ -73,42 +73,40 @@ final class PendingCall {
     }
 }
 
-/// All that a client takes in.
+/// All inputs of a client.
 enum ClientInput {
     case call(Call, PendingCall)
-    /// The caller does not wait any more: the call is rejected with the reason, unless it is settled already.
+    /// The caller does not wait any more: the call fails with the reason, unless it is settled already.
     case cancel(PendingCall, any Error)
-    /// A snapshot is not read from any more.
+    /// No further reads from a snapshot.
     case end(HandleId)
     case opened(SocketId)
     case message(SocketId, WebSocketMessage)
     case closed(SocketId, code: UInt16?, reason: String)
-    /// The sessions of a protocol that were to be loaded, or why there are none.
+    /// The requested sessions of a protocol, or the reason for their absence.
     case loaded(String, Result<SessionKind, IsochronError>)
-    /// The network may be another one, gone, or back: the connection is tried, and where there is none, looked for at
-    /// once.
+    /// The network may have changed: the client tests its connection, or without one connects at once.
     case network
     case timer
-    /// The turn that the machine has asked to be told of is over.
+    /// The requested end of a turn.
     case turn
 }
 
-/// One client of a cluster as a state machine: in go calls, sockets that open, receive and close, timers and ends of
-/// turns; out come messages, sockets to open and to close, timers, and settled calls. It does no I/O and has no clock.
+/// One client of a cluster as a state machine. Inputs: calls, events of sockets, timers and ends of turns. Outputs:
+/// messages, sockets to open and to close, timers, and settled calls. It does no I/O and has no clock.
 ///
-/// What holds: every call is settled once. A write takes effect at most once, and one whose outcome is not known is
-/// repeated under its id until it is. A session's writes take effect in their order. What comes from a server is
-/// validated before anything of it is used.
+/// Invariants: every call is settled once. A write takes effect at most once, and is repeated under its id until its
+/// outcome is known. A session's writes take effect in their order. Data of a server is validated before use.
 @SessionActor
 final class ClientMachine {
     let loop: Loop
-    /// The client between two steps, to be asked.
+    /// The client between two steps, for queries.
     let core: ClientCore
     private var handles: [HandleId: SnapshotHandle] = [:]
 
-    /// - Parameter out: the driver, which holds this
+    /// - Parameter out: the driver, which owns this object
     ///
-    /// Throws INVALID_REQUEST for endpoints that are no URLs.
+    /// Throws INVALID_REQUEST for endpoints that are not URLs.
     init(
         _ endpoints: [String], token: String?, imported: ExportedSession?, _ settings: ClientSettings,
         _ out: any ClientEffects, random: @escaping @Sendable () -> Double, nowMs: Double
@@ -126,7 +124,7 @@ final class ClientMachine {
         return handle
     }
 
-    /// A snapshot to read from, from now on under this number. With `at` exactly that one, without own writes above it.
+    /// A new snapshot to read from, under this number. With `at` exactly that one, without own writes above it.
     ///
     /// Throws NOT_SUPPORTED_BY_PROTOCOL where the protocol has no transactions.
     @discardableResult

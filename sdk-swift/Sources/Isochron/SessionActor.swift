@@ -1,7 +1,7 @@
-/// The one thread of control of all clients of a process, the counterpart of JavaScript's: sessions, connections and
-/// timers live on it.
+/// The single thread of control of all clients of a process, as in JavaScript: sessions, connections and timers run on
+/// it.
 ///
-/// Documents are encoded and decoded outside of it, on the caller's side.
+/// Documents are encoded and decoded outside of it, in the caller's task.
 @globalActor
 public actor SessionActor {
     /// The actor.

@@ -1,4 +1,4 @@
-/// What the machine needs of the options.
+/// The options of the machine.
 struct ClientSettings: Sendable {
     /// Name and version of the SDK, for the operator's logs.
     let client: String
@@ -6,13 +6,13 @@ struct ClientSettings: Sendable {
     let requestTimeoutMs: Double
     let connectTimeoutMs: Double
     let commitTimeoutMs: Double
-    /// Infinite: stay.
+    /// Infinite for no return.
     let returnAfterMs: Double
     /// 128 random bits as 22 characters of base64url: the name of a session.
     let newId: @Sendable () -> String
 }
 
-/// Options with their defaults in place, for the driver.
+/// Options with their defaults filled in, for the driver.
 struct Settings: Sendable {
     let keyspace: String
     let client: ClientSettings
@@ -27,10 +27,10 @@ struct Settings: Sendable {
     }
 }
 
-/// How much a log message matters.
+/// The importance of a log message.
 public enum LogLevel: String, Sendable {
-    /// What the client does.
+    /// Normal operation.
     case debug
-    /// What should not have happened.
+    /// An unexpected event.
     case warning
 }

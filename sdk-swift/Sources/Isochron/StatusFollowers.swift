@@ -17,7 +17,7 @@ final class StatusFollowers {
         Task { @SessionActor [weak self] in self?.send() }
     }
 
-    /// Returns what `unfollow` takes.
+    /// Returns the argument of `unfollow`.
     func follow(_ follower: AsyncStream<ClientStatus>.Continuation) -> Int? {
         if let status = status() { follower.yield(status) }
         if ended {
@@ -33,7 +33,7 @@ final class StatusFollowers {
         followers[follower] = nil
     }
 
-    /// The client is closed: nothing more will change.
+    /// The client is closed: no further change follows.
     func end() {
         if ended { return }
         send()

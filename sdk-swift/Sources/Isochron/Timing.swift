@@ -1,17 +1,17 @@
 /// Monotonic time, and timers.
 @SessionActor
 protocol Timing: AnyObject, Sendable {
-    /// Milliseconds since some moment.
+    /// Milliseconds since an arbitrary moment.
     var nowMs: Double { get }
-    /// Calls `body` once, in so many milliseconds, unless the alarm is cancelled before.
+    /// Calls `body` once, after `ms` milliseconds, unless the alarm is cancelled before.
     func after(_ ms: Double, _ body: @escaping @SessionActor () -> Void) -> Alarm
 }
 
-/// What will be done at its time, or never.
+/// A call at a later time, which can be cancelled.
 @SessionActor
 final class Alarm {
     private(set) var isCancelled = false
-    /// Frees what waits for its time.
+    /// Releases the waiting task.
     var onCancel: (@SessionActor () -> Void)?
 
     nonisolated init() {}
@@ -34,7 +34,7 @@ final class SystemTiming: Timing {
     func after(_ ms: Double, _ body: @escaping @SessionActor () -> Void) -> Alarm {
         let alarm = Alarm()
         let task = Task { @SessionActor in
-            // Cancelled or not, the alarm says whether it rings.
+            // A cancelled sleep ends early: the alarm decides whether to run.
             try? await Task.sleep(until: .now + .ofMs(ms), clock: .continuous)
             if alarm.isCancelled { return }
             alarm.onCancel = nil
@@ -46,7 +46,7 @@ final class SystemTiming: Timing {
 }
 
 extension Duration {
-    /// Longer ones are as good as this one: a hundred years.
+    /// Longer durations are cut to this one, a hundred years.
     private static let longestMs = 3.2e12
 
     /// Milliseconds, with a fraction.
@@ -55,7 +55,7 @@ extension Duration {
         return Double(seconds) * 1000 + Double(attoseconds) / 1e15
     }
 
-    /// Of so many milliseconds; of none for what is no number.
+    /// A duration of `ms` milliseconds; zero for NaN.
     static func ofMs(_ ms: Double) -> Duration {
         .nanoseconds(Int64(min(max(ms.isNaN ? 0 : ms, 0), longestMs) * 1e6))
     }

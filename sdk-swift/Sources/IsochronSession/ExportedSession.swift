@@ -1,12 +1,11 @@
-/// A session as data: to go on with it on another device, or after a restart. Treat it as opaque, and as a secret:
-/// the token is in it.
+/// A session as data, to continue it on another device or after a restart. Treat it as opaque, and keep it secret: it
+/// contains the token.
 ///
-/// The same for every SDK: as JSON it is
-/// `{ "version": 1, "token", "protocol"?, "ust", "deps"?, "hwt", "writes": [[key, ct, txId, value]], "seen"? }`,
-/// where a value is its JSON text as a string, `{ "bytes": base64 }`, or null for a deletion, and `protocol` is
-/// absent for PaRiS.
+/// The same for every SDK: as JSON it is `{ "version": 1, "token", "protocol"?, "ust", "deps"?, "hwt", "writes": [[key,
+/// ct, txId, value]], "seen"? }`, where a value is its JSON text as a string, `{ "bytes": base64 }`, or null for a
+/// deletion. `protocol` is absent for PaRiS.
 public struct ExportedSession: Hashable, Sendable {
-    /// The only version that there is.
+    /// The only version so far.
     public static let version = 1
     /// The protocol of exports that name none.
     public static let unnamedProtocol = "paris"
@@ -15,15 +14,15 @@ public struct ExportedSession: Hashable, Sendable {
     public let token: String
     /// Protocol of the cluster.
     public let protocolName: String
-    /// Timestamp of what was seen; under protocols of single operations the highest stable time.
+    /// Timestamp of the seen snapshot; under protocols of single operations the highest stable time.
     public let ust: Timestamp
-    /// What it has seen beside `ust`, under protocols that have it.
+    /// The entries of the seen snapshot beside `ust`, under protocols that have them.
     public let deps: [Timestamp]?
     /// Commit timestamp of the last write; zero under protocols of single operations.
     public let hwt: Timestamp
     /// Own writes that may not be stable yet.
     public let writes: [CacheEntry]
-    /// What it has seen, under protocols of single operations.
+    /// The seen entries, under protocols of single operations.
     public let seen: ExportedSeen?
 
     /// All parts of an export.
@@ -59,8 +58,8 @@ public struct ExportedSession: Hashable, Sendable {
         SessionState(ust: ust, deps: deps, hwt: hwt, cache: writes)
     }
 
-    /// The state of a session of single operations that goes on where a node knows the stable time `stable`. Nil
-    /// where it is none.
+    /// The state of a session of single operations, to continue where a node has the stable time `stable`. Nil for
+    /// other exports.
     public func operationState(stable: Timestamp = 0) -> OperationSessionState? {
         seen.map { seen in
             OperationSessionState(seen: seen.seen, region: seen.region, ust: max(stable, ust), depends: seen.depends)
@@ -68,16 +67,16 @@ public struct ExportedSession: Hashable, Sendable {
     }
 }
 
-/// What a session of single operations has seen, and where.
+/// The state that a session of single operations has seen, and its region.
 public struct ExportedSeen: Hashable, Sendable {
-    /// In the protocol's entries.
+    /// The seen timestamps, in the protocol's entries.
     public let seen: [Timestamp]
-    /// The region in which it was seen.
+    /// The region in which they were seen.
     public let region: RegionId
-    /// The versions that it depends on; nil where there are none.
+    /// The versions that the session depends on; nil without dependencies.
     public let depends: [Dependency]?
 
-    /// What was seen.
+    /// Makes it from its parts.
     public init(seen: [Timestamp], region: RegionId, depends: [Dependency]? = nil) {
         self.seen = seen
         self.region = region

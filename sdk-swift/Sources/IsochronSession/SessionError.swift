@@ -1,20 +1,20 @@
-/// A broken rule of whoever drives a session. A client checks what a node sends before a session sees it, so this is
-/// a mistake in a program.
+/// A session was used against its rules. A client validates the data of nodes before a session gets it, so this is a
+/// mistake in a program.
 ///
-/// The session is as it was before, but for an id that it may have drawn: none is ever used twice.
+/// The session is unchanged, except for an id that it may have made: no id is used twice.
 public enum SessionError: Error, Hashable, Sendable {
-    /// A transaction was given a snapshot below what its session had seen at its start.
+    /// A transaction was given a snapshot below the one that its session had seen at its start.
     case snapshotBelowSeen(snapshot: Timestamp, seen: Timestamp)
     /// A transaction that has a snapshot was given another one.
     case snapshotChanged(from: Timestamp, to: Timestamp)
     /// A commit began while another one was under way.
     case commitInFlight
-    /// The outcome of a commit came, and none was under way.
+    /// The outcome of a commit arrived without a commit under way.
     case noCommitInFlight
     /// An operation began while another one was under way.
     case operationUnderWay
-    /// An answer came, and no operation was under way.
+    /// An answer arrived without an operation under way.
     case noOperationUnderWay
-    /// A PUT was to be repeated, and none was under way.
+    /// A repetition was requested without a PUT under way.
     case noPutUnderWay
 }

@@ -1,16 +1,16 @@
-/// What kind of session a protocol needs, and how that remembers.
+/// The kind of session that a protocol needs, with its rules.
 public enum SessionKind: Sendable {
     /// Interactive transactions: a ``Session`` with these rules.
     case transactions(SessionRules)
-    /// Single operations: an ``OperationSession`` with these rules. Whether read-only transactions exist, a node says
-    /// itself.
+    /// Single operations: an ``OperationSession`` with these rules. A node reports whether it has read-only
+    /// transactions.
     case operations(OperationSessionRules)
 }
 
-/// Names of the protocols that there are sessions for.
+/// Names of the supported protocols.
 public let sessionProtocols = kinds.map { $0.name }
 
-/// The session of a protocol by its name in `welcome`; nil for a protocol that is not known here.
+/// The session of a protocol by its name in `welcome`; nil for an unknown protocol.
 public func sessionKind(protocol name: String) -> SessionKind? {
     kinds.first { isSameText($0.name, name) }?.kind
 }

@@ -1,6 +1,6 @@
-/// What the program was called with: a command, and options with a value each (`--endpoint URL`), which may come again.
+/// The arguments of the program: a command, and repeatable options with a value each (`--endpoint URL`).
 struct Arguments {
-    /// A call that makes no sense, and why.
+    /// An invalid call, with the reason.
     struct Misuse: Error, CustomStringConvertible {
         let description: String
     }
@@ -8,8 +8,8 @@ struct Arguments {
     private var values: [String: [String]] = [:]
 
     /// - Parameters:
-    ///   - words: what follows the command
-    ///   - known: names of the options that the command has
+    ///   - words: the arguments after the command
+    ///   - known: names of the command's options
     init(_ words: [String], known: Set<String>) throws {
         var rest = words[...]
         while let name = rest.popFirst() {
@@ -31,7 +31,7 @@ struct Arguments {
         values[name]?.last
     }
 
-    /// The last value of an option as a number. Throws where it is none.
+    /// The last value of an option as a number. Throws for other text.
     func number(_ name: String, default fallback: Int) throws -> Int {
         guard let text = last(name) else { return fallback }
         guard let number = Int(text) else { throw Misuse(description: "\(name) is a number, not \(text)") }

@@ -1,7 +1,7 @@
 import Foundation
 import Isochron
 
-/// A tour through the client against a running cluster (`npm start` at the root of the repository begins one).
+/// A tour of the client against a running cluster (`npm start` at the root of the repository starts one).
 @main
 enum Demo {
     private static let help = """
@@ -45,7 +45,7 @@ enum Demo {
         exit(code)
     }
 
-    /// What a program that knows the codes can say of an error.
+    /// The explanation of an error by its code.
     private static func explained(_ error: IsochronError) -> String {
         switch error.code {
         case .connectionLost: "no node could be reached: is the cluster running?\n  \(error)"

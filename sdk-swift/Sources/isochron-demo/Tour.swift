@@ -1,13 +1,13 @@
 import Foundation
 import Isochron
 
-/// What the tour stores.
+/// The documents of the tour.
 struct Todo: Codable, Sendable {
     var title: String
     var done: Bool?
 }
 
-/// Connects, and shows what there is.
+/// Connects, and shows each feature.
 func tour(_ words: [String]) async throws {
     let arguments = try Arguments(words, known: ["--endpoint", "--credentials", "--session"])
     let endpoints = arguments.all("--endpoint")
@@ -75,7 +75,7 @@ private func reads(_ client: IsochronClient) async throws {
     print("the session as text has \(exported.json.utf8.count) bytes; any SDK goes on with it")
 }
 
-/// Says what is done, and how long it took.
+/// Prints a step and its duration.
 @discardableResult
 private func step<Output>(_ what: String, _ body: () async throws -> Output) async throws -> Output {
     let start = ContinuousClock.now

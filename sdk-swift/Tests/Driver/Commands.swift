@@ -1,11 +1,11 @@
-// What the driver is told and what it says, a line of JSON each. The other side is `test/e2e/swift-client.ts`.
+// Input and output of the driver, one line of JSON each. The other side is `test/e2e/swift-client.ts`.
 
-/// Something to do.
+/// A command.
 struct Command: Decodable, Sendable {
     let id: Int
-    /// What: the cases of `Driver.run`, `OpenTransaction.run`.
+    /// The action: a case of `Driver.run` or `OpenTransaction.run`.
     let does: String
-    /// Name of the client, transaction or snapshot that it is about.
+    /// Name of its client, transaction or snapshot.
     let of: String
     /// The client of a new transaction or snapshot.
     var client: String?
@@ -22,7 +22,7 @@ struct Command: Decodable, Sendable {
     var count: Int?
 }
 
-/// How it ended.
+/// The result of a command.
 struct Reply: Encodable, Sendable {
     let id: Int
     var values: [String?]?

@@ -1,7 +1,7 @@
 import Foundation
 import Isochron
 
-/// Does everything that it is told at once: who needs an order waits for the replies.
+/// Runs every command at once: a caller that needs an order waits for the replies.
 actor Driver {
     private var clients: [String: IsochronClient] = [:]
     private var snapshots: [String: SnapshotView] = [:]
@@ -58,7 +58,7 @@ actor Driver {
     }
 
     private func connect(_ command: Command) async throws -> IsochronClient {
-        // Enough for a node to be killed and to come back.
+        // Long enough for a node to be killed and restarted.
         var options = ClientOptions()
         options.requestTimeout = .seconds(60)
         options.commitTimeout = .seconds(60)
@@ -82,7 +82,7 @@ actor Driver {
         reply.p99Ms = measured.p99Ms
     }
 
-    /// An interactive transaction: the commands about it that follow are what its function does.
+    /// An interactive transaction: its function runs the following commands for it.
     private func begin(_ command: Command) {
         let (commands, continuation) = AsyncStream.makeStream(of: Command.self)
         transactions[command.of] = continuation

@@ -1,7 +1,7 @@
 import Foundation
 import Isochron
 
-/// One-shot reads of one key each, so many at a time.
+/// One-shot reads of one key each, with a fixed number in flight.
 struct ReadLoad: Sendable {
     let client: IsochronClient
     let keys: [String]
@@ -44,7 +44,7 @@ struct ReadLoad: Sendable {
     }
 }
 
-/// Transactions of a read and a write, one after the other. Returns the memory that the process holds then.
+/// Transactions of a read and a write, one after the other. Returns the memory in use by the process afterwards.
 func commitInTurn(_ client: IsochronClient, count: Int) async throws -> Int {
     for i in 0..<count {
         let key = "sequential/\(i % 10)"
@@ -56,7 +56,7 @@ func commitInTurn(_ client: IsochronClient, count: Int) async throws -> Int {
     return residentBytes()
 }
 
-/// Memory of this process that is in use, as Linux counts it; zero elsewhere.
+/// Memory in use by this process, as Linux counts it; zero elsewhere.
 private func residentBytes() -> Int {
     guard let pages = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " "),
         pages.count > 1, let resident = Int(pages[1])

@@ -1,4 +1,4 @@
-// The Swift client, driven from outside: end-to-end tests and benchmarks tell it what to do by lines on its standard input.
+// The Swift client under remote control: end-to-end tests and benchmarks write commands to its standard input.
 
 import Foundation
 
@@ -16,7 +16,7 @@ struct Main {
         }
     }
 
-    /// A thread waits for them: nothing asynchronous reads the standard input on every platform.
+    /// A thread waits for them: no asynchronous read of the standard input works on every platform.
     private static func inputLines() -> AsyncStream<String> {
         AsyncStream { lines in
             Thread.detachNewThread {

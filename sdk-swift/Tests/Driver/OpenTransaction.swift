@@ -1,13 +1,13 @@
 import Isochron
 
-/// A transaction whose function is told what to do.
+/// A transaction whose function runs commands.
 struct OpenTransaction {
     let client: IsochronClient
     let commands: AsyncStream<Command>
 
     private struct RolledBack: Error {}
 
-    /// Until it is told to commit or to roll back, or anything in it fails: then every command that follows fails, too.
+    /// Ends with a commit or rollback command, or with an error: then every following command fails, too.
     func run() async {
         var turn = commands.makeAsyncIterator()
         var last: Command?

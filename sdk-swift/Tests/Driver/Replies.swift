@@ -1,7 +1,7 @@
 import Foundation
 import Isochron
 
-/// Says how a command ended: one line, whole.
+/// Writes the result of a command as one whole line.
 func say(_ reply: Reply) {
     guard var line = try? JSONEncoder().encode(reply) else { return }
     line.append(UInt8(ascii: "\n"))

@@ -1,11 +1,11 @@
 import IsochronSession
 import XCTest
 
-/// One word, twice: to Swift's strings they are the same.
+/// One word in two spellings, which Swift strings treat as equal.
 private let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
 
 final class ExactTextTests: XCTestCase {
-    func testSwiftWouldTakeTwoKeysForOne() {
+    func testSwiftStringsTreatTwoKeysAsEqual() {
         XCTAssertEqual(composed, decomposed)
         XCTAssertFalse(isSameText(composed, decomposed))
         XCTAssertNotEqual(ExactString(composed), ExactString(decomposed))
@@ -32,7 +32,7 @@ final class ExactTextTests: XCTestCase {
         XCTAssertNotEqual(CacheEntry(key: composed, write: write), CacheEntry(key: decomposed, write: write))
     }
 
-    func testEqualThingsHaveEqualHashes() {
+    func testEqualValuesHaveEqualHashes() {
         let (one, other) = ("default/\(composed)", ["default/", composed].joined())
         XCTAssertEqual(Set([ExactString(one), ExactString(other)]).count, 1)
         let dependencies = [one, other].map { Dependency(key: $0, source: 1, ts: 2) }

@@ -6,7 +6,7 @@ final class ExportedSessionTests: XCTestCase {
         key: "default/a", write: CachedWrite(ct: 7, txId: "t.0", value: .bytes([0, 255]))
     )
 
-    func testASessionOfTransactionsComesBackAsItWas() {
+    func testASessionOfTransactionsIsUnchangedAfterExportAndImport() {
         let state = SessionState(ust: 5, deps: [3, 1, 7], hwt: 7, cache: [entry])
         let exported = ExportedSession(state: state, token: "token", protocolName: "wren")
         XCTAssertEqual(exported.sessionState, state)
@@ -14,7 +14,7 @@ final class ExportedSessionTests: XCTestCase {
         XCTAssertNil(exported.operationState())
     }
 
-    func testASessionOfSingleOperationsComesBackAsItWas() {
+    func testASessionOfSingleOperationsIsUnchangedAfterExportAndImport() {
         let depends = [Dependency(key: "default/a", source: 2, ts: 4, near: true)]
         let state = OperationSessionState(seen: [1, 2], region: "oregon", ust: 5, depends: depends)
         let exported = ExportedSession(state: state, token: "token", protocolName: "cc-lo")
@@ -23,14 +23,14 @@ final class ExportedSessionTests: XCTestCase {
         XCTAssertEqual(exported.writes, [])
     }
 
-    func testWhereANodeKnowsMoreTheStableTimeIsThat() {
+    func testAnImportedSessionTakesTheHigherStableTimeOfANode() {
         let state = OperationSessionState(seen: [], region: "oregon", ust: 5)
         let exported = ExportedSession(state: state, token: "token", protocolName: "eventual")
         XCTAssertEqual(exported.operationState(stable: 9)?.ust, 9)
         XCTAssertEqual(exported.operationState(stable: 4)?.ust, 5)
     }
 
-    func testAnExportThatNamesNoProtocolIsOfPaRiS() {
+    func testAnExportWithoutAProtocolIsOfPaRiS() {
         XCTAssertEqual(ExportedSession(token: "", ust: 0, hwt: 0).protocolName, "paris")
     }
 }
@@ -46,7 +46,7 @@ final class NamesTests: XCTestCase {
         }
     }
 
-    func testAProtocolThatIsNotKnownHasNoSession() {
+    func testAnUnknownProtocolHasNoSession() {
         XCTAssertNil(sessionKind(protocol: "no-such-protocol"))
         XCTAssertNil(sessionKind(protocol: ""))
         XCTAssertNil(sessionKind(protocol: "PaRiS"))
@@ -60,7 +60,7 @@ final class NamesTests: XCTestCase {
         XCTAssertEqual(Limits.standard.problem(withKey: "a"), nil)
     }
 
-    func testAPauseOfABrokenAttemptIsAPause() {
+    func testTheJitterIsWithinItsLimitsForEveryAttemptNumber() {
         for attempt in [Int.min, -1, 0, 1_000, .max] {
             let pause = fullJitterMs({ 0.5 }, attempt: attempt, baseMs: 100, capMs: 2_000)
             XCTAssertTrue((0...1_000).contains(pause), "\(pause)")

@@ -2,7 +2,7 @@ import IsochronSession
 import XCTest
 
 final class OrderedMapTests: XCTestCase {
-    func testKeysKeepTheOrderInWhichTheyCame() {
+    func testKeysKeepTheirInsertionOrder() {
         var map = OrderedMap<String, Int>()
         for (number, key) in ["c", "a", "b", "a"].enumerated() { map[key] = number }
         XCTAssertEqual(map.entries.map { $0.key }, ["c", "a", "b"])
@@ -10,7 +10,7 @@ final class OrderedMapTests: XCTestCase {
         XCTAssertEqual(map.first?.key, "c")
     }
 
-    func testAKeyThatWasRemovedComesLast() {
+    func testAKeyThatIsSetAgainAfterItsRemovalComesLast() {
         var map = OrderedMap<String, Int>()
         for key in ["a", "b"] { map[key] = 1 }
         map["a"] = nil
@@ -20,7 +20,7 @@ final class OrderedMapTests: XCTestCase {
         XCTAssertEqual(map.count, 2)
     }
 
-    func testAnEmptyMapHasNothing() {
+    func testAnEmptyMapHasNoEntries() {
         var map = OrderedMap<String, Int>()
         map["a"] = nil
         XCTAssertNil(map.first)
@@ -28,8 +28,8 @@ final class OrderedMapTests: XCTestCase {
         XCTAssertEqual(map.entries.count, 0)
     }
 
-    /// Against the plainest way to have the same: a list.
-    func testItDoesWhatAListOfPairsWould() {
+    /// The reference is a plain list of pairs.
+    func testAnOrderedMapBehavesLikeAListOfPairs() {
         var random = SeededRandom(seed: 7)
         var map = OrderedMap<Int, Int>()
         var list: [(key: Int, element: Int)] = []
@@ -52,7 +52,7 @@ final class OrderedMapTests: XCTestCase {
         }
     }
 
-    func testACopyStaysAsItWas() {
+    func testACopyOfAnOrderedMapDoesNotChangeWithTheOriginal() {
         var map = OrderedMap<String, Int>()
         map["a"] = 1
         let copy = map

@@ -1,11 +1,11 @@
 import IsochronSession
 import XCTest
 
-/// What the vectors do not say: values that are copied, and errors that say what they are about.
+/// Cases beyond the vectors: copied values, and the fields of errors.
 final class SessionTests: XCTestCase {
     private let id = String(repeating: "a", count: 22)
 
-    func testATransactionGoesOnSeeingTheCacheOfItsStart() throws {
+    func testATransactionSeesTheCacheAsItWasAtItsStart() throws {
         var session = Session(id: id, rules: .paris)
         var first = session.begin()
         try session.started(&first, Snapshot(ts: 1))
@@ -17,7 +17,7 @@ final class SessionTests: XCTestCase {
         XCTAssertEqual(second.overlay().map { $0.key }, ["default/a"])
     }
 
-    func testTheCacheKeepsWhatAnOpenTransactionMayNeed() throws {
+    func testTheCacheKeepsEntriesThatAnOpenTransactionMayNeed() throws {
         var session = Session(id: id, rules: .paris)
         try commit("default/a", .json("1"), at: 5, in: &session)
         var open = session.begin()
@@ -36,7 +36,7 @@ final class SessionTests: XCTestCase {
         XCTAssertEqual(session.seen, Snapshot(ts: 7))
     }
 
-    func testErrorsSayWhatTheyAreAbout() throws {
+    func testErrorsOfASessionHaveBothSnapshots() throws {
         var session = Session(id: id, rules: .paris, state: SessionState(ust: 9))
         var transaction = session.begin()
         XCTAssertThrowsError(try session.started(&transaction, Snapshot(ts: 8))) { error in
@@ -79,9 +79,8 @@ final class SessionTests: XCTestCase {
         XCTAssertEqual(session.id, other)
     }
 
-    /// No snapshot, stable time or vector may end the program, however odd it is: not everything is checked before it
-    /// comes here.
-    func testNoNumberIsAnAccident() throws {
+    /// No snapshot, stable time or vector may end the program: sessions get some of them unvalidated.
+    func testNoTimestampTrapsASessionOfTransactions() throws {
         let odd: [Timestamp] = [.min, -1, 0, 1, .max]
         for rules in [SessionRules.paris, .bpr, .nocc, .wren, .cure, .hCure] {
             for ts in odd {
@@ -118,7 +117,7 @@ final class SessionTests: XCTestCase {
 final class OperationSessionTests: XCTestCase {
     private let id = String(repeating: "b", count: 22)
 
-    func testAMatrixThatEndsInTheMiddleOfAnElementIsReadUpToThere() throws {
+    func testAMatrixIsReadUpToItsLastWholeElement() throws {
         for broken in [[7], [7, 7], [1, 1, 5, 7], [0, 0, 4, 1, 1, 6, 9, 9]] as [[Timestamp]] {
             var session = OperationSession(id: id, region: "oregon", rules: .matrices)
             try read([0, 0, 3, 1, 1, 4], in: &session)
@@ -128,7 +127,7 @@ final class OperationSessionTests: XCTestCase {
         }
     }
 
-    func testNoVectorIsAnAccident() throws {
+    func testNoVectorTrapsASessionOfSingleOperations() throws {
         let odd: [[Timestamp]] = [[], [.min], [.max, .min], [.max, .max, .max, .min, .min, .min, 0]]
         for rules in [OperationSessionRules.highest, .matrices, .copsGt, .ccLo] {
             for (one, other) in odd.flatMap({ one in odd.map { (one, $0) } }) {
@@ -143,7 +142,7 @@ final class OperationSessionTests: XCTestCase {
         }
     }
 
-    func testAnIdIsNeverUsedTwiceEvenThatOfARefusedCall() throws {
+    func testNoIdIsUsedTwiceEvenThatOfARefusedCall() throws {
         var session = OperationSession(id: id, region: "oregon", rules: .ccLo)
         _ = try session.get("default/a")
         XCTAssertThrowsError(try session.put("default/a", nil))
@@ -151,7 +150,7 @@ final class OperationSessionTests: XCTestCase {
         XCTAssertEqual(session.nextTxId(), "\(id).2")
     }
 
-    func testAReadIsForgottenByAMoveAndAPutIsNot() throws {
+    func testAMoveDropsAReadUnderWayAndKeepsAPutUnderWay() throws {
         var session = OperationSession(id: id, region: "oregon")
         _ = try session.get("default/a")
         session.move(to: "virginia")

@@ -1,7 +1,7 @@
 import IsochronSession
 import XCTest
 
-/// The sessions of Swift do what those of TypeScript do. The vectors come from `test/vectors`.
+/// The sessions of Swift behave like those of TypeScript. The vectors come from `test/vectors`.
 final class SessionVectorTests: XCTestCase {
     func testThereIsASessionForEachProtocolOfTheVectors() throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: vectorsFolder().path)
@@ -12,21 +12,21 @@ final class SessionVectorTests: XCTestCase {
         XCTAssertEqual(protocols.count, 15)
     }
 
-    func testPaRiS() throws { try expectNoDifference("paris") }
-    func testBPR() throws { try expectNoDifference("bpr") }
-    func testNoCC() throws { try expectNoDifference("nocc") }
-    func testWren() throws { try expectNoDifference("wren") }
-    func testCure() throws { try expectNoDifference("cure") }
-    func testHCure() throws { try expectNoDifference("h-cure") }
-    func testContrarian() throws { try expectNoDifference("contrarian") }
-    func testOkapi() throws { try expectNoDifference("okapi") }
-    func testGentleRain() throws { try expectNoDifference("gentlerain") }
-    func testEventual() throws { try expectNoDifference("eventual") }
-    func testOrbe() throws { try expectNoDifference("orbe") }
-    func testOrbeClock() throws { try expectNoDifference("orbe-clock") }
-    func testOrbeCleaning() throws { try expectNoDifference("orbe-cleaning") }
-    func testCOPSGT() throws { try expectNoDifference("cops-gt") }
-    func testCCLO() throws { try expectNoDifference("cc-lo") }
+    func testASessionOfPaRiSMatchesItsVectors() throws { try expectNoDifference("paris") }
+    func testASessionOfBPRMatchesItsVectors() throws { try expectNoDifference("bpr") }
+    func testASessionOfNoCCMatchesItsVectors() throws { try expectNoDifference("nocc") }
+    func testASessionOfWrenMatchesItsVectors() throws { try expectNoDifference("wren") }
+    func testASessionOfCureMatchesItsVectors() throws { try expectNoDifference("cure") }
+    func testASessionOfHCureMatchesItsVectors() throws { try expectNoDifference("h-cure") }
+    func testASessionOfContrarianMatchesItsVectors() throws { try expectNoDifference("contrarian") }
+    func testASessionOfOkapiMatchesItsVectors() throws { try expectNoDifference("okapi") }
+    func testASessionOfGentleRainMatchesItsVectors() throws { try expectNoDifference("gentlerain") }
+    func testASessionOfEventualMatchesItsVectors() throws { try expectNoDifference("eventual") }
+    func testASessionOfOrbeMatchesItsVectors() throws { try expectNoDifference("orbe") }
+    func testASessionOfOrbeClockMatchesItsVectors() throws { try expectNoDifference("orbe-clock") }
+    func testASessionOfOrbeCleaningMatchesItsVectors() throws { try expectNoDifference("orbe-cleaning") }
+    func testASessionOfCOPSGTMatchesItsVectors() throws { try expectNoDifference("cops-gt") }
+    func testASessionOfCCLOMatchesItsVectors() throws { try expectNoDifference("cc-lo") }
 
     private func expectNoDifference(_ name: String) throws {
         let replayed = try replayed(name)
@@ -44,17 +44,17 @@ final class SessionVectorTests: XCTestCase {
     }
 }
 
-/// Names, values and pauses are those of TypeScript.
+/// Names, values and pauses equal those of TypeScript.
 final class PureVectorTests: XCTestCase {
-    func testKeysHaveTheSameOrderAndLimits() throws {
+    func testKeysHaveTheSameOrderAndLimitsAsInTypeScript() throws {
         expectNoDifference(check(try readVectors("keys.json", as: KeyVectors.self)))
     }
 
-    func testBytesHaveTheSameText() throws {
+    func testBytesHaveTheSameTextAsInTypeScript() throws {
         expectNoDifference(check(try readVectors("values.json", as: ValueVectors.self)))
     }
 
-    func testPausesOfASeedAreTheSame() throws {
+    func testPausesOfASeedAreTheSameAsInTypeScript() throws {
         expectNoDifference(check(try readVectors("backoff.json", as: BackoffVectors.self)))
     }
 

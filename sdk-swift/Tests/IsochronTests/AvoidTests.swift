@@ -11,14 +11,14 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
         options.regions = [("virginia", []), ("oregon", []), ("ireland", [])]
     }
 
-    /// What the commits that came avoid.
+    /// The regions that the received commits avoid.
     @SessionActor
     private func avoids(_ node: FakeServer) -> [[[String]]?] {
         node.received("commit").map(\.avoids)
     }
 
     @SessionActor
-    func testItAvoidsThemFromTheNodesNextReportOnAndNoLongerThanThat() async throws {
+    func testACommitAvoidsUnresponsiveRegionsFromOneReportOfItsNodeToTheNext() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.threeRegions)
         let app = try await world.client([node])
@@ -35,7 +35,7 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItAvoidsWhatTheWelcomeReportsSortedAndNothingWhereThatWouldBeEveryRegion() async throws {
+    func testACommitAvoidsTheSortedRegionsOfTheWelcomeAndNoneIfThatWouldBeAll() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.threeRegions)
         node.unresponsive = (["oregon-1", "ireland-1"], ["oregon", "ireland"])
@@ -43,7 +43,7 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
         node.unresponsive = (["x"], ["oregon", "ireland", "virginia"])
         try await world.client([node]).set("a", 1)
         XCTAssertEqual(avoids(node), [[["ireland", "oregon"]], nil])
-        // A node that names no regions leaves it open which ones are left.
+        // Without the names of its regions, a node does not show which ones would be left.
         let nameless = world.server()
         nameless.unresponsive = Self.oregon
         try await world.client([nameless]).set("a", 1)
@@ -51,7 +51,7 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItKeepsWhatItAvoidsInEveryRetryWhateverAnswersByThen() async throws {
+    func testACommitAvoidsTheSameRegionsInEveryRetryOfAnAttempt() async throws {
         let (world, store) = (World(), FakeStore())
         let east = world.server(store, Self.threeRegions)
         let west = world.server(store) {
@@ -72,14 +72,14 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItHasAListOfItsOwnWhereAnAttemptBeforeWasAborted() async throws {
+    func testAnAttemptAfterAnAbortedOneHasItsOwnListOfAvoidedRegions() async throws {
         let node = try await retried(after: "TRANSACTION_ABORTED", retryable: false)
         XCTAssertEqual(node.received("commit").map { $0.texts("attemptRegions").count }, [1, 2])
         XCTAssertEqual(avoids(node), [nil, [[], ["oregon"]]])
     }
 
     @SessionActor
-    func testItBeginsWhereTheCohortsOfTheLastOneDoNotDecideAndAnotherRegionHasStoppedAnswering() async throws {
+    func testAnAttemptFollowsUndecidedCohortsOnceAnotherRegionHasStoppedAnswering() async throws {
         let node = try await retried(after: "OUTCOME_PENDING", retryable: true)
         XCTAssertEqual(node.received("commit").last?.texts("attemptRegions"), ["virginia", "virginia"])
         XCTAssertEqual(node.received("commit").last?.avoids, [[], ["oregon"]])
@@ -111,7 +111,7 @@ final class AvoidTests: XCTestCase, @unchecked Sendable {
         let node = world.server(FakeStore(), Self.threeRegions)
         let app = try await world.client([node])
         node.script = { frame in
-            // A client that never makes another attempt gets its answer some time, too.
+            // A client that never makes another attempt gets an answer after a while, too.
             let isFirst = frame.texts("attemptRegions").count == 1 && node.received("commit").count < 5
             guard frame.type == "commit", isFirst else { return .answer }
             node.unresponsive = Self.oregon

@@ -4,7 +4,7 @@ import XCTest
 
 @testable import Isochron
 
-/// Whatever comes from the network ends in a typed error or costs the connection: never a trap, never a call without an
+/// Any input from the network ends in a typed error or costs the connection: it causes no trap, and no call without an
 /// end.
 final class BadInputTests: XCTestCase, @unchecked Sendable {
     private static let deep = String(repeating: "[", count: 100_000)
@@ -27,14 +27,14 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
         ust(unresponsive: #"{"nodes":[],"regions":[7]}"#),
     ]
 
-    /// A frame that is right but for what it says of nodes that do not answer.
+    /// A valid frame, except for its list of unresponsive nodes.
     private static func ust(unresponsive: String) -> String {
         let freshness = #"{"now":1,"stalenessMs":0,"stale":false,"heldBackBy":null}"#
         return #"{"type":"ust","ust":5000,"freshness":\#(freshness),"unresponsive":\#(unresponsive)}"#
     }
 
     @SessionActor
-    func testDamagedMessagesCostTheConnectionAndNothingElse() async throws {
+    func testADamagedMessageClosesTheConnectionAndHasNoOtherEffect() async throws {
         for message in Self.messages {
             try await costsTheConnection(.text(message))
         }
@@ -74,7 +74,7 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
     ]
 
     @SessionActor
-    func testDamagedAnswersEndInFrameInvalidWhenTheyComeAgainAndAgain() async throws {
+    func testRepeatedDamagedAnswersEndInFrameInvalid() async throws {
         for answer in Self.answers {
             let world = World()
             let node = world.server()
@@ -178,7 +178,7 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTimeoutsOfAnyLengthAreTaken() async throws {
+    func testTimeoutsOfAnyLengthAreAccepted() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", "1")
@@ -207,7 +207,7 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testCloseCodesSayWhatTheySay() async throws {
+    func testCloseCodesBecomeTheirErrors() async throws {
         let world = World()
         let node = world.server()
         node.script = { _ in
@@ -227,7 +227,7 @@ final class BadInputTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testValuesThatAreNotWhatWasAskedForAreValueInvalidAndNoJsonIsFrameInvalid() async throws {
+    func testADocumentOfAnotherTypeIsValueInvalidAndAnInvalidJsonIsFrameInvalid() async throws {
         let world = World()
         let node = world.server()
         node.store.commit(

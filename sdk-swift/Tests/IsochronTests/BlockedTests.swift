@@ -24,33 +24,33 @@ private struct InDoubt {
         try await until("sent") { node.received("commit").count > 1 }
     }
 
-    /// The commit, as it was sent first.
+    /// The first send of the commit.
     var sent: FakeFrame? { node.received("commit").dropFirst().first }
 }
 
 final class BlockedTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testWritesThatWereNotSentAreBlockedByTheTransactionWhoseOutcomeIsNotKnown() async throws {
-        let doubt = try await InDoubt(requestTimeout: .milliseconds(40), commitTimeout: .milliseconds(80))
-        let app = doubt.app
+    func testUnsentWritesAreBlockedByTheTransactionWithoutAKnownOutcome() async throws {
+        let scene = try await InDoubt(requestTimeout: .milliseconds(40), commitTimeout: .milliseconds(80))
+        let app = scene.app
         let blocked = await thrown { try await app.set("b", 1) } as? IsochronError
-        let unknown = await thrown { try await doubt.write.value } as? IsochronError
+        let unknown = await thrown { try await scene.write.value } as? IsochronError
         XCTAssertEqual(blocked?.code, .sessionBlocked)
         XCTAssertEqual(blocked?.retryable, true)
         XCTAssertNotNil(blocked?.blockedBy)
         XCTAssertEqual(blocked?.blockedBy, unknown?.txId)
         XCTAssertEqual(blocked?.sentAfter, unknown?.sentAfter)
         XCTAssertNil(blocked?.txId)
-        XCTAssertTrue(doubt.node.received("commit").allSatisfy { $0.writes.first?.key != "default/b" })
+        XCTAssertTrue(scene.node.received("commit").allSatisfy { $0.writes.first?.key != "default/b" })
     }
 
     @SessionActor
-    func testItsStatusHasHowManyCommitsArePendingAndTheAgeOfTheOldestOne() async throws {
-        let doubt = try await InDoubt(requestTimeout: .milliseconds(40), commitTimeout: .milliseconds(80))
-        let app = doubt.app
+    func testTheStatusHasTheNumberOfPendingCommitsAndTheAgeOfTheOldest() async throws {
+        let scene = try await InDoubt(requestTimeout: .milliseconds(40), commitTimeout: .milliseconds(80))
+        let app = scene.app
         let behind = start { try await app.set("b", 1) }
         try await status(of: app, "two are pending") { $0.pendingCommits == 2 }
-        _ = await doubt.write.result
+        _ = await scene.write.result
         let age = await app.currentStatus.oldestPendingCommitAge
         XCTAssertGreaterThanOrEqual(age ?? .zero, .milliseconds(75))
         _ = await behind.result
@@ -59,7 +59,7 @@ final class BlockedTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItsStatusHasNoAgeWhereNoCommitIsPending() async throws {
+    func testTheStatusHasNoCommitAgeWithoutAPendingCommit() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         try await app.set("a", 1)
@@ -71,18 +71,18 @@ final class BlockedTests: XCTestCase, @unchecked Sendable {
 
 final class DetachTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testLaterWritesGoOnInASessionThatHasSeenEverythingAndDoesNotFollowTheUndecidedCommit() async throws {
-        let doubt = try await InDoubt(requestTimeout: .seconds(10), commitTimeout: .seconds(10))
-        let (app, node) = (doubt.app, doubt.node)
+    func testAfterDetachLaterWritesUseASessionThatHasSeenEverythingButDoesNotFollowTheCommit() async throws {
+        let scene = try await InDoubt(requestTimeout: .seconds(10), commitTimeout: .seconds(10))
+        let (app, node) = (scene.app, scene.node)
         let waiting = start { try await app.set("b", 1) }
         try await status(of: app, "it waits") { $0.pendingCommits == 2 }
-        let sent = try XCTUnwrap(doubt.sent)
+        let sent = try XCTUnwrap(scene.sent)
         let detached = await app.detach()
         XCTAssertEqual(detached, sent.text("tx"))
         let write = try await waiting.value
         XCTAssertNotEqual(write.txId.split(separator: ".").first, sent.text("tx")?.split(separator: ".").first)
         XCTAssertEqual(node.received("commit").last?.number("hwt"), sent.number("hwt"))
-        // Own writes from before are still read from the cache; the undecided one is not there.
+        // Earlier own writes are still read from the cache; the undecided one is not there.
         let read = try await app.getMany(["before", "a", "b"], as: Int.self)
         XCTAssertEqual(read, [1, nil, 1])
         let pending = await app.currentStatus.pendingCommits
@@ -95,9 +95,9 @@ final class DetachTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItsOutcomeIsStillAskedForAndTheSessionDoesNotFollowIt() async throws {
-        let doubt = try await InDoubt(requestTimeout: .milliseconds(60), commitTimeout: .seconds(10))
-        let (app, node) = (doubt.app, doubt.node)
+    func testTheClientAsksForTheOutcomeOfADetachedCommitAndItsSessionDoesNotFollowIt() async throws {
+        let scene = try await InDoubt(requestTimeout: .milliseconds(60), commitTimeout: .seconds(10))
+        let (app, node) = (scene.app, scene.node)
         _ = await app.detach()
         let write = try await app.set("b", 1)
         node.script = { _ in .answer }
@@ -113,12 +113,12 @@ final class DetachTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheCallThatWaitsForTheCommitReturnsItsReceipt() async throws {
-        let doubt = try await InDoubt(requestTimeout: .milliseconds(60), commitTimeout: .seconds(10))
-        let (app, node) = (doubt.app, doubt.node)
+    func testTheCallOfADetachedCommitReturnsItsWrite() async throws {
+        let scene = try await InDoubt(requestTimeout: .milliseconds(60), commitTimeout: .seconds(10))
+        let (app, node) = (scene.app, scene.node)
         let detached = await app.detach()
         node.script = { _ in .answer }
-        let write = try await doubt.write.value
+        let write = try await scene.write.value
         XCTAssertEqual(write.txId, detached)
         XCTAssertEqual(write.timestamp, 1002)
         let again = await app.detach()
@@ -126,9 +126,9 @@ final class DetachTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testARefusalOfTheCommitEndsItsCallAndNothingOfTheSession() async throws {
-        let doubt = try await InDoubt(requestTimeout: .milliseconds(60), commitTimeout: .seconds(10))
-        let (app, node) = (doubt.app, doubt.node)
+    func testARefusalOfADetachedCommitEndsItsCallAndLeavesTheSessionAlone() async throws {
+        let scene = try await InDoubt(requestTimeout: .milliseconds(60), commitTimeout: .seconds(10))
+        let (app, node) = (scene.app, scene.node)
         _ = await app.detach()
         let held = Gate()
         node.script = { frame in
@@ -137,7 +137,7 @@ final class DetachTests: XCTestCase, @unchecked Sendable {
             return isDetached ? refusal(frame.id, "TX_ID_REUSED", retryable: false) : .hold(held)
         }
         let later = start { try await app.set("b", 1) }
-        let refused = await code(of: doubt.write)
+        let refused = await code(of: scene.write)
         XCTAssertEqual(refused, .outcomeUnknown)
         held.open()
         let write = try await later.value
@@ -146,7 +146,7 @@ final class DetachTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItChangesNothingWhereNoCommitIsInDoubt() async throws {
+    func testDetachChangesNothingWithoutACommitInDoubt() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         let detached = await app.detach()
@@ -159,7 +159,7 @@ final class DetachTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItWorksUnderProtocolsOfSingleOperationsToo() async throws {
+    func testDetachWorksUnderProtocolsOfSingleOperations() async throws {
         let world = World()
         let node = world.server(FakeStore()) {
             $0.protocol = "contrarian"
@@ -178,7 +178,7 @@ final class DetachTests: XCTestCase, @unchecked Sendable {
         XCTAssertNotEqual(write.txId.split(separator: ".").first, detached?.split(separator: ".").first)
         let put = try XCTUnwrap(node.received("put").last)
         XCTAssertEqual(put.text("key"), "default/b")
-        // What the session saw before goes along.
+        // It carries everything that the session saw before.
         XCTAssertEqual(put.numbers("seen"), [1001, 0])
         let session = await app.session.export()
         held.open()

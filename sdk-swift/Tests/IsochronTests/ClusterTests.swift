@@ -4,7 +4,7 @@ import XCTest
 
 @testable import Isochron
 
-/// Against a cluster that runs: `ISOCHRON_CLUSTER=http://127.0.0.1:7101,http://127.0.0.1:7111 swift test`.
+/// Against a running cluster: `ISOCHRON_CLUSTER=http://127.0.0.1:7101,http://127.0.0.1:7111 swift test`.
 final class ClusterTests: XCTestCase, @unchecked Sendable {
     /// Keys that no other run uses.
     private let run = "swift-\(UUID().uuidString)"
@@ -16,7 +16,7 @@ final class ClusterTests: XCTestCase, @unchecked Sendable {
         return list.split(separator: ",").map(String.init)
     }
 
-    func testWhatIsWrittenIsReadListedPatchedAndDeleted() async throws {
+    func testADocumentIsWrittenReadListedPatchedAndDeleted() async throws {
         let client = try await IsochronClient.connect(endpoints: try endpoints())
         let documents = client.collection(run, of: JSONValue.self)
         for id in ["a", "b", "c"] { try await documents.set(id, ["id": .string(id), "n": 1]) }

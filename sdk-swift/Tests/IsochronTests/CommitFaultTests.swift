@@ -5,7 +5,7 @@ import XCTest
 
 final class LostCommitTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testItIsSentAgainUnderTheSameIdWithEveryFieldUnchangedAndHappensOnce() async throws {
+    func testALostCommitIsSentAgainUnchangedUnderItsIdAndHappensOnce() async throws {
         let world = World()
         let node = world.server()
         node.script = { $0.type == "commit" && node.received("commit").count == 1 ? .applyAndClose : .answer }
@@ -22,7 +22,7 @@ final class LostCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItKeepsItsAttemptRegionsAndSentAfterWhenAnotherRegionIsAsked() async throws {
+    func testALostCommitKeepsItsAttemptRegionsAndSentAfterInAnotherRegion() async throws {
         let cluster = try await TwoRegions()
         let (app, store, home, other) = (cluster.app, cluster.store, cluster.home, cluster.other)
         home.script = { frame in
@@ -39,13 +39,13 @@ final class LostCommitTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(second?.texts("attemptRegions"), [home.region])
         XCTAssertEqual(second?.number("sentAfter"), first?.number("sentAfter"))
         XCTAssertEqual(second?.number("hwt"), first?.number("hwt"))
-        // Nothing is open there: the retry brings the snapshot along.
+        // The node has no open transaction: the retry includes the snapshot.
         XCTAssertEqual(second?.number("snapshot"), 1000)
         XCTAssertEqual(store.outcomes.count, 1)
     }
 
     @SessionActor
-    func testItIsSentAgainWhenTheAnswerDoesNotComeInTime() async throws {
+    func testACommitIsSentAgainWhenTheAnswerDoesNotComeInTime() async throws {
         let world = World()
         let node = world.server()
         node.script = { $0.type == "commit" && node.received("commit").count == 1 ? .applyAndDrop : .answer }
@@ -56,7 +56,7 @@ final class LostCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAfterItsDeadlineItIsUnknownAndResolvedInTheBackgroundBeforeAnyLaterCommitIsSent() async throws {
+    func testAnOverdueCommitIsUnknownAndIsResolvedInTheBackgroundBeforeALaterOneIsSent() async throws {
         let world = World()
         let node = world.server()
         node.script = { $0.type == "commit" ? .drop : .answer }
@@ -78,7 +78,7 @@ final class LostCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItStaysInDoubtWhenTheClusterRefusesTheClientBeforeTheOutcomeIsKnown() async throws {
+    func testALostCommitStaysInDoubtWhenTheClusterRefusesTheClient() async throws {
         let world = World()
         let node = world.server()
         node.script = { frame in
@@ -96,7 +96,7 @@ final class LostCommitTests: XCTestCase, @unchecked Sendable {
 
 final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testTheyEndOneAfterTheOtherHoweverManyWaitWhenTheClusterRefusesTheClient() async throws {
+    func testAllWaitingCommitsEndInOrderWhenTheClusterRefusesTheClient() async throws {
         let world = World()
         let node = world.server()
         node.script = { frame in
@@ -116,7 +116,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyMoveHomeWhenTheOutcomeIsPendingAndTheConnectionHasMovedToAnotherRegion() async throws {
+    func testAPendingCommitMovesHomeWhenTheConnectionHasMovedToAnotherRegion() async throws {
         let cluster = try await TwoRegions()
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
         home.script = { $0.type == "commit" ? .close : .answer }
@@ -131,7 +131,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyAreAskedForInAnotherRegionWhenTheHomeRegionDoesNotDecide() async throws {
+    func testACommitIsAskedForInAnotherRegionWhenTheHomeRegionDoesNotDecide() async throws {
         let (world, store) = (World(), FakeStore())
         let neighbour = world.server(store) { $0.node = "virginia-2" }
         let other = world.server(store) { $0.region = "oregon" }
@@ -142,13 +142,13 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
         home.script = { $0.type == "commit" ? refusal($0.id, "OUTCOME_PENDING", retryable: true) : .answer }
         try await app.set("a", 1)
         XCTAssertEqual(home.received("commit").map { $0.texts("attemptRegions") }, [[home.region]])
-        // The same commit, under the same home: its cohorts can be reached from there.
+        // The same commit, with the same home: its cohorts can be reached from there.
         XCTAssertEqual(other.received("commit").map { $0.texts("attemptRegions") }, [[home.region]])
         XCTAssertEqual(neighbour.received("commit").count, 0)
     }
 
     @SessionActor
-    func testTheyAreTriedAgainUnderTheSameIdWhenACohortHasAbortedTheAttempt() async throws {
+    func testACommitIsTriedAgainUnderItsIdWhenACohortHasAbortedTheAttempt() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -162,7 +162,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testWhatLastsForAWhileIsTriedForAWhileAsNewAttemptsAndThenReportedForWhatItIs() async throws {
+    func testALastingFaultIsRetriedAsNewAttemptsAndThenReportedWithItsCode() async throws {
         for expected in [IsochronError.Code.overloaded, .storageFull, .clockDrift] {
             let world = World()
             let node = world.server()
@@ -176,7 +176,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
             try await app.set("a", 1)
             XCTAssertEqual(node.received("commit").map { $0.texts("attemptRegions").count }, [1, 2, 3])
             refusals.set(.max)
-            // A cohort's durable word: no doubt is left, and the next commit need not wait.
+            // A cohort's durable answer: the outcome is known, and the next commit need not wait.
             let refused = await code { try await app.set("a", 2) }
             XCTAssertEqual(refused, expected)
             refusals.set(0)
@@ -185,7 +185,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyStayAtHomeWhileTheConnectionIsThere() async throws {
+    func testACommitStaysAtHomeWhileItsConnectionLasts() async throws {
         let world = World()
         let node = world.server()
         node.script = { frame in
@@ -198,7 +198,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyCommitWithTheirSnapshotWhenTheServerForgotTheOpenTransaction() async throws {
+    func testACommitCarriesItsSnapshotWhenTheServerHasLostTheOpenTransaction() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -211,21 +211,21 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyThrowTheDefiniteCodeAlsoOneThatANewerNodeHas() async throws {
+    func testARefusedCommitThrowsTheDefiniteCodeEvenOneOfANewerNode() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
-        for said in ["KEYSPACE_UNKNOWN", "FROM_THE_FUTURE"] {
-            node.script = { $0.type == "commit" ? refusal($0.id, said, retryable: false) : .answer }
+        for refusalCode in ["KEYSPACE_UNKNOWN", "FROM_THE_FUTURE"] {
+            node.script = { $0.type == "commit" ? refusal($0.id, refusalCode, retryable: false) : .answer }
             let error = await thrown { try await app.set("a", 1) } as? IsochronError
-            XCTAssertEqual(error?.code.rawValue, said)
+            XCTAssertEqual(error?.code.rawValue, refusalCode)
         }
         node.script = { _ in .answer }
         try await app.set("a", 1)
     }
 
     @SessionActor
-    func testRefusedBeforeItBeganACommitHasItsHomeWhereItIsSentNext() async throws {
+    func testACommitThatWasRefusedBeforeItBeganHasItsHomeWhereItIsSentNext() async throws {
         let cluster = try await TwoRegions(seeded: true)
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
         home.script = { $0.type == "commit" ? refusal($0.id, "NOT_READY", retryable: true) : .answer }
@@ -235,10 +235,10 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItKeepsItsHomeWhereAnEarlierSendingMayHaveBegunIt() async throws {
+    func testACommitThatAnEarlierSendMayHaveBegunKeepsItsHome() async throws {
         let cluster = try await TwoRegions(seeded: true)
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
-        // It takes the commit, and is not to be reached any more.
+        // It takes the commit, and cannot be reached any more.
         home.script = { _ in home.received("commit").isEmpty ? .answer : .close }
         other.script = { frame in
             frame.type == "commit" && other.received("commit").count == 1
@@ -249,7 +249,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(other.received("commit").map { $0.texts("attemptRegions") }, [[home.region], [home.region]])
     }
 
-    /// A client of a node that answers no commits, and what a write came to there.
+    /// A client of a node that answers no commits, and the result of a write there.
     @SessionActor
     private func inDoubt(id: String? = nil) async throws -> (IsochronClient, FakeServer, IsochronError?) {
         let world = World()
@@ -275,7 +275,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItsOutcomeIsAbortedOrForgottenAsNodesSayAndUnknownOnceTheClientIsClosed() async throws {
+    func testTheEventualOutcomeIsTheNodesAnswerAndUnknownOnceTheClientIsClosed() async throws {
         let cases: [(String?, TransactionStatus.State)] = [
             ("TRANSACTION_ABORTED", .aborted), ("OUTCOME_FORGOTTEN", .forgotten), ("VALUE_INVALID", .unknown),
             (nil, .unknown),
@@ -295,7 +295,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAWriteWithAnIdIsDoneOnceAndThrowsTheSameErrorWhileItsOutcomeIsNotKnown() async throws {
+    func testAWriteWithAnIdHappensOnceAndThrowsTheSameErrorWhileItsOutcomeIsNotKnown() async throws {
         let (app, node, error) = try await inDoubt(id: "order 7")
         let again = await thrown { try await app.set("a", 2, id: "order 7") } as? IsochronError
         XCTAssertEqual(again?.txId, error?.txId)
@@ -309,7 +309,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testATransactionWithAnIdThatHasCommittedGivesItsResultAndDoesNotRunAgain() async throws {
+    func testACommittedTransactionWithAnIdReturnsItsResultAndDoesNotRunAgain() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         var runs = 0

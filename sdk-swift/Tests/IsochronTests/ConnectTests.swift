@@ -9,7 +9,7 @@ final class ConnectTests: XCTestCase, @unchecked Sendable {
         let (world, store) = (World(), FakeStore())
         let far = world.server(store) { $0.region = "far" }
         let near = world.server(store) { $0.region = "near" }
-        // The far one is there first, and takes long to answer; the near one opens only then, and answers at once.
+        // The far one opens first, and takes long to answer; the near one opens only then, and answers at once.
         let (ping, hello) = (Gate(), Gate())
         far.script = { frame in
             guard frame.type == "ping" else { return .answer }
@@ -32,7 +32,7 @@ final class ConnectTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testWhatAnswersIsTakenWhenAnotherEndpointRefuses() async throws {
+    func testConnectUsesTheAnsweringEndpointWhenAnotherOneRefuses() async throws {
         let world = World()
         let (gone, node) = (world.server(), world.server())
         gone.stop()
@@ -42,7 +42,7 @@ final class ConnectTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testWithoutAnyNodeItIsConnectionLostAndARefusalOfTheClusterIsThrownAsItIs() async throws {
+    func testConnectThrowsConnectionLostWithoutANodeAndElseTheRefusalOfTheCluster() async throws {
         let world = World()
         let (gone, node) = (world.server(), world.server())
         gone.stop()
@@ -56,7 +56,7 @@ final class ConnectTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAnEndpointThatDoesNotSpeakIsGivenUp() async throws {
+    func testConnectGivesUpASilentEndpoint() async throws {
         let world = World()
         let node = world.server()
         node.script = { _ in .drop }
@@ -66,7 +66,7 @@ final class ConnectTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAnEndpointThatSpeaksSomethingElseIsGivenUp() async throws {
+    func testConnectGivesUpAnEndpointWithAnotherProtocol() async throws {
         let world = World()
         let node = world.server()
         node.subprotocol = "chat"
@@ -88,7 +88,7 @@ final class ConnectTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTokenAndCredentialsGoInTheFirstFrameAndNotInTheUrl() async throws {
+    func testTheFirstFrameHasTheTokenAndTheCredentialsAndTheUrlDoesNot() async throws {
         let world = World()
         let node = world.server()
         _ = try await world.client([node], token: "secret-token", credentials: "secret-key")
@@ -99,7 +99,7 @@ final class ConnectTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testEndpointsThatAreNoUrlsAndNamesThatNoKeyspaceCanHaveAreRefused() async throws {
+    func testInvalidEndpointsAndInvalidNamesOfKeyspacesAreRefused() async throws {
         for endpoints in [[], ["nonsense"], ["ftp://host"], ["http://"], ["http://a b"], ["http://h:port"]] {
             let refused = await code { try await IsochronClient.connect(endpoints: endpoints) }
             XCTAssertEqual(refused, .invalidRequest, "\(endpoints)")
@@ -116,7 +116,7 @@ final class ConnectTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(unnamed, .keyspaceUnknown)
     }
 
-    func testTheSessionAddressIsMadeOfABaseUrl() {
+    func testTheSessionAddressIsMadeFromABaseUrl() {
         XCTAssertEqual(SessionURL.of("https://eu.example/"), "wss://eu.example/v1/session")
         XCTAssertEqual(SessionURL.of("http://h:1/base"), "ws://h:1/base/v1/session")
         XCTAssertEqual(SessionURL.of("wss://h/v1/session"), "wss://h/v1/session")
@@ -128,11 +128,11 @@ final class ConnectTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAClientThatNobodyHoldsAnyMoreClosesItself() async throws {
+    func testAnUnreferencedClientClosesItself() async throws {
         let world = World()
         let node = world.server()
         var todos: DocumentCollection<Int>? = try await world.client([node]).collection("todos", of: Int.self)
-        // What was made from it holds it, too.
+        // Objects that were made from it hold it, too.
         _ = try await todos?.get("1")
         XCTAssertEqual(node.connections, 1)
         todos = nil

@@ -4,7 +4,7 @@ import XCTest
 @testable import Isochron
 
 final class ConnectionTests: XCTestCase, @unchecked Sendable {
-    /// Reads so many keys in one turn of the actor.
+    /// Reads `count` keys in one turn of the actor.
     @SessionActor
     private func readMany(_ app: IsochronClient, _ keys: [String]) async throws {
         let driver = app.lifetime.driver
@@ -15,7 +15,7 @@ final class ConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testWhatOneTurnAsksForIsPackedIntoOneMessage() async throws {
+    func testRequestsOfOneTurnArePackedIntoOneMessage() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -26,7 +26,7 @@ final class ConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheCreditsAreKeptToAndTheRestIsSentAsAnswersComeIn() async throws {
+    func testRequestsBeyondTheCreditsAreSentAsAnswersArrive() async throws {
         let world = World()
         let node = world.server { $0.credits = 3 }
         let app = try await world.client([node])
@@ -63,7 +63,7 @@ final class ConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testMessagesAreSplitAtTheSizeThatTheServerAcceptsAndWhatIsLargerOnItsOwnIsRefused() async throws {
+    func testMessagesAreSplitAtTheSizeLimitOfTheServerAndALargerRequestIsRefused() async throws {
         let world = World()
         let node = world.server { $0.limits = ["maxRequestBytes": 2000] }
         let app = try await world.client([node])
@@ -78,7 +78,7 @@ final class ConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheLimitsOfTheClusterAreCheckedBeforeAnythingIsSent() async throws {
+    func testTheLimitsOfTheClusterAreCheckedBeforeARequestIsSent() async throws {
         let world = World()
         let node = world.server { $0.limits = ["maxKeyBytes": 8, "maxValueBytes": 10, "maxKeysPerRequest": 2] }
         let app = try await world.client([node])
@@ -109,7 +109,7 @@ final class ConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAfterGoawayAnotherEndpointIsUsedAndTheOldOneAnswersWhatItOwes() async throws {
+    func testAfterGoawayAnotherEndpointIsUsedAndTheOldOneAnswersItsRequests() async throws {
         let cluster = try await TwoRegions()
         let held = Gate()
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
@@ -128,7 +128,7 @@ final class ConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testOtherEndpointsAreLearnedFromTheWelcomeAndUsedWhenItsOwnIsGone() async throws {
+    func testEndpointsOfTheWelcomeAreUsedWhenTheGivenOneIsGone() async throws {
         let (world, store) = (World(), FakeStore())
         let other = world.server(store) { $0.region = "oregon" }
         let node = world.server(store) { $0.regions = [("oregon", [other.url, "nonsense"])] }
@@ -142,7 +142,7 @@ final class ConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAnotherClusterIsNotUsed() async throws {
+    func testAnEndpointOfAnotherClusterIsNotUsed() async throws {
         let world = World()
         let foreign = world.server {
             $0.cluster = "foreign"
@@ -157,7 +157,7 @@ final class ConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheOnlyEndpointIsComeBackToWithWhatWaitedMeanwhile() async throws {
+    func testTheClientReturnsToItsOnlyEndpointWithTheWaitingRequests() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -178,19 +178,19 @@ final class ConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheStableTimeThatTheServerTellsIsTakenAndShown() async throws {
+    func testTheStableTimeOfTheServerIsTakenAndShown() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
         try await app.set("a", 1)
         node.push(["type": "ust", "ust": 5000, "freshness": node.freshnessNow])
-        try await status(of: app, "told") { $0.ust == 5000 }
+        try await status(of: app, "the stable time arrived") { $0.ust == 5000 }
         let writes = await app.session.export().writes
         XCTAssertEqual(writes, [])
     }
 }
 
-/// A cluster of two regions, and a client; `home` is where it is connected.
+/// A cluster of two regions, and a client; `home` is the node of its connection.
 @SessionActor
 struct TwoRegions {
     let world = World()
@@ -211,7 +211,7 @@ struct TwoRegions {
         (home, other) = region == "virginia" ? (east, west) : (west, east)
     }
 
-    /// Somebody else changes both keys, and everybody can see it.
+    /// Another client changes both keys; the change is visible in every region.
     func overtake() {
         store.seed("default/a", "2")
         store.seed("default/b", "2")

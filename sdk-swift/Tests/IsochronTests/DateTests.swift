@@ -46,7 +46,7 @@ final class DateTests: XCTestCase {
         }
     }
 
-    func testWhatIsNoDateIsValueInvalid() {
+    func testAnInvalidDateIsValueInvalid() {
         for wrong in ["762523200", "\"yesterday\"", "\"\"", "null"] {
             XCTAssertThrowsError(try DocumentCoding().decode(.json("{\"at\":\(wrong)}"), as: Event.self)) {
                 XCTAssertEqual(($0 as? IsochronError)?.code, .valueInvalid, wrong)
@@ -59,7 +59,7 @@ final class DateTests: XCTestCase {
         }
     }
 
-    func testOtherStrategiesAreOfTheAppsOwnCoders() throws {
+    func testTheCodersOfAnAppUseTheirOwnDateStrategies() throws {
         let seconds: @Sendable () -> JSONEncoder = {
             let encoder = ISODates.encoder()
             encoder.dateEncodingStrategy = .secondsSince1970

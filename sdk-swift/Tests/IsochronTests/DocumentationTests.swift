@@ -15,7 +15,7 @@ final class DocumentationTests: XCTestCase, @unchecked Sendable {
         return text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     }
 
-    /// The lines between two marks, without what all of them are indented by.
+    /// The lines between two marks, without their common indentation.
     private func blocks(of lines: [String], from start: String, to end: String) -> [[String]] {
         var found: [[String]] = []
         var block: [String]?
@@ -34,7 +34,7 @@ final class DocumentationTests: XCTestCase, @unchecked Sendable {
         return found
     }
 
-    func testTheCodeOfTheDocumentationIsCodeThatIsCompiled() throws {
+    func testTheCodeOfTheDocumentationIsCompiled() throws {
         let pages = ["Isochron.md", "Tour.md"]
         let shown = try pages.flatMap { page in
             blocks(of: try lines("Sources/Isochron/Isochron.docc/\(page)"), from: "```swift", to: "```")
@@ -44,7 +44,7 @@ final class DocumentationTests: XCTestCase, @unchecked Sendable {
         XCTAssertGreaterThan(shown.count, 8)
     }
 
-    func testEveryCodeIsThatOfTheErrorTableAndAsRetryable() throws {
+    func testEveryCodeIsInTheErrorTableAndAsRetryableAsThere() throws {
         let table = package.deletingLastPathComponent().appendingPathComponent("ERRORS.md")
         guard let text = try? String(contentsOf: table, encoding: .utf8) else {
             throw XCTSkip("the package stands alone: there is no \(table.path)")

@@ -4,7 +4,7 @@ import XCTest
 @testable import Isochron
 
 final class HomingTests: XCTestCase, @unchecked Sendable {
-    /// Answers pings after a while: the distance of a server.
+    /// Delays the answers to pings, as a distant server would.
     @SessionActor
     private func putFarAway(_ node: FakeServer) {
         node.script = { frame in
@@ -18,7 +18,7 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
         }
     }
 
-    /// A client next to `near`, which has gone away, so that it is with `distant` now.
+    /// A client near `near`, which has gone away, so that the client uses `distant` now.
     @SessionActor
     private func awayFromHome() async throws -> (app: IsochronClient, near: FakeServer, distant: FakeServer) {
         let (world, store) = (World(), FakeStore())
@@ -35,7 +35,7 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheClientGoesBackToTheNearestEndpointOnceThatIsThereAgain() async throws {
+    func testTheClientReturnsToTheNearestEndpointOnceThatServesAgain() async throws {
         let (app, near, distant) = try await awayFromHome()
         _ = try await app.get("a", as: Int.self)
         near.restart()
@@ -48,7 +48,7 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testALookThatIsRefusedLeavesNoConnectionBehind() async throws {
+    func testARefusedProbeLeavesNoConnectionBehind() async throws {
         let (app, near, _) = try await awayFromHome()
         let hellos = near.received("hello").count
         near.script = { $0.type == "ping" ? refusal($0.id, "OVERLOADED", retryable: true) : .answer }
@@ -62,7 +62,7 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testOpenTransactionsAndCommitsUnderWayAreTakenAlong() async throws {
+    func testTheReturnKeepsOpenTransactionsAndCommitsUnderWay() async throws {
         let (app, near, distant) = try await awayFromHome()
         let (read, write) = try await app.transaction { tx in
             let before = try await tx.get("a", as: Int.self)
@@ -79,14 +79,14 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testANodeThatIsNotReadyOrHasNotCaughtUpIsNotGoneBackTo() async throws {
+    func testTheClientDoesNotReturnToANodeThatIsNotReadyOrHasNotCaughtUp() async throws {
         let (app, near, _) = try await awayFromHome()
         let (hellos, pings) = (near.received("hello").count, near.received("ping").count)
         let ready = Locked(false)
         near.script = { $0.type == "hello" && !ready.get() ? refusal(nil, "NOT_READY", retryable: true) : .answer }
         near.restart()
         try await until("looked at twice") { near.received("hello").count >= hellos + 2 }
-        // It serves again, and its stable time is still where it was when it went away.
+        // It serves again, and its stable time has not advanced since it went away.
         near.freshness = ["stalenessMs": 60000]
         ready.set(true)
         let before = near.received("hello").count
@@ -99,7 +99,7 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testARegionThatStableTimeWaitsForIsNotGoneBackTo() async throws {
+    func testTheClientDoesNotReturnToARegionThatHoldsStableTimeBack() async throws {
         let (app, near, distant) = try await awayFromHome()
         let (hellos, pings) = (near.received("hello").count, near.received("ping").count)
         distant.freshness = ["stale": true, "heldBackBy": ["region": "near", "node": nil, "partition": nil]]
@@ -116,7 +116,7 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItStaysWhereItIsWhenThatIsWhatWasAskedFor() async throws {
+    func testTheClientDoesNotReturnWithoutReturnAfter() async throws {
         let (world, store) = (World(), FakeStore())
         let near = world.server(store) { $0.region = "near" }
         let distant = world.server(store) { $0.region = "distant" }
@@ -129,7 +129,7 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAClientThatIsAtHomeLeavesTheOthersAlone() async throws {
+    func testAClientAtItsNearestEndpointDoesNotProbeOthers() async throws {
         let (world, store) = (World(), FakeStore())
         let near = world.server(store) { $0.region = "near" }
         let distant = world.server(store) { $0.region = "distant" }
@@ -141,7 +141,7 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testOneThatIsBackIsLookedAtAndLeftAloneWhenItIsFartherAway() async throws {
+    func testAnEndpointThatIsBackIsProbedAndNotUsedIfItIsFartherAway() async throws {
         let (world, store) = (World(), FakeStore())
         let near = world.server(store) { $0.region = "near" }
         let distant = world.server(store) { $0.region = "distant" }
@@ -155,7 +155,7 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAClientThatIsClosedWhileItLooksAroundGoesNowhereAnyMore() async throws {
+    func testAClientThatIsClosedDuringAProbeDoesNotChangeItsConnection() async throws {
         let (app, near, distant) = try await awayFromHome()
         let hellos = near.received("hello").count
         let hello = Gate()
@@ -170,7 +170,7 @@ final class HomingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheNextToTryIsAnotherNodeOfTheSameRegionBeforeOneOfAnotherRegionThatWasMeasured() async throws {
+    func testAnotherNodeOfTheSameRegionIsTriedBeforeAMeasuredOneOfAnotherRegion() async throws {
         let (world, store) = (World(), FakeStore())
         let neighbour = world.server(store) {
             $0.region = "near"

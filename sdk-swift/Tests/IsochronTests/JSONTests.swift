@@ -10,7 +10,7 @@ final class JSONTests: XCTestCase, @unchecked Sendable {
         return out.text
     }
 
-    func testWhatIsReadIsWrittenAsItWas() throws {
+    func testAJsonTextIsUnchangedAfterReadingAndWriting() throws {
         let texts = [
             "null", "true", "false", "0", "-1", "9007199254740991", "-9007199254740991", "0.5", "1e-07", "\"\"", "[]",
             "{}",
@@ -19,7 +19,7 @@ final class JSONTests: XCTestCase, @unchecked Sendable {
         for text in texts { XCTAssertEqual(written(try JSONReader.read(text)), text) }
     }
 
-    func testNumbersAreExactAsFarAsDoublesAre() throws {
+    func testNumbersAreAsExactAsDoubles() throws {
         XCTAssertEqual(try JSONReader.read("9007199254740991"), .integer(9_007_199_254_740_991))
         XCTAssertEqual(try JSONReader.read("1e3").exactInteger, 1000)
         XCTAssertEqual(try JSONReader.read("3.0").exactInteger, 3)
@@ -32,7 +32,7 @@ final class JSONTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(written(.integer(.min)), "-9223372036854775808")
     }
 
-    func testEscapesAreReadAndOfTwoMembersTheLaterCounts() throws {
+    func testEscapesAreReadAndOfTwoEqualMembersTheLaterCounts() throws {
         XCTAssertEqual(try JSONReader.read(#""\u0041\u00e9\ud83d\ude00\/""#), .string("Aé😀/"))
         guard case .object(let members) = try JSONReader.read(#" { "a" : 1 , "a" : 2 } "#) else {
             return XCTFail("no object")
@@ -41,7 +41,7 @@ final class JSONTests: XCTestCase, @unchecked Sendable {
         XCTAssertNil(members["b"])
     }
 
-    func testWhatIsNoJsonIsAnError() {
+    func testAnInvalidJsonTextIsAnError() {
         let wrong = [
             "", " ", "nul", "nulll", "tru", "01", "-", "1.", ".5", "1e", "+1", "NaN", "1e999", "'a'", "\"", "\"\\\"",
             "\"\\x\"",
@@ -56,8 +56,8 @@ final class JSONTests: XCTestCase, @unchecked Sendable {
         XCTAssertNoThrow(try JSONReader.read(deepest))
     }
 
-    /// Every beginning of a text, and every text with one byte changed, ends with a value or an error.
-    func testNoTextMakesItTrap() {
+    /// Every prefix of a text, and every text with one byte changed, ends with a value or an error.
+    func testNoTextTrapsTheJsonReader() {
         let text =
             #"[{"type":"values","id":12,"snapshot":1.5e3,"values":[[1,"\u00e9\n"],null,{"bytes":"AQ=="}]},true,false]"#
         var random = SeededRandom(seed: 7)
@@ -84,7 +84,7 @@ final class JSONTests: XCTestCase, @unchecked Sendable {
             .text(#"[{"type":"ping","id":1,"token":"a\"b"},{"type":"read","id":2,"keys":["k/é"],"at":5,"deps":[6]}]"#))
     }
 
-    func testMergePatchesAreThoseOfRfc7396() throws {
+    func testMergePatchesFollowRfc7396() throws {
         let cases: [(String?, JSONValue, String)] = [
             (#"{"a":"b"}"#, ["a": "c"], #"{"a":"c"}"#), (#"{"a":"b"}"#, ["b": "c"], #"{"a":"b","b":"c"}"#),
             (#"{"a":"b"}"#, ["a": nil], "{}"), (#"{"a":"b","b":"c"}"#, ["a": nil], #"{"b":"c"}"#),

@@ -9,14 +9,14 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
         options.capabilities = ["operations", "rot", "stable", "snapshots"]
     }
 
-    /// Types of the frames that came, but for those of every connection.
+    /// Types of the received frames, except for those of every connection.
     @SessionActor
     private func asked(_ node: FakeServer) -> [String] {
         node.frames.map(\.type).filter { $0 != "hello" && $0 != "ping" }
     }
 
     @SessionActor
-    func testASessionDoesOneThingAtATimeAndSaysWithEachWhatItHasSeen() async throws {
+    func testASessionRunsOneOperationAtATimeAndSendsItsSeenEntriesWithEach() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.okapi)
         let app = try await world.client([node])
@@ -47,7 +47,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAWriteIsRepeatedUnderItsIdUntilItIsKnownWhatBecameOfIt() async throws {
+    func testAWriteIsRepeatedUnderItsIdUntilItsOutcomeIsKnown() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.okapi)
         let app = try await world.client([node])
@@ -67,7 +67,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAWriteThatWasDurablyGivenUpIsBegunAnewAsAnotherAttemptUnderTheSameId() async throws {
+    func testAWriteThatWasDurablyGivenUpBeginsAnotherAttemptUnderTheSameId() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.okapi)
         let app = try await world.client([node])
@@ -82,7 +82,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAWriteWhoseOutcomeNobodyKnowsIsAskedForOnAndHoldsWhatFollows() async throws {
+    func testAWriteWithoutAKnownOutcomeIsStillAskedForAndBlocksLaterOperations() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.okapi)
         let app = try await world.client([node]) {
@@ -101,7 +101,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItGoesOnInAnotherRegionWithWhatItHasSeenInTheFirst() async throws {
+    func testASessionContinuesInAnotherRegionWithTheSeenEntriesOfTheFirst() async throws {
         let (world, store) = (World(), FakeStore())
         let west = world.server(store) {
             Self.okapi(&$0)
@@ -113,7 +113,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
         }
         let app = try await world.client([east])
         try await app.set("a", 1)
-        // A read that is under way is made anew where it goes.
+        // A read under way is made anew on the next connection.
         east.script = { $0.type == "get" ? .drop : .answer }
         let reading = start { try await app.get("a", as: Int.self) }
         try await until("asked") { east.received("get").count == 1 }
@@ -128,7 +128,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItIsLeftByAReadThatIsCancelledAndGoesOn() async throws {
+    func testASessionContinuesAfterACancelledRead() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.okapi)
         let app = try await world.client([node])
@@ -145,7 +145,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItsTokenKeepsAWriteThatWasAcknowledgedWhenAReadIsAnsweredAfterItsCallerGaveItUp() async throws {
+    func testTheTokenKeepsAnAcknowledgedWriteAfterTheLateAnswerOfACancelledRead() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.okapi)
         let app = try await world.client([node])
@@ -165,7 +165,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItIsExportedWithAllThatItHasSeenAndGoesOnElsewhere() async throws {
+    func testASessionOfSingleOperationsIsExportedWithItsSeenEntriesAndContinued() async throws {
         let (world, store) = (World(), FakeStore())
         let east = world.server(store, Self.okapi)
         let west = world.server(store) {
@@ -184,7 +184,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItGoesOnFromATokenAsTheNodeReadsIt() async throws {
+    func testASessionContinuesFromATokenAsTheNodeDecodesIt() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.okapi)
         node.seen = ["seen": [900, 7], "region": "oregon"]
@@ -195,7 +195,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testASessionThatDoesNotSayWhatItHasSeenIsNotGoneOnWith() async throws {
+    func testASessionWithoutItsSeenEntriesIsNotContinued() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.okapi)
         let session = ExportedSession(token: "t", protocolName: "okapi", ust: 0, hwt: 0)
@@ -204,7 +204,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testWhatSingleOperationsCannotDoIsRefusedBeforeAnythingIsSent() async throws {
+    func testUnsupportedCallsUnderSingleOperationsAreRefusedBeforeASend() async throws {
         let world = World()
         let node = world.server(FakeStore(), Self.okapi)
         let app = try await world.client([node])
@@ -224,7 +224,7 @@ final class OperationsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testMoreThanOneKeyAtATimeIsRefusedWhereThereAreNoReadOnlyTransactions() async throws {
+    func testSeveralKeysAreRefusedUnderAProtocolWithoutReadOnlyTransactions() async throws {
         let world = World()
         let node = world.server {
             $0.protocol = "eventual"

@@ -4,7 +4,7 @@ import XCTest
 
 @testable import Isochron
 
-/// Keeps what is saved in memory, and does what a test wants meanwhile.
+/// Keeps saved sessions in memory, with a hook for tests.
 private actor MemoryStore: SessionStore {
     private(set) var saved: [ExportedSession] = []
     private var onSave: @Sendable () async throws -> Void = {}
@@ -34,7 +34,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
         let file = FileSessionStore(url: try folder().appendingPathComponent("session.json"))
         let first = try await world.client([world.server(store)], store: file)
         try await first.set("a", 1)
-        // The process ends here: nothing of the first client is asked any more.
+        // The process ends here: the first client is not used any more.
         let west = world.server(store) { $0.region = "oregon" }
         let second = try await world.client([west], store: file)
         let value = try await second.get("a", as: Int.self)
@@ -44,7 +44,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testATokenGoesWithNoStoreAndNoSession() async throws {
+    func testATokenIsRefusedTogetherWithAStoreOrASession() async throws {
         let (world, store) = (World(), MemoryStore())
         let node = world.server()
         let session = try await world.client([node]).session.export()
@@ -57,7 +57,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAWriteIsSavedBeforeItReturnsAndTheNextOneDoesNotWaitForThat() async throws {
+    func testAWriteIsSavedBeforeItReturnsAndTheNextOneDoesNotWaitForTheSave() async throws {
         let (world, store, gate) = (World(), MemoryStore(), Gate())
         let node = world.server()
         let app = try await world.client([node], store: store)
@@ -77,12 +77,12 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
         let saved = await store.saved
         XCTAssertEqual(saved.last?.hwt, 1003)
         XCTAssertEqual(saved.last?.writes.count, 3)
-        // Those that came while one save was under way share the next.
+        // Changes during one save share the next.
         XCTAssertLessThanOrEqual(saved.count, 3)
     }
 
     @SessionActor
-    func testAWriteThatCannotBeSavedIsToldApart() async throws {
+    func testAWriteThatCannotBeSavedHasAnErrorOfItsOwn() async throws {
         let (world, store) = (World(), MemoryStore())
         let node = world.server()
         let app = try await world.client([node], store: store)
@@ -104,7 +104,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAStoreThatNeverAnswersHoldsNobodyForEver() async throws {
+    func testAStoreThatNeverAnswersDelaysCallsForALimitedTime() async throws {
         let (world, store, gate) = (World(), MemoryStore(), Gate())
         let app = try await world.client([world.server()], store: store) { $0.requestTimeout = .milliseconds(50) }
         await store.set { await gate.wait() }
@@ -115,7 +115,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testWhatIsNoWriteIsSavedALittleLaterAndByClose() async throws {
+    func testChangesByReadsAreSavedALittleLaterAndByClose() async throws {
         let (world, store, timing) = (World(), MemoryStore(), ManualTiming())
         let app = try await world.client([world.server()], store: store) { $0.timing = timing }
         await timing.advance(999)
@@ -128,7 +128,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
         _ = app
     }
 
-    func testAFileIsPrivateAndReplacedAsAWhole() async throws {
+    func testTheFileOfASessionIsPrivateAndReplacedAsAWhole() async throws {
         let folder = try folder()
         let url = folder.appendingPathComponent("session.json")
         let store = FileSessionStore(url: url)
@@ -150,7 +150,7 @@ final class PersistenceTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testADamagedFileIsATypedErrorAndSoIsOneThatCannotBeUsed() async throws {
+    func testADamagedOrUnusableFileIsATypedError() async throws {
         let folder = try folder()
         let url = folder.appendingPathComponent("session.json")
         let (world, store) = (World(), FileSessionStore(url: url))

@@ -29,7 +29,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAProtocolThatThisClientDoesNotSpeakIsRefused() async throws {
+    func testAnUnknownProtocolIsRefused() async throws {
         for name in ["raft", "toString", ""] {
             let world = World()
             let refused = await code { try await world.client([world.server { $0.protocol = name }]) }
@@ -55,7 +55,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testASnapshotWithMoreThanATimestampIsAskedForWholeWhereverTheTransactionGoesOn() async throws {
+    func testATransactionContinuesElsewhereWithAllEntriesOfItsSnapshot() async throws {
         let world = World()
         let store = FakeStore(deps: [1000, 900])
         let node = world.server(store, Self.cure)
@@ -68,7 +68,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
         }
         XCTAssertEqual(node.received("start").map { $0.number("at") }, [nil, 1000])
         XCTAssertEqual(node.received("start").map { $0.numbers("deps") }, [nil, [1000, 900]])
-        // It is no longer open under its own name: the commit says what it read from.
+        // It is no longer open under its own id: the commit carries its snapshot.
         XCTAssertEqual(node.received("commit").first?.number("snapshot"), 1000)
         XCTAssertEqual(node.received("commit").first?.numbers("deps"), [1000, 900])
     }
@@ -80,7 +80,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testASnapshotIsTheSameOneOnlyWhenEveryEntryIs() async throws {
+    func testSnapshotsAreEqualOnlyIfAllTheirEntriesAre() async throws {
         let world = World()
         let node = world.server(FakeStore(deps: [1000, 900]), Self.cure)
         let app = try await world.client([node]) { $0.requestTimeout = .milliseconds(200) }
@@ -96,7 +96,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testWhatTheSessionHasSeenGoesWithOneShotWrites() async throws {
+    func testOneShotWritesCarryTheSnapshotThatTheSessionHasSeen() async throws {
         let world = World()
         let node = world.server(FakeStore(deps: [1000, 900]), Self.cure)
         let app = try await world.client([node])
@@ -107,7 +107,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testEntriesBesideTheTimestampAreNeverInTheFramesOfASessionOfParis() async throws {
+    func testFramesOfASessionOfParisHaveNoEntriesBesideTheTimestamp() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -122,7 +122,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testASessionOfAnotherProtocolIsRefusedBeforeAnythingIsAsked() async throws {
+    func testASessionOfAnotherProtocolIsRefusedBeforeARequestIsSent() async throws {
         let world = World()
         let cure = world.server(FakeStore(deps: [1000, 900]), Self.cure)
         let paris = world.server()
@@ -138,7 +138,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheStableTimeIsWaitedForAndNotWhatTheSessionHasSeenItself() async throws {
+    func testStableWaitsForTheStableTimeAndNotForTheSeenSnapshot() async throws {
         let world = World()
         let node = world.server {
             $0.protocol = "bpr"
@@ -152,14 +152,14 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(early, .stableTimeout)
         node.store.stabilise()
         try await write.stable()
-        // Known by now.
+        // It is known by now.
         let asked = node.received("stable").count
         try await write.stable()
         XCTAssertEqual(node.received("stable").count, asked)
     }
 
     @SessionActor
-    func testCommitsAreNotOlderThanTheStableTimeOfTheirNodeAlthoughTheSessionHasSeenNothing() async throws {
+    func testCommitsOfANewSessionAreNotOlderThanTheStableTimeOfTheirNode() async throws {
         let world = World()
         let node = world.server {
             $0.protocol = "wren"
@@ -173,7 +173,7 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAProtocolWithoutSnapshotsGivesNoneAndRunsTransactionsThatGoOnElsewhere() async throws {
+    func testAProtocolWithoutSnapshotsRefusesThemAndItsTransactionsContinueElsewhere() async throws {
         let world = World()
         let node = world.server {
             $0.protocol = "nocc"

@@ -5,7 +5,7 @@ import XCTest
 
 final class ReadFaultTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testTheyAreRepeatedOnAnotherEndpointWhenTheirConnectionIsLost() async throws {
+    func testReadsAreRepeatedOnAnotherEndpointWhenTheirConnectionIsLost() async throws {
         let cluster = try await TwoRegions(seeded: true)
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
         home.script = { $0.type == "read" ? .close : .answer }
@@ -15,7 +15,7 @@ final class ReadFaultTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyAreRepeatedAfterARetryableRefusalAndFailWithADefiniteOne() async throws {
+    func testReadsAreRepeatedAfterARetryableRefusalAndFailWithADefiniteOne() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", "1")
@@ -32,7 +32,7 @@ final class ReadFaultTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyNeverGoBackBehindWhatTheSessionHasSeen() async throws {
+    func testReadsNeverReturnAnOlderSnapshotThanTheSessionHasSeen() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -49,7 +49,7 @@ final class ReadFaultTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyFailWithConnectionLostWhenThereIsNoConnectionWithinTheRequestTimeout() async throws {
+    func testReadsFailWithConnectionLostWithoutAConnectionWithinTheRequestTimeout() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node]) { $0.requestTimeout = .milliseconds(40) }
@@ -65,7 +65,7 @@ final class ReadFaultTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testACancelledOneThrowsCancellationErrorAndACancelledTaskSendsNone() async throws {
+    func testACancelledReadThrowsCancellationErrorAndACancelledTaskSendsNone() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -90,7 +90,7 @@ final class ReadFaultTests: XCTestCase, @unchecked Sendable {
 
 final class CloseTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testWhatIsPendingIsRejectedCommitsInDoubtAreToldApartAndItMayBeCalledTwice() async throws {
+    func testCloseRejectsPendingCallsAndCommitsInDoubtDifferentlyAndMayBeCalledTwice() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -108,8 +108,8 @@ final class CloseTests: XCTestCase, @unchecked Sendable {
         _ = await (first, second)
         let codes = [await code(of: reading), await code(of: queued), await code(of: inside)]
         XCTAssertEqual(codes, [.clientClosed, .clientClosed, .clientClosed])
-        let doubt = await code(of: sent)
-        XCTAssertEqual(doubt, .outcomeUnknown)
+        let sentCode = await code(of: sent)
+        XCTAssertEqual(sentCode, .outcomeUnknown)
         let read = await code { try await app.get("a", as: Int.self) }
         let write = await code { try await app.set("a", 1) }
         let snapshot = await code { try await app.snapshot() }
@@ -123,7 +123,7 @@ final class CloseTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAClientThatIsOfflineIsEnded() async throws {
+    func testCloseEndsAnOfflineClient() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node]) { $0.random = { 0.999 } }
@@ -136,7 +136,7 @@ final class CloseTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testNothingIsLeftOfAClosedClientNotEvenOfACommitInDoubt() async throws {
+    func testAClosedClientLeavesNothingBehindEvenWithACommitInDoubt() async throws {
         let world = World()
         let node = world.server()
         var app: IsochronClient? = try await world.client([node])
@@ -151,14 +151,14 @@ final class CloseTests: XCTestCase, @unchecked Sendable {
         weak var connection = connector?.current
         XCTAssertNotNil(connection)
         await app?.close()
-        let doubt = await code(of: writing)
-        XCTAssertEqual(doubt, .outcomeUnknown)
+        let writingCode = await code(of: writing)
+        XCTAssertEqual(writingCode, .outcomeUnknown)
         app = nil
         try await until("all of it is gone") { driver == nil && core == nil && connector == nil && connection == nil }
     }
 
     @SessionActor
-    func testAHeldAnswerArrivesToNobody() async throws {
+    func testAnAnswerAfterTheCloseIsDropped() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])

@@ -4,7 +4,7 @@ import XCTest
 @testable import Isochron
 
 final class ResumeTests: XCTestCase, @unchecked Sendable {
-    /// What happens to the node that gets the operation: it dies before or after it did it, or says nothing from then
+    /// A fault of the node that gets the operation: it dies before or after the operation, or sends nothing from then
     /// on.
     private enum Fault: CaseIterable {
         case close
@@ -36,7 +36,7 @@ final class ResumeTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testATransactionWhoseCoordinatorDiesGoesOnInItsSnapshotElsewhereAndCommitsOnce() async throws {
+    func testATransactionWithADeadCoordinatorContinuesInItsSnapshotAndCommitsOnce() async throws {
         for (type, nth) in [("start", 1), ("read", 1), ("read", 2), ("commit", 1)] {
             for fault in Fault.allCases {
                 try await goesOn(type, nth, fault)
@@ -70,7 +70,7 @@ final class ResumeTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItGoesOnBetweenTwoOperationsInAnotherRegion() async throws {
+    func testATransactionContinuesInAnotherRegionBetweenTwoOperations() async throws {
         let cluster = try await TwoRegions(seeded: true)
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
         let (read, _) = try await app.transaction { tx in
@@ -81,12 +81,12 @@ final class ResumeTests: XCTestCase, @unchecked Sendable {
         }
         XCTAssertEqual(read, [1, 1])
         XCTAssertEqual(other.received("start").first?.number("at"), 1002)
-        // An opening of its own: the other one may still be held by a coordinator that only the client cannot reach.
+        // An opening of its own: an unreachable coordinator may still hold the other one.
         XCTAssertNotEqual(other.received("start").first?.text("tx"), home.received("start").first?.text("tx"))
     }
 
     @SessionActor
-    func testItEndsWithSnapshotTooOldWhereItsVersionsHaveBeenCollected() async throws {
+    func testATransactionEndsWithSnapshotTooOldWhenItsVersionsHaveBeenCollected() async throws {
         let cluster = try await TwoRegions(seeded: true)
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
         other.script = { frame in
@@ -106,13 +106,13 @@ final class ResumeTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItWaitsForANodeThatHasNotInstalledTheSnapshotYetAndDoesNotLeaveItForThat() async throws {
+    func testATransactionWaitsForANodeThatHasNotInstalledItsSnapshotYet() async throws {
         let cluster = try await TwoRegions(seeded: true)
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
         let installed = Gate()
         other.script = { frame in
             if frame.type == "start" { return other.received("start").count == 1 ? .hold(installed) : .answer }
-            // As a node does whose start is still waiting.
+            // As a node with a waiting start does.
             return frame.type == "read" && other.openTransactions == 0
                 ? refusal(frame.id, "TRANSACTION_UNKNOWN", retryable: false) : .answer
         }
@@ -130,7 +130,7 @@ final class ResumeTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testANodeThatSaysNothingIsLeftForAnotherOneLongBeforeTheRequestTimesOut() async throws {
+    func testASilentNodeIsLeftForAnotherOneLongBeforeTheRequestTimesOut() async throws {
         let cluster = try await TwoRegions(seeded: true) { $0.requestTimeout = .seconds(3) }
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
         home.script = { _ in .drop }
@@ -156,7 +156,7 @@ final class ResumeTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testANodeThatGoesAwayIsUsedUntilAnotherOneIsThere() async throws {
+    func testANodeThatGoesAwayIsUsedUntilAnotherOneIsConnected() async throws {
         let cluster = try await TwoRegions(seeded: true)
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
         let (hello, there) = (Gate(), other.region)
@@ -193,7 +193,7 @@ final class ResumeTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testANodeThatGoesAwayIsWaitedForWhereThereIsNoOther() async throws {
+    func testTheClientWaitsForANodeThatGoesAwayWithoutAnother() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", "1")
@@ -206,7 +206,7 @@ final class ResumeTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testNoWriteIsLeftBehindThatTheSessionsTokenDoesNotKnowOf() async throws {
+    func testTheSessionsTokenCoversEveryWriteAfterAChangeOfTheConnection() async throws {
         let cluster = try await TwoRegions(seeded: true)
         let (app, home, other) = (cluster.app, cluster.home, cluster.other)
         let (held, there) = (Gate(), other.region)
@@ -217,7 +217,7 @@ final class ResumeTests: XCTestCase, @unchecked Sendable {
         try await status(of: app, "moved") { $0.region == there }
         held.open()
         let write = try await writing.value
-        try await until("told") {
+        try await until("the token was sent") {
             other.received("ping").contains { $0.text("token") == "\(home.region)-w\(write.timestamp)" }
         }
     }

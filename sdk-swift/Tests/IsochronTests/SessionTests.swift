@@ -11,7 +11,7 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItReadsItsOwnWriteBeforeThatIsStable() async throws {
+    func testASessionReadsItsOwnWriteBeforeThatIsStable() async throws {
         let world = World()
         let node = world.server()
         let todos = try await world.client([node]).collection("todos", of: Todo.self)
@@ -25,7 +25,7 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItsOwnWriteIsNotShownToAnotherSessionBeforeThatIsStable() async throws {
+    func testAnotherSessionDoesNotReadAWriteBeforeThatIsStable() async throws {
         let world = World()
         let node = world.server()
         let (writer, reader) = (try await world.client([node]), try await world.client([node]))
@@ -41,7 +41,7 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAWriteIsEverywhereWhenANodeHasAnsweredSoNotWhenTheStableTimeOfItsOwnNodeHasPassedIt() async throws {
+    func testStableReturnsOnTheAnswerOfANodeAndNotOnTheStableTimeOfTheOwnNode() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -62,7 +62,7 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testACachedWriteIsForgottenOnceTheSnapshotHoldsItSoThatANewerOneOfAnotherSessionShows() async throws {
+    func testACachedWriteIsDroppedOnceTheSnapshotContainsItSoThatANewerOneShows() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -75,7 +75,7 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testBytesStayBytesInAndOut() async throws {
+    func testBytesAreStoredAndReadAsBytes() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -92,7 +92,7 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAStoredNullIsNotNoValue() async throws {
+    func testAStoredNullIsNotAnAbsentValue() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         try await app.set("null", JSONValue.null)
@@ -101,7 +101,7 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItIsExportedWithItsCacheAndContinuedUnderAnotherIdThatReadsItsWrites() async throws {
+    func testAnExportedSessionHasItsCacheAndContinuesUnderAnotherId() async throws {
         let (world, store) = (World(), FakeStore())
         let east = world.server(store)
         let west = world.server(store) { $0.region = "oregon" }
@@ -126,11 +126,11 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
         try await second.set("d", 1)
         let ids = [east, west].compactMap { $0.received("commit").first?.text("tx")?.split(separator: ".").first }
         XCTAssertEqual(Set(ids).count, 2)
-        // Its commits lie after what the first one saw and wrote.
+        // Its commits lie above everything that the first one saw and wrote.
         XCTAssertEqual(west.received("commit").first?.number("hwt"), exported.hwt)
     }
 
-    func testItsExportIsThatOfTheTypeScriptSdk() throws {
+    func testAnExportHasTheFormatOfTheTypeScriptSdk() throws {
         let write = CachedWrite(ct: 1001, txId: "abcdefghijklmnopqrstuv.0", value: .json(#"{"n":1}"#))
         let bytes = CachedWrite(ct: 1002, txId: "abcdefghijklmnopqrstuv.1", value: .bytes([1, 2]))
         let gone = CachedWrite(ct: 1003, txId: "abcdefghijklmnopqrstuv.2", value: nil)
@@ -151,7 +151,7 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAMergePatchIsAppliedOnWhatItWroteItselfToo() async throws {
+    func testAMergePatchIsAppliedToTheSessionsOwnWrite() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         let people = app.collection("people", of: JSONValue.self)
@@ -185,7 +185,7 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testOneCommitIsSentAtATime() async throws {
+    func testASessionSendsOneCommitAtATime() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -204,7 +204,7 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testKeysThatSwiftTakesForEqualAreTwo() async throws {
+    func testKeysThatSwiftTreatsAsEqualAreTwoKeys() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
@@ -219,7 +219,7 @@ final class SessionTests: XCTestCase, @unchecked Sendable {
 
 final class ListingTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testAllPagesAreOfOneSnapshotWithOwnWritesAndWithoutOwnDeletions() async throws {
+    func testAllPagesOfAListingShowOneSnapshotWithOwnWritesAndWithoutOwnDeletions() async throws {
         let world = World()
         let node = world.server()
         for id in ["a", "b", "c", "d", "e"] { node.store.seed("default/todos/\(id)", "\"\(id)\"") }
@@ -256,7 +256,7 @@ final class ListingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyStayInTheirSnapshotWhileOthersWrite() async throws {
+    func testAListingStaysInItsSnapshotWhileOtherClientsWrite() async throws {
         let world = World()
         let node = world.server()
         for id in ["a", "b", "c"] { node.store.seed("default/\(id)", "1") }
@@ -274,7 +274,7 @@ final class ListingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyKeepToPrefixStartAndLimit() async throws {
+    func testAListingKeepsToPrefixStartAndLimit() async throws {
         let world = World()
         let node = world.server()
         for id in ["a1", "a2", "a3", "b1"] { node.store.seed("default/\(id)", "1") }
@@ -294,7 +294,7 @@ final class ListingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheCacheIsLetGoOfWhenALoopIsLeftEarly() async throws {
+    func testTheCacheIsReleasedWhenALoopOverAListingIsLeftEarly() async throws {
         let world = World()
         let node = world.server()
         for id in ["a", "b", "c"] { node.store.seed("default/\(id)", "1") }
@@ -309,7 +309,7 @@ final class ListingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testKeysAreInTheOrderOfTheirUtf8Bytes() async throws {
+    func testKeysOfAListingAreInTheOrderOfTheirUtf8Bytes() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         try await app.set("\u{1f600}", 1)

@@ -3,9 +3,9 @@ import XCTest
 
 @testable import Isochron
 
-/// Exported sessions, errors and merge patches are those of TypeScript. The vectors come from `test/vectors`.
+/// Exported sessions, errors and merge patches equal those of TypeScript. The vectors come from `test/vectors`.
 final class SharedVectorTests: XCTestCase {
-    func testExportedSessionsAreTakenRefusedAndWrittenAlike() throws {
+    func testExportedSessionsAreAcceptedRefusedAndWrittenAsInTypeScript() throws {
         for item in try vectors("exports.json").items("imports") {
             let members = try item.members("import")
             let text = try members.text("text")
@@ -19,7 +19,7 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
-    func testWhatASessionHasSeenIsTakenAndRefusedAlike() throws {
+    func testSeenEntriesAreAcceptedAndRefusedAsInTypeScript() throws {
         for item in try vectors("exports.json").items("seen") {
             let members = try item.members("seen")
             let text = try members.text("text")
@@ -28,7 +28,7 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
-    func testErrorFramesMeanTheSame() throws {
+    func testErrorFramesHaveTheSameMeaningAsInTypeScript() throws {
         for item in try vectors("errors.json").items("frames") {
             let members = try item.members("frame")
             let frame = try members.required("frame")
@@ -45,7 +45,7 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
-    func testCodesAreTheSameAndSayTheSameOfRepeating() throws {
+    func testCodesAndTheirRetryabilityAreTheSameAsInTypeScript() throws {
         let codes = try vectors("errors.json").items("codes").map { try $0.members("code") }
         XCTAssertEqual(try codes.map { try $0.text("code") }, IsochronError.Code.allCases.map(\.rawValue))
         for members in codes {
@@ -54,7 +54,7 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
-    func testMergePatchesMakeTheSameDocuments() throws {
+    func testMergePatchesMakeTheSameDocumentsAsInTypeScript() throws {
         for item in try vectors("patches.json").items("patches") {
             let members = try item.members("patch")
             let patch = JSONValue(try JSONReader.read(try members.text("patch")))
@@ -74,13 +74,13 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
-    func testDocumentsAreStoredAndRefusedAlikeWithThePathOfWhatIsRefused() throws {
+    func testDocumentsAreStoredOrRefusedWithAPathAsInTypeScript() throws {
         let cases = try vectors("documents.json").items("documents")
         XCTAssertGreaterThan(cases.count, 15)
         for item in cases {
             let members = try item.members("document")
             let shape = try Shape(try members.required("document"))
-            // Bytes are a document, and no part of one that is encoded.
+            // Bytes can be a whole document, but not a part of an encoded one.
             let documents: [(Bool, () throws -> Value)] = [
                 (!shape.isBytes, { try DocumentCoding().encode(shape, .standard) }),
                 (shape.isJSONValue, { try DocumentCoding().encode(try shape.document, .standard) }),
@@ -90,7 +90,7 @@ final class SharedVectorTests: XCTestCase {
                     XCTAssertThrowsError(try document(), "\(item)") { error in
                         let error = error as? IsochronError
                         XCTAssertEqual(error?.code.rawValue, try? members.text("refused"))
-                        // An encoder does not say where it is too deep.
+                        // An encoder does not report the path of a document that is too deep.
                         let path = i == 0 && shape.isNested ? "document" : (try? members.text("path")) ?? ""
                         XCTAssertTrue(error?.message.hasPrefix("\(path): ") == true, "\(path) in \(error as Any)")
                     }
@@ -126,7 +126,7 @@ extension Raw {
     }
 }
 
-/// A document of `documents.json`: what JSON cannot hold is named.
+/// A document of `documents.json`: values beyond JSON have names.
 private indirect enum Shape: Encodable, Sendable {
     case json(JSONValue)
     case number(Double)
@@ -165,7 +165,7 @@ private indirect enum Shape: Encodable, Sendable {
 
     var isNested: Bool { nestedLists != nil }
 
-    /// Whether it is a document without `Codable`, too: bytes are no part of one.
+    /// Whether it can be a document without `Codable`: bytes cannot be a part of one.
     var isJSONValue: Bool { (try? document) != nil }
 
     /// Without `Codable`.

@@ -5,7 +5,7 @@ import XCTest
 
 final class StatusTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testATransactionsStatusIsAskedByIdOfThisClientAndOfAnyOther() async throws {
+    func testTheStatusOfATransactionOfAnyClientIsAskedByItsId() async throws {
         let (world, store) = (World(), FakeStore())
         let (node, other) = (world.server(store), world.server(store) { $0.region = "oregon" })
         let write = try await world.client([node]).set("a", 1)
@@ -21,13 +21,13 @@ final class StatusTests: XCTestCase, @unchecked Sendable {
                     "type": "status", "id": .integer(frame.id), "status": .string(state.rawValue), "ts": nil,
                 ])
             }
-            let said = try await app.transactionStatus(txId: "abcdefghijklmnopqrstuv.0")
-            XCTAssertEqual(said.state, state)
+            let answer = try await app.transactionStatus(txId: "abcdefghijklmnopqrstuv.0")
+            XCTAssertEqual(answer.state, state)
         }
     }
 
     @SessionActor
-    func testOfACommitWhoseAnswerWasLostItIsFoundWithWhatItsErrorSays() async throws {
+    func testTheStatusOfACommitWithALostAnswerIsFoundWithTheFieldsOfItsError() async throws {
         let (world, store) = (World(), FakeStore())
         let (node, other) = (world.server(store), world.server(store) { $0.region = "oregon" })
         node.script = { $0.type == "commit" ? .applyAndDrop : .answer }
@@ -47,7 +47,7 @@ final class StatusTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItIsPendingWhileThisClientStillRepeatsIt() async throws {
+    func testTheStatusOfACommitIsPendingWhileThisClientRepeatsIt() async throws {
         let world = World()
         let node = world.server()
         let held = Gate()
@@ -65,7 +65,7 @@ final class StatusTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testStalenessIsCountedByTheClockOfTheNodeNotByThisMachines() async throws {
+    func testStalenessIsCountedByTheClockOfTheNodeAndNotOfThisMachine() async throws {
         let world = World()
         let node = world.server()
         node.freshness = ["now": .integer(Int64(wallMs(of: 1000).rounded(.up)) + 70000), "stalenessMs": 70000]
@@ -77,7 +77,7 @@ final class StatusTests: XCTestCase, @unchecked Sendable {
             return (before, await tx.staleness)
         }
         XCTAssertNil(ages.0)
-        // This machine's clock says that a timestamp of 1000 is more than a year old.
+        // By this machine's clock, a timestamp of 1000 is more than a year old.
         let inStatus = await app.currentStatus.staleness
         let inSession = await app.session.staleness
         let inSnapshot = await snapshot.staleness
@@ -88,7 +88,7 @@ final class StatusTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testStalenessComesWithTheNameOfWhoHoldsStableTimeBack() async throws {
+    func testAStaleStatusNamesTheRegionThatHoldsStableTimeBack() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -109,7 +109,7 @@ final class StatusTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAClientThatBeginsWithATokenWaitsUntilWhatThatSessionWroteIsVisible() async throws {
+    func testAClientWithATokenWaitsUntilTheWritesOfThatSessionAreVisible() async throws {
         let world = World()
         let node = world.server()
         let ts = node.store.commit("w", [(key: "default/a", value: "1")])
@@ -125,7 +125,7 @@ final class StatusTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAClientThatBeginsWithATokenIsToldOfTheGapWhenThatTakesTooLong() async throws {
+    func testAClientWithATokenThrowsSessionGapWhenTheWaitTakesTooLong() async throws {
         let world = World()
         let node = world.server()
         node.hwt = 2000
@@ -137,7 +137,7 @@ final class StatusTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAClientThatHasTheWritesWaitsForNothing() async throws {
+    func testAClientWithTheWritesOfItsSessionDoesNotWait() async throws {
         let world = World()
         let node = world.server()
         let first = try await world.client([node])

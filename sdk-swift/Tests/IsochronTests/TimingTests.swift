@@ -3,10 +3,10 @@ import XCTest
 
 @testable import Isochron
 
-/// What takes long, by a clock that goes on when the test says so.
+/// Long waits, by a clock that the test advances.
 final class TimingTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testReconnectingPausesGrowToThirtySecondsAndNoFurther() async throws {
+    func testPausesBetweenReconnectsGrowToThirtySecondsAndNoFurther() async throws {
         let (world, timing) = (World(), ManualTiming())
         let node = world.server()
         let app = try await world.client([node]) {
@@ -30,7 +30,7 @@ final class TimingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testASilentConnectionIsAskedAfterTenSecondsAndGivenUpAfterFifteen() async throws {
+    func testASilentConnectionIsPingedAfterTenSecondsAndGivenUpAfterFifteen() async throws {
         let (world, timing) = (World(), ManualTiming())
         let node = world.server()
         let app = try await world.client([node]) { $0.timing = timing }
@@ -48,7 +48,7 @@ final class TimingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAConnectionThatOwesAnAnswerAndIsSilentIsAskedAndGivenUpWithinTwoSeconds() async throws {
+    func testASilentConnectionThatOwesAnAnswerIsGivenUpWithinTwoSeconds() async throws {
         let (world, timing) = (World(), ManualTiming())
         let node = world.server()
         let app = try await world.client([node]) { $0.timing = timing }
@@ -72,7 +72,7 @@ final class TimingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testANodeThatAskedToBeLeftAloneIsLeftAloneForThatLong() async throws {
+    func testANodeIsNotTriedDuringTheDelayOfItsGoaway() async throws {
         let (world, timing) = (World(), ManualTiming())
         let node = world.server()
         let app = try await world.client([node]) { $0.timing = timing }
@@ -85,7 +85,7 @@ final class TimingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testARequestEndsAtItsDeadlineAndACommitOnlyWhenNobodyKnowsItsOutcome() async throws {
+    func testARequestEndsAtItsDeadlineAndACommitOnlyWithoutAKnownOutcome() async throws {
         let (world, timing) = (World(), ManualTiming())
         let node = world.server()
         let app = try await world.client([node]) { $0.timing = timing }
@@ -136,7 +136,7 @@ final class TimingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAnEndpointThatSaysNothingIsNotWaitedForAndClosedWhenItOpensAfterAll() async throws {
+    func testTheClientDoesNotWaitForASilentEndpointAndClosesItWhenItOpensLater() async throws {
         let loop = Loop(nowMs: 0) { 0 }
         let endpoints = try Endpoints(["ws://a", "ws://b"]).all
         let (found, closed) = (Locked<[String]>([]), Locked<[String]>([]))
@@ -158,7 +158,7 @@ final class TimingTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testOnlyWhenNobodyTakesTheClientItIsRefusedForGood() async throws {
+    func testAClientIsRefusedForGoodOnlyWhenNoEndpointAcceptsIt() async throws {
         let loop = Loop(nowMs: 0) { 0 }
         let endpoints = try Endpoints(["ws://a", "ws://b"]).all
         let refusals = Locked<[IsochronError.Code?]>([])

@@ -1,7 +1,7 @@
 import Foundation
 import Isochron
 
-// The code of the documentation, compiled. `DocumentationTests` holds the two together: each of its blocks stands here
+// The code of the documentation, compiled. `DocumentationTests` compares the two: each block of the pages is here
 // between a line `// Block` and a line `// End`, in the same order.
 
 private struct Todo: Codable, Sendable {

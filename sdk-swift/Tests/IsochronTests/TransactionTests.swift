@@ -7,7 +7,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     private struct Mine: Error {}
 
     @SessionActor
-    func testItStartsWithItsFirstReadInTheSameMessageAndCommitsInTheSecondRoundTrip() async throws {
+    func testATransactionStartsWithItsFirstReadAndCommitsInTheSecondRoundTrip() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", "1")
@@ -23,13 +23,13 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(write?.timestamp, node.store.clock)
         XCTAssertEqual(Array(node.packing[before...]), [2, 1])
         XCTAssertEqual(node.frames.suffix(3).map(\.type), ["start", "read", "commit"])
-        // It is open there, so the commit ends it and names no snapshot.
+        // It is open there, so the commit ends it and needs no snapshot.
         XCTAssertNil(node.received("commit").first?["snapshot"])
         XCTAssertEqual(node.openTransactions, 0)
     }
 
     @SessionActor
-    func testAWriteOfTheClientInsideOfItsFunctionIsRefused() async throws {
+    func testAWriteOfTheClientInsideATransactionsFunctionIsRefused() async throws {
         let world = World()
         let node = world.server()
         let (app, other) = (try await world.client([node]), try await world.client([node]))
@@ -45,14 +45,14 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
                 try await Task { try await app.set("b", 1) }.value
             }
         }
-        // Another client's write is none of it, nor is one after its end.
+        // A write of another client is not part of it, nor is one after its end.
         late.cancel()
         _ = try await late.value
         XCTAssertEqual(node.received("commit").count, 2)
     }
 
     @SessionActor
-    func testAnIdHasNoSlashWhichWouldMakeItOneOfAnotherCollection() async throws {
+    func testAnIdWithASlashIsRefusedBecauseItWouldBelongToAnotherCollection() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         let notes = app.collection("notes", of: Int.self)
@@ -65,7 +65,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItNeedsNoStartAndOneRoundTripWhenItOnlyWrites() async throws {
+    func testATransactionThatOnlyWritesNeedsNoStartAndOneRoundTrip() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -85,7 +85,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItReadsRepeatablyAbsentKeysTooWhileOthersWrite() async throws {
+    func testATransactionReadsKeysAndAbsentKeysRepeatablyWhileOthersWrite() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", #""old""#)
@@ -104,7 +104,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItSeesTheWriteCacheAsItWasAtItsStart() async throws {
+    func testATransactionSeesTheWriteCacheAsItWasAtItsStart() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         try await app.set("a", "before")
@@ -122,7 +122,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItReadsAndListsItsOwnWritesWithoutAskingTheServerForThem() async throws {
+    func testATransactionReadsAndListsItsOwnWritesWithoutARequest() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/k/1", #""one""#)
@@ -143,7 +143,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItIsAbortedWhenItsFunctionThrowsAndNothingIsWritten() async throws {
+    func testATransactionIsAbortedWhenItsFunctionThrowsAndNothingIsWritten() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -160,7 +160,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItsFunctionRunsExactlyOnceWhateverHasToBeRepeated() async throws {
+    func testATransactionsFunctionRunsExactlyOnceDespiteRepeatedRequests() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -177,7 +177,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItCannotBeUsedOnceItHasEnded() async throws {
+    func testATransactionCannotBeUsedOnceItHasEnded() async throws {
         let world = World()
         let app = try await world.client([world.server()])
         let (leaked, write) = try await app.transaction { tx in tx }
@@ -189,7 +189,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItWaitsForAnUpdateThatItsFunctionDidNotAwaitAndFailsWithIt() async throws {
+    func testATransactionWaitsForAnUpdateThatItsFunctionDidNotAwaitAndFailsWithIt() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", #"{"n":1,"m":1}"#)
@@ -218,7 +218,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItGoesOnAtAnotherEndpointInTheSameSnapshotWhenItsConnectionIsLost() async throws {
+    func testATransactionContinuesAtAnotherEndpointInItsSnapshotWhenItsConnectionIsLost() async throws {
         let cluster = try await TwoRegions(seeded: true)
         let (app, store, home, other) = (cluster.app, cluster.store, cluster.home, cluster.other)
         let (_, write) = try await app.transaction { tx in
@@ -232,7 +232,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
             XCTAssertEqual(at, stillAt)
             let reopened = other.received("start").first
             XCTAssertEqual(reopened?.number("at"), at)
-            // A new name on the server: what is left of the first opening is never met.
+            // A new id on the server: the rest of the first opening is never used.
             let opened = home.received("start").first
             XCTAssertNotEqual(reopened?.text("tx"), opened?.text("tx"))
             try tx.set("c", 1)
@@ -244,7 +244,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testExpiredAndAbortedAreThrownAsTheServerSaysThem() async throws {
+    func testATransactionThrowsTheServersExpiredAndAbortedErrors() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -264,7 +264,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testThePastIsReadExactlyWithoutTheOwnWritesThatLieAbove() async throws {
+    func testASnapshotOfThePastIsReadWithoutTheOwnWritesAboveIt() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -283,7 +283,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testACancelledOneEndsWithCancellationErrorAndNothingIsWritten() async throws {
+    func testACancelledTransactionEndsWithCancellationErrorAndNothingIsWritten() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -302,7 +302,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testACommitThatWaitsForItsTurnIsTakenBackByCancellationAndOneThatWasSentIsNot() async throws {
+    func testACancellationWithdrawsAWaitingCommitAndNotASentOne() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -321,7 +321,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
         XCTAssertEqual(unknown?.txId, node.received("commit").first?.text("tx"))
         XCTAssertEqual(unknown?.sentAfter, 1000)
         held.open()
-        // The outcome is learned all the same, and later commits follow it.
+        // The client learns the outcome, and later commits follow it.
         try await app.set("c", 1)
         let read = try await app.getMany(["a", "b"], as: Int.self)
         XCTAssertEqual(read, [1, nil])
@@ -330,7 +330,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
 
 final class SnapshotTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testEveryReadIsAnsweredFromOneTimestampUntilItIsClosed() async throws {
+    func testEveryReadOfASnapshotHasItsTimestampUntilItIsClosed() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", "1")
@@ -353,7 +353,7 @@ final class SnapshotTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItIsLetGoOfWhenNobodyHoldsItAnyMore() async throws {
+    func testAnUnreferencedSnapshotIsReleased() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])
@@ -366,7 +366,7 @@ final class SnapshotTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItIsTheSameInAnotherRegionAtTheSameTimestamp() async throws {
+    func testASnapshotIsTheSameInAnotherRegionAtTheSameTimestamp() async throws {
         let (world, store) = (World(), FakeStore())
         let writer = try await world.client([world.server(store)])
         let reader = try await world.client([world.server(store) { $0.region = "oregon" }])
@@ -380,7 +380,7 @@ final class SnapshotTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItOpensAgainAtTheSameTimestampWhenTheServerLetItExpire() async throws {
+    func testASnapshotOpensAgainAtTheSameTimestampAfterItExpired() async throws {
         let world = World()
         let node = world.server()
         node.store.seed("default/a", "1")
@@ -397,7 +397,7 @@ final class SnapshotTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheRefusalOfItsStartIsThrown() async throws {
+    func testTheRefusalOfASnapshotsStartIsThrown() async throws {
         let world = World()
         let node = world.server()
         let app = try await world.client([node])

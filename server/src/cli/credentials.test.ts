@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-it('takes secrets from the environment and from files, without a warning', () => {
+it('credentialsOf takes secrets from the environment and from files, without a warning', () => {
   const env = { ISOCHRON_API_KEY: 'key', ISOCHRON_TOKEN: 'token' };
   expect(credentialsOf({}, env, warn)).toEqual({ apiKey: 'key', token: 'token' });
   expect(credentialsOf({ apiKeyFile: file('other\n') }, env, warn)).toEqual({ apiKey: 'other', token: 'token' });
@@ -26,7 +26,7 @@ it('takes secrets from the environment and from files, without a warning', () =>
   expect(lines).toEqual([]);
 });
 
-it('warns of a secret among the arguments, and does not repeat it', () => {
+it('a secret among the arguments causes a warning that does not repeat it', () => {
   expect(credentialsOf({ apiKey: 'mine', token: 'ours' }, {}, warn)).toEqual({ apiKey: 'mine', token: 'ours' });
   expect(lines).toEqual([
     'warning: other users of this machine can read --api-key; use --api-key-file or ISOCHRON_API_KEY',
@@ -34,6 +34,6 @@ it('warns of a secret among the arguments, and does not repeat it', () => {
   ]);
 });
 
-it('refuses a secret that is given twice', () => {
+it('a secret that is given twice is refused', () => {
   expect(() => credentialsOf({ token: 'a', tokenFile: file('b') }, {}, warn)).toThrow(UsageError);
 });

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { UsageError } from './failures.js';
 
-/** What a command was given. */
+/** Options that give secrets. */
 export interface CredentialOptions {
   readonly apiKey?: string;
   readonly apiKeyFile?: string;
@@ -10,15 +10,15 @@ export interface CredentialOptions {
   readonly tokenFile?: string;
 }
 
-/** What it uses. */
+/** The secrets that a command uses. */
 export interface Credentials {
   readonly apiKey?: string;
   readonly token?: string;
 }
 
 /**
- * @param warn gets a line for a secret that stands among the arguments: every user of the machine can read those
- * @throws UsageError for one that is given twice; the system's error for a file that cannot be read
+ * @param warn gets a line for a secret among the arguments: every user of the machine can read those
+ * @throws UsageError for a secret that is given twice; the system's error for a file that cannot be read
  */
 export function credentialsOf(
   options: CredentialOptions,
@@ -32,7 +32,7 @@ export function credentialsOf(
       warn(`warning: other users of this machine can read --${name}; use --${name}-file or ${variableName}`);
       return argument;
     }
-    // An environment often says *nothing* by an empty value.
+    // Environments often set a variable to an empty value instead of removing it.
     return file === undefined ? variable || undefined : readFileSync(file, 'utf8').trim();
   };
   const apiKey = secret('api-key', options.apiKey, options.apiKeyFile, env.ISOCHRON_API_KEY);

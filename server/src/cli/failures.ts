@@ -1,4 +1,4 @@
-/** What went wrong, as one line on stderr and an exit code. */
+/** Failures as one line on stderr and an exit code. */
 import { types } from 'node:util';
 import { IsochronError } from '@isochron/core/errors';
 
@@ -17,7 +17,7 @@ export class ReportedFailure extends Error {
   override readonly name = 'ReportedFailure';
 }
 
-/** What happened, and the exit code that says so. */
+/** A failure as the command reports it. */
 export interface Failure {
   /** One line, without `error: `. */
   readonly line: string;
@@ -38,7 +38,7 @@ export function failureOf(error: unknown): Failure {
   return { line: oneLine(`INTERNAL: ${types.isNativeError(error) ? error.message : String(error)}`), exitCode: 1 };
 }
 
-/** A commit that may have happened can be asked for: the SDK's error has all that it takes. */
+/** The command that looks up a commit that may have happened: the SDK's error has its id and `sentAfter`. */
 const adviceFor = (error: IsochronError): string =>
   'txId' in error && 'sentAfter' in error
     ? `; ask later with: isochron transaction ${String(error.txId)} --sent-after ${String(error.sentAfter)}`
@@ -55,7 +55,7 @@ interface SystemError extends Error {
 export const isSystemError = (error: unknown): error is SystemError =>
   types.isNativeError(error) && 'code' in error && typeof error.code === 'string' && /^E[A-Z0-9]+$/.test(error.code);
 
-/** What each code means to somebody who has to do something about it. */
+/** The meaning of each code for the operator, and the remedy. */
 function systemSentence(error: SystemError): string {
   const path = error.path ?? 'a file';
   switch (error.code) {
@@ -84,9 +84,9 @@ function systemSentence(error: SystemError): string {
   }
 }
 
-/** Whether it happened where something new was to be made. Drafts end like this. */
+/** Whether the failed call was to create a file or folder. Names of drafts end like this. */
 const isMaking = ({ syscall, path }: SystemError): boolean => syscall === 'mkdir' || path?.endsWith('.tmp') === true;
 
-/** What to do about a taken port. */
+/** The remedy for a taken port. */
 export const portInUse = (port: number | undefined, advice = 'choose another port in the cluster file'): string =>
   `port ${port ?? '(unknown)'} is in use: stop the program that uses it or ${advice}`;

@@ -1,8 +1,8 @@
-/** Folders, and files that a reader never sees half-written. */
+/** Folders, and files that are replaced in one step. */
 import { existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Replaces a file in one step. @param mode permissions, for instance 0o600 for what is secret */
+/** Replaces a file in one step. @param mode permissions, for instance 0o600 for a secret */
 export function replaceFile(path: string, text: string, mode = 0o644): void {
   const draft = `${path}.${process.pid}.tmp`;
   try {

@@ -1,4 +1,4 @@
-/** Values of options: from text to what they mean, refused with a reason. */
+/** Option values: parsed from text, or refused with a reason. */
 import { InvalidArgumentError } from 'commander';
 import { DEFAULT_NODE_LIMITS, isLimit, type LimitName, type NodeLimits } from '../http/limits.js';
 
@@ -24,7 +24,7 @@ export function signedInteger(text: string): number {
   throw new InvalidArgumentError('Expected a whole number.');
 }
 
-/** Longest name of a region: its nodes' names are a little longer, and may have 32 characters. */
+/** Pattern of a region's name: at most 28 characters, as its nodes' names are longer and have at most 32. */
 const REGION = /^[a-z0-9][a-z0-9-]{0,27}$/;
 
 /** Names of regions with commas between them, without repetitions. */
@@ -99,9 +99,12 @@ const listed = (text: string): string[] =>
 
 type PeerUrls = Readonly<Record<string, string>>;
 
-/** URLs of peers by their nodes, from `node=url` pairs with commas between them; called once per occurrence of the option. */
+/**
+ * URLs of peers by their nodes, from `node=url` pairs with commas between them; called once per occurrence of the
+ * option.
+ */
 export function peerDial(text: string, before: PeerUrls = {}): PeerUrls {
-  // An environment often says *nothing* by an empty value.
+  // Environments often set a variable to an empty value instead of removing it.
   if (text.trim() === '') return before;
   const pairs = text.split(',').map((pair) => /^\s*([^=\s]+)=(\S+)\s*$/.exec(pair));
   if (pairs.includes(null)) throw new InvalidArgumentError('Expected NODE=URL, such as ireland-1=ws://10.0.0.7:7201.');

@@ -1,7 +1,7 @@
 import { bytes, count, duration } from './output.js';
 
 describe('what people read', () => {
-  it('shows counts with commas', () => {
+  it('count puts commas between thousands', () => {
     expect(count(1234567)).toBe('1,234,567');
   });
 
@@ -9,7 +9,7 @@ describe('what people read', () => {
     [12, '12 ms'],
     [1234, '1.2 s'],
     [250_000, '4 min 10 s'],
-  ])('shows %d ms as %s', (ms, text) => {
+  ])('duration shows %d ms as %s', (ms, text) => {
     expect(duration(ms)).toBe(text);
   });
 
@@ -20,7 +20,7 @@ describe('what people read', () => {
     [120 * 2 ** 20, '120 MiB'],
     [3.5 * 2 ** 30, '3.5 GiB'],
     [2 ** 60, '1048576 TiB'],
-  ])('shows %d bytes as %s', (value, text) => {
+  ])('bytes shows %d bytes as %s', (value, text) => {
     expect(bytes(value)).toBe(text);
   });
 });

@@ -1,4 +1,4 @@
-/** What commands print. Data goes to stdout, everything else to stderr. */
+/** Output of commands. Data goes to stdout, everything else to stderr. */
 
 /** Writes a line to stdout. */
 export const print = (line: string): void => {
@@ -10,20 +10,20 @@ export const remark = (line: string): void => {
   process.stderr.write(`${line}\n`);
 };
 
-/** Writes to stdout and waits while a slow reader has not taken what came before: memory stays bounded. */
+/** Writes to stdout and waits for a slow reader: memory stays bounded. */
 export function printSlowly(text: string | Uint8Array): Promise<void> {
   if (process.stdout.write(text)) return Promise.resolve();
   return new Promise((resolve) => process.stdout.once('drain', resolve));
 }
 
-/** Whether progress may be drawn: somebody watches, and the terminal can. */
+/** Whether progress may be drawn: stderr is a terminal that can move its cursor, outside CI. */
 export const isInteractive = (): boolean =>
   process.stderr.isTTY === true && process.env.TERM !== 'dumb' && !process.env.CI;
 
 /** A count with commas between thousands. */
 export const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 
-/** A duration in ms for people: `850 ms`, `12.3 s`, `4 min 10 s`. */
+/** A duration in ms for users: `850 ms`, `12.3 s`, `4 min 10 s`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
@@ -31,7 +31,7 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** Bytes for people, in binary units. */
+/** Bytes for users, in binary units. */
 export function bytes(value: number): string {
   if (value < 1024) return `${value} B`;
   const units = ['KiB', 'MiB', 'GiB', 'TiB'];

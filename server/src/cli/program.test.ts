@@ -17,7 +17,7 @@ const COMMANDS = [
   'bench',
 ];
 
-/** Runs the command line and keeps what it writes. */
+/** Runs the command line and records its output. */
 async function run(...args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> {
   const stdout = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
   const stderr = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
@@ -32,17 +32,17 @@ async function run(...args: string[]): Promise<{ exitCode: number; stdout: strin
 }
 
 describe('isochron', () => {
-  it('has every command', () => {
+  it('isochron has every command', () => {
     expect(buildProgram().commands.map((command: Command) => command.name())).toEqual(COMMANDS);
   });
 
-  it.each(COMMANDS)('explains "%s" with examples', async (name) => {
+  it.each(COMMANDS)('isochron explains "%s" with examples', async (name) => {
     const { exitCode, stdout } = await run(name, '--help');
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(new RegExp(`Examples:\\n.*isochron ${name}`, 's'));
   });
 
-  it.each(COMMANDS.filter((name) => name !== 'node'))('has --json for "%s"', async (name) => {
+  it.each(COMMANDS.filter((name) => name !== 'node'))('isochron has --json for "%s"', async (name) => {
     expect((await run(name, '--help')).stdout).toContain('--json');
   });
 
@@ -52,30 +52,30 @@ describe('isochron', () => {
     { what: 'a missing argument', args: ['get'] },
     { what: 'too many arguments', args: ['get', 'a', 'b'] },
     { what: 'a missing option', args: ['node', '--node', 'a'] },
-    { what: 'a number that is none', args: ['dev', '--partitions', 'six'] },
+    { what: 'a word in place of a number', args: ['dev', '--partitions', 'six'] },
     {
       what: 'a region without measured delays',
       args: ['dev', '--regions', 'berlin', '--replication', '1', '--wan', 'aws'],
     },
     { what: 'more replicas than regions', args: ['dev', '--regions', 'oregon', '--replication', '2'] },
     { what: 'two sessions at once', args: ['get', 'a', '--token-file', '/dev/null', '--session-file', 'f'] },
-    { what: 'an acknowledgement of nothing', args: ['losses', '--acknowledge'] },
+    { what: 'an acknowledgement without ids or --all', args: ['losses', '--acknowledge'] },
     { what: 'an acknowledgement of some and of all', args: ['losses', '--all', '--acknowledge', 'a'] },
-    { what: 'an acknowledgement of what is no transaction', args: ['losses', '--acknowledge', 'a'] },
+    { what: 'an acknowledgement of an invalid transaction id', args: ['losses', '--acknowledge', 'a'] },
     { what: 'CSV without a key', args: ['import', 'rows.csv'] },
-  ])('exits with 2 and one line for $what', async ({ args }) => {
+  ])('isochron exits with 2 and one line for $what', async ({ args }) => {
     const { exitCode, stdout, stderr } = await run(...args);
     expect({ exitCode, stdout, lines: stderr.split('\n').length }).toEqual({ exitCode: 2, stdout: '', lines: 2 });
     expect(stderr).toMatch(/^error: /);
   });
 
-  it('exits with 1 and the code for a cluster that does not answer', async () => {
+  it('isochron exits with 1 and the code for a cluster that does not answer', async () => {
     const { exitCode, stderr } = await run('status', '--endpoint', 'http://127.0.0.1:1');
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(/^error: CONNECTION_LOST: .*127\.0\.0\.1:1.*\n$/);
   });
 
-  it('exits with 1 for a file that is not there', async () => {
+  it('isochron exits with 1 for a file that does not exist', async () => {
     // A worker of the test runner has a channel to its parent too, which a node would take for its supervisor's.
     const { send } = process;
     Reflect.deleteProperty(process, 'send');

@@ -1,4 +1,4 @@
-/** Every command with its options and examples. What a command does is loaded when it is asked for. */
+/** Every command with its options and examples. The code of a command is loaded when it is run. */
 
 import { DEFAULT_PROTOCOL, PROTOCOL_NAMES } from '@isochron/protocols/session-rules';
 import { Command, CommanderError, Option } from 'commander';
@@ -27,15 +27,15 @@ import {
 import { remark } from './output.js';
 import type { StatusOptions } from './status/command.js';
 
-/** Where `isochron dev` puts its first node. */
+/** The address of the first node of `isochron dev`. */
 export const DEFAULT_ENDPOINT = 'http://127.0.0.1:7101';
 const MAX_PORT = 65_535;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
 /**
  * Runs the command line.
- * @param args what follows the program's name
- * @returns the exit code; the failure's line has been written to stderr
+ * @param args the arguments after the program's name
+ * @returns the exit code; the line of a failure has been written to stderr
  */
 export async function runCli(args: readonly string[]): Promise<number> {
   try {
@@ -169,7 +169,7 @@ function clusterCommands(program: Command): void {
     .addOption(
       new Option(
         '--limit <name=number>',
-        'bound what callers may take of the node, such as connections=1000; may be repeated, or a list with commas (names and defaults: server/src/http/README.md)',
+        'bound the use of the node by callers, such as connections=1000; may be repeated, or a list with commas (names and defaults: server/src/http/README.md)',
       )
         .env('ISOCHRON_LIMITS')
         .argParser(nodeLimits),
@@ -184,7 +184,7 @@ function clusterCommands(program: Command): void {
     .addOption(logLevel())
     .addHelpText(
       'after',
-      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order: sessions move to other nodes, what was begun is finished; a second one ends it at once. ISOCHRON_API_KEYS (keys with commas between them) is what callers need; without it the API is open, and listens on loopback only. Of two nodes, the one with the lower id dials the other.\n${examples(
+      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order: sessions move to other nodes, requests that have begun are finished; a second one ends it at once. ISOCHRON_API_KEYS holds the keys that callers need, with commas between them; without it the API is open, and listens on loopback only. Of two nodes, the one with the lower id dials the other.\n${examples(
         'ISOCHRON_SECRET=… isochron node --config cluster.yaml --node virginia-1 --data /var/lib/isochron',
         'isochron node --config cluster.yaml --node ireland-1 --peer-listen 0.0.0.0:7201 --peer-dial virginia-1=ws://10.0.0.7:7201',
       )}`,
@@ -192,13 +192,13 @@ function clusterCommands(program: Command): void {
     .action(async (options: NodeOptions) => (await import('./node/command.js')).runNode(options));
 }
 
-/** The options of every command that speaks to a cluster. */
+/** The options of every command that connects to a cluster. */
 const connected = (command: Command): Command =>
   command
     .addOption(
       new Option(
         '--endpoint <url>',
-        `node to speak to; may be repeated (default: environment ISOCHRON_ENDPOINT, else ${DEFAULT_ENDPOINT})`,
+        `node to connect to; may be repeated (default: environment ISOCHRON_ENDPOINT, else ${DEFAULT_ENDPOINT})`,
       ).argParser(endpoint),
     )
     .option(
@@ -225,14 +225,14 @@ const at = () =>
   );
 const stable = () => new Option('--stable', 'wait until it is visible in every region').default(false);
 
-/** Options with the endpoints and secrets that were given, or else those of the environment. */
+/** Options with the endpoints and secrets that were given, else those of the environment. */
 function connecting<T>(options: Given<T>): T {
   const { endpoint: given, ...secrets } = options as CredentialOptions & { endpoint?: readonly string[] };
   const endpoints = { endpoint: given ?? environmentEndpoints(), endpointGiven: given !== undefined };
   return { ...options, ...endpoints, ...credentialsOf(secrets, process.env, remark) } as T;
 }
 
-/** What commander gives: without what is filled in here. */
+/** The options as commander gives them, before defaults are filled in here. */
 type Given<T> = Omit<T, 'endpoint' | 'endpointGiven'>;
 
 function environmentEndpoints(): string[] {
@@ -280,7 +280,7 @@ function keyCommands(program: Command): void {
     program
       .command('list')
       .description('list keys and documents, in key order, of one snapshot')
-      .argument('[prefix]', 'only keys that begin with this', ''),
+      .argument('[prefix]', 'only keys with this prefix', ''),
   )
     .addOption(at())
     .option('--start <key>', 'first key that may be listed')
@@ -310,19 +310,19 @@ function outcomeCommand(program: Command): void {
   connected(
     program
       .command('transaction')
-      .description('print what became of a transaction, by its id')
+      .description('print the outcome of a transaction, by its id')
       .argument('<id>', 'as a receipt, an error or an HTTP answer has it'),
   )
     .option(
       '--sent-after <timestamp>',
-      'a timestamp from before it was committed, such as the "sentAfter" of an error: tells forgotten from unknown',
+      'a timestamp from before it was committed, such as the "sentAfter" of an error: distinguishes forgotten from unknown',
       integer(0, Number.MAX_SAFE_INTEGER),
     )
     .addHelpText(
       'after',
       `\ncommitted: durable, at the timestamp that is printed. aborted: nothing of it was written, nor will be,
-unless somebody still repeats its commit.
-pending: being decided; ask again. open: not committed yet. unknown: no node that answers knows how it ended.
+unless a client repeats its commit.
+pending: being decided; ask again. open: not committed yet. unknown: no node that answers has its outcome.
 forgotten: older than the outcomes that are kept. lost: a node that took part lost its disk.${examples('isochron transaction 3q2-7wEjRWeJq83vASNFZw.0')}`,
     )
     .action(async (id: string, options: Given<OutcomeOptions>) =>
@@ -336,7 +336,7 @@ function lossesCommand(program: Command): void {
     .option('--all', 'list those that are acknowledged too; with --acknowledge: acknowledge all of them', false)
     .addHelpText(
       'after',
-      `\nEvery node is asked for what it knows. "part is gone": some of its writes are lost and the others are visible;
+      `\nEvery node is asked for its losses. "part is gone": some of its writes are lost and the others are visible;
 write its keys anew. "taken back": none of its writes is visible. "undecided": no remaining node had committed it, so
 that it may never have been acknowledged.${examples('isochron losses', 'isochron losses --acknowledge 3q2-7wEjRWeJq83vASNFZw.0', 'isochron losses --acknowledge --all')}`,
     )
@@ -374,7 +374,7 @@ function transferCommands(program: Command): void {
     program
       .command('export')
       .description('write all documents as JSON lines, from one snapshot')
-      .argument('[prefix]', 'only keys that begin with this', ''),
+      .argument('[prefix]', 'only keys with this prefix', ''),
   )
     .addOption(at())
     .option('--output <file>', 'write to this file instead of stdout; --json then prints a summary')

@@ -1,15 +1,15 @@
-/** A progress bar on stderr, where somebody watches; nothing elsewhere. */
+/** A progress bar on stderr in a terminal; no output elsewhere. */
 import cliProgress from 'cli-progress';
 import { bytes, count, isInteractive } from './output.js';
 
-/** How far long work on rows has come. */
+/** Progress of long work on rows. */
 export class RowProgress {
   readonly #bar: cliProgress.SingleBar | undefined;
   readonly #startedAt = performance.now();
   readonly #label: string;
   readonly #total: number | undefined;
 
-  /** @param total what `position` counts up to, in bytes; undefined when nobody knows */
+  /** @param total final `position`, in bytes; undefined when it is not known */
   constructor(label: string, total: number | undefined) {
     this.#label = label;
     this.#total = total;
@@ -30,7 +30,7 @@ export class RowProgress {
     this.#bar?.stop();
   }
 
-  /** Since the work began, ms. */
+  /** Time since the work began, ms. */
   get elapsedMs(): number {
     return performance.now() - this.#startedAt;
   }

@@ -3,10 +3,10 @@ import { isProtocolName, PROTOCOL_NAMES, type ProtocolName } from '@isochron/pro
 import { servedProtocol } from '../node/protocols.js';
 import type { ClusterFile } from './schema.js';
 
-/** Ends the reading with a reason, at the line of what `path` leads to. */
+/** Refuses the file with a reason, at the line of the part at `path`. */
 export type Refuse = (path: readonly (string | number)[], reason: string) => never;
 
-/** What a shape cannot say: unique ids, references that lead somewhere, a placement that is possible. Returns the protocol. */
+/** Checks that a shape cannot express: unique ids, valid references, a possible placement. Returns the protocol. */
 export function checkMeaning(file: ClusterFile, refuse: Refuse): ProtocolName {
   const { protocol } = file;
   if (!isProtocolName(protocol)) {
@@ -55,7 +55,7 @@ function checkUrls(file: ClusterFile, refuse: Refuse): void {
   });
 }
 
-/** Returns `host:port`, what no two listeners can share. */
+/** Returns `host:port`, which no two listeners may share. */
 function checkUrl(text: string, scheme: string, path: readonly (string | number)[], refuse: Refuse): string {
   if (!URL.canParse(text)) return refuse(path, `"${text}" is not a URL; expected ${scheme}://host:port`);
   const url = new URL(text);

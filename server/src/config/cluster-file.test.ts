@@ -29,7 +29,7 @@ function refusal(text: string): string {
 }
 
 describe('a cluster file', () => {
-  it('is read with every default filled in', () => {
+  it('a cluster file is read with every default filled in', () => {
     const config = parseClusterFile(GOOD, 'cluster.yaml');
     expect(config.settings).toMatchObject({ applyIntervalMs: 10, maxTransactionMs: 30_000, durability: 'synced' });
     expect(config.settings.limits.maxKeysPerRequest).toBe(1000);
@@ -38,7 +38,7 @@ describe('a cluster file', () => {
     expect(new Topology(clusterSpec(config)).partitions).toHaveLength(8);
   });
 
-  it('has one hash for equal contents, whatever the order of fields', () => {
+  it('a cluster file has one hash for equal contents, in any order of fields', () => {
     const reordered = GOOD.replace('name: default, partitions: 6', 'partitions: 6, name: default');
     expect(parseClusterFile(reordered, 'b').hash).toBe(parseClusterFile(GOOD, 'a').hash);
   });
@@ -52,7 +52,7 @@ describe('a cluster file', () => {
     ['an API address', GOOD.replace('127.0.0.1:7101', '10.0.0.1:80')],
     ['a peering address', GOOD.replace('127.0.0.1:7201', '10.0.0.1:81')],
     ['an emulated delay', `${GOOD}wan: { oneWayMs: { "virginia<>oregon": 35.5 } }\n`],
-  ])('may differ between nodes in %s', (_what, text) => {
+  ])('cluster files may differ between nodes in %s', (_what, text) => {
     expect(text).not.toBe(GOOD);
     expect(parseClusterFile(text, 'c').hash).toBe(parseClusterFile(GOOD, 'a').hash);
   });
@@ -67,22 +67,22 @@ describe('a cluster file', () => {
     ['where a keyspace is held', GOOD.replace('regions: [oregon]', 'regions: [virginia]')],
     ['how far clocks may differ', `${GOOD}settings: { maxClockDriftMs: 4000 }\n`],
     ['how long outcomes are kept', `${GOOD}settings: { outcomeRetentionMs: 4000 }\n`],
-  ])('must agree between nodes in %s', (_what, text) => {
+  ])('cluster files must agree between nodes in %s', (_what, text) => {
     const named = text.includes('cluster: another') ? text : `${text}cluster: mine\n`;
     expect(parseClusterFile(named, 'c').hash).not.toBe(parseClusterFile(`${GOOD}cluster: mine\n`, 'a').hash);
   });
 
-  it('has another hash under another protocol, so that nodes of both do not talk', () => {
+  it('a cluster file has another hash under another protocol, so that nodes of both do not link', () => {
     const hashes = ['paris', 'bpr', 'nocc'].map((name) => parseClusterFile(GOOD.replace('paris', name), name).hash);
     expect(new Set(hashes).size).toBe(3);
   });
 
-  it('keeps its cluster id when only a setting changes', () => {
+  it('a cluster file keeps its cluster id when only a setting changes', () => {
     const changed = parseClusterFile(`${GOOD}settings: { gossipIntervalMs: 6 }\n`, 'c');
     expect(changed.cluster).toBe(parseClusterFile(GOOD, 'a').cluster);
   });
 
-  it('is what the writer writes', () => {
+  it('a cluster file that the writer writes is read back unchanged', () => {
     const file = {
       protocol: 'paris',
       cluster: 'mine',
@@ -98,7 +98,7 @@ describe('a cluster file', () => {
     });
   });
 
-  it('gives emulated delays in one direction or both', () => {
+  it('a cluster file gives emulated delays in one direction or both', () => {
     const config = parseClusterFile(`${GOOD}wan: { oneWayMs: { "virginia<>oregon": 35.5 } }\n`, 'x');
     expect([oneWayDelayMs(config, 'virginia', 'oregon'), oneWayDelayMs(config, 'oregon', 'virginia')]).toEqual([
       35.5, 35.5,
@@ -186,7 +186,7 @@ describe('a wrong cluster file is refused with its line and the reason', () => {
       'wss://127.0.0.1:7201',
       ':5: "wss://127.0.0.1:7201": nodes do not serve TLS yet; write ws:// and let nothing but this machine, a private network or a proxy reach it',
     ),
-    bad('address that is none', 'ws://127.0.0.1:7201', 'nonsense', ':5: "nonsense" is not a URL'),
+    bad('address that is not a URL', 'ws://127.0.0.1:7201', 'nonsense', ':5: "nonsense" is not a URL'),
     bad('bad name', 'name: eu', 'name: EU', ':11: "keyspaces.1.name" is not valid: expected keyspace name'),
     bad('too many partitions', 'partitions: 6', 'partitions: 4097', ':10: "keyspaces.0.partitions" is not valid'),
     bad('no partitions', 'partitions: 6', 'partitions: 0', ':10: "keyspaces.0.partitions" is not valid'),
@@ -203,11 +203,11 @@ describe('a wrong cluster file is refused with its line and the reason', () => {
       'settings: { limits: { maxRequestBytes: 2048 } }\nkeyspaces:',
       ':9: maxValueBytes 1048576 is above',
     ),
-  ])('%s', (_what, text, message) => {
+  ])('a cluster file is refused, with its line and the reason, for this fault: %s', (_what, text, message) => {
     expect(refusal(text)).toContain(`cluster.yaml${message}`);
   });
 
-  it.each(['', '[]', 'hello', '{{{'])('the whole file is %j', (text) => {
+  it.each(['', '[]', 'hello', '{{{'])('a cluster file is refused when the whole file is %j', (text) => {
     expect(refusal(text)).toMatch(/^cluster\.yaml:1: /);
   });
 });
@@ -219,7 +219,7 @@ describe('the cluster secret', () => {
   });
   afterEach(() => rmSync(dir, { recursive: true }));
 
-  it('is made once, readable by its owner only', () => {
+  it('the cluster secret is made once, readable by its owner only', () => {
     const path = ensureSecretFile(join(dir, 'data'));
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const made = readFileSync(path, 'utf8');
@@ -228,11 +228,11 @@ describe('the cluster secret', () => {
     expect(loadSecrets({ secretFile: path })).toEqual({ secret: made.trim() });
   });
 
-  it('comes from the environment where no file is named', () => {
+  it('the cluster secret comes from the environment unless a file is named', () => {
     expect(loadSecrets({ env: { ISOCHRON_SECRET: 'x'.repeat(16) } })).toEqual({ secret: 'x'.repeat(16) });
   });
 
-  it('has a second one on its second line, which is accepted as well', () => {
+  it('a secret file may have a second secret on its second line, which is accepted as well', () => {
     const path = join(dir, 'two');
     writeFileSync(path, `${'x'.repeat(16)}\n${'y'.repeat(16)}\n`);
     expect(loadSecrets({ secretFile: path })).toEqual({ secret: 'x'.repeat(16), secondSecret: 'y'.repeat(16) });
@@ -245,7 +245,7 @@ describe('the cluster secret', () => {
     }
   });
 
-  it('is refused when it is missing, short or not readable', () => {
+  it('the cluster secret is refused when it is missing, short or not readable', () => {
     expect(() => loadSecrets({ env: {} })).toThrow('ISOCHRON_SECRET');
     expect(() => loadSecrets({ env: { ISOCHRON_SECRET: 'short' } })).toThrow('16 characters');
     expect(existsSync(join(dir, 'none'))).toBe(false);

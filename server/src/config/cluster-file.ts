@@ -1,6 +1,6 @@
 /**
- * The cluster file: regions with their nodes, keyspaces with their placement, settings that all nodes share. What belongs to one
- * node only (secret, data directory, API keys, ports to bind) comes from flags and environment instead.
+ * The cluster file: regions with their nodes, keyspaces with their placement, settings that all nodes share. Options of
+ * one node (secret, data directory, API keys, ports to bind) come from flags and environment instead.
  */
 import {
   type ClusterSpec,
@@ -29,22 +29,25 @@ export interface ClusterSettings {
   readonly maxTransactionMs: number;
   /** How long old versions are kept for reads of the past. */
   readonly retentionMs: number;
-  /** How long the outcome of a commit can be asked for (D5). */
+  /** How long the outcome of a commit can be looked up (D5). */
   readonly outcomeRetentionMs: number;
   /** T1. Clients get half of it. */
   readonly maxClockDriftMs: number;
   readonly resolveAfterMs: number;
   readonly readTimeoutMs: number;
   readonly commitTimeoutMs: number;
-  /** A started node that no peer replica of some partition has reported to until then goes on unverified (D10). */
+  /** A restarted node that no peer replica of some partition has reported to by then continues unverified (D10). */
   readonly verifyTimeoutMs: number;
   /** Stable snapshots older than this are reported as stale (D11). */
   readonly stalenessAlertMs: number;
   /** Memory for version chains of one node. */
   readonly cacheBytes: number;
-  /** Bytes that the data folder of one node may take; 0 for no quota. Above it, writes are refused with STORAGE_FULL (D11). */
+  /**
+   * Bytes that the data folder of one node may take; 0 for no quota. Above it, writes are refused with STORAGE_FULL
+   * (D11).
+   */
   readonly diskQuotaBytes: number;
-  /** Bytes that must stay free on a node's disk, with the same consequence. */
+  /** Bytes that must stay free on a node's disk, or writes are refused in the same way. */
   readonly minFreeDiskBytes: number;
   readonly durability: 'synced' | 'memory';
   readonly limits: Limits;
@@ -74,11 +77,13 @@ export interface ClusterConfig {
   readonly settings: ClusterSettings;
   /** Emulated one-way delays, by `from>to`; see {@link oneWayDelayMs}. */
   readonly wan: { readonly oneWayMs: Readonly<Record<string, number>> };
-  /** SHA-256 over the canonical JSON of what must agree in the files of all nodes, in hex. Peers compare it. */
+  /**
+   * SHA-256 over the canonical JSON of the parts that must agree in the files of all nodes, in hex. Peers compare it.
+   */
   readonly hash: string;
 }
 
-/** Longest cluster file, in characters: room for some two thousand nodes. */
+/** Longest cluster file, in characters: enough for about two thousand nodes. */
 export const MAX_FILE_LENGTH = 256 * 1024;
 
 /**
@@ -92,7 +97,7 @@ export function parseClusterFile(text: string, filename: string): ClusterConfig 
     throw refusal(filename, 1, reason);
   }
   const lines = new LineCounter();
-  // Without the parser's own warnings on the console: what they are about is refused, with a line.
+  // Without the parser's own warnings on the console: their causes are refused, with a line.
   const document = parseDocument(text, { lineCounter: lines, logLevel: 'error' });
   const refuse: Refuse = (path, reason) => {
     throw refusal(filename, lineOf(document, lines, path), reason);
@@ -106,10 +111,10 @@ export function parseClusterFile(text: string, filename: string): ClusterConfig 
   return complete(file, checkMeaning(file, refuse));
 }
 
-/** Longest reason: it may quote the file. */
+/** Longest reason, in characters: it may quote the file. */
 const MAX_REASON_LENGTH = 500;
 
-/** One line, whatever the reason quotes. */
+/** The reason on one line, whatever it quotes. */
 function refusal(filename: string, line: number, reason: string): IsochronError {
   const short = reason.replace(/\s+/g, ' ').slice(0, MAX_REASON_LENGTH);
   return new IsochronError('CONFIG_INVALID', `${filename}:${line}: ${short}`);
@@ -123,7 +128,7 @@ function toPlain(document: Document, refuse: Refuse): unknown {
   }
 }
 
-/** The line of the innermost part of the file that the path leads to: a missing field has its parent's. */
+/** The line of the innermost part of the file on the path: a missing field has its parent's. */
 function lineOf(document: Document, lines: LineCounter, path: readonly (string | number)[]): number {
   for (let length = path.length; length > 0; length--) {
     const node: unknown = document.getIn(path.slice(0, length), true);
@@ -172,9 +177,10 @@ function complete(file: ClusterFile, protocol: ProtocolName): ClusterConfig {
 }
 
 /**
- * What must agree in the files of all nodes: where data are, and settings of which a node relies on the others'. A node
- * makes timestamps that the others must accept, and asks them for outcomes as old as its own setting promises. All
- * else concerns the node alone (limits, alerts, intervals, time-outs, memory, disk) or how it is reached (addresses).
+ * The parts that must agree in the files of all nodes: the placement, and the settings of other nodes that a node
+ * relies on. A node makes timestamps that the others must accept, and asks them for outcomes as old as its own setting
+ * promises. Everything else concerns the node alone (limits, alerts, intervals, time-outs, memory, disk) or its
+ * addresses.
  */
 const agreementOf = ({ protocol, cluster, regions, keyspaces, settings }: Omit<ClusterConfig, 'hash'>) => ({
   protocol,
@@ -201,13 +207,13 @@ function bothDirections(oneWayMs: Readonly<Record<string, number>>): Record<stri
 export const oneWayDelayMs = (config: ClusterConfig, from: RegionId, to: RegionId): number =>
   config.wan.oneWayMs[`${from}>${to}`] ?? 0;
 
-/** What of the configuration decides where data lives. */
+/** The part of the configuration that decides where data lives. */
 export const clusterSpec = (config: ClusterConfig): ClusterSpec => ({
   regions: config.regions.map((region) => ({ id: region.id, nodes: region.nodes.map(({ id }) => ({ id })) })),
   keyspaces: config.keyspaces,
 });
 
-/** The text of a cluster file, for `isochron dev`. What it writes, {@link parseClusterFile} reads. */
+/** The text of a cluster file, for `isochron dev`, as {@link parseClusterFile} reads it. */
 export function writeClusterFile(file: ClusterFile): string {
   const header = [
     '# Isochron cluster file. Every node of the cluster runs with the same one.',

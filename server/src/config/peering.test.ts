@@ -15,7 +15,7 @@ keyspaces: [{ name: default, partitions: 3, replication: 2 }]
 const config = parseClusterFile(FILE, 'cluster.yaml');
 
 describe('addresses of the links between nodes', () => {
-  it('are those of the cluster file', () => {
+  it('the addresses of peering links are those of the cluster file by default', () => {
     expect(peeringOf(config, 'oregon-1')).toEqual({
       listen: { host: '10.0.0.2', port: 7201 },
       peers: [
@@ -25,7 +25,7 @@ describe('addresses of the links between nodes', () => {
     });
   });
 
-  it('are those of the operator where they say so, and leave the hash of the file as it is', () => {
+  it('addresses that the operator gives replace those of the cluster file, and leave its hash unchanged', () => {
     const dial = { 'virginia-1': 'ws://[::1]:9000' };
     expect(peeringOf(config, 'oregon-1', { listen: '0.0.0.0:7301', dial })).toEqual({
       listen: { host: '0.0.0.0', port: 7301 },
@@ -50,7 +50,7 @@ const refusal = (options: PeeringOptions): string => {
 
 describe('an address that cannot be meant is refused with the reason', () => {
   it.each(['', '7201', 'host', 'host:', ':7201', 'ws://host:7201', 'host:7201/path', 'a b:7201', 'host:123456'])(
-    'to listen on %j',
+    'a peer listen address is refused with the reason: %j',
     (listen) => {
       expect(refusal({ listen })).toBe(
         `the peer listen address is not valid: "${listen}"; expected host:port, such as 0.0.0.0:7201`,
@@ -59,7 +59,7 @@ describe('an address that cannot be meant is refused with the reason', () => {
   );
 
   it.each(['', 'host:7201', 'ws://host', 'wss://host:7201', 'http://host:7201', 'ws://host:7201/a', 'ws://u@host:1'])(
-    'to dial %j',
+    'an address to dial a peer at is refused with the reason: %j',
     (url) => {
       expect(refusal({ dial: { 'virginia-1': url } })).toBe(
         `the address to dial virginia-1 at is not valid: "${url}"; expected ws://host:port, such as ws://10.0.0.7:7201`,
@@ -67,11 +67,11 @@ describe('an address that cannot be meant is refused with the reason', () => {
     },
   );
 
-  it('above the last port', () => {
+  it('a port above 65535 is refused with the reason', () => {
     expect(refusal({ listen: 'host:65536' })).toContain('ws://host:65536');
   });
 
-  it('of a node that is not there, of the node itself, or of one that dials this one', () => {
+  it('an address to dial is refused for an unknown node, the node itself, and a node that dials this one', () => {
     const url = 'ws://host:1';
     expect(refusal({ dial: { 'mumbai-1': url } })).toBe(
       'there is no node "mumbai-1" to dial; the cluster file has virginia-1, oregon-1, ireland-1',

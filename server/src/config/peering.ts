@@ -1,6 +1,7 @@
 /**
- * Where one node listens for its peers, and where it dials them: as the cluster file says, or as its operator does, for a node behind an
- * address translation, a proxy or a container's own network. These belong to one node, so they are no part of the cluster file.
+ * The addresses where one node listens for its peers and dials them: those of the cluster file, or its operator's, for
+ * a node behind an address translation, a proxy or a container's own network. They belong to one node, and are not in
+ * the cluster file.
  */
 import { IsochronError, type NodeId } from '@isochron/core';
 import { dials, type PeerAddress, parsePeerUrl } from '@isochron/transport';
@@ -29,10 +30,10 @@ const PeeringSchema = Type.Object(
   { additionalProperties: false },
 );
 
-/** What the operator of one node says about its peering links. */
+/** The operator's options for the peering links of one node. */
 export type PeeringOptions = Static<typeof PeeringSchema>;
 
-/** Addresses as the transport takes them. */
+/** Addresses in the transport's form. */
 export interface Peering {
   readonly listen: { readonly host: string; readonly port: number };
   readonly peers: readonly PeerAddress[];
@@ -41,14 +42,15 @@ export interface Peering {
 /**
  * Addresses of a node's peering links.
  * @param node a node of the cluster file
- * @throws IsochronError `CONFIG_INVALID` for a malformed address, a node that the file does not name, or one that this node never dials
+ * @throws IsochronError `CONFIG_INVALID` for a malformed address, a node that the file does not name, or one that this
+ * node never dials
  */
 export function peeringOf(config: ClusterConfig, node: NodeId, options: PeeringOptions = {}): Peering {
   checkShape(options);
   const nodes = config.regions.flatMap((region) => region.nodes);
   for (const [peer, url] of Object.entries(options.dial ?? {})) {
     checkDialled(peer, node, nodes);
-    parsePeerUrl(url); // refuses a port that there is not
+    parsePeerUrl(url); // refuses a port out of range
   }
   const own = nodes.find(({ id }) => id === node)!;
   return {

@@ -1,9 +1,12 @@
-/** The shape of the cluster file, as data: it validates, types and documents. Meanings that a shape cannot say are in `checks.ts`. */
+/**
+ * The shape of the cluster file, as data: it validates, types and documents. `checks.ts` has the checks that a shape
+ * cannot express.
+ */
 import { DEFAULT_LIMITS } from '@isochron/core';
 import { PROTOCOL_NAMES } from '@isochron/protocols/session-rules';
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 
-/** How long an Idempotency-Key, or a lost commit's answer, can be asked for by default: one day. */
+/** How long an Idempotency-Key, or the outcome of a commit, can be looked up by default: one day. */
 const DAY_MS = 86_400_000;
 
 const NAME_PATTERN = '^[a-z0-9][a-z0-9-]{0,31}$';
@@ -57,9 +60,9 @@ const SettingsSchema = Type.Object(
     retentionMs: int(0, 365 * DAY_MS, 'how long old versions are kept for reads of the past'),
     outcomeRetentionMs: int(1000, 365 * DAY_MS, 'how long the outcome of a commit can be asked for'),
     maxClockDriftMs: int(1, DAY_MS, 'how far the clocks of nodes may differ; clients may be ahead by half of it'),
-    resolveAfterMs: int(10, 600_000, 'after what time a commit decision is asked for'),
-    readTimeoutMs: int(10, 600_000, 'after what time a read turns to another replica'),
-    commitTimeoutMs: int(10, 600_000, 'after what time a commit answers that its outcome is unknown'),
+    resolveAfterMs: int(10, 600_000, 'time after which a commit decision is requested'),
+    readTimeoutMs: int(10, 600_000, 'time after which a read goes to another replica'),
+    commitTimeoutMs: int(10, 600_000, 'time after which a commit is answered as of unknown outcome'),
     verifyTimeoutMs: int(
       0,
       DAY_MS,
@@ -68,7 +71,7 @@ const SettingsSchema = Type.Object(
     stalenessAlertMs: int(
       100,
       DAY_MS,
-      'how old stable snapshots may be before the status, metrics, log and SDKs say so',
+      'how old stable snapshots may be before the status, metrics, log and SDKs report it',
     ),
     cacheBytes: int(0, 2 ** 40, 'memory for version chains of one node'),
     diskQuotaBytes: int(0, 2 ** 50, 'bytes that the data folder of one node may take; 0 for no quota'),
@@ -101,10 +104,10 @@ export const ClusterFileSchema = Type.Object(
   strict,
 );
 
-/** What a cluster file holds, before defaults: also what `writeClusterFile` takes. */
+/** The content of a cluster file before defaults; also the input of `writeClusterFile`. */
 export type ClusterFile = Static<typeof ClusterFileSchema>;
 
-/** Every setting with the value it has when the file does not say otherwise. */
+/** Default value of every setting. */
 export const DEFAULT_SETTINGS = {
   applyIntervalMs: 10,
   gossipIntervalMs: 10,
@@ -124,7 +127,7 @@ export const DEFAULT_SETTINGS = {
   limits: DEFAULT_LIMITS,
 } as const;
 
-/** The fields that an object schema knows, for a message about one that it does not. */
+/** The fields of an object schema, for a message about an unknown one. */
 export function knownFields(schema: TSchema): string[] {
   const properties: unknown = schema.properties;
   return typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];

@@ -1,4 +1,7 @@
-/** The secret that all nodes of a cluster share: it admits peers and signs session tokens. Never in the cluster file, never logged. */
+/**
+ * The secret that all nodes of a cluster share: it admits peers and signs session tokens. Never in the cluster file,
+ * never logged.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,11 +10,11 @@ import { IsochronError } from '@isochron/core';
 /** Shortest secret accepted, in characters. */
 export const MIN_SECRET_LENGTH = 16;
 
-/** The secret of a cluster, and the one that it replaces or is replaced by. */
+/** The secret of a cluster, and a second one while it is replaced. */
 export interface Secrets {
   /** Proves the node to its peers, and signs tokens. */
   readonly secret: string;
-  /** Accepted as well, from peers and in tokens, while one replaces the other. */
+  /** Accepted as well, from peers and in tokens, during a replacement. */
   readonly secondSecret?: string | undefined;
 }
 
@@ -46,7 +49,10 @@ function read(path: string): string {
   }
 }
 
-/** The path of the secret in a data directory; made with 256 random bits, readable by its owner only, where there is none yet. */
+/**
+ * The path of the secret in a data directory. A missing file is created with 256 random bits, readable by its owner
+ * only.
+ */
 export function ensureSecretFile(dataDir: string): string {
   const path = join(dataDir, 'cluster.secret');
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });

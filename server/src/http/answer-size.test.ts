@@ -22,24 +22,27 @@ beforeEach(async () => {
 afterEach(() => api.close());
 
 describe('an answer', () => {
-  it('holds only so many bytes of values over HTTP', async () => {
+  it('an answer over HTTP holds a bounded number of bytes of values', async () => {
     const read = (count: number) =>
       api.call('POST', '/v1/read', { body: { keys: names(count).map((key) => ({ keyspace: 'default', key })) } });
     expect((await read(4)).status).toBe(200);
     expect((await read(5)).json()).toMatchObject({ code: 'TOO_MANY_KEYS', status: 413 });
   });
 
-  it.each(Object.values(SESSION_SUBPROTOCOLS))('holds only so many bytes of values over %s', async (protocol) => {
-    const client = await SessionClient.open(api.url, protocol);
-    await client.hello();
-    for (const [i, count] of [4, 5].entries())
-      client.send({ type: 'read', id: i + 1, keys: names(count).map((name) => `default/${name}`) });
-    expect(await client.answer(1)).toMatchObject({ type: 'values' });
-    expect(await client.answer(2)).toMatchObject({ type: 'error', code: 'TOO_MANY_KEYS' });
-    client.close();
-  });
+  it.each(Object.values(SESSION_SUBPROTOCOLS))(
+    'an answer over %s holds a bounded number of bytes of values',
+    async (protocol) => {
+      const client = await SessionClient.open(api.url, protocol);
+      await client.hello();
+      for (const [i, count] of [4, 5].entries())
+        client.send({ type: 'read', id: i + 1, keys: names(count).map((name) => `default/${name}`) });
+      expect(await client.answer(1)).toMatchObject({ type: 'values' });
+      expect(await client.answer(2)).toMatchObject({ type: 'error', code: 'TOO_MANY_KEYS' });
+      client.close();
+    },
+  );
 
-  it('that lists ends where they become too many, and goes on from there', async () => {
+  it('a page of a listing ends at the bound of its bytes, and the next page continues from there', async () => {
     const seen: string[] = [];
     let query = '?limit=100';
     for (;;) {
@@ -59,7 +62,7 @@ describe('an answer', () => {
 });
 
 describe('a client that does not read', () => {
-  it('has answers waiting for it that nobody has encoded, and gets them all when it does', async () => {
+  it('answers to a client that does not read wait unencoded, and all arrive when it reads', async () => {
     const big = await startApi();
     const value = JSON.stringify('x'.repeat(1_000_000));
     const names4 = names(4);
@@ -74,7 +77,7 @@ describe('a client that does not read', () => {
     client.send(requests);
     while (big.node.calls.length < requests.length) await big.call('GET', '/livez');
     for (let i = 0; i < 10; i++) await big.call('GET', '/livez');
-    // What the operating system takes for the client, and no more: not 96 MB.
+    // Only as much as the operating system buffers for the client: not 96 MB.
     expect(encoded.mock.calls.length).toBeLessThan(12);
     client.socket.resume();
     for (const { id } of requests) expect((await client.answer(id)).type).toBe('values');

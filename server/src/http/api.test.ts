@@ -15,7 +15,7 @@ describe('time and health', () => {
     api = await startApi();
   });
 
-  it('GET /v1/clock says what time it is', async () => {
+  it('GET /v1/clock answers the time, the stable time and its age', async () => {
     const { ust, nowMs } = api.cluster;
     expect((await api.call('GET', '/v1/clock')).json()).toEqual({
       ust,
@@ -27,7 +27,7 @@ describe('time and health', () => {
     });
   });
 
-  it('GET /v1/stable waits until a timestamp is universal', async () => {
+  it('GET /v1/stable waits until a timestamp is universally stable', async () => {
     const { timestamp } = (await put(api)).json();
     const late = await api.call('GET', `/v1/stable?ts=${timestamp}&timeout=1`);
     expect(late.json()).toMatchObject({ code: 'STABLE_TIMEOUT', retryable: true });
@@ -38,7 +38,7 @@ describe('time and health', () => {
     expect(ust).toBeGreaterThanOrEqual(Number(timestamp));
   });
 
-  it('GET /v1/stable waits for what every node serves: the stable time of this one is not enough', async () => {
+  it('GET /v1/stable waits until every node serves the timestamp, not only this one', async () => {
     const { timestamp } = (await put(api)).json();
     api.cluster.stabiliseHere();
     expect(api.node.ust()).toBeGreaterThan(Number(timestamp));
@@ -62,14 +62,14 @@ describe('time and health', () => {
     expect(answer.text).not.toContain('ws://');
   });
 
-  it('tells alive from ready', async () => {
+  it('/livez distinguishes a live node from a ready one', async () => {
     expect((await api.call('GET', '/readyz')).status).toBe(200);
     api.node.isReady = false;
     expect((await api.call('GET', '/readyz')).json()).toMatchObject({ code: 'NOT_READY', status: 503 });
     expect((await api.call('GET', '/livez')).status).toBe(200);
   });
 
-  it('is not ready while its disk is being verified, and says so', async () => {
+  it('a node is not ready while its disk is being verified, and reports that', async () => {
     api.node.isReady = false;
     api.node.verificationStatus = { state: 'verifying', missing: ['oregon-1'], timedOut: false };
     const answer = await put(api);
@@ -78,7 +78,7 @@ describe('time and health', () => {
     expect(status).toMatchObject({ node: { verification: { state: 'verifying', missing: ['oregon-1'] } } });
   });
 
-  it('names the methods of a route in Allow', async () => {
+  it("a refused method is answered with the route's methods in Allow", async () => {
     const answer = await api.call('POST', '/v1/keyspaces/default/keys/a');
     expect(answer.status).toBe(405);
     expect(String(answer.headers.allow).split(', ').sort()).toEqual(['DELETE', 'GET', 'HEAD', 'PATCH', 'PUT']);
@@ -92,7 +92,7 @@ describe('API keys', () => {
     api = await startApi({ apiKeys: ['another', key] });
   });
 
-  it('are asked for on every route under /v1, and tell who writes', async () => {
+  it('API keys are required on every route under /v1, and identify the writer', async () => {
     for (const authorization of ['', 'Bearer wrong', `Basic ${key}`, key]) {
       const answer = await put(api, { authorization });
       expect(answer.json()).toMatchObject({ code: 'UNAUTHENTICATED', status: 401 });
@@ -103,7 +103,7 @@ describe('API keys', () => {
     expect(api.node.calls).toMatchObject([{ call: 'commit', request: { principal } }]);
   });
 
-  it('go into the first frame of a session', async () => {
+  it('an API key goes into the first frame of a session', async () => {
     const client = await SessionClient.open(api.url);
     expect(await client.hello({ credentials: 'wrong' })).toMatchObject({ type: 'error', code: 'UNAUTHENTICATED' });
     expect(await client.closed).toBe(4401);
@@ -114,7 +114,7 @@ describe('API keys', () => {
 });
 
 describe('a node under pressure', () => {
-  it('refuses requests with OVERLOADED, and still says that it is alive', async () => {
+  it('a node under pressure refuses requests with OVERLOADED, and still reports that it is alive', async () => {
     // The event loop is sampled once a second, and no sample is below the timer's own resolution.
     api = await startApi({ limits: { eventLoopDelayMs: 0.001 } });
     let answer = await api.call('GET', '/v1/clock');
@@ -130,7 +130,7 @@ describe('OpenAPI', () => {
     api = await startApi();
   });
 
-  it('describes every route with its parameters, answers and problems', async () => {
+  it('the OpenAPI document describes every route with its parameters, answers and problems', async () => {
     const document = (await api.call('GET', '/openapi.json')).json() as {
       openapi: string;
       paths: Record<
@@ -175,7 +175,7 @@ describe('OpenAPI', () => {
 });
 
 describe('metrics', () => {
-  it('show durations by route, staleness and the node’s counters', async () => {
+  it('the metrics show durations by route, staleness and the node’s counters', async () => {
     const latency = new HttpLatency();
     api = await startApi({ latency });
     await put(api);

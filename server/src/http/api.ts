@@ -30,14 +30,14 @@ import { lossRoutes } from './routes-losses.js';
 import { healthRoutes, timeRoutes } from './routes-ops.js';
 import { schemaError, validatorFor } from './validation.js';
 
-/** How the API is served: with the secrets that sign session tokens. Limits come from the node's cluster file. */
+/** Options of the API, with the secrets that sign session tokens. Limits come from the node's cluster file. */
 export interface ApiOptions extends Secrets {
-  /** Keys of which callers need one; none: the API is open. */
+  /** Accepted API keys; none: the API is open. */
   readonly apiKeys?: readonly string[];
   readonly logger?: FastifyBaseLogger;
-  /** Whether the node takes work; to be shared with `buildMetrics`. Default: one of its own. */
+  /** Whether the node accepts requests; shared with `buildMetrics`. Default: a new one. */
   readonly serving?: Serving;
-  /** Measures request durations, to be shown by `buildMetrics`. */
+  /** Histogram of request durations, for `buildMetrics`. */
   readonly latency?: HttpLatency;
   /** Origins of web pages that may call, see {@link Origins}. */
   readonly corsOrigins?: readonly string[] | undefined;
@@ -45,22 +45,22 @@ export interface ApiOptions extends Secrets {
   readonly allowHosts?: readonly string[] | undefined;
   /** Whether to serve Swagger UI at `/docs`. Default true. Left out, with a warning, on a Node before 20.19. */
   readonly docs?: boolean;
-  /** What callers may take of the node, where that is not the default. */
+  /** Bounds of what callers may use of the node, where they differ from the default. */
   readonly limits?: Partial<NodeLimits>;
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Takes no new work, sends clients elsewhere and finishes what was begun. See {@link drain}. */
+    /** Refuses new work, sends clients elsewhere and finishes requests that have begun. See {@link drain}. */
     drain(bounds?: Partial<DrainBounds>): Promise<void>;
-    /** The sessions that are served now, and their sockets: to be shown by `buildMetrics`. */
+    /** The sessions that are served now, and their sockets, for `buildMetrics`. */
     sessionCounts(): SessionCounts;
   }
 }
 
 /**
- * Builds the API, ready to listen. `drain` lets its users leave; closing it ends connections, waits for requests in flight
- * and stops; the node is closed by its owner.
+ * Builds the API, ready to listen. `drain` lets its users leave. Closing it ends connections and waits for requests in
+ * flight. Its owner closes the node.
  */
 export async function buildApi(node: AnyNode, options: ApiOptions): Promise<FastifyInstance> {
   const { limits, maxTransactionMs } = node.config.settings;
@@ -74,11 +74,11 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
     bodyLimit: limits.maxRequestBytes,
     requestTimeout: bounds.requestMs,
     http: { headersTimeout: bounds.headersMs, connectionsCheckingInterval: 1000 },
-    // Percent-encoded, a key may be three times as long.
+    // A percent-encoded key may be three times as long.
     routerOptions: { maxParamLength: 3 * limits.maxKeyBytes + 64 },
     // Lets keep-alive connections end as soon as their request is answered.
     forceCloseConnections: 'idle',
-    // What still arrives is refused by a problem document, as everything else is.
+    // Requests that still arrive are refused by a problem document.
     return503OnClosing: false,
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, request, reply) => sendProblem(reply, badUrl(error, request.url), request.log),
@@ -101,11 +101,11 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   handleNotFound(app);
   if (options.latency !== undefined) measure(app, options.latency);
   await app.register(websocket, {
-    // A message that is not far above the limit is still read, to be told why it is refused.
+    // A message slightly above the limit is still read, so that the client receives the reason of the refusal.
     options: { handleProtocols, maxPayload: 2 * limits.maxRequestBytes, perMessageDeflate: false, autoPong: false },
     errorHandler: (error, socket, request) => {
       request.log.debug({ err: error }, 'session socket');
-      // After a broken or far too large message, ws is closing already, with the code that says why.
+      // After a broken or far too large message, ws is closing already, with the close code of the reason.
       if (socket.readyState === socket.OPEN) socket.terminate();
     },
     preClose: (done) => {
@@ -115,7 +115,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
       done();
     },
   });
-  // After the WebSocket plugin: it closes the sockets of upgrades that were refused, where its own hook came first.
+  // After the WebSocket plugin: its hook, which runs before this one, closes the sockets of refused upgrades.
   await allowOrigins(app, new Origins({ ...options, keyed: auth.required }));
   await registerOpenApi(app, auth.required);
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
@@ -129,7 +129,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   return app;
 }
 
-/** Everything under `/v1`: refused under pressure and without a key. */
+/** All routes under `/v1`: refused under pressure and without a key. */
 async function versionOne(
   scope: FastifyInstance,
   { api, oneShots, routes: moreRoutes }: DataApi,
@@ -141,7 +141,7 @@ async function versionOne(
     maxHeapUsedBytes: bounds.heapBytes,
     maxRssBytes: bounds.rssBytes,
     pressureHandler: (_request, _reply, _type, delayMs) => {
-      // Not a long delay but none measured yet: while a node starts, its first interval may have no sample in it.
+      // No measurement yet is not a long delay: while a node starts, its first interval may have no sample.
       if (delayMs === Number.POSITIVE_INFINITY) return;
       throw new IsochronError(
         'OVERLOADED',
@@ -156,7 +156,7 @@ async function versionOne(
   limitBodies(scope, bounds);
   scope.register(async (routes) => {
     routes.addHook('onRequest', (request, _reply, done) => {
-      // Looked at only when there is something to refuse: this runs for every request.
+      // Looked at only before a refusal: this runs for every request.
       if (!serving.admitsRequests && request.routeOptions.config.observes !== true) throw serving.notReady();
       done();
     });
@@ -174,7 +174,7 @@ async function versionOne(
   });
 }
 
-/** Loaded here because a Node before 20.19 cannot: one of its dependencies is an ES module that is required. */
+/** Loaded here because a Node before 20.19 cannot: a dependency is an ES module that is loaded by `require`. */
 async function loadSwaggerUi(log: FastifyBaseLogger): Promise<typeof fastifySwaggerUi | undefined> {
   try {
     return (await import('@fastify/swagger-ui')).default;

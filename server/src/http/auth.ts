@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { IsochronError } from '@isochron/core';
 import type { Scope } from './tx-ids.js';
 
-/** Whoever calls when the cluster asks for no key. */
+/** The principal of every caller when the cluster requires no key. */
 export const ANONYMOUS_PRINCIPAL = 'anonymous';
 
 /** API keys from `ISOCHRON_API_KEYS`: a comma-separated list. None: the API is open. */
@@ -12,7 +12,7 @@ export const apiKeysFromEnv = (env: NodeJS.ProcessEnv): string[] =>
     .map((key) => key.trim())
     .filter((key) => key !== '');
 
-/** Tells callers apart by API key. Keys are compared by digest, in a time that says nothing about them, and never logged. */
+/** Identifies callers by API key. Keys are compared by digest, in constant time, and never logged. */
 export class Authenticator {
   readonly #digests: readonly Buffer[];
 
@@ -43,12 +43,12 @@ export class Authenticator {
     return this.principal(keyIn(header));
   }
 
-  /** Whose share of the node a caller takes from: its principal's, or its address's where callers need no key. */
+  /** The client whose share of the node a caller uses: its principal, or its address where callers need no key. */
   client(principal: string, address: string): string {
     return this.required ? principal : address;
   }
 
-  /** What binds ids to the principal of an `Authorization` header that was accepted. */
+  /** The scope that binds ids to the principal of an accepted `Authorization` header. */
   scope(header: string | undefined): Scope {
     return this.required ? digest(keyIn(header) ?? '') : EVERYBODY;
   }

@@ -9,7 +9,7 @@ const topology = new Topology({
 const RANDOM = 'abcdefghijklmnopqrst_-';
 
 describe('the id of a write over HTTP', () => {
-  it('names the regions that its attempt avoids, for every repetition (D4)', () => {
+  it('the id of a write names the regions that its attempt avoids, for every repetition (D4)', () => {
     for (const avoid of [['oregon'], ['ireland'], ['ireland', 'virginia']]) {
       expect(avoidedBy(txIdOf(avoidingPart(RANDOM, avoid, topology), 7), topology)).toEqual(avoid);
     }
@@ -18,12 +18,12 @@ describe('the id of a write over HTTP', () => {
   it.each([
     ['avoids nothing', []],
     ['would avoid every region', REGIONS],
-  ])('is a plain one where it %s', (_when, avoid) => {
+  ])('the id of a write is a plain one where it %s', (_when, avoid) => {
     expect(avoidingPart(RANDOM, avoid, topology)).toBe(RANDOM);
     expect(avoidedBy(txIdOf(RANDOM, 7), topology)).toEqual([]);
   });
 
-  it('avoids nothing where a client made it', () => {
+  it('an id that a client made avoids no region', () => {
     expect(avoidedBy('an-idempotency-key-of-mine.1', topology)).toEqual([]);
   });
 });

@@ -1,13 +1,13 @@
 /**
- * What a write over HTTP avoids, as part of its transaction id. A repetition through any node has the id and nothing
- * else, and it has to be the same attempt with the same cohorts (D4): so the regions that did not answer the node that
- * made the id are named in it. An id that a client made avoids nothing.
+ * The regions that a write over HTTP avoids, as part of its transaction id. A repetition through any node has only the
+ * id, and has to be the same attempt with the same cohorts (D4): so the id names the regions that did not answer the
+ * node that made it. An id that a client made avoids no region.
  */
 import type { RegionId, Topology, TxId } from '@isochron/core';
 
 /**
- * 22 characters of a random part, then the mark and the regions as bits of a number in base 36, in the order of the
- * cluster file.
+ * The form: 22 characters of a random part, then the mark and the regions as bits of a number in base 36, in the order
+ * of the cluster file.
  */
 const AVOIDING = /^[A-Za-z0-9_-]{22}-A([0-9a-z]{1,9})\./;
 const MARK = '-A';
@@ -15,7 +15,7 @@ const MARK_AT = 22;
 /** More regions do not fit in the number. */
 const MAX_REGIONS = 40;
 
-/** What a new id of this random part is made of, where these regions are to be avoided. */
+/** The part of a new id for this random part and these regions to avoid. */
 export function avoidingPart(random: string, avoid: readonly RegionId[], { regions }: Topology): string {
   const named = regions.slice(0, MAX_REGIONS).filter((region) => avoid.includes(region));
   if (named.length === 0 || named.length === regions.length) return random;

@@ -23,13 +23,13 @@ function unfinished(bytes: number, localAddress = '127.0.0.2'): { ended: Promise
   return { ended: new Promise((resolve) => socket.on('close', () => resolve())) };
 }
 
-it('bodies of one address are bounded, and those of others are taken', async () => {
+it('bodies of one address are bounded, and those of other addresses are accepted', async () => {
   unfinished(60_000);
   await unfinished(60_000).ended;
   expect((await api.call('PUT', KEY, { body: { text: 'x'.repeat(60_000) } })).status).toBe(200);
 });
 
-it('what a body held is free again when its connection ends', async () => {
+it('the bytes of a body are released when its connection ends', async () => {
   for (let i = 0; i < 5; i++) {
     unfinished(90_000);
     await unfinished(90_000).ended;

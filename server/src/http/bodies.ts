@@ -1,11 +1,11 @@
-/** Bytes of the bodies that a node holds for requests: so many in all, and so many for each address. */
+/** Bounds of the bytes of request bodies that a node holds, in all and for each address. */
 import { IsochronError, Quota } from '@isochron/core';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RequestPayload } from 'fastify';
 import type { NodeLimits } from './limits.js';
 
 export type BodyLimits = Pick<NodeLimits, 'bodyBytes' | 'bodyBytesPerAddress'>;
 
-/** Refuses bodies while too much is held, and ends the connection of one that grows above that. */
+/** Refuses bodies while too many bytes are held, and ends the connection of a body that grows above the bound. */
 export function limitBodies(app: FastifyInstance, { bodyBytes, bodyBytesPerAddress }: BodyLimits): void {
   const quota = new Quota(bodyBytes, bodyBytesPerAddress);
   app.addHook('preParsing', (request, reply, payload, done) => {
@@ -17,7 +17,7 @@ export function limitBodies(app: FastifyInstance, { bodyBytes, bodyBytesPerAddre
 const hasBody = ({ headers }: FastifyRequest): boolean =>
   headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 
-/** Counts what arrives, until the answer has left or the connection has ended. */
+/** Counts the bytes of a body, until the answer has been sent or the connection has ended. */
 function hold(quota: Quota, { ip, raw }: FastifyRequest, reply: FastifyReply, payload: RequestPayload): void {
   if (!quota.take(ip)) {
     reply.header('connection', 'close');

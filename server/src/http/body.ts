@@ -3,12 +3,12 @@ import { IsochronError, MAX_DOCUMENT_DEPTH, nestedTooDeeply } from '@isochron/co
 import { tooDeep } from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
 
-/** A body is so many levels deeper than the documents in it: `{"writes":[{"value":…}]}`. */
+/** A body has this many levels more than the documents in it: `{"writes":[{"value":…}]}`. */
 const BODY_LEVELS = 3;
 
 /**
- * Parses a JSON body. Unlike Fastify's own parser it refuses text that is not UTF-8 instead of repairing it, and takes fields
- * named `__proto__` as data: documents may have them, and nothing here copies fields into other objects.
+ * Parses a JSON body. Unlike Fastify's own parser it refuses text that is not UTF-8 instead of repairing it, and takes
+ * fields named `__proto__` as data: documents may have them, and no code here copies fields into other objects.
  */
 export function jsonBodyParser(
   _request: FastifyRequest,

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { HTTP_STATUS, IsochronError } from '@isochron/core';
 import { PROBLEM_TYPE, problemText } from './problem.js';
 
-/** Answers what Node cannot read as HTTP, with a problem document as well, and ends the connection. */
+/** Answers a request that Node cannot parse as HTTP with a problem document, and ends the connection. */
 export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return;
   if (socket.writable) socket.write(answerTo(error.code));

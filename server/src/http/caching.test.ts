@@ -18,14 +18,17 @@ describe('caches', () => {
     ['GET', `${KEYS}/a`, undefined],
     ['GET', KEYS, undefined],
     ['POST', '/v1/read', { keys: [{ keyspace: 'default', key: 'a' }] }],
-  ])('keep what %s %s answers apart by session and caller, and ask again', async (method, path, body) => {
-    const { status, headers } = await api.call(method, path, { body });
-    expect(status).toBe(200);
-    expect(names(headers.vary)).toEqual(['Authorization', 'Isochron-Session']);
-    expect(headers['cache-control']).toBe('private, no-cache');
-  });
+  ])(
+    'caches keep the answers to %s %s apart by session and caller, and revalidate them',
+    async (method, path, body) => {
+      const { status, headers } = await api.call(method, path, { body });
+      expect(status).toBe(200);
+      expect(names(headers.vary)).toEqual(['Authorization', 'Isochron-Session']);
+      expect(headers['cache-control']).toBe('private, no-cache');
+    },
+  );
 
-  it('keep what pages of other origins get apart as well', async () => {
+  it('caches keep answers to pages of other origins apart as well', async () => {
     for (const path of [`${KEYS}/a`, KEYS]) {
       const { headers } = await api.call('GET', path, { headers: { origin: ORIGIN } });
       expect(names(headers.vary)).toEqual(['Authorization', 'Isochron-Session', 'Origin']);
@@ -34,7 +37,7 @@ describe('caches', () => {
     }
   });
 
-  it('are told the same where the value has not changed', async () => {
+  it('caches receive the same headers with an answer 304', async () => {
     const { etag } = (await api.call('GET', `${KEYS}/a`)).headers;
     const answer = await api.call('GET', `${KEYS}/a`, { headers: { 'if-none-match': String(etag) } });
     expect(answer.status).toBe(304);
@@ -42,7 +45,7 @@ describe('caches', () => {
     expect(answer.headers['cache-control']).toBe('private, no-cache');
   });
 
-  it('keep no problem and nothing that changes by itself', async () => {
+  it('caches keep no problem and no answer that changes by itself', async () => {
     for (const path of [`${KEYS}/none`, '/v1/none', '/v1/clock', '/v1/cluster', '/v1/losses'])
       expect([path, (await api.call('GET', path)).headers['cache-control']]).toEqual([path, 'no-store']);
   });

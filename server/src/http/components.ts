@@ -1,10 +1,10 @@
-/** Schemas that stand once in the OpenAPI document, under `components`, and are referred to from there. */
+/** Schemas that stand once in the OpenAPI document, under `components`, and are referenced from there. */
 import { isDeepStrictEqual } from 'node:util';
 
 /** Keyword of a schema that is a component of the document: its name. */
 export const COMPONENT = 'x-component';
 
-/** The parts of an OpenAPI document that are changed here. */
+/** The parts of an OpenAPI document that change here. */
 interface OpenApi {
   readonly paths?: object;
   readonly components?: object;

@@ -34,7 +34,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 }
 
 describe('connections', () => {
-  it('are limited for each address and in all, and make room when they end', async () => {
+  it('connections are limited in all and for each address, and an ended one makes room', async () => {
     await under({ connections: 3, connectionsPerAddress: 2 });
     const [first] = ['127.0.0.2', '127.0.0.2', '127.0.0.2', '127.0.0.3', '127.0.0.4'].map(open);
     await until(async () => sockets.filter(({ destroyed }) => !destroyed).length === 3);
@@ -45,7 +45,7 @@ describe('connections', () => {
     expect((await answer).status).toBe(200);
   });
 
-  it('whose clients read nothing of what waits for them are ended, and those that read slowly are served', async () => {
+  it('connections whose clients do not read their answers are ended, and slow readers are served', async () => {
     await under({ stalledMs: 1_000 });
     for (let i = 0; i < 3; i++) open().pause().write(GET.repeat(40));
     const slow = open('127.0.0.1');
@@ -60,7 +60,7 @@ describe('connections', () => {
     await until(async () => read > 36_000_000);
   });
 
-  it('with most unsent bytes are ended where too much waits in all', async () => {
+  it('the connections with most unsent bytes are ended when all together hold too many', async () => {
     await under({ unsentBytes: 1_000_000, stalledMs: 60_000 });
     for (let i = 0; i < 5; i++) open().pause().write(GET.repeat(40));
     await until(async () => (await connections()) === 0);

@@ -1,4 +1,6 @@
-/** The connections of an API: so many in all and for each address, and none that does not read what waits for it. */
+/**
+ * The connections of an API: bounded in all and for each address; clients that do not read their answers are closed.
+ */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Quota } from '@isochron/core';
@@ -8,14 +10,11 @@ const LOOK_EVERY_MS = 250;
 
 export type ConnectionLimits = Pick<NodeLimits, 'connections' | 'connectionsPerAddress' | 'unsentBytes' | 'stalledMs'>;
 
-/** What waits for a client to read it, and since when nothing of it has left. */
+/** Unsent bytes of a client, and since when none of them has left. */
 interface Unsent {
   bytes: number;
   since: number;
-  /**
-   * Answers to requests that were sent one behind the other: those behind the first wait outside of the socket. Others
-   * among them are closed.
-   */
+  /** Answers to pipelined requests: those behind the first wait outside the socket. Some of them may be closed. */
   answers: ServerResponse[];
 }
 
@@ -30,11 +29,11 @@ export class Connections {
   ) {
     this.#quota = new Quota(limits.connections, limits.connectionsPerAddress);
     server.on('connection', (socket) => this.#admit(socket));
-    // Hot: a listener on each answer would cost more than to look for closed ones.
+    // Hot: a listener on each answer would cost more than a search for closed ones.
     server.on('request', (request: IncomingMessage, answer: ServerResponse) => {
       const unsent = this.#sockets.get(request.socket);
       if (unsent === undefined) return;
-      forgetClosed(unsent);
+      dropClosed(unsent);
       unsent.answers.push(answer);
     });
     this.#timer = setInterval(() => this.#look(performance.now()), LOOK_EVERY_MS).unref();
@@ -42,8 +41,8 @@ export class Connections {
   }
 
   /**
-   * Takes the place of a connection for a session on a socket that others share. @returns what to call once it has ended;
-   * undefined where there are too many
+   * Counts a session on a shared socket as a connection. @returns a function to call once it has ended; undefined where
+   * there are too many
    */
   take(address: string): (() => void) | undefined {
     return this.#quota.take(address) ? () => this.#quota.give(address) : undefined;
@@ -62,11 +61,13 @@ export class Connections {
     });
   }
 
-  /** Ends connections whose clients have read nothing for long, and, where too much waits in all, those with most. */
+  /**
+   * Ends connections whose clients have not read for long, and those with most unsent bytes where all hold too many.
+   */
   #look(now: number): void {
     let total = 0;
     for (const [socket, unsent] of this.#sockets) {
-      forgetClosed(unsent);
+      dropClosed(unsent);
       const bytes = unsentBytes(socket, unsent.answers);
       if (bytes === 0 || bytes < unsent.bytes || unsent.bytes === 0) unsent.since = now;
       unsent.bytes = bytes;
@@ -84,11 +85,11 @@ export class Connections {
 }
 
 /** Answers on one connection close in their order, or all together. */
-function forgetClosed(unsent: Unsent): void {
+function dropClosed(unsent: Unsent): void {
   if (unsent.answers[0]?.closed === true) unsent.answers = unsent.answers.filter(({ closed }) => !closed);
 }
 
-/** What the socket holds. A large write leaves it in parts, of which only the handle knows how much is left. */
+/** Unsent bytes of the socket. A large write leaves it in parts, and only the handle has the rest of it. */
 function unsentBytes(socket: Socket, answers: readonly ServerResponse[]): number {
   if (socket.writableLength === 0) return 0;
   let waiting = 0;

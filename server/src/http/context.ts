@@ -1,4 +1,4 @@
-/** What routes work with. */
+/** The context of all routes. */
 import { IsochronError, packWall, type Timestamp, type TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import {
@@ -43,7 +43,7 @@ export class ApiContext {
     this.stability = new StabilityMonitor(node, log);
   }
 
-  /** A new id for the caller. It names what its attempt avoids: the regions that do not answer now. */
+  /** A new id for the caller. It names the regions that its attempt avoids: those that do not answer now. */
   nextTxId(request: FastifyRequest): TxId {
     const { topology, unresponsive } = this.node;
     return boundTxId(this.scope(request), avoidingPart(newSessionId(), unresponsive.regions, topology));
@@ -61,9 +61,9 @@ export class ApiContext {
   }
 
   /**
-   * The `sentAfter` of a write (D5). A request with an Idempotency-Key may be a repetition, so its sentAfter lies back by the window in
-   * which repeating is safe: 10 minutes, or half the time that outcomes are kept where that is less. Its `pt` still lies above, and a node that
-   * has forgotten outcomes since then refuses instead of writing twice.
+   * The `sentAfter` of a write (D5). A request with an Idempotency-Key may be a repetition, so its sentAfter lies back
+   * by the window in which repeating is safe: 10 minutes, or half the retention of outcomes where that is less. Its
+   * `pt` is still above that, and a node that has dropped outcomes since then refuses instead of writing twice.
    */
   sentAfter(repeated: boolean): Timestamp {
     if (!repeated) return this.node.ust();
@@ -72,7 +72,7 @@ export class ApiContext {
   }
 
   /**
-   * A snapshot that a client asks for (T1). @throws IsochronError `TIMESTAMP_IN_FUTURE`, `NOT_SUPPORTED_BY_PROTOCOL`
+   * The snapshot that a client requests (T1). @throws IsochronError `TIMESTAMP_IN_FUTURE`, `NOT_SUPPORTED_BY_PROTOCOL`
    */
   at(query: unknown): Snapshot | null {
     const { at } = query as { at?: Timestamp };
@@ -82,7 +82,7 @@ export class ApiContext {
     return { ts: at };
   }
 
-  /** T1 for what a client claims. @throws IsochronError `TIMESTAMP_IN_FUTURE` */
+  /** Checks a timestamp of a client (T1). @throws IsochronError `TIMESTAMP_IN_FUTURE` */
   refuseFuture(claimed: Snapshot, what: string): void {
     refuseFuture(this.node.latest(), claimed, what);
   }
@@ -91,17 +91,17 @@ export class ApiContext {
     return this.auth.required ? this.auth.fromHeader(request.headers.authorization) : this.auth.principal(undefined);
   }
 
-  /** Whose share of the node the caller takes from. */
+  /** The client whose share of the node the caller uses. */
   client(request: FastifyRequest): string {
     return this.auth.client(this.principal(request), request.ip);
   }
 
-  /** What ids of the caller are bound to. */
+  /** The scope that ids of the caller are bound to. */
   scope(request: FastifyRequest): Scope {
     return this.auth.scope(request.headers.authorization);
   }
 
-  /** An answer built as JSON text, which caches do not keep unless its headers say otherwise. */
+  /** Sends an answer that is built as JSON text; caches do not keep it unless its headers allow that. */
   sendJson(reply: FastifyReply, text: string): void {
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
     reply.header('content-type', JSON_TYPE).send(text);
@@ -128,7 +128,7 @@ export class TransactionsContext extends ApiContext {
     });
   }
 
-  /** Who calls, as far as the token says. @throws IsochronError for a bad token */
+  /** The caller that the token names. @throws IsochronError for a bad token */
   caller(request: FastifyRequest): Caller | Promise<Caller> {
     const token = request.headers['isochron-session'];
     if (token === undefined) return ANONYMOUS;
@@ -136,7 +136,7 @@ export class TransactionsContext extends ApiContext {
   }
 
   /**
-   * Like {@link caller}, for a read: complete, after a bounded wait where it has to be. @throws IsochronError
+   * Like {@link caller}, for a read: without a gap, after a bounded wait if necessary. @throws IsochronError
    * `SESSION_GAP`
    */
   reader(request: FastifyRequest): Caller | Promise<Caller> {

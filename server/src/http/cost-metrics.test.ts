@@ -27,7 +27,7 @@ describe('what a protocol costs', () => {
     return lines.map((line) => Number(line.split(' ').at(-1)));
   };
 
-  it('is reads and writes that waited, how often, how long in all, how long at most', async () => {
+  it('the metrics of a protocol count reads and writes that waited, and how long in all and at most', async () => {
     api.node.blockedReads = { count: 3, totalMs: 40, longestMs: 25 };
     api.node.blockedWrites = { count: 2, totalMs: 9, longestMs: 6 };
     expect(await values('isochron_blocked_reads_total')).toEqual([3]);
@@ -40,7 +40,7 @@ describe('what a protocol costs', () => {
     expect((await api.call('GET', '/v1/cluster')).json()).toMatchObject({ node: { blocking } });
   });
 
-  it('is bytes and messages, of every kind in every scope from the start', async () => {
+  it('the metrics of a protocol have bytes and messages, of every kind in every scope from the start', async () => {
     const all = TRAFFIC_KINDS.length * SCOPES.length;
     expect(await values('isochron_sent_bytes_total')).toEqual(new Array(all).fill(0));
     api.node.sent = { messages: 4, bytes: 500 };
@@ -48,14 +48,14 @@ describe('what a protocol costs', () => {
     expect(await values('isochron_sent_messages_total', { kind: 'operations', scope: 'region' })).toEqual([4]);
   });
 
-  it('is updates sent to other regions, and the metadata in them', async () => {
+  it('the metrics of a protocol have the updates sent to other regions, and the metadata in them', async () => {
     api.node.replicatedUpdates = 7;
     api.node.metadataBytes = 63;
     expect(await values('isochron_replicated_updates_total')).toEqual([7]);
     expect(await values('isochron_metadata_bytes_total')).toEqual([63]);
   });
 
-  it('is how long updates take to be visible, by the region that they come from', async () => {
+  it('the metrics of a protocol have the time until updates are visible, by source region', async () => {
     for (const ms of [30, 30, 700]) api.node.visible('oregon', ms);
     api.node.visible('ireland', 3);
     expect(await values('isochron_visibility_seconds_count', { source: 'oregon' })).toEqual([3]);

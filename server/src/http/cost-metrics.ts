@@ -1,9 +1,9 @@
-/** What a protocol costs, as metrics: waiting, bytes and messages, metadata, the time until updates are visible. */
+/** The costs of a protocol as metrics: waiting, bytes and messages, metadata, the time until updates are visible. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Costs, RunningNode } from '../node/api.js';
 import { SCOPES, TRAFFIC_KINDS } from '../node/traffic.js';
 
-/** Upper ends of the histogram of visibility, in seconds: from a round of a region to a region that is away. */
+/** Upper ends of the histogram of visibility, in seconds: from one round in a region to a region that is cut off. */
 const VISIBILITY_BUCKETS = [0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1, 2, 5, 10];
 
 /** Registers them, each labelled with the node's protocol. */
@@ -30,7 +30,7 @@ export function costMetrics(node: RunningNode, registry: Registry): void {
   );
   total(
     'isochron_metadata_bytes_total',
-    'Timestamps and dependencies in them: what of an update is neither key nor value nor the id of its transaction.',
+    'Bytes of timestamps and dependencies in them: all of an update but key, value and transaction id.',
     ({ metadataBytes }) => metadataBytes,
   );
   visibility(node, registry);
@@ -38,11 +38,11 @@ export function costMetrics(node: RunningNode, registry: Registry): void {
 
 type Total = (name: string, help: string, read: (costs: Costs) => number) => void;
 
-/** Zero where nothing of the kind can wait. */
+/** Always zero where the protocol does not block. */
 function waits(node: RunningNode, registry: Registry, total: Total): void {
   for (const [kind, what] of [
     ['read', 'Reads that waited until a replica had their snapshot, or until it was chosen.'],
-    ['write', 'Writes that waited for a clock or for what they depend on.'],
+    ['write', 'Writes that waited for a clock or for their dependencies.'],
   ] as const) {
     const of = ({ blocked }: Costs) => (kind === 'read' ? blocked.reads : blocked.writes);
     total(`isochron_blocked_${kind}s_total`, what, (costs) => of(costs).count);
@@ -63,7 +63,7 @@ function waits(node: RunningNode, registry: Registry, total: Total): void {
   }
 }
 
-/** To other nodes, by what it is for. */
+/** Traffic to other nodes, by kind. */
 function traffic(node: RunningNode, registry: Registry): void {
   for (const [unit, help] of [
     ['bytes', 'Bytes sent to other nodes, without those of WebSocket.'],
@@ -85,7 +85,7 @@ function traffic(node: RunningNode, registry: Registry): void {
   }
 }
 
-/** Of updates of other regions, one a second at most. */
+/** Visibility of updates of other regions, at most one a second. */
 function visibility(node: RunningNode, registry: Registry): void {
   const histogram = new Histogram({
     name: 'isochron_visibility_seconds',

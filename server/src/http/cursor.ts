@@ -2,7 +2,7 @@ import { IsochronError, isTimestamp } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { SnapshotChecks } from '@isochron/sessions';
 
-/** Where a listing goes on. Who changes it reads another snapshot, and harms nobody: it carries no MAC. */
+/** The position where a listing continues. It carries no MAC: a caller that changes it only reads another snapshot. */
 export interface Cursor {
   readonly keyspace: string;
   readonly prefix: string;

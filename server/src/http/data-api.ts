@@ -1,4 +1,4 @@
-/** What of the API depends on the kind of the cluster's protocol. */
+/** The part of the API that depends on the kind of the cluster's protocol. */
 
 import type { Capability } from '@isochron/protocols';
 import type { Rules, Serving } from '@isochron/sessions';
@@ -29,13 +29,16 @@ export interface DataApi {
   routes(app: FastifyInstance): void;
   /** Begins the session of a WebSocket connection. */
   openSession(node: ServedNode): ServedSession;
-  /** Gives what this node keeps for callers to another one, before it closes. Resolves with what is to be logged. */
+  /**
+   * Hands the caches that this node keeps for callers to another node, before it closes. Resolves with fields for the
+   * log.
+   */
   handOver(waitMs: number): Promise<object>;
 }
 
-/** What an API is made of. */
+/** The parts of an API. */
 export interface ApiParts {
-  /** What signs session tokens. */
+  /** The secrets that sign session tokens. */
   readonly secrets: Secrets;
   readonly rules: Rules;
   readonly auth: Authenticator;
@@ -75,12 +78,12 @@ function operationsApi(node: OperationsNode, { secrets, rules, auth, log, servin
     },
     openSession: (served) =>
       new ConnectedOperations(served, { coordinator: node.port, tokens, session: node.protocol.session }),
-    // A token is all that there is.
+    // A token is the whole state: there is no cache to hand over.
     handOver: async () => ({ moved: 0, gapped: 0 }),
   };
 }
 
-/** What is there under other protocols says so, instead of not being found. */
+/** Routes of other protocols refuse with that reason, instead of not being found. */
 function refused(app: FastifyInstance, { node }: ApiContext, url: string, needed: Capability): void {
   app.all(url, { schema: { hide: true } }, ({ method }) => {
     throw unsupported(node.protocol, needed, `${method} ${url}`);

@@ -4,7 +4,7 @@ import { startApi, type TestApi } from '../testing/test-api.js';
 const PATH = '/v1/keyspaces/default/keys/a';
 const DEEPEST = '['.repeat(128) + ']'.repeat(128);
 const TOO_DEEP = `[${DEEPEST}]`;
-/** Not even closed: whoever parses it first takes long. */
+/** Not even closed: parsing it takes long. */
 const ENDLESS = '['.repeat(500_000);
 
 let api: TestApi;
@@ -16,7 +16,7 @@ afterEach(() => api.close());
 const json = { 'content-type': 'application/json' };
 const commitOf = (text: string): string => `{"writes":[{"keyspace":"default","key":"a","value":${text}}]}`;
 
-/** Every way in which a document gets in over HTTP. */
+/** Every way in which a document arrives over HTTP. */
 const WAYS: readonly { way: string; send: (text: string) => Promise<{ status: number; json(): unknown }> }[] = [
   { way: 'PUT', send: (body) => api.call('PUT', PATH, { headers: json, body }) },
   { way: 'PATCH', send: (body) => api.call('PATCH', PATH, { headers: json, body }) },

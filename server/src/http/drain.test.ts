@@ -5,7 +5,7 @@ import { SessionNetwork, startApi, type TestApi } from '../testing/test-api.js';
 const KEYS = '/v1/keyspaces/default/keys';
 const TX_ID = 'abcdefghijklmnopqrstuv.0';
 const refs = (...keys: string[]) => keys.map((key) => ({ keyspace: 'default', key }));
-/** Nothing here is decided by a time: what has to happen happens long before. */
+/** No test depends on these times: each step ends long before. */
 const BOUNDS = { sessionsMs: 20_000, requestsMs: 20_000, stableMs: 20_000 };
 
 let network: SessionNetwork;
@@ -25,7 +25,7 @@ async function greeted(target: TestApi): Promise<SessionClient> {
 }
 
 describe('a node that drains', () => {
-  it('is not ready first, sends sessions elsewhere and serves them until they have left', async () => {
+  it('a node that drains is not ready first, then sends sessions elsewhere and serves them meanwhile', async () => {
     const client = await greeted(api);
     const draining = api.app.drain(BOUNDS);
     const { reason, delayMs } = await client.next(({ type }) => type === 'goaway');
@@ -35,14 +35,14 @@ describe('a node that drains', () => {
     client.send({ type: 'start', id: 1, tx: TX_ID });
     client.send({ type: 'read', id: 2, tx: TX_ID, keys: ['default/a'] });
     expect(await client.answer(2)).toMatchObject({ type: 'values' });
-    // What has nothing to do with sessions goes on, too, as long as there are any.
+    // Requests without sessions are served, too, as long as there are sessions.
     expect((await api.call('GET', `${KEYS}/a`)).status).toBe(404);
     client.close();
     await draining;
     expect((await api.call('GET', `${KEYS}/a`)).status).toBe(503);
   });
 
-  it('takes no new sessions: they are told to come back', async () => {
+  it('a node that drains refuses new sessions, with a request to come back', async () => {
     const client = await greeted(api);
     const draining = api.app.drain(BOUNDS);
     const late = await SessionClient.open(api.url);
@@ -52,17 +52,17 @@ describe('a node that drains', () => {
     await draining;
   });
 
-  it('cuts off those that stay when their time is over', async () => {
+  it('a node that drains cuts off the sessions that stay beyond their time', async () => {
     const client = await greeted(api);
     const silent = await SessionClient.open(api.url);
     await api.app.drain({ ...BOUNDS, sessionsMs: 10 });
     expect(await client.closed).toBe(1012);
     expect(await silent.closed).toBe(1012);
-    // One that had not said hello is told why, as one that comes later is.
+    // A socket without a hello receives the reason, as a later one does.
     expect(silent.frames).toMatchObject([{ type: 'error', code: 'NOT_READY' }]);
   });
 
-  it('refuses new requests with 503 and Retry-After, and finishes what was begun', async () => {
+  it('a node that drains refuses new requests with 503 and Retry-After, and finishes the others', async () => {
     const { headers } = await api.call('POST', '/v1/transactions');
     const path = String(headers.location);
     await api.app.drain(BOUNDS);
@@ -86,7 +86,7 @@ describe('a node that drains', () => {
     expect((await api.call('GET', '/v1/clock')).status).toBe(200);
   });
 
-  it('waits for requests that are being answered', async () => {
+  it('a node that drains waits for requests that are being answered', async () => {
     let proceed: () => void = () => {};
     const held = new Promise<void>((resolve) => {
       proceed = resolve;
@@ -104,7 +104,7 @@ describe('a node that drains', () => {
     const draining = api.app.drain(BOUNDS).then(() => {
       drained = true;
     });
-    // New ones are refused while that one is still under way.
+    // New ones are refused while that one is still in progress.
     let late = await api.call('GET', `${KEYS}/b`);
     while (late.status !== 503) late = await api.call('GET', `${KEYS}/b`);
     expect(drained).toBe(false);
@@ -113,7 +113,7 @@ describe('a node that drains', () => {
     await draining;
   });
 
-  it('cuts off requests that take too long', async () => {
+  it('a node that drains cuts off requests that take too long', async () => {
     const reading = new Promise<void>((begun) => {
       api.node.port.read = () => begun();
     });
@@ -124,14 +124,14 @@ describe('a node that drains', () => {
     await expect(answer).rejects.toThrow('socket hang up');
   });
 
-  it('does not wait for those who wait for stable time: they are to wait elsewhere', async () => {
+  it('a node that drains ends requests that wait for stable time: they are to wait elsewhere', async () => {
     const ts = cluster.put('default/a', '1');
     const client = await greeted(api);
     client.send({ type: 'stable', id: 1, ts, timeoutMs: 60_000 });
     client.send({ type: 'ping', id: 2 });
     await client.answer(2);
     const waiting = api.call('GET', `/v1/stable?ts=${ts}&timeout=60000`);
-    // Its answer says that the one before it was taken in.
+    // Its answer proves that the request before it was received.
     await api.call('GET', '/v1/clock');
     const draining = api.app.drain(BOUNDS);
     expect(await client.answer(1)).toMatchObject({ code: 'NOT_READY', retryable: true });
@@ -142,7 +142,7 @@ describe('a node that drains', () => {
 });
 
 describe('a node that is not ready yet', () => {
-  it('takes neither sessions nor requests', async () => {
+  it('a node that is not ready yet takes neither sessions nor requests', async () => {
     api.node.isReady = false;
     const client = await SessionClient.open(api.url);
     expect(await client.hello()).toMatchObject({ type: 'error', code: 'NOT_READY', retryable: true });
@@ -166,7 +166,7 @@ describe('the caches of HTTP sessions (D13)', () => {
   });
   afterEach(() => Promise.all([neighbour.close(), abroad.close()]));
 
-  it('are not needed any more once their writes are stable', async () => {
+  it('the caches of HTTP sessions are not handed over once their writes are stable', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: { n: 1 } });
     const draining = api.app.drain(BOUNDS);
     const timer = setInterval(() => cluster.stabilise(), 5);
@@ -177,19 +177,19 @@ describe('the caches of HTTP sessions (D13)', () => {
     expect(neighbour.sessions.store.size).toBe(0);
   });
 
-  it('go to a node of the region while stable time stands still: no session loses sight of its writes', async () => {
+  it('the caches of HTTP sessions go to a node of the region while their writes are not stable', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: { n: 1 } });
     await api.app.drain({ ...BOUNDS, stableMs: 1 });
     network.silent.add('virginia-1');
     expect(neighbour.sessions.store.size).toBe(1);
     for (const target of [neighbour, abroad])
       expect((await target.call('GET', `${KEYS}/a`, { headers: tokenOf(wrote) })).text).toBe('{"n":1}');
-    // And on it goes from there.
+    // The next write continues from the cache on that node.
     const more = await abroad.call('PUT', `${KEYS}/b`, { body: { n: 2 }, headers: tokenOf(wrote) });
     expect((await neighbour.call('GET', `${KEYS}/b`, { headers: tokenOf(more) })).text).toBe('{"n":2}');
   });
 
-  it('are found again by the node itself when it is back', async () => {
+  it('the caches of HTTP sessions are found again by the node itself after its restart', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: { n: 1 } });
     await api.app.drain({ ...BOUNDS, stableMs: 1 });
     await api.close();
@@ -197,7 +197,7 @@ describe('the caches of HTTP sessions (D13)', () => {
     expect((await api.call('GET', `${KEYS}/a`, { headers: tokenOf(wrote) })).text).toBe('{"n":1}');
   });
 
-  it('take the views of open transactions along', async () => {
+  it('the caches of HTTP sessions are handed over with the views of open transactions', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: { n: 1 } });
     const { headers } = await api.call('POST', '/v1/transactions', { headers: tokenOf(wrote) });
     await api.app.drain({ ...BOUNDS, stableMs: 1 });
@@ -211,7 +211,7 @@ describe('the caches of HTTP sessions (D13)', () => {
     }
   });
 
-  it('leave a gap, which is told, where nobody takes them', async () => {
+  it('caches of HTTP sessions that no node takes leave a gap, which is reported', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: { n: 1 } });
     for (const node of ['virginia-2', 'oregon-1']) network.silent.add(node);
     await api.app.drain({ ...BOUNDS, stableMs: 1 });

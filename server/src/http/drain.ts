@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { SessionHub } from '../ws/session-route.js';
 import type { ApiContext } from './context.js';
 
-/** Longest times, in ms. Nothing takes longer than it has to. */
+/** Longest times, in ms. Each step ends as soon as it is done. */
 export interface DrainBounds {
   /** For sessions to find another node. Those that stay are cut off after it. */
   readonly sessionsMs: number;
@@ -21,7 +21,7 @@ const POLL_MS = 10;
 
 interface Parts {
   readonly api: ApiContext;
-  /** Gives what this node keeps for callers to another one. */
+  /** Hands the caches that this node keeps for callers to another node. */
   readonly handOver: (waitMs: number) => Promise<object>;
   readonly hub: SessionHub;
   readonly server: Server;
@@ -30,9 +30,11 @@ interface Parts {
 /**
  * Lets users leave, step by step:
  *
- * 1. The node is not ready any more, and takes no new sessions; those that it has are told to go elsewhere, and served until they do.
- * 2. New HTTP requests are refused, with `Retry-After`; those that have begun are answered, open transactions among them.
- * 3. Caches of HTTP sessions that still matter go to another node (D13).
+ * 1. The node is not ready any more, and takes no new sessions. Its sessions are sent elsewhere, and served until they
+ * leave.
+ * 2. New HTTP requests are refused, with `Retry-After`; those that have begun are answered, open transactions among
+ * them.
+ * 3. Caches of HTTP sessions with unstable writes go to another node (D13).
  */
 export async function drain({ api, handOver, hub, server }: Parts, bounds: Partial<DrainBounds> = {}): Promise<void> {
   const { sessionsMs, requestsMs, stableMs } = { ...DEFAULT_DRAIN_BOUNDS, ...bounds };
@@ -50,7 +52,7 @@ export async function drain({ api, handOver, hub, server }: Parts, bounds: Parti
   log.info(handedOver, 'drained');
 }
 
-/** Closes connections as they become idle. Resolves with whether there are none any more. */
+/** Closes connections as they become idle. Resolves with whether all have closed. */
 async function requestsAnswered(server: Server, timeoutMs: number): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('the type of a problem document', () => {
-  it('is a page that says what the code means and what to do, also to callers without a key', async () => {
+  it('the type of a problem is a page with the meaning and remedy of its code, also without a key', async () => {
     const problem = (await api.call('GET', '/v1/clock')).json();
     const page = await api.call('GET', String(problem.type));
     expect(page.status).toBe(200);
@@ -17,7 +17,7 @@ describe('the type of a problem document', () => {
       expect(page.text).toContain(text);
   });
 
-  it('is a page for every code, and the list of errors leads to all of them', async () => {
+  it('the type of a problem is a page for every code, and the list of errors leads to all of them', async () => {
     const list = await api.call('GET', '/errors');
     for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
       const page = await api.call('GET', `/errors/${code}`);
@@ -26,14 +26,14 @@ describe('the type of a problem document', () => {
     }
   });
 
-  it('shows what is typed as code, and no text as markup', async () => {
+  it('the page of a code shows quoted names as code, and no text as markup', async () => {
     const page = await api.call('GET', '/errors/ROUTE_NOT_FOUND');
     expect(page.text).toContain('<code>%2F</code>');
     expect(page.text).not.toContain('`');
     expect(page.headers['content-security-policy']).toContain("default-src 'none'");
   });
 
-  it('is a problem of its own for a code that does not exist', async () => {
+  it('the page of a code that does not exist is a problem of its own', async () => {
     for (const code of ['NONE', 'toString', '%3Cscript%3E'])
       expect((await api.call('GET', `/errors/${code}`)).json()).toMatchObject({ code: 'ROUTE_NOT_FOUND', status: 404 });
   });

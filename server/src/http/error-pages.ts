@@ -1,4 +1,4 @@
-/** A page about each error code: where the `type` of a problem document leads. */
+/** A page for each error code: the target of the `type` of a problem document. */
 import {
   ERROR_ADVICE,
   ERROR_CODES,
@@ -51,7 +51,7 @@ function sendPage(reply: FastifyReply, title: string, body: string): void {
     .send(`<!doctype html><html lang="en"><head>${head}<style>${STYLE}</style></head><body>${body}</body></html>`);
 }
 
-/** A text as HTML, with what stands in backquotes as code. */
+/** A text as HTML, with backquoted parts as code. */
 const html = (text: string): string =>
   text
     .replace(/&/g, '&amp;')

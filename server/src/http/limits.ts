@@ -1,12 +1,12 @@
-/** Bounds of what callers may take of a node. `isochron node --limit NAME=NUMBER` sets each of them. */
+/** Bounds of what callers may use of a node. `isochron node --limit NAME=NUMBER` sets each of them. */
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { DEFAULT_SERVING_LIMITS } from '@isochron/sessions/served/serving-limits';
 
-/** Requests are refused above this share of the memory there is: before the heap refuses. */
+/** Requests are refused above this share of the available memory: before the heap is exhausted. */
 const MEMORY_SHARE = 0.9;
 
-/** What the container allows this process; 0, which stands for no limit, where there is none. */
+/** The memory limit of the container; 0, which stands for no limit, without a container. */
 function containerBytes(): number {
   const bytes = process.constrainedMemory?.() ?? 0;
   return bytes < totalmem() ? Math.floor(MEMORY_SHARE * bytes) : 0;
@@ -29,14 +29,14 @@ export const DEFAULT_NODE_LIMITS = {
   bodyBytesPerAddress: 128 * 2 ** 20,
   /** Bytes of answers that wait to be read, over all connections. */
   unsentBytes: 256 * 2 ** 20,
-  /** How long a caller may take for its headers, for a whole request, and without reading what waits for it, ms. */
+  /** How long a caller may take for its headers, for a whole request, and without reading its answers, ms. */
   headersMs: 10_000,
   requestMs: 60_000,
   stalledMs: 20_000,
   /** WebSocket pings that a session connection may send in a second. */
   pingsPerSecond: 20,
   ...DEFAULT_SERVING_LIMITS,
-  /** Connections to the peering port that have not proved themselves. */
+  /** Connections to the peering port that are not authenticated yet. */
   peerStrangers: 128,
   peerStrangersPerAddress: 16,
   /** Above these, requests are refused with `OVERLOADED`; `rssBytes` 0: no limit. */

@@ -1,7 +1,7 @@
 import { createLogger } from './logger.js';
 
 describe('the log', () => {
-  it('never holds credentials', () => {
+  it('the log never holds credentials', () => {
     let text = '';
     const write = (line: string): void => {
       text += line;

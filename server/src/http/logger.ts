@@ -1,6 +1,6 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 
-/** What must never reach a log, wherever an object that holds it is logged. */
+/** Fields that are removed from every logged object. */
 const SECRETS = ['authorization', 'credentials', 'token', 'secret', '["isochron-session"]', '["x-api-key"]', 'cookie'];
 const under = (parent: string) =>
   SECRETS.map((name) => (name.startsWith('[') ? `${parent}${name}` : `${parent}.${name}`));

@@ -2,7 +2,7 @@ import { send, startApi, type TestApi } from '../testing/test-api.js';
 import { HttpLatency } from './latency.js';
 import { buildMetrics } from './metrics.js';
 
-/** A family of samples, as the text format has it. */
+/** A family of samples of the text format. */
 interface Family {
   readonly name: string;
   readonly type: string;
@@ -10,14 +10,14 @@ interface Family {
   readonly samples: readonly string[];
 }
 
-/** Units and their short forms that are no base units, as `promtool check metrics` knows them. */
+/** Units and their short forms that are not base units, by `promtool check metrics`. */
 const NOT_BASE_UNITS =
   /^(milli|micro|nano|kilo|mega|giga|tera|peta|centi|deci|hecto|deka|kibi|mebi|gibi|tebi|pibi)?(seconds?|meters?|grams?|amperes?|bytes?|bits?|volts?)$|^(minutes?|hours?|days?|weeks?|percents?|fahrenheit|kelvins?|celsius)$/;
 const BASE_UNITS = new Set(['seconds', 'bytes', 'celsius', 'meters', 'grams', 'amperes', 'volts', 'percent', 'ratio']);
 const SHORT_FORMS = new Set('s ms us ns sec b kb mb gb tb pb m h d'.split(' '));
 const TYPES_IN_NAMES = /_(counter|gauge|histogram|summary)(_|$)/;
 
-/** What `promtool check metrics` finds wrong with a family. */
+/** The faults that `promtool check metrics` finds in a family. */
 function problemsOf({ name, type, help, samples }: Family): string[] {
   const words = name.split('_');
   const labels = samples.flatMap((sample) => [...sample.matchAll(/([A-Za-z_]\w*)="/g)].map(([, label]) => label!));
@@ -70,7 +70,7 @@ describe('the rules of promtool', () => {
     ['a unit that is no base unit', { name: 'a_hours' }],
     ['a short form of a unit', { name: 'a_ms' }],
     ['a sample twice', { samples: ['a{b="1"} 1', 'a{b="1"} 2'] }],
-  ])('find %s: %j', (problem, family) => {
+  ])('the rules of promtool find %s: %j', (problem, family) => {
     const good: Family = { name: 'a', type: 'gauge', help: 'It is.', samples: ['a 1'] };
     expect(problemsOf(good)).toEqual([]);
     expect(problemsOf({ ...good, ...family }).map((found) => found.split(': ')[1])).toEqual([problem]);
@@ -85,7 +85,7 @@ describe('the metrics', () => {
   });
   afterEach(() => api.close());
 
-  /** What a node shows that has served, waited and seen updates of another region. */
+  /** The metrics of a node that has served, waited and seen updates of another region. */
   async function scraped(): Promise<string> {
     const metrics = buildMetrics(api.node, latency);
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
@@ -97,7 +97,7 @@ describe('the metrics', () => {
     return text;
   }
 
-  it('pass the rules of promtool', async () => {
+  it('the metrics pass the rules of promtool', async () => {
     const families = familiesIn(await scraped());
     expect(families.flatMap(problemsOf)).toEqual([]);
     for (const name of ['isochron_events_total', 'isochron_visibility_seconds', 'process_cpu_seconds_total']) {
@@ -105,7 +105,7 @@ describe('the metrics', () => {
     }
   });
 
-  it('have the bytes and refusals of the disk', async () => {
+  it('the metrics have the bytes and refusals of the disk', async () => {
     const text = await scraped();
     const samples = ['full', 'used_bytes', 'free_bytes', 'quota_bytes', 'refused_writes_total'].map(
       (name) => new RegExp(`^isochron_disk_${name}\\{.*\\} (\\d+)$`, 'm').exec(text)?.[1],
@@ -113,7 +113,7 @@ describe('the metrics', () => {
     expect(samples).toEqual(['1', '5', '7', '9', '11']);
   });
 
-  it('count on from scrape to scrape, and do not add what they have counted before', async () => {
+  it('the metrics count on from scrape to scrape, and add no count twice', async () => {
     const metrics = buildMetrics(api.node);
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
     await api.call('PUT', '/v1/keyspaces/default/keys/a', { body: 1 });

@@ -17,7 +17,7 @@ import { isStale, replicationAges, stabilityOf } from './stability.js';
 
 /**
  * @param latency the API's request durations, when they are measured
- * @param serving the API's, so that both say the same of the node's readiness
+ * @param serving the API's, so that both report the same readiness
  * @param sessionCounts the API's sessions and their sockets, where it is served in this process
  */
 export function buildMetrics(
@@ -28,9 +28,10 @@ export function buildMetrics(
 ): FastifyInstance {
   const registry = new Registry();
   registry.setDefaultLabels({ node: node.id, region: node.region });
-  // The delay monitor wakes the process at this interval, in ms: its default would cost an idle node a percent of a core.
+  // The delay monitor wakes the process at this interval, in ms: its default would cost an idle node a percent of a
+  // core.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
-  // Gauges with the names of counters: each says what the metric without `_total`, by type, says as well.
+  // Gauges with the names of counters: the metric without `_total`, by type, has the same figures.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   nodeGauges(node, registry, serving);
   diskMetrics(node, registry);
@@ -65,7 +66,7 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
   gauge(
     registry,
     'isochron_cluster_file_differs',
-    'Nodes that do not link because their cluster file differs from that of this node in what must agree.',
+    'Nodes that do not link because their cluster file differs from that of this node in parts that must agree.',
     () => node.status().clusterFile.differsFrom.length,
   );
   gauge(
@@ -121,7 +122,7 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
   );
   new Counter({
     name: 'isochron_events_total',
-    help: 'What the node has counted since its start.',
+    help: 'Counts of the node since its start.',
     labelNames: ['event'],
     registers: [registry],
     collect() {
@@ -148,7 +149,7 @@ function diskMetrics(node: RunningNode, registry: Registry): void {
   disk('full', 'Whether writes are refused for want of room.', ({ full }) => (full ? 1 : 0));
   disk('used_bytes', 'Of the files in the data folder.', ({ usedBytes }) => usedBytes);
   disk('free_bytes', 'Free on the file system of the data folder.', ({ freeBytes }) => freeBytes ?? Number.NaN);
-  disk('quota_bytes', 'What the data folder may take; 0 for no quota.', ({ quotaBytes }) => quotaBytes);
+  disk('quota_bytes', 'Bytes that the data folder may take; 0 for no quota.', ({ quotaBytes }) => quotaBytes);
   new Counter({
     name: 'isochron_disk_refused_writes_total',
     help: 'Writes that were refused for want of room.',
@@ -177,7 +178,7 @@ function stabilityGauges(node: RunningNode, registry: Registry): void {
   });
   new Gauge({
     name: 'isochron_ust_held_back',
-    help: 'While stale: 1 for whom stable time waits for, as far as this node can tell.',
+    help: 'While stale: 1 for the region and node that stable time waits for, by the data of this node.',
     labelNames: ['by_region', 'by_node', 'partition'],
     registers: [registry],
     collect() {

@@ -2,7 +2,10 @@ import { IsochronError } from '@isochron/core';
 import type { FastifyInstance } from 'fastify';
 import { sendProblem } from './problem.js';
 
-/** Remembers every route, so that a wrong method can be told from a wrong path. Has to be called before routes are added. */
+/**
+ * Stores every route, so that a wrong method and a wrong path are distinguished. Has to be called before routes are
+ * added.
+ */
 export function handleNotFound(app: FastifyInstance): void {
   const methods = new Map<string, { pattern: RegExp; methods: Set<string> }>();
   app.addHook('onRoute', ({ url, method }) => {

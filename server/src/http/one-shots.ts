@@ -1,12 +1,12 @@
-/** Reads and writes that are done with one request, as the cluster's protocol does them. */
+/** Reads and writes of one request each, under any protocol. */
 import type { KeyWrite, QualifiedKey, Timestamp, TxId, Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { FastifyRequest } from 'fastify';
 
-/** What a read shows, and the caller's next token. */
+/** The result of a read, and the caller's next token. */
 export interface Shown {
   readonly versions: readonly (Version | null)[];
-  /** Timestamp of the snapshot that was read; absent where that has none, or there is no snapshot. */
+  /** Timestamp of the snapshot that was read; absent where there is no snapshot, or it has no timestamp. */
   readonly snapshot: Timestamp | undefined;
   readonly token: string;
 }
@@ -19,8 +19,8 @@ export interface Written {
 }
 
 /**
- * For the caller that a request's headers name. Everything rejects with an IsochronError; a write that may have taken effect with an
- * `UndecidedError`.
+ * For the caller that a request's headers name. Every failure is an IsochronError; a write that may have taken effect
+ * fails with an `UndecidedError`.
  */
 export interface OneShots {
   get(request: FastifyRequest, key: QualifiedKey, at: Snapshot | null): Promise<Shown>;

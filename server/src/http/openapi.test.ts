@@ -31,13 +31,13 @@ const operationsOf = (document: Document): Operation[] =>
   Object.values(document.paths).flatMap((methods) => Object.values(methods));
 
 describe('the OpenAPI document', () => {
-  it('gives every operation an id of its own, which generators turn into a name', async () => {
+  it('the OpenAPI document gives every operation an id of its own, which generators turn into a name', async () => {
     const ids = operationsOf(await documentOf()).map(({ operationId }) => operationId);
     expect(ids.filter((id) => !/^[a-z][A-Za-z]+$/.test(id ?? ''))).toEqual([]);
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it('asks for a key where the node does, and never for health', async () => {
+  it('the OpenAPI document requires a key where the node does, and never for health', async () => {
     const open = await documentOf();
     expect(open.security).toEqual([{ apiKey: [] }, {}]);
     await api.close();
@@ -50,7 +50,7 @@ describe('the OpenAPI document', () => {
     expect(free.map(({ operationId }) => operationId).sort()).toEqual(['isAlive', 'isReady']);
   });
 
-  it('has the shapes of bodies once, as components', async () => {
+  it('the OpenAPI document has the shapes of bodies once, as components', async () => {
     const document = await documentOf();
     expect(Object.keys(document.components.schemas)).toEqual(
       expect.arrayContaining([
@@ -70,7 +70,7 @@ describe('the OpenAPI document', () => {
     expect([...new Set(used)].sort()).toEqual(Object.keys(document.components.schemas).sort());
   });
 
-  it('describes every header of requests and answers with its type', async () => {
+  it('the OpenAPI document describes every header of requests and answers with its type', async () => {
     const operations = operationsOf(await documentOf());
     const headers = operations.flatMap(({ operationId, responses }) =>
       Object.entries(responses).flatMap(([status, answer]) =>
@@ -93,14 +93,14 @@ describe('the OpenAPI document', () => {
     );
   });
 
-  it('requires the body of all requests but the one that opens a transaction', async () => {
+  it('the OpenAPI document requires the body of all requests but the one that opens a transaction', async () => {
     const bodies = operationsOf(await documentOf()).filter(({ requestBody }) => requestBody !== undefined);
     const optional = bodies.filter(({ requestBody }) => requestBody?.required === false);
     expect(bodies.length).toBeGreaterThan(5);
     expect(optional.map(({ operationId }) => operationId)).toEqual(['startTransaction']);
   });
 
-  it('is not made of two shapes of one name', () => {
+  it('the OpenAPI document refuses two shapes of one name', () => {
     const named = (description: string) => ({ [COMPONENT]: 'Key', type: 'string', description });
     const document = (...descriptions: string[]) => ({ paths: { '/': descriptions.map(named) } });
     expect(withComponents(document('a', 'a'))).toEqual({
@@ -113,7 +113,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('the start page', () => {
-  it('leads to the documentation, or to the OpenAPI document where the former is not served', async () => {
+  it('the start page leads to the documentation, or else to the OpenAPI document', async () => {
     api = await startApi({ docs: false });
     expect(await api.call('GET', '/')).toMatchObject({ status: 302, headers: { location: '/openapi.json' } });
   });

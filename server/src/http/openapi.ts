@@ -1,18 +1,18 @@
-/** OpenAPI 3.1 from the schemas that validate. What a route documents beyond them stands in its `config.docs`. */
+/** OpenAPI 3.1 from the schemas that validate. `config.docs` of a route documents what they do not cover. */
 import swagger from '@fastify/swagger';
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import { withComponents } from './components.js';
 import { ProblemSchema } from './schemas.js';
 
-/** What a route documents but checks by hand: raw bodies, headers and parameters on hot paths. */
+/** Parts of a route that are documented here and checked by hand: raw bodies, headers and parameters on hot paths. */
 export interface RouteDocs {
   readonly params?: TSchema;
   readonly headers?: TSchema;
   readonly body?: { readonly content: Readonly<Record<string, { readonly schema: TSchema }>> };
   /** Answers by status. */
   readonly response?: Readonly<Record<string, object>>;
-  /** Whether a request may leave the body out. */
+  /** Whether the body of a request is optional. */
   readonly optionalBody?: boolean;
 }
 
@@ -21,7 +21,10 @@ declare module 'fastify' {
     docs?: RouteDocs;
     /** The body is one stored value: its size limit is the value's. */
     bodyIsValue?: boolean;
-    /** Looks at the node only, or goes on with what was begun here: served before the node is ready and until it closes. */
+    /**
+     * Only reads the node's state, or continues work that began here: served before the node is ready and until it
+     * closes.
+     */
     observes?: boolean;
   }
 }
@@ -45,7 +48,7 @@ const CACHING = {
 const COMMITTED = {
   'Isochron-Commit-Timestamp': { type: 'integer', description: 'commit timestamp of the value or the write' },
 } satisfies AnswerHeaders;
-/** Headers of what is read in a session. */
+/** Headers of reads in a session. */
 export const READ_HEADERS = {
   ...SESSION,
   'Isochron-Snapshot': { type: 'integer', description: 'timestamp of the snapshot that was read, where it has one' },
@@ -61,7 +64,7 @@ export const VALUE_HEADERS = {
 } satisfies AnswerHeaders;
 /** Headers of the answer to a commit. */
 export const WRITE_HEADERS = { ...SESSION, ...COMMITTED } satisfies AnswerHeaders;
-/** Headers of what is read outside of sessions. */
+/** Headers of answers outside sessions. */
 export const PLAIN_HEADERS = CACHING;
 
 /** Headers that session requests may carry. */
@@ -107,7 +110,7 @@ const PROBLEMS = {
   }),
 };
 const API_KEY_NOTE = 'One of the keys in `ISOCHRON_API_KEYS` of the node. Without keys, the node asks for none.';
-/** Callers need a key, or may do without. */
+/** The route requires a key where the node does. */
 const KEYED = [{ apiKey: [] }];
 const OPEN = [{ apiKey: [] }, {}];
 
@@ -138,7 +141,7 @@ function documented(schema: FastifySchema | undefined, route: RouteOptions): Fas
   return { ...schema, ...docs, ...marked, response: { ...PROBLEMS, ...response } };
 }
 
-/** Marks an operation: the plugin calls every body required. */
+/** Marks an operation whose body is optional: the plugin declares every body as required. */
 const OPTIONAL_BODY = 'x-optional-body';
 
 function withOptionalBodies<D extends { readonly paths?: object }>(document: D): D {

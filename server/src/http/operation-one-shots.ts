@@ -1,4 +1,4 @@
-/** One-shot reads and writes where they are single operations: a token is the caller's whole session. */
+/** One-shot reads and writes as single operations: a token is the caller's whole session. */
 import type { KeyWrite, QualifiedKey } from '@isochron/core';
 import type { GetResp, OperationSession, PutResp, RotResp } from '@isochron/protocols';
 import { type OperationTokens, requireCapability, undecided, unsupported } from '@isochron/sessions';

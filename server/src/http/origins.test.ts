@@ -34,7 +34,7 @@ describe('without keys', () => {
     'http://localhost.evil.example',
     'http://127.0.0.1@evil.example',
     'file://',
-  ])('a page of %s neither reads nor writes', async (origin) => {
+  ])('without keys, a page of %s neither reads nor writes', async (origin) => {
     for (const method of ['GET', 'PUT', 'DELETE']) {
       const body = method === 'PUT' ? { body: {} } : {};
       const answer = await api.call(method, PATH, { ...body, headers: { origin } });
@@ -47,7 +47,7 @@ describe('without keys', () => {
   });
 
   it.each(['evil.example', 'evil.example:7101', '10.0.0.7:7101', 'localhost.evil.example', '127.0.0.1.evil.example'])(
-    'a name that was bound to this machine (%s) does not reach it',
+    'without keys, a name that was bound to this machine (%s) does not reach the API',
     async (host) => {
       const answer = await put({ host, origin: `http://${host}` });
       expect(answer.json()).toMatchObject({ code: 'HOST_NOT_ALLOWED', status: 403 });
@@ -56,7 +56,7 @@ describe('without keys', () => {
     },
   );
 
-  it('WebSocket sessions are refused by the same rules', async () => {
+  it('without keys, WebSocket sessions are refused by the same rules', async () => {
     expect(await upgrade({ origin: 'https://evil.example' })).toBe(403);
     expect(await upgrade({ host: 'evil.example' })).toBe(403);
     expect(await upgrade({ origin: 'http://localhost:5173' })).toBe(101);
@@ -64,7 +64,7 @@ describe('without keys', () => {
   });
 
   it.each(['http://localhost:5173', 'https://app.localhost', 'http://127.0.0.1:3000', 'http://[::1]:3000'])(
-    'pages of this machine, such as %s, may call and read the headers of answers',
+    'without keys, pages of this machine, such as %s, may call and read the headers of answers',
     async (origin) => {
       const headers = { origin, 'access-control-request-method': 'PUT' };
       const preflight = await api.call('OPTIONS', PATH, { headers });
@@ -79,9 +79,12 @@ describe('without keys', () => {
     },
   );
 
-  it.each(['localhost:7101', 'LOCALHOST', '127.0.0.1', '[::1]:7101'])('is served as %s', async (host) => {
-    expect((await put({ host })).status).toBe(200);
-  });
+  it.each(['localhost:7101', 'LOCALHOST', '127.0.0.1', '[::1]:7101'])(
+    'without keys, the API is served as %s',
+    async (host) => {
+      expect((await put({ host })).status).toBe(200);
+    },
+  );
 });
 
 describe('without keys, with origins and hosts that the operator lists', () => {
@@ -89,13 +92,13 @@ describe('without keys, with origins and hosts that the operator lists', () => {
     api = await startApi({ corsOrigins: ['https://app.example'], allowHosts: ['Db.example'] });
   });
 
-  it('the pages listed may call, besides those of this machine', async () => {
+  it('without keys, the pages that the operator lists may call, besides those of this machine', async () => {
     expect((await put({ origin: 'https://app.example' })).status).toBe(200);
     expect((await put({ origin: 'https://app.example:444' })).status).toBe(403);
     expect((await put({ origin: 'http://localhost:5173' })).status).toBe(200);
   });
 
-  it('it is served under the names listed, also to its own pages', async () => {
+  it('without keys, the API is served under the names that the operator lists, also to its own pages', async () => {
     expect((await put({ host: 'db.example:7101' })).status).toBe(200);
     expect((await put({ host: 'db.example:7101', origin: 'http://db.example:7101' })).status).toBe(200);
     expect((await put({ host: 'other.example:7101' })).status).toBe(403);
@@ -105,7 +108,7 @@ describe('without keys, with origins and hosts that the operator lists', () => {
 describe('with keys', () => {
   const authorization = `Bearer ${KEY}`;
 
-  it('web pages of any origin may call under any name: they need a key', async () => {
+  it('with keys, web pages of any origin may call under any name: they need a key', async () => {
     api = await startApi({ apiKeys: [KEY] });
     const headers = { origin: 'https://app.example', host: 'db.example', authorization };
     const answer = await put(headers);
@@ -114,7 +117,7 @@ describe('with keys', () => {
     expect((await put({ origin: 'https://app.example' })).status).toBe(401);
   });
 
-  it('the origins and hosts that are listed are the only ones', async () => {
+  it('with keys, the origins and hosts that the operator lists are the only ones', async () => {
     api = await startApi({ apiKeys: [KEY], corsOrigins: ['https://app.example'], allowHosts: ['db.example'] });
     expect((await put({ origin: 'https://app.example', host: 'db.example', authorization })).status).toBe(200);
     expect((await put({ origin: 'https://evil.example', host: 'db.example', authorization })).status).toBe(403);

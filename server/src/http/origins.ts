@@ -1,4 +1,4 @@
-/** From which web pages, and under which host names, the API may be called. */
+/** The web pages that may call the API, and the host names under which it may be called. */
 import cors from '@fastify/cors';
 import { IsochronError } from '@isochron/core';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -29,10 +29,10 @@ export interface OriginOptions {
 }
 
 /**
- * Without keys, whatever reaches the API may use it, and a web page in a browser on the same machine does: only
- * loopback names and what the operator lists pass then, as `Origin` and as `Host` (a page whose name was bound to a
- * loopback address sends its own name as `Host`). With keys, pages and names are free unless the operator lists them:
- * browsers never add a key by themselves.
+ * Without keys, every program that reaches the API may use it, also a web page in a browser on the same machine. So
+ * only loopback names and those that the operator lists pass then, as `Origin` and as `Host` (a page whose name was
+ * bound to a loopback address sends its own name as `Host`). With keys, all pages and names pass unless the operator
+ * lists some: a browser adds no key by itself.
  */
 export class Origins {
   readonly #origins: ReadonlySet<string>;
@@ -97,9 +97,9 @@ const nameOf = (url: string): string | undefined =>
 const quoted = (text: string): string => JSON.stringify(text.slice(0, 100));
 
 /**
- * Refuses callers that {@link Origins} does not allow, before anything else, and lets pages of the others read what
- * they get. The plugin answers preflights only: it would put its headers on every answer, also on those to callers
- * that are no web page, which costs a tenth of a small read.
+ * Refuses callers that {@link Origins} does not allow, before any other check, and lets allowed pages read their
+ * answers. The plugin answers preflights only: it would put its headers on every answer, also on those to callers that
+ * are not web pages, which costs a tenth of a small read.
  */
 export async function allowOrigins(app: FastifyInstance, origins: Origins): Promise<void> {
   app.addHook('onRequest', (request, reply, done) => {

@@ -21,13 +21,13 @@ const statusOf = async (target: TestApi, id: string, query = '') =>
   (await target.call('GET', `/v1/transactions/${id}${query}`)).json();
 
 describe('GET /v1/transactions/:id', () => {
-  it('answers for any transaction, on any node of any region', async () => {
+  it('GET /v1/transactions/:id answers for any transaction, on any node of any region', async () => {
     const { transaction, timestamp } = (await api.call('PUT', '/v1/keyspaces/default/keys/a', { body: 1 })).json();
     for (const target of [api, other])
       expect(await statusOf(target, String(transaction))).toEqual({ id: transaction, status: 'committed', timestamp });
   });
 
-  it('asks the node that has it open, and any other one when that one is gone', async () => {
+  it('GET /v1/transactions/:id asks the node of an open transaction, or any other when that is gone', async () => {
     const { id, snapshot } = (await api.call('POST', '/v1/transactions', {})).json();
     const second = await startApi({ cluster, id: 'virginia-2' });
     expect(await statusOf(second, String(id))).toEqual({ id, status: 'open', timestamp: snapshot });
@@ -38,19 +38,19 @@ describe('GET /v1/transactions/:id', () => {
     await second.close();
   });
 
-  it.each(['pending', 'aborted', 'lost'] as const)('may be %s', async (status) => {
+  it.each(['pending', 'aborted', 'lost'] as const)('the status of a transaction may be %s', async (status) => {
     const answer: TxStatusResp = { type: 'TxStatusResp', ref: 0, status, ts: null, attempt: 0 };
     api.node.port.txStatus = (_request, done) => done(answer);
     expect(await statusOf(api, TX_ID)).toEqual({ id: TX_ID, status, timestamp: null });
   });
 
-  it('tells forgotten from unknown by the sentAfter: before what is kept nothing can be known (D5)', async () => {
+  it('a sentAfter before the retained outcomes is answered with forgotten, a later one with unknown (D5)', async () => {
     const { outcomeRetentionMs } = cluster.config.settings;
     const kept = packWall(api.node.now() - outcomeRetentionMs);
     expect(await statusOf(api, TX_ID)).toMatchObject({ status: 'unknown' });
     expect(await statusOf(api, TX_ID, `?sentAfter=${kept}`)).toMatchObject({ status: 'unknown' });
     expect(await statusOf(api, TX_ID, `?sentAfter=${kept - 1}`)).toMatchObject({ status: 'forgotten' });
-    // What somebody still knows is not forgotten.
+    // An outcome that some node still has is not forgotten.
     cluster.commit(TX_ID, [], 0);
     expect(await statusOf(api, TX_ID, `?sentAfter=${kept - 1}`)).toMatchObject({ status: 'committed' });
   });
@@ -61,11 +61,11 @@ describe('GET /v1/transactions/:id', () => {
     `${TX_ID}@virginia-1`,
     `${TX_ID}@virginia-1@!`,
     `${TX_ID}@virginia-1@1@2@3`,
-  ])('does not know what is no id: %s', async (id) => {
+  ])('GET /v1/transactions/:id refuses an invalid id: %s', async (id) => {
     expect(await statusOf(api, id)).toMatchObject({ code: 'TRANSACTION_UNKNOWN', status: 404 });
   });
 
-  it('lets only so many ask at the same time: each question goes to every replica', async () => {
+  it('concurrent questions for outcomes are limited: each of them goes to every replica', async () => {
     const held: Done<TxStatusResp>[] = [];
     const answer = (resp: TxStatusResp): void => {
       api.node.port.txStatus = (_request, done) => done(resp);
@@ -74,22 +74,22 @@ describe('GET /v1/transactions/:id', () => {
     api.node.port.txStatus = (_request, done) => held.push(done);
     let refusals = 0;
     const asked = Array.from({ length: 40 }, async () => {
-      const said = await statusOf(api, TX_ID);
-      // The others are let go when all that are too many have been refused.
-      if (said.code !== undefined && ++refusals === 8) {
+      const outcome = await statusOf(api, TX_ID);
+      // The others proceed when all that are too many have been refused.
+      if (outcome.code !== undefined && ++refusals === 8) {
         answer({ type: 'TxStatusResp', ref: 0, status: 'unknown', ts: null, attempt: 0 });
       }
-      return said.code ?? said.status;
+      return outcome.code ?? outcome.status;
     });
-    const said = await Promise.all(asked);
-    expect(said.filter((code) => code === 'OVERLOADED')).toHaveLength(8);
-    expect(said.filter((code) => code === 'unknown')).toHaveLength(32);
+    const outcomes = await Promise.all(asked);
+    expect(outcomes.filter((code) => code === 'OVERLOADED')).toHaveLength(8);
+    expect(outcomes.filter((code) => code === 'unknown')).toHaveLength(32);
     expect(await statusOf(api, TX_ID)).toMatchObject({ status: 'unknown' });
   });
 });
 
 describe('a commit that ended without a word of its cohorts', () => {
-  it('is OUTCOME_UNKNOWN, with its id to ask for', async () => {
+  it('a commit that ended without a decision of its cohorts is OUTCOME_UNKNOWN, with its id', async () => {
     api.node.failNext = new IsochronError('CONNECTION_LOST', 'why');
     const answer = await api.call('PUT', '/v1/keyspaces/default/keys/a', { body: 1 });
     expect(answer.status).toBe(504);
@@ -103,7 +103,7 @@ describe('a commit that ended without a word of its cohorts', () => {
     expect(again.json()).toMatchObject({ transaction });
   });
 
-  it('keeps the code where the coordinator says that it is pending', async () => {
+  it('a commit that the coordinator reports as pending keeps the code OUTCOME_PENDING', async () => {
     api.node.failNext = new IsochronError('OUTCOME_PENDING', 'why');
     const answer = await api.call('POST', '/v1/commit', {
       body: { writes: [{ keyspace: 'default', key: 'a', value: 1 }] },
@@ -112,7 +112,7 @@ describe('a commit that ended without a word of its cohorts', () => {
   });
 
   it.each(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_FULL', 'NOT_READY'] as const)(
-    'is as definite as before where it was refused: %s',
+    'a commit that was refused with %s keeps that definite code',
     async (code) => {
       api.node.failNext = new IsochronError(code, 'why');
       const answer = await api.call('PUT', '/v1/keyspaces/default/keys/a', { body: 1 });
@@ -121,7 +121,7 @@ describe('a commit that ended without a word of its cohorts', () => {
     },
   );
 
-  it('is OUTCOME_UNKNOWN to sessions, too', async () => {
+  it('a commit that ended without a decision of its cohorts is OUTCOME_UNKNOWN to sessions, too', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     api.node.failNext = new IsochronError('CONNECTION_LOST', 'why');
@@ -143,7 +143,7 @@ describe('a commit that ended without a word of its cohorts', () => {
 });
 
 describe('a repeated patch', () => {
-  it('is not merged into what it may be about to write', async () => {
+  it('a repeated patch is not merged into its own pending result', async () => {
     const pending: TxStatusResp = { type: 'TxStatusResp', ref: 0, status: 'pending', ts: null, attempt: 0 };
     api.node.port.txStatus = (_request, done) => done(pending);
     const answer = await api.call('PATCH', '/v1/keyspaces/default/keys/a', {
@@ -155,7 +155,7 @@ describe('a repeated patch', () => {
 });
 
 describe('the status of a session', () => {
-  it('takes the sentAfter into account', async () => {
+  it('the status of a session takes the sentAfter into account', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     client.send({ type: 'status', id: 1, tx: TX_ID, sentAfter: 1 });

@@ -6,7 +6,7 @@ import { errorPage } from './error-pages.js';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
-/** What Fastify's own errors are among our codes. */
+/** The code of each of Fastify's own errors. */
 const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_VALIDATION: 'INVALID_REQUEST',
   FST_ERR_CTP_BODY_TOO_LARGE: 'REQUEST_TOO_LARGE',
@@ -14,22 +14,22 @@ const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'INVALID_REQUEST',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'INVALID_REQUEST',
   FST_ERR_BAD_URL: 'INVALID_REQUEST',
-  // What Fastify says to QUERY, also where no route has that method.
+  // Fastify's error for QUERY, also where no route has that method.
   FST_ERR_ROUTE_MISSING_CONTENT_TYPE: 'INVALID_REQUEST',
   FST_ERR_NOT_FOUND: 'ROUTE_NOT_FOUND',
 };
 
-/** The code of an error of Fastify's or a plugin's; undefined for what is none. */
+/** The code of an error of Fastify's or a plugin's; undefined for any other value. */
 function codeOf(thrown: unknown): ErrorCode | undefined {
   if (!(thrown instanceof Error) || thrown instanceof IsochronError) return undefined;
   const { code, statusCode } = thrown as { readonly code?: unknown; readonly statusCode?: unknown };
   const known = FASTIFY_CODES[String(code)];
   if (known !== undefined || typeof statusCode !== 'number' || statusCode < 400 || statusCode > 499) return known;
-  // Plugins refuse paths that lead outside of their folder.
+  // Plugins refuse paths that lead outside their folder.
   return statusCode === 403 || statusCode === 404 ? 'ROUTE_NOT_FOUND' : 'INVALID_REQUEST';
 }
 
-/** The project's error for anything that was thrown, by Fastify too. */
+/** The project's error for any thrown value, also of Fastify. */
 function errorOf(thrown: unknown): IsochronError {
   const code = codeOf(thrown);
   return code === undefined
@@ -59,9 +59,9 @@ export function sendProblem(reply: FastifyReply, thrown: unknown, log: FastifyBa
   if (error.code === 'SESSION_GAP') reply.header('isochron-session-gap', 'true');
   if (error.code === 'UNAUTHENTICATED') reply.header('www-authenticate', 'Bearer');
   if (HTTP_STATUS[error.code] === 503) reply.header('retry-after', '1');
-  // The next request is better sent on a connection of its own, which a load balancer may take to another node.
+  // The next request goes better over a new connection, which a load balancer may send to another node.
   if (error.code === 'NOT_READY') reply.header('connection', 'close');
-  // Some statuses, 404 among them, would be kept by caches.
+  // Caches would keep some statuses, 404 among them.
   reply.header('cache-control', 'no-store').header('content-type', PROBLEM_TYPE);
   reply.code(HTTP_STATUS[error.code]).send(problemText(error));
 }

@@ -1,4 +1,4 @@
-/** The API under protocols whose snapshots have more than a timestamp, and under those that cannot do everything. */
+/** The API under protocols whose snapshots have more than a timestamp, and under those without some operations. */
 import { packWall, type Timestamp } from '@isochron/core';
 import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { sessionTokens } from '../session/tokens.js';
@@ -36,7 +36,7 @@ describe('a cluster whose snapshots are vectors', () => {
   const seenBy = (token: unknown) => tokens.decode(String(token), api.node.latest()).seen;
 
   describe('over HTTP', () => {
-    it('signs all entries of what a caller has read, and asks for no less with the next request', async () => {
+    it("a token signs all entries of a caller's snapshot, and the next read is of no older one", async () => {
       const first = await api.call('GET', `${KEYS}/a`);
       const token = String(first.headers['isochron-session']);
       expect(seenBy(token)).toEqual({ ts: ust, deps: [ust, ust - 7] });
@@ -45,24 +45,24 @@ describe('a cluster whose snapshots are vectors', () => {
       expect(lastCall(api)).toMatchObject({ at: null, ust, deps: [ust, ust - 7] });
     });
 
-    it('signs what a commit depends on', async () => {
+    it('a token signs the dependencies of a commit', async () => {
       const written = await api.call('PUT', `${KEYS}/c`, { body: { n: 1 } });
       const { timestamp } = written.json() as { timestamp: Timestamp };
-      // The fake commit says that it depends on these.
+      // The fake commit reports these dependencies.
       expect(seenBy(written.headers['isochron-session'])).toEqual({ ts: timestamp, deps: [ust, ust - 7] });
     });
 
-    it('commits a one-shot write with what its caller has seen', async () => {
+    it('a one-shot write commits with the snapshot that its caller has seen', async () => {
       const read = await api.call('GET', `${KEYS}/a`);
       const headers = { 'isochron-session': String(read.headers['isochron-session']) };
       await api.call('PUT', `${KEYS}/c`, { body: { n: 1 }, headers });
       expect(lastCall(api)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7] });
-      // Outcomes below this are forgotten: it is the stable time, not what was seen.
+      // Outcomes below this are forgotten: it is the stable time, not the caller's snapshot.
       await api.call('PUT', `${KEYS}/c`, { body: { n: 1 } });
       expect(lastCall(api)).toMatchObject({ snapshot: 0, sentAfter: ust });
     });
 
-    it('opens transactions whose ids say the whole snapshot, so that another node goes on in it (D8)', async () => {
+    it('the id of a transaction names the whole snapshot, so that another node continues in it (D8)', async () => {
       const opened = await api.call('POST', '/v1/transactions');
       const path = String(opened.headers.location);
       api.cluster.open.clear();
@@ -74,7 +74,7 @@ describe('a cluster whose snapshots are vectors', () => {
       expect(lastCall(api)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7], sentAfter: ust });
     });
 
-    it('refuses ids with too few entries, and with entries from the future', async () => {
+    it('ids with too few entries, or with entries from the future, are refused', async () => {
       const ahead = packWall(api.node.now() + 3_600_000);
       const id = (entries: number[]) =>
         `${'a'.repeat(22)}.0@virginia-1@${entries.map((entry) => entry.toString(36)).join('.')}`;
@@ -87,7 +87,7 @@ describe('a cluster whose snapshots are vectors', () => {
       expect(await code([ust, 1, ahead])).toBe('TIMESTAMP_IN_FUTURE');
     });
 
-    it('lists every page in the same snapshot, with all its entries', async () => {
+    it('a listing reads every page in the same snapshot, with all its entries', async () => {
       const first = await api.call('GET', `${KEYS}?limit=1`);
       const cursor = String(first.json().cursor);
       api.cluster.deps = [ust + 1, ust + 1];
@@ -99,15 +99,15 @@ describe('a cluster whose snapshots are vectors', () => {
     it.each([
       ['without entries', (fields: unknown[]) => fields.slice(0, 6)],
       ['with too many', (fields: unknown[]) => [...fields.slice(0, 6), [1, 2, 3]]],
-      ['with one that is none', (fields: unknown[]) => [...fields.slice(0, 6), [1, 'x']]],
-    ])('refuses a cursor %s', async (_what, change) => {
+      ['with an entry that is not a timestamp', (fields: unknown[]) => [...fields.slice(0, 6), [1, 'x']]],
+    ])('a cursor is refused %s', async (_what, change) => {
       const { cursor } = (await api.call('GET', `${KEYS}?limit=1`)).json();
       const fields = JSON.parse(Buffer.from(String(cursor), 'base64url').toString()) as unknown[];
       const changed = Buffer.from(JSON.stringify(change(fields))).toString('base64url');
       expect((await api.call('GET', `${KEYS}?cursor=${changed}`)).json()).toMatchObject({ code: 'CURSOR_INVALID' });
     });
 
-    it('refuses a cursor from the future (T1)', async () => {
+    it('a cursor from the future is refused (T1)', async () => {
       const { cursor } = (await api.call('GET', `${KEYS}?limit=1`)).json();
       const fields = JSON.parse(Buffer.from(String(cursor), 'base64url').toString()) as unknown[];
       fields[6] = [1, packWall(api.node.now() + 3_600_000)];
@@ -117,7 +117,7 @@ describe('a cluster whose snapshots are vectors', () => {
       });
     });
 
-    it('names a version whole in its ETag: another one of the same timestamp may still come', async () => {
+    it('an ETag names a version whole: another one of the same timestamp may still come', async () => {
       const { headers } = await api.call('GET', `${KEYS}/a`);
       const { ts, txId } = api.cluster.read('default/a', ust)!;
       expect(headers.etag).toBe(`"${ts}-${txId}"`);
@@ -133,7 +133,7 @@ describe('a cluster whose snapshots are vectors', () => {
     });
     afterEach(() => client.close());
 
-    it('greets with what the session has seen, and with the stable time beside it', async () => {
+    it('the welcome of a session has the snapshot that it has seen, and the stable time beside it', async () => {
       const token = tokens.mint({ seen: { ts: 900, deps: [900, 800] }, hwt: 0 });
       const welcome = await client.hello({ token });
       expect(welcome).toMatchObject({ protocol: 'cure', ust: 900, deps: [900, 800], stable: ust, hwt: 0 });
@@ -142,7 +142,7 @@ describe('a cluster whose snapshots are vectors', () => {
       expect(lastCall(api)).toMatchObject({ at: null, ust: 900, deps: [900, 800] });
     });
 
-    it('gives all entries with every answer, and takes them for a resumed transaction and its commit', async () => {
+    it('every answer of a session has all entries, which a resumed transaction and its commit send back', async () => {
       await client.hello();
       const deps = [ust, ust - 7];
       client.send({ type: 'start', id: 1, tx: `${'s'.repeat(22)}.0`, at: ust, deps });
@@ -163,10 +163,10 @@ describe('a cluster whose snapshots are vectors', () => {
       ['too few entries', { at: 1, deps: [1] }, 'INVALID_REQUEST'],
       ['too many entries', { at: 1, deps: [1, 2, 3] }, 'INVALID_REQUEST'],
       ['no list', { at: 1, deps: 'x' }, 'INVALID_REQUEST'],
-      ['what is no timestamp', { at: 1, deps: [1, 0.5] }, 'INVALID_REQUEST'],
+      ['an entry that is not a timestamp', { at: 1, deps: [1, 0.5] }, 'INVALID_REQUEST'],
       ['entries of nothing', { deps: [1, 2] }, 'INVALID_REQUEST'],
       ['an entry from the future', { at: 1, deps: [1, packWall(Date.UTC(2027, 0, 1))] }, 'TIMESTAMP_IN_FUTURE'],
-    ])('refuses a snapshot with %s', async (_what, fields, code) => {
+    ])('a session refuses a snapshot with %s', async (_what, fields, code) => {
       await client.hello();
       const before = api.node.calls.length;
       client.send({ type: 'read', id: 1, keys: ['default/a'], ...fields });
@@ -177,7 +177,7 @@ describe('a cluster whose snapshots are vectors', () => {
 });
 
 describe('a cluster with one timestamp', () => {
-  it('knows no entries: who sends some is refused, and PaRiS answers none', async () => {
+  it('a cluster with one timestamp refuses requests with entries, and PaRiS answers without any', async () => {
     const api = await under('paris');
     const client = await SessionClient.open(api.url);
     const welcome = await client.hello();
@@ -193,7 +193,7 @@ describe('a cluster with one timestamp', () => {
 });
 
 describe('a protocol without snapshots', () => {
-  it('says so, and refuses reads of the past wherever they are asked for', async () => {
+  it('a protocol without snapshots reports that, and refuses reads of the past on every route', async () => {
     const api = await under('nocc');
     const { capabilities } = (await api.call('GET', '/v1/cluster')).json();
     expect(capabilities).toEqual(['transactions', 'list', 'stable', 'chained-commits']);

@@ -4,8 +4,8 @@ import type { FastifyReply } from 'fastify';
 import type { RunningNode } from '../node/api.js';
 
 /**
- * Headers of reads: which snapshot was read, and that caches have to keep the answers of sessions apart. Their texts
- * are kept while the snapshot stays the same: hot reads format nothing.
+ * Headers of reads: the snapshot that was read, and that caches have to keep the answers of sessions apart. Their texts
+ * are cached while the snapshot stays the same: hot reads format nothing.
  */
 export class ReadHeaders {
   #snapshot: Timestamp = -1;
@@ -16,7 +16,7 @@ export class ReadHeaders {
 
   constructor(readonly node: Pick<RunningNode, 'now'>) {}
 
-  /** @param snapshot where what was read is of a snapshot that has a timestamp */
+  /** @param snapshot timestamp of the snapshot that was read, where it has one */
   apply(reply: FastifyReply, snapshot: Timestamp | undefined, token: string): void {
     const vary = reply.getHeader('vary');
     reply
@@ -30,8 +30,9 @@ export class ReadHeaders {
   }
 
   /**
-   * Answers 200 with a text. A caller that is no web page gets it straight from Node: what Fastify does between handler and socket costs
-   * a sixth of a small read, and there is nothing left for it to do. `version` is that of the one value read, if it is one.
+   * Answers 200 with a text. A caller that is not a web page gets it straight from Node: Fastify's steps between
+   * handler and socket cost a sixth of a small read, and have no effect here. `version` is that of the one value read,
+   * if there is one.
    */
   send(
     reply: FastifyReply,
@@ -90,14 +91,14 @@ export class ReadHeaders {
 
 type Headers = Record<string, string | number>;
 
-/** What an answer depends on beside its URL: the session, whose own writes it shows, and who calls. */
+/** Request headers that an answer depends on: the session, whose own writes it shows, and the caller. */
 const VARY = 'Isochron-Session, Authorization';
-/** A browser may keep it, and asks again each time whether it still holds. */
+/** A browser may keep the answer, and revalidates it each time. */
 const CACHE_CONTROL = 'private, no-cache';
 
 /**
- * Answers of one turn of the event loop leave one right after the other: a client that is woken by the first finds the others there,
- * and does not have to be woken for each.
+ * Answers of one turn of the event loop are sent one right after the other: a client that is woken by the first finds
+ * the others there, and is not woken for each.
  */
 class AnswerBurst {
   #waiting: { response: ServerResponse; headers: Headers; text: string }[] = [];

@@ -5,7 +5,7 @@ import { answerBytes, type Caller, floorOf, snapshotOf, wanted } from '@isochron
 import type { ApiContext, TransactionsContext } from './context.js';
 import type { Shown } from './one-shots.js';
 
-/** What a caller sees. An own write that may not be stable yet has an empty `txId`. */
+/** The values that a caller reads. An own write that may not be stable yet has an empty `txId`. */
 export interface Seen {
   readonly snapshot: Snapshot;
   readonly versions: readonly (Version | null)[];
@@ -53,7 +53,7 @@ async function readOverlaid(
   }
 }
 
-/** The fields of a value in a JSON answer. A document goes in as the text it was written as. */
+/** The fields of a value in a JSON answer. A document is inserted as its stored text. */
 export function valueFields(ts: Timestamp, value: Value): string {
   if (typeof value === 'string') return `"timestamp":${ts},"value":${value}`;
   return `"timestamp":${ts},"bytes":"${base64(value)}"`;

@@ -42,7 +42,7 @@ describe('readiness', () => {
     return lines.map((line) => /check="([a-z-]+)"/.exec(line)?.[1]);
   };
 
-  /** Each breaks one check, and says so in these words. */
+  /** Each breaks one check, which is reported in these words. */
   const CASES: readonly (readonly [(typeof READINESS_CHECKS)[number], RegExp, (node: FakeNode) => void])[] = [
     [
       'cluster-file',
@@ -57,25 +57,28 @@ describe('readiness', () => {
     ['disk', /without room on its disk/, (node) => (node.disk = { ...node.disk, full: true })],
   ];
 
-  it('has a case for each of its checks', () => {
+  it('each check of readiness has a case', () => {
     expect(CASES.map(([check]) => check)).toEqual(READINESS_CHECKS);
   });
 
-  it.each(CASES)('is refused for %s, with the reason, in answer, status and metrics', async (check, reason, spoil) => {
-    expect([await problemAt(), await failingInMetrics()]).toEqual([undefined, []]);
-    spoil(api.node);
-    expect(await problemAt()).toMatch(reason);
-    expect(await failingInMetrics()).toEqual([check]);
-    const { unready } = (await api.call('GET', '/v1/cluster')).json();
-    expect(unready).toEqual([{ check, reason: expect.stringMatching(reason) }]);
-    const others = READINESS_CHECKS.filter((other) => other !== check).join(',');
-    expect(await problemAt(`/readyz?exclude=${others}`)).toMatch(reason);
-    expect(await problemAt(`/readyz?exclude=${check}`)).toBeUndefined();
-    // The node serves what it gets: in a cluster with a region that is down, all nodes are in this state.
-    expect((await api.call('GET', '/v1/keyspaces/default/keys/none')).status).toBe(404);
-  });
+  it.each(CASES)(
+    'readiness is refused for %s, with the reason, in answer, status and metrics',
+    async (check, reason, spoil) => {
+      expect([await problemAt(), await failingInMetrics()]).toEqual([undefined, []]);
+      spoil(api.node);
+      expect(await problemAt()).toMatch(reason);
+      expect(await failingInMetrics()).toEqual([check]);
+      const { unready } = (await api.call('GET', '/v1/cluster')).json();
+      expect(unready).toEqual([{ check, reason: expect.stringMatching(reason) }]);
+      const others = READINESS_CHECKS.filter((other) => other !== check).join(',');
+      expect(await problemAt(`/readyz?exclude=${others}`)).toMatch(reason);
+      expect(await problemAt(`/readyz?exclude=${check}`)).toBeUndefined();
+      // The node serves requests: in a cluster with a region that is down, all nodes are in this state.
+      expect((await api.call('GET', '/v1/keyspaces/default/keys/none')).status).toBe(404);
+    },
+  );
 
-  it('is not refused where a node refuses another one whose cluster file differs, and is linked with the rest', async () => {
+  it('a node that refuses one peer for its cluster file, and is linked with the others, is ready', async () => {
     api.node.peers = [link('oregon-1', false), link('virginia-2', true)];
     api.node.differsFrom = ['oregon-1'];
     expect(await problemAt()).toBeUndefined();
@@ -83,14 +86,14 @@ describe('readiness', () => {
     expect(text).toMatch(/^isochron_cluster_file_differs\{.*\} 1$/m);
   });
 
-  it('names every reason, also that of a node which does not serve yet', async () => {
+  it('the answer of a node that is not ready names every reason, also before the node serves', async () => {
     api.node.isReady = false;
     api.node.peers = [link('oregon-1', false)];
     expect(await problemAt()).toMatch(/^The node is starting; linked to no other node\./);
     expect(await problemAt('/readyz?exclude=links')).toMatch(/^The node is starting\./);
   });
 
-  it('refuses to leave out a check that there is not', async () => {
+  it('readiness refuses to leave out an unknown check', async () => {
     expect((await api.call('GET', '/readyz?exclude=weather')).json()).toMatchObject({ code: 'INVALID_REQUEST' });
   });
 });

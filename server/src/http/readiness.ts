@@ -1,6 +1,6 @@
 /**
- * What keeps a node that serves requests from being ready: a load balancer had better send them to another one. It
- * serves those that it gets, as far as it can: a whole cluster may be in this state, with a region that is down.
+ * The conditions that keep a serving node from being ready: a load balancer should send requests to another one. The
+ * node still serves requests, as far as it can: a whole cluster may be in this state, with a region that is down.
  */
 import type { NodeStatus, RunningNode } from '../node/api.js';
 import { type Stability, stabilityOf } from './stability.js';
@@ -9,7 +9,7 @@ import { type Stability, stabilityOf } from './stability.js';
  * - `cluster-file`: the cluster files of more nodes differ from this node's, in what must agree, than agree with it.
  * - `links`: no other node is linked.
  * - `stable-time`: snapshots are older than `stalenessAlertMs`.
- * - `disk`: writes are refused for want of room.
+ * - `disk`: writes are refused because the disk is full.
  */
 export const READINESS_CHECKS = ['cluster-file', 'links', 'stable-time', 'disk'] as const;
 export type ReadinessCheck = (typeof READINESS_CHECKS)[number];
@@ -17,7 +17,7 @@ export type ReadinessCheck = (typeof READINESS_CHECKS)[number];
 /** A check that the node does not pass. */
 export interface Obstacle {
   readonly check: ReadinessCheck;
-  /** For people. */
+  /** For operators. */
   readonly reason: string;
 }
 
@@ -34,7 +34,7 @@ export function obstaclesOf(node: RunningNode, status: NodeStatus = node.status(
   return READINESS_CHECKS.flatMap((check) => (reasons[check] === undefined ? [] : [{ check, reason: reasons[check] }]));
 }
 
-/** The node that differs is the one to leave, and not those that it differs from. */
+/** The differing node is reported as not ready, not the nodes that it differs from. */
 function difference({ links, clusterFile: { differsFrom } }: NodeStatus): string | undefined {
   if (differsFrom.length <= links.filter(({ up }) => up).length) return undefined;
   return `without links to ${differsFrom.join(', ')}, as its cluster file differs from theirs in what must agree`;

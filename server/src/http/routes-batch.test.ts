@@ -18,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => api.close());
 
 describe('POST /v1/read', () => {
-  it('answers in the order of the keys, in one snapshot, documents as they were written', async () => {
+  it('POST /v1/read answers in the order of the keys, in one snapshot, documents as they were written', async () => {
     const a = cluster.put('default/a', '{ "x" : 1.0 }');
     const b = cluster.put('default/b', new Uint8Array([1, 2]));
     cluster.put('default/gone', null);
@@ -31,7 +31,7 @@ describe('POST /v1/read', () => {
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
   });
 
-  it('lays the session’s own writes over the snapshot', async () => {
+  it('POST /v1/read lays the session’s own writes over the snapshot', async () => {
     cluster.put('default/a', '1');
     cluster.put('default/b', '1');
     cluster.stabilise();
@@ -46,7 +46,7 @@ describe('POST /v1/read', () => {
     expect(answer.json()).toMatchObject({ values: [{ value: 2, timestamp: wrote.json().timestamp }, null] });
   });
 
-  it('reads the past with at', async () => {
+  it('POST /v1/read reads the past with at', async () => {
     cluster.stabilise();
     const at = cluster.ust;
     cluster.put('default/a', '1');
@@ -57,7 +57,7 @@ describe('POST /v1/read', () => {
 });
 
 describe('POST /v1/commit', () => {
-  it('writes documents, bytes and deletions at one timestamp', async () => {
+  it('POST /v1/commit writes documents, bytes and deletions at one timestamp', async () => {
     const writes = [
       { keyspace: 'default', key: 'a', value: { x: [1, null, 'é'] } },
       { keyspace: 'default', key: 'n', value: null },
@@ -90,7 +90,7 @@ describe('a listing', () => {
     }
   };
 
-  it('is in order, under the prefix, from the start on', async () => {
+  it('a listing is in order, under the prefix, from the start on', async () => {
     for (const key of ['b/2', 'a', 'b/1', 'b/10', 'c', 'é', '日']) cluster.put(`default/${key}`, '1');
     cluster.stabilise();
     expect(await all('limit=2')).toEqual([['a', 'b/1'], ['b/10', 'b/2'], ['c', 'é'], ['日']]);
@@ -99,7 +99,7 @@ describe('a listing', () => {
     expect(await all('start=c&limit=1')).toEqual([['c'], ['é', '日']]);
   });
 
-  it('stays in the snapshot of its first page', async () => {
+  it('a listing stays in the snapshot of its first page', async () => {
     for (const key of ['a', 'b', 'c']) cluster.put(`default/${key}`, '1');
     cluster.stabilise();
     const first = await list('limit=1');
@@ -111,7 +111,7 @@ describe('a listing', () => {
     expect(second.snapshot).toBe(first.snapshot);
   });
 
-  it('shows own writes on every page, also when they became stable meanwhile', async () => {
+  it('a listing shows own writes on every page, also when they became stable meanwhile', async () => {
     for (const key of ['b', 'd', 'f', 'h']) cluster.put(`default/${key}`, '1');
     cluster.stabilise();
     const value = 1;
@@ -124,7 +124,7 @@ describe('a listing', () => {
     expect([...first.entries, ...second.entries].map(({ key }) => key)).toEqual(['a', 'b', 'd', 'e', 'f', 'z']);
   });
 
-  it('says so when its own writes are kept on another node', async () => {
+  it('a listing reports when its own writes are kept on another node', async () => {
     for (const key of ['a', 'b']) cluster.put(`default/${key}`, '1');
     cluster.stabilise();
     const wrote = await api.call('PUT', `${KEYS}/z`, { body: {} });
@@ -149,7 +149,7 @@ describe('an interactive transaction', () => {
     return { path: String(answer.headers.location), answer };
   };
 
-  it('reads one snapshot and commits what comes with the commit', async () => {
+  it('an interactive transaction reads one snapshot and commits the writes of its commit', async () => {
     cluster.put('default/a', '1');
     cluster.stabilise();
     const { path, answer } = await start();
@@ -177,7 +177,7 @@ describe('an interactive transaction', () => {
     expect((await api.call('GET', `/v1/transactions/${txId}`)).json()).toMatchObject({ id: txId, status: 'committed' });
   });
 
-  it('is served by any node of the region, own earlier writes included', async () => {
+  it('an interactive transaction is served by any node of the region, own earlier writes included', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: { mine: true } });
     const { path } = await start(session(wrote));
     cluster.stabilise();
@@ -194,7 +194,7 @@ describe('an interactive transaction', () => {
     expect((await second.call('GET', `${KEYS}/a`, { headers: session(done) })).text).toBe('2');
   });
 
-  it('does not see what the session writes after its start', async () => {
+  it('an interactive transaction does not see writes of the session from after its start', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: '1', headers: { 'content-type': 'application/json' } });
     const { path } = await start(session(wrote));
     await api.call('PUT', `${KEYS}/a`, {
@@ -205,7 +205,7 @@ describe('an interactive transaction', () => {
     expect(seen.json()).toMatchObject({ values: [{ value: 1 }] });
   });
 
-  it('gives its writes to the session that opened it when the commit names none', async () => {
+  it('the writes of an interactive transaction go to the session that opened it if the commit names none', async () => {
     const wrote = await api.call('PUT', `${KEYS}/a`, { body: {} });
     const { path } = await start(session(wrote));
     const done = await api.call('POST', `${path}/commit`, { body: { writes: [{ ...refs('b')[0], value: 1 }] } });
@@ -213,7 +213,7 @@ describe('an interactive transaction', () => {
     expect((await api.call('GET', `${KEYS}/b`, { headers: session(done) })).status).toBe(200);
   });
 
-  it('ends without a commit, as often as one asks', async () => {
+  it('an interactive transaction ends without a commit, and repeated requests to end it succeed', async () => {
     const { path } = await start();
     expect(await api.call('DELETE', path)).toMatchObject({ status: 204, text: '' });
     expect((await second.call('DELETE', path)).status).toBe(204);
@@ -221,7 +221,7 @@ describe('an interactive transaction', () => {
     expect(seen.json()).toMatchObject({ code: 'TRANSACTION_FINISHED' });
   });
 
-  it('may be opened in the past', async () => {
+  it('an interactive transaction may be opened in the past', async () => {
     const at = cluster.ust;
     cluster.stabilise();
     const answer = await api.call('POST', '/v1/transactions', { body: { at } });

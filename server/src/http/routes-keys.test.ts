@@ -17,7 +17,7 @@ const session = (answer: { headers: Record<string, unknown> }) => ({
 });
 
 describe('GET of a key', () => {
-  it('answers the document as it was written, with the snapshot it is from', async () => {
+  it('GET of a key answers the document as it was written, with the timestamp of its snapshot', async () => {
     const text = '{ "b": 1.0,  "a": 12345678901234567890 }';
     const ts = api.cluster.put('default/todos/1', text);
     api.cluster.stabilise();
@@ -33,14 +33,14 @@ describe('GET of a key', () => {
     });
   });
 
-  it('takes a key with its slashes, too', async () => {
+  it('GET of a key takes a key with its slashes, too', async () => {
     api.cluster.put('default/todos/1/x', '1');
     api.cluster.stabilise();
     expect((await api.call('GET', `${KEYS}/todos/1/x`)).text).toBe('1');
     expect((await api.call('GET', `${KEYS}/todos%2F1/x`)).text).toBe('1');
   });
 
-  it('takes any character of Unicode in a key', async () => {
+  it('GET of a key takes any character of Unicode', async () => {
     for (const key of ['a b', 'ü', '日本/😀', '%', 'a?b#c', '..', 'a+b']) {
       const path = `${KEYS}/${encodeURIComponent(key)}`;
       expect((await put(path, JSON.stringify(key), { 'content-type': 'application/json' })).status).toBe(200);
@@ -50,7 +50,7 @@ describe('GET of a key', () => {
     }
   });
 
-  it('answers 404 for what is absent or deleted', async () => {
+  it('GET of a key answers 404 for a key that is absent or deleted', async () => {
     api.cluster.put('default/gone', '1');
     api.cluster.put('default/gone', null);
     api.cluster.stabilise();
@@ -62,13 +62,13 @@ describe('GET of a key', () => {
     }
   });
 
-  it('tells a JSON null from an absent key', async () => {
+  it('GET of a key distinguishes a JSON null from an absent key', async () => {
     api.cluster.put('default/null', 'null');
     api.cluster.stabilise();
     expect(await api.call('GET', `${KEYS}/null`)).toMatchObject({ status: 200, text: 'null' });
   });
 
-  it('answers 304 to the ETag that it gave', async () => {
+  it('GET of a key answers 304 to the ETag that it gave', async () => {
     api.cluster.put('default/a', '1');
     api.cluster.stabilise();
     const etag = String((await api.call('GET', `${KEYS}/a`)).headers.etag);
@@ -80,7 +80,7 @@ describe('GET of a key', () => {
     expect((await api.call('GET', `${KEYS}/a`, { headers: { 'if-none-match': '"1"' } })).status).toBe(200);
   });
 
-  it('reads the past with at', async () => {
+  it('GET of a key reads the past with at', async () => {
     api.cluster.put('default/a', '1');
     api.cluster.stabilise();
     const then = api.node.ust();
@@ -92,18 +92,18 @@ describe('GET of a key', () => {
     expect(ahead.json()).toMatchObject({ code: 'SNAPSHOT_UNAVAILABLE', retryable: true });
   });
 
-  it('has HEAD beside it', async () => {
+  it('GET of a key has HEAD beside it', async () => {
     api.cluster.put('default/a', '123');
     api.cluster.stabilise();
     expect(await api.call('HEAD', `${KEYS}/a`)).toMatchObject({ status: 200, text: '' });
   });
 
-  it('keeps to itself why something of its own went wrong', async () => {
+  it('GET of a key does not reveal the cause of an internal fault', async () => {
     api.node.failNext = new TypeError('/secret/path is undefined');
     const answer = await api.call('GET', `${KEYS}/a`);
     expect(answer.status).toBe(500);
     expect(answer.text).not.toContain('secret');
-    api.node.failNext = new IsochronError('REPLICA_UNREACHABLE', 'nobody answers');
+    api.node.failNext = new IsochronError('REPLICA_UNREACHABLE', 'no node answers');
     expect((await api.call('GET', `${KEYS}/a`)).json()).toMatchObject({
       code: 'REPLICA_UNREACHABLE',
       status: 503,
@@ -113,7 +113,7 @@ describe('GET of a key', () => {
 });
 
 describe('PUT, PATCH and DELETE of a key', () => {
-  it('store the text that was sent and answer when it is committed', async () => {
+  it('PUT stores the text that was sent and answers when it is committed', async () => {
     const text = '{ "n": 12345678901234567890, "__proto__": 1 }';
     const answer = await put(`${KEYS}/a`, text, { 'content-type': 'application/json; charset=utf-8' });
     const ts = api.cluster.outcomes.get(String(answer.json().transaction));
@@ -122,7 +122,7 @@ describe('PUT, PATCH and DELETE of a key', () => {
     expect(api.cluster.versions.get('default/a')).toMatchObject([{ ts, value: text }]);
   });
 
-  it('store bytes as bytes', async () => {
+  it('PUT stores bytes as bytes', async () => {
     const bytes = Buffer.from([0, 255, 1, 254]);
     await put(`${KEYS}/b`, bytes, { 'content-type': 'application/octet-stream' });
     api.cluster.stabilise();
@@ -131,7 +131,7 @@ describe('PUT, PATCH and DELETE of a key', () => {
     expect(answer.body.equals(bytes)).toBe(true);
   });
 
-  it('commit with this region as home, the session’s clock and no more', async () => {
+  it('PUT commits with this region as home, the session’s clock and no more', async () => {
     await put(`${KEYS}/a`, {});
     expect(api.node.calls.at(-1)).toMatchObject({
       call: 'commit',
@@ -145,7 +145,7 @@ describe('PUT, PATCH and DELETE of a key', () => {
     });
   });
 
-  it('write once under one Idempotency-Key', async () => {
+  it('PUT writes once under one Idempotency-Key', async () => {
     const headers = { 'idempotency-key': TX_ID };
     const first = await put(`${KEYS}/a`, 1, headers);
     const second = await put(`${KEYS}/a`, 1, headers);
@@ -154,19 +154,19 @@ describe('PUT, PATCH and DELETE of a key', () => {
     expect(api.cluster.versions.get('default/a')).toHaveLength(1);
   });
 
-  it('date a write with an Idempotency-Key back by the ten minutes in which it may be repeated (D5)', async () => {
+  it('PUT dates a write with an Idempotency-Key back by the ten minutes in which it may be repeated (D5)', async () => {
     await put(`${KEYS}/a`, 1, { 'idempotency-key': TX_ID });
     expect(api.node.calls.at(-1)?.request).toMatchObject({ sentAfter: packWall(api.node.now() - 600_000) });
   });
 
-  it('delete', async () => {
+  it('DELETE deletes a key', async () => {
     await put(`${KEYS}/a`, 1);
     expect((await api.call('DELETE', `${KEYS}/a`)).status).toBe(200);
     api.cluster.stabilise();
     expect((await api.call('GET', `${KEYS}/a`)).status).toBe(404);
   });
 
-  it('merge a patch as RFC 7396 says', async () => {
+  it('PATCH merges a patch as RFC 7396 specifies', async () => {
     api.cluster.put('default/a', '{"keep":1,"drop":2,"deep":{"x":1,"y":2},"list":[1,2]}');
     api.cluster.stabilise();
     const patch = '{"drop":null,"deep":{"y":3,"z":{"q":null}},"list":[9],"__proto__":{"polluted":1}}';
@@ -180,7 +180,7 @@ describe('PUT, PATCH and DELETE of a key', () => {
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
   });
 
-  it('make a document of a patch for an absent key, and refuse to patch bytes', async () => {
+  it('PATCH makes a document for an absent key, and refuses to patch bytes', async () => {
     await api.call('PATCH', `${KEYS}/new`, { body: { a: 1, b: null } });
     expect(api.cluster.versions.get('default/new')?.[0]?.value).toBe('{"a":1}');
     api.cluster.put('default/bytes', new Uint8Array([1]));
@@ -188,7 +188,7 @@ describe('PUT, PATCH and DELETE of a key', () => {
     expect((await api.call('PATCH', `${KEYS}/bytes`, { body: {} })).status).toBe(415);
   });
 
-  it('answer a repeated patch without merging again', async () => {
+  it('a repeated PATCH is answered without merging again', async () => {
     const request = { body: { a: 1 }, headers: { 'idempotency-key': TX_ID } };
     const first = await api.call('PATCH', `${KEYS}/p`, request);
     await put(`${KEYS}/p`, { b: 1 });
@@ -199,16 +199,16 @@ describe('PUT, PATCH and DELETE of a key', () => {
 });
 
 describe('a session over one node', () => {
-  it('reads its own write before it is stable, and another caller does not', async () => {
+  it('a session over one node reads its own write before it is stable, and another caller does not', async () => {
     const wrote = await put(`${KEYS}/a`, 1);
     const own = await api.call('GET', `${KEYS}/a`, { headers: session(wrote) });
     expect(own).toMatchObject({ status: 200, text: '1' });
-    // Of two writes with one timestamp the other may still win: nothing to compare with later.
+    // Of two writes with one timestamp the other may still win: there is no value to compare with later.
     expect(own.headers.etag).toBeUndefined();
     expect((await api.call('GET', `${KEYS}/a`)).status).toBe(404);
   });
 
-  it('reads its own deletion', async () => {
+  it('a session over one node reads its own deletion', async () => {
     api.cluster.put('default/a', '1');
     api.cluster.stabilise();
     const removed = await api.call('DELETE', `${KEYS}/a`);
@@ -216,7 +216,7 @@ describe('a session over one node', () => {
     expect((await api.call('GET', `${KEYS}/a`)).status).toBe(200);
   });
 
-  it('keeps all its writes over a chain of tokens, and orders them', async () => {
+  it('a session over one node keeps all its writes over a chain of tokens, and orders them', async () => {
     const first = await put(`${KEYS}/a`, 1);
     const second = await put(`${KEYS}/b`, 2, session(first));
     expect(api.node.calls.at(-1)?.request).toMatchObject({ hwt: first.json().timestamp });
@@ -225,7 +225,7 @@ describe('a session over one node', () => {
     expect((await api.call('GET', `${KEYS}/b`, { headers: session(read) })).text).toBe('2');
   });
 
-  it('never goes back in time with the token of an answer', async () => {
+  it('a session over one node never goes back in time with the token of an answer', async () => {
     api.cluster.stabilise();
     const read = await api.call('GET', `${KEYS}/a`);
     const seen = api.node.ust();
@@ -234,7 +234,7 @@ describe('a session over one node', () => {
     expect(api.node.calls.at(-1)?.request).toMatchObject({ ust: seen });
   });
 
-  it('gets a plain token again once its writes are stable', async () => {
+  it('a session over one node gets a plain token again once its writes are stable', async () => {
     const wrote = await put(`${KEYS}/a`, 1);
     api.cluster.stabilise();
     const read = await api.call('GET', `${KEYS}/b`, { headers: session(wrote) });
@@ -242,7 +242,7 @@ describe('a session over one node', () => {
     expect(session(read)).toEqual(session(other));
   });
 
-  it('reads exactly the past that it asks for', async () => {
+  it('a session over one node reads exactly the past that it asks for', async () => {
     const before = api.node.ust();
     const wrote = await put(`${KEYS}/a`, 1);
     expect((await api.call('GET', `${KEYS}/a?at=${before}`, { headers: session(wrote) })).status).toBe(404);

@@ -11,7 +11,7 @@ import { AtQuery, CommitAnswer, EmptyQuery, KeyParams } from './schemas.js';
 
 const BYTES_TYPE = 'application/octet-stream';
 const MERGE_PATCH_TYPE = 'application/merge-patch+json';
-/** The key as one percent-encoded segment, and written plainly with its slashes. */
+/** The key as one percent-encoded segment, and unencoded with its slashes. */
 const PATHS = ['/v1/keyspaces/:keyspace/keys/:key', '/v1/keyspaces/:keyspace/keys/*'] as const;
 
 const anyDocument = Type.Unknown({ description: 'the document, as it was written' });
@@ -64,7 +64,7 @@ export function keyRoutes(app: FastifyInstance, api: ApiContext, data: OneShots)
   app.register(async (scope) => bodyRoutes(scope, api, data));
 }
 
-/** Writes take their bodies as they are: what is stored is the text that was sent. */
+/** Bodies of writes are not parsed: the text that was sent is stored. */
 function bodyRoutes(scope: FastifyInstance, api: ApiContext, data: OneShots): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser(
@@ -134,8 +134,8 @@ function sendBytes(reply: FastifyReply, value: Value): void {
 }
 
 /**
- * In stable snapshots a timestamp stands for one value of a key; in others, another of the same timestamp may still come. So may it for an
- * own write that is not stable yet: it gets no ETag.
+ * In stable snapshots a timestamp identifies one value of a key. In others, another value of the same timestamp may
+ * still come. The same holds for an own write that is not stable yet: it gets no ETag.
  */
 function etagOf({ node }: ApiContext, { txId }: Version, timestamp: string): string | undefined {
   if (txId === '') return undefined;
@@ -168,7 +168,7 @@ function putValue(request: FastifyRequest): Value {
     case 'application/json':
       return utf8Text(body);
     case BYTES_TYPE:
-      // A copy: the parser's buffer may be a slice of a larger one, which the store would keep alive.
+      // A copy: the parser's buffer may be a slice of a larger one, which would stay in memory.
       return new Uint8Array(body);
     default:
       throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', `PUT takes application/json or ${BYTES_TYPE}.`);

@@ -20,7 +20,7 @@ import { KeyspaceParams, ListAnswer, ListQuery } from './schemas.js';
 
 const DEFAULT_LIMIT = 100;
 
-/** One page: what it covers, in which snapshot, and own writes that lie above that. */
+/** One page: its range, its snapshot, and own writes above that. */
 interface Page {
   readonly keyspace: string;
   readonly prefix: string;
@@ -104,7 +104,7 @@ const listRequest = (seen: Snapshot, { keyspace, start, end, limit, at }: Page) 
   range: { start, end, limit },
 });
 
-/** The coordinator's page, and own writes from its start on that its snapshot does not contain. */
+/** The coordinator's page, and the own writes from its start on that are not in its snapshot. */
 async function fetchPage(
   api: TransactionsContext,
   caller: Caller,
@@ -131,7 +131,7 @@ interface Listed {
   readonly next: QualifiedKey | null;
 }
 
-/** Lays own writes over a page: new keys come in, deleted ones go, and the page is cut to its limit again. */
+/** Lays own writes over a page: adds new keys, removes deleted ones, and cuts the page to its limit again. */
 export function merge(page: Pick<Page, 'start' | 'end' | 'limit'>, answer: Listed, own: readonly CacheEntry[]): Listed {
   const here = own.filter(({ key }) => within(key, page.start, answer.next ?? page.end));
   if (here.length === 0) return answer;

@@ -31,7 +31,7 @@ beforeEach(async () => {
 afterEach(() => api.close());
 
 describe('losses', () => {
-  it('are listed with transaction, time, keys, partitions and node, newest first, also before the node is ready', async () => {
+  it('losses are listed with all their fields, newest first, also before the node is ready', async () => {
     api.node.isReady = false;
     expect((await api.call('GET', '/v1/losses')).json()).toEqual({ node: 'virginia-1', open: 0, losses: [] });
     api.node.lose(loss(1), loss(2, { committed: false, takenBack: true, keys: [] }));
@@ -60,7 +60,7 @@ describe('losses', () => {
     expect(await listed('?limit=1')).toEqual([2, '2']);
   });
 
-  it('are acknowledged by their transactions, or all of them, and then listed only when all are asked for', async () => {
+  it('losses are acknowledged by transaction or all at once, and then listed only with all=true', async () => {
     api.node.lose(loss(1), loss(2), loss(3));
     const { txId } = loss(2);
     expect((await acknowledge({ transactions: [txId, 'unknown.0'] })).json()).toEqual({
@@ -76,7 +76,7 @@ describe('losses', () => {
   });
 
   it.each([{}, { all: true, transactions: ['a'] }, { all: false }, { transactions: [] }, { transactions: 'all' }])(
-    'are not acknowledged by a request that does not say which: %j',
+    'losses are not acknowledged by a request that does not specify which: %j',
     async (body) => {
       api.node.lose(loss(1));
       expect((await acknowledge(body)).json()).toMatchObject({ status: 400, code: 'INVALID_REQUEST' });
@@ -84,7 +84,7 @@ describe('losses', () => {
     },
   );
 
-  it('are in the status: how many are open, and the newest five', async () => {
+  it('the status has the number of open losses and the newest five', async () => {
     for (let n = 1; n <= 7; n++) api.node.lose(loss(n));
     await acknowledge({ transactions: [loss(6).txId] });
     const { losses, node } = (await api.call('GET', '/v1/cluster')).json() as {
@@ -95,7 +95,7 @@ describe('losses', () => {
     expect(losses.newest.map(({ transaction }) => transaction.at(-1))).toEqual(['7', '5', '4', '3', '2']);
   });
 
-  it('that are open are counted in the metrics', async () => {
+  it('open losses are counted in the metrics', async () => {
     api.node.lose(loss(1), loss(2), loss(3, { acknowledged: true }));
     const metrics = buildMetrics(api.node);
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
@@ -104,7 +104,7 @@ describe('losses', () => {
     expect(text).toMatch(/^isochron_losses_open\{[^}]*\} 2$/m);
   });
 
-  it('need an API key where there are any', async () => {
+  it('losses require an API key where the node has any', async () => {
     const closed = await startApi({ apiKeys: ['a key that is long enough'] });
     for (const [method, path] of [
       ['GET', '/v1/losses'],

@@ -1,4 +1,4 @@
-/** What lost disks took (D10), and its acknowledgement by operators. */
+/** Losses by lost disks (D10), and their acknowledgement by operators. */
 import { IsochronError, unqualify, wallOf } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
 import type { Static } from '@sinclair/typebox';
@@ -9,14 +9,14 @@ import { json, PLAIN_HEADERS } from './openapi.js';
 import { AcknowledgeAnswer, AcknowledgeBody, EmptyQuery, LossesAnswer, LossesQuery } from './schemas.js';
 
 const DEFAULT_LIMIT = 1000;
-/** Losses in `/v1/cluster`. */
+/** Number of losses in `/v1/cluster`. */
 const NEWEST = 5;
 
 export function lossRoutes(app: FastifyInstance, api: ApiContext): void {
   const list = {
     tags: ['operations'],
     operationId: 'getLosses',
-    summary: 'Transactions of which a lost disk took a part, as this node knows them, newest first',
+    summary: 'Transactions of which a lost disk took a part, as this node has recorded them, newest first',
     querystring: LossesQuery,
   };
   app.get(
@@ -78,7 +78,7 @@ function lossShape({ topology }: RunningNode, loss: Loss): Static<typeof LossesA
   };
 }
 
-/** Losses in `/v1/cluster`: how many are open, and the newest few. */
+/** Losses in `/v1/cluster`: the number of open ones, and the newest few. */
 export function lossSummary(node: RunningNode): object {
   const { open, losses } = listed(node, false, NEWEST);
   return { open, newest: losses };

@@ -48,7 +48,7 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
     { schema: stable, config: { docs: { response: { 200: json(StableAnswer, 'it is', PLAIN_HEADERS) } } } },
     (request, reply) => waitStable(api, request, reply),
   );
-  const summary = 'The cluster file, and how this node is';
+  const summary = 'The cluster file, and the status of this node';
   const cluster = { tags: ['operations'], operationId: 'getCluster', summary, querystring: EmptyQuery };
   app.get(
     '/v1/cluster',
@@ -91,7 +91,7 @@ export function clusterSummary(node: RunningNode): object {
 
 /** For load balancers; also on the private port. */
 export function healthRoutes(app: FastifyInstance, node: RunningNode, serving: Serving): void {
-  // No key is asked for.
+  // These routes require no key.
   const schema = { tags: ['operations'], security: [] };
   const docs = { response: { 200: json(HealthAnswer, 'yes') } };
   app.get(

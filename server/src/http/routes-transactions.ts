@@ -1,7 +1,8 @@
 /**
- * Interactive transactions over HTTP. Their ids (see `tx-ref.ts`) name the node that opened them, and every other one passes requests on.
- * Writes come with the commit, so what the server keeps is the snapshot, which the id has too, and the caller's own earlier
- * writes. When that node is gone, any other one of any region goes on in the same snapshot (D8).
+ * Interactive transactions over HTTP. Their ids (see `tx-ref.ts`) name the node that opened them; every other node
+ * forwards requests to it. Writes come with the commit, so the server keeps only the snapshot, which is in the id too,
+ * and the caller's own earlier writes. When that node is gone, any other node of any region continues in the same
+ * snapshot (D8).
  */
 import { IsochronError, isTxId, type NodeId, type QualifiedKey, type TxId, type Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
@@ -92,7 +93,7 @@ export function transactionRoutes(app: FastifyInstance, api: TransactionsContext
       schema: {
         ...common,
         operationId: 'getTransactionStatus',
-        summary: 'What became of it? Any node can be asked about any transaction',
+        summary: 'Outcome of a transaction, from any node',
         querystring: StatusQuery,
       },
       config: { observes: true, docs: docs(200, json(StatusAnswer, 'its state', PLAIN_HEADERS)) },
@@ -101,7 +102,7 @@ export function transactionRoutes(app: FastifyInstance, api: TransactionsContext
   );
 }
 
-/** @throws IsochronError `TRANSACTION_UNKNOWN` for ids that this cluster never gave, or gave to another principal */
+/** @throws IsochronError `TRANSACTION_UNKNOWN` for ids that this cluster did not make, or made for another principal */
 function refOf(api: TransactionsContext, request: FastifyRequest): TxRef {
   const { id } = request.params as { id: string };
   const ref = parseTxId(id, api.node.topology, api.sessions.tokens.checks.entries);
@@ -112,13 +113,13 @@ function refOf(api: TransactionsContext, request: FastifyRequest): TxRef {
   return ref;
 }
 
-/** The node to ask about an open transaction: the one that opened it, where that is another one. */
+/** The node that opened the transaction; undefined where that is this node. */
 const ownerOf = ({ node }: TransactionsContext, { owner }: TxRef): NodeId | undefined =>
   owner === node.id ? undefined : owner;
 
 /**
- * Whether the node that opened the transaction is gone, or has forgotten it in a restart. The transaction itself is
- * not: it is a number (D8).
+ * Whether the node that opened the transaction is gone, or lost it in a restart. The transaction itself is not lost:
+ * its snapshot is in the id (D8).
  */
 const isOrphan = (error: unknown): boolean =>
   error instanceof IsochronError && ['CONNECTION_LOST', 'NOT_READY', 'TRANSACTION_UNKNOWN'].includes(error.code);
@@ -136,7 +137,7 @@ async function open(api: TransactionsContext, request: FastifyRequest, reply: Fa
   const lifetimeMs = api.node.config.settings.maxTransactionMs;
   api.sessions.store.keepTransaction(txId, opened, lifetimeMs);
   const { snapshot, hwt } = opened;
-  // What the snapshot shows needs no other node.
+  // A snapshot without own writes above it needs no other node.
   const shown = hwt <= Math.min(snapshot.ts, api.sessions.rules.covers(snapshot));
   const id = formatTxId({ txId, owner: api.node.id, snapshot, hwt: shown ? 0 : hwt });
   const expiresAt = new Date(api.node.now() + lifetimeMs).toISOString();
@@ -153,7 +154,7 @@ function startBody(body: unknown): Static<typeof StartBody> {
   return body as Static<typeof StartBody>;
 }
 
-/** Starts, and freezes what the caller's own writes above the snapshot are (P7). */
+/** Opens the transaction, and fixes the caller's own writes above the snapshot (P7). */
 async function startOverlaid(
   api: TransactionsContext,
   caller: Caller,
@@ -177,8 +178,9 @@ async function startOverlaid(
 }
 
 /**
- * What the transaction's opener keeps about it. Without own writes above the snapshot the id says it all.
- * @throws IsochronError `TRANSACTION_UNKNOWN` where the own writes are gone with their node; `REPLICA_UNREACHABLE` while it does not answer
+ * The opener's state of the transaction. Without own writes above the snapshot the id has all of it.
+ * @throws IsochronError `TRANSACTION_UNKNOWN` where the own writes are lost with their node; `REPLICA_UNREACHABLE`
+ * while it does not answer
  */
 async function openedBy(api: TransactionsContext, ref: TxRef): Promise<OpenTransaction> {
   const { txId, snapshot, hwt } = ref;
@@ -187,7 +189,7 @@ async function openedBy(api: TransactionsContext, ref: TxRef): Promise<OpenTrans
   if (hwt <= api.sessions.rules.covers(snapshot)) return { snapshot, seen: snapshot, hwt, overlay: new Map() };
   const answer = await api.sessions.locate(ref.owner, txId);
   if (answer === undefined)
-    throw new IsochronError('TRANSACTION_UNKNOWN', 'The node that opened the transaction no longer knows it.');
+    throw new IsochronError('TRANSACTION_UNKNOWN', 'The node that opened the transaction no longer has it.');
   const overlay = new Map(answer.entries.map((entry) => [entry.key, entry]));
   const opened = { snapshot, seen: snapshot, hwt: answer.hwt, overlay };
   api.sessions.store.keepTransaction(txId, opened, api.node.config.settings.maxTransactionMs);
@@ -238,9 +240,9 @@ async function commitOpen(api: TransactionsContext, request: FastifyRequest, rep
     snapshot: ref.snapshot,
     open: true,
     hwt: Math.max(caller.hwt, ref.hwt),
-    // The snapshot is the same in every repetition, and at most the ust at the first send (D5).
+    // The snapshot is the same in every repetition, and at most the UST at the first send (D5).
     sentAfter: ref.snapshot.ts,
-    // So is the home, wherever it is repeated (D4).
+    // So is the home, on every node that repeats it (D4).
     home: api.node.topology.regionOf(ref.owner),
     principal: api.principal(request),
     writes,
@@ -248,14 +250,14 @@ async function commitOpen(api: TransactionsContext, request: FastifyRequest, rep
   };
   const done = await commit(api, caller, order).catch((error: unknown) => {
     if (!isOrphan(error instanceof UndecidedError ? error.cause : error)) throw error;
-    // Whatever the lost node did with it: under its id it commits once (D4).
+    // Under its id the transaction commits once, whatever the lost node did (D4).
     return commit(api, caller, { ...order, open: false, coordinator: undefined });
   });
   api.serving.transactions.end(ref.txId);
   sendCommitted(reply, { txId: ref.txId, ...done });
 }
 
-/** Who opened the transaction, for a caller that sends no token with its commit. */
+/** The session that opened the transaction, for a caller that sends no token with its commit. */
 function openerOf(api: TransactionsContext, { txId, snapshot, hwt }: TxRef): Caller {
   const session = api.sessions.store.openTransaction(txId)?.session;
   const kept = session === undefined ? undefined : api.sessions.store.get(session);
@@ -293,7 +295,7 @@ async function refuseCommitted(api: TransactionsContext, ref: TxRef): Promise<vo
 async function status(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { id } = request.params as { id: string };
   const { sentAfter } = request.query as Static<typeof StatusQuery>;
-  // The id of any transaction, as a receipt, an Idempotency-Key or a problem document has it.
+  // The id of any transaction, from a receipt, an Idempotency-Key or a problem document.
   const ref = isTxId(id) ? undefined : refOf(api, request);
   const owner = ref === undefined ? undefined : ownerOf(api, ref);
   const since = sentAfter ?? ref?.snapshot.ts ?? null;

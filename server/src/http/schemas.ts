@@ -53,7 +53,7 @@ export const StartBody = named('StartRequest', { at: Type.Optional(AtSchema) });
 
 export const AtQuery = object({ at: Type.Optional(AtSchema) });
 export const ListQuery = object({
-  prefix: Type.Optional(Type.String({ description: 'only keys that begin so' })),
+  prefix: Type.Optional(Type.String({ description: 'only keys with this prefix' })),
   start: Type.Optional(Type.String({ description: 'first key that may be listed' })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
   cursor: Type.Optional(
@@ -103,7 +103,7 @@ export const StatusQuery = object({
     Type.Integer({
       minimum: 0,
       maximum: TIMESTAMP.maximum,
-      description: 'a timestamp from before the commit was sent: tells *forgotten* from *unknown*',
+      description: 'a timestamp from before the commit was sent: distinguishes *forgotten* from *unknown*',
     }),
   ),
 });
@@ -111,17 +111,17 @@ const STATES = {
   open: 'opened, and not committed yet',
   pending: 'prepared: its participants will decide it',
   committed: 'durable, at `timestamp`',
-  aborted: 'nothing of it was written, and nothing will be unless somebody still repeats its commit',
-  unknown: 'no node that could be asked knows how it ended; it may still arrive',
-  forgotten: 'older than the outcomes that are kept: what a repeated commit is refused with is OUTCOME_FORGOTTEN',
-  lost: 'a node that took part has lost its disk, and what it knew with it',
+  aborted: 'nothing of it was written, and nothing will be unless a client repeats its commit',
+  unknown: 'no node that answers has its outcome; it may still arrive',
+  forgotten: 'older than the outcomes that are kept: a repeated commit is refused with OUTCOME_FORGOTTEN',
+  lost: 'a node that took part has lost its disk, and its outcomes with it',
 } satisfies Record<TxState, string>;
 export const StatusAnswer = named('TransactionStatus', {
   id: Type.String(),
   status: Type.Union(Object.entries(STATES).map(([state, description]) => Type.Literal(state, { description }))),
   timestamp: NullableTimestamp,
 });
-/** What the status says of stable time: `Stability`. */
+/** Stable time in the status: `Stability`. */
 const HeldBackSchema = named('HeldBack', {
   region: Type.String(),
   node: Nullable(Type.String()),
@@ -130,7 +130,7 @@ const HeldBackSchema = named('HeldBack', {
 const FreshnessFields = {
   stalenessMs: Type.Integer({ description: 'age of the stable snapshot' }),
   stale: Type.Boolean({ description: 'whether that is above `stalenessAlertMs` of the cluster file' }),
-  heldBackBy: Nullable(HeldBackSchema, 'while stale: whose writes are missing, as far as this node can tell'),
+  heldBackBy: Nullable(HeldBackSchema, 'while stale: whose writes are missing, by the data of this node'),
 };
 const StabilitySchema = named(
   'Stability',
@@ -140,16 +140,16 @@ const StabilitySchema = named(
     ...FreshnessFields,
     lowest: Nullable(
       object({
-        region: Type.String({ description: 'whose writes have come no further' }),
+        region: Type.String({ description: 'source region of the entry' }),
         node: Nullable(Type.String()),
-        partition: Type.String({ description: 'the replica of this node that lacks them' }),
+        partition: Type.String({ description: 'the replica of this node that has the entry' }),
         timestamp: TimestampSchema,
         ageMs: Type.Integer(),
       }),
       'lowest entry of the version vectors that this node holds',
     ),
   },
-  'stable time as this node knows it',
+  'stable time on this node',
 );
 export const ClockAnswer = named('Clock', {
   ust: TimestampSchema,
@@ -165,7 +165,7 @@ export const ReadyQuery = object({
   exclude: Type.Optional(
     Type.String({
       pattern: `^(${CHECKS})(,(${CHECKS}))*$`,
-      description: `checks that are not to count, with commas between them: ${READINESS_CHECKS.join(', ')}`,
+      description: `checks to leave out, with commas between them: ${READINESS_CHECKS.join(', ')}`,
     }),
   ),
 });
@@ -182,10 +182,10 @@ const LossSchema = named('Loss', {
   committed: Type.Boolean({
     description: 'a node that is left had committed it; else it may have been acknowledged or not',
   }),
-  takenBack: Type.Boolean({ description: 'what was left of it was removed: none of its writes is visible' }),
+  takenBack: Type.Boolean({ description: 'the remaining part was removed: none of its writes is visible' }),
   node: Type.String({ description: 'whose disk was lost' }),
   partitions: Type.Array(Type.String(), { description: 'where its writes are gone' }),
-  keys: Type.Array(KeyRef, { description: 'its keys, as far as the nodes that are left know them' }),
+  keys: Type.Array(KeyRef, { description: 'its keys, as far as the remaining nodes have them' }),
   acknowledged: Type.Boolean({ description: 'by an operator' }),
 });
 export const LossesAnswer = named('Losses', {
@@ -193,7 +193,7 @@ export const LossesAnswer = named('Losses', {
   open: Type.Integer({ description: 'losses that are not acknowledged' }),
   losses: Type.Array(LossSchema),
 });
-/** One of the two. */
+/** Exactly one of the two fields. */
 export const AcknowledgeBody = named('AcknowledgeRequest', {
   transactions: Type.Optional(Type.Array(Type.String({ maxLength: 128 }), { minItems: 1, maxItems: 10_000 })),
   all: Type.Optional(Type.Literal(true)),
@@ -217,14 +217,14 @@ const VerificationSchema = named('Verification', {
     description: 'no peer replica of some partition reported within `verifyTimeoutMs` of the cluster file',
   }),
 });
-/** The status of a node grows new fields: only what a client relies on is named. */
+/** The status of a node grows new fields: only those that a client relies on are named. */
 export const ClusterAnswer = Type.Object(
   {
     cluster: Type.String(),
     protocol: Type.String(),
     hash: Type.String(),
     capabilities: Type.Array(Type.String(), {
-      description: 'what the protocol can do: else NOT_SUPPORTED_BY_PROTOCOL',
+      description: 'operations of the protocol; others are refused with NOT_SUPPORTED_BY_PROTOCOL',
       examples: [['transactions', 'list', 'stable', 'chained-commits', 'snapshots', 'read-past', 'stable-snapshots']],
     }),
     regions: Type.Array(
@@ -234,7 +234,7 @@ export const ClusterAnswer = Type.Object(
     settings: Type.Object({}, { description: 'settings of the cluster file' }),
     stability: StabilitySchema,
     unready: Type.Array(object({ check: Type.String(), reason: Type.String() }), {
-      description: 'what keeps the node that answers from being ready',
+      description: 'reasons why the node that answers is not ready',
     }),
     losses: object(
       { open: Type.Integer(), newest: Type.Array(LossSchema) },
@@ -259,7 +259,7 @@ export const ProblemSchema = named(
     status: Type.Integer(),
     code: Type.Union(
       Object.keys(ERROR_CODES).map((code) => Type.Literal(code)),
-      { [COMPONENT]: 'ErrorCode', description: 'stable: what programs match on' },
+      { [COMPONENT]: 'ErrorCode', description: 'stable: programs match on it' },
     ),
     detail: Type.String(),
     retryable: Type.Boolean({ description: 'whether the same request may succeed later' }),

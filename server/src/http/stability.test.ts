@@ -8,7 +8,7 @@ import { StabilityMonitor, stabilityOf } from './stability.js';
 
 const ALERT_MS = 10_000;
 
-/** A replica whose entry for each region is so old, in ms. */
+/** A replica whose entry for each region has this age, in ms. */
 const replica = (node: FakeNode, partition: string, agesMs: Record<string, number>): PartitionStatus => ({
   partition,
   regions: Object.keys(agesMs),
@@ -30,7 +30,7 @@ const link = (node: string, region: string, up: boolean) => ({
   lastError: null,
 });
 
-/** A node of virginia that has heard nothing from oregon for so long. */
+/** A node of virginia that has received no writes from oregon for this time. */
 function withoutOregon(ageMs: number, node = new FakeNode()): FakeNode {
   node.cluster.ust = packWall(node.now() - ageMs);
   node.replicas = [
@@ -41,13 +41,13 @@ function withoutOregon(ageMs: number, node = new FakeNode()): FakeNode {
 }
 
 describe('stable time', () => {
-  it('is fresh while its age is below the threshold of the cluster file', () => {
+  it('stable time is fresh while its age is below the threshold of the cluster file', () => {
     const stability = stabilityOf(withoutOregon(ALERT_MS));
     expect(stability).toMatchObject({ stalenessMs: ALERT_MS, alertMs: ALERT_MS, stale: false, heldBackBy: null });
     expect(stability.lowest).toMatchObject({ region: 'oregon', node: 'oregon-1', partition: 'default/2' });
   });
 
-  it('is alarming, too, where it lies further ahead of the clock than clocks may differ (K4)', () => {
+  it('stable time is stale, too, where it is ahead of the clock by more than clocks may differ (K4)', () => {
     const node = new FakeNode();
     node.cluster.ust = packWall(node.now() + node.config.settings.maxClockDriftMs - 1_000);
     expect(stabilityOf(node)).toMatchObject({ stalenessMs: 0, stale: false });
@@ -55,7 +55,7 @@ describe('stable time', () => {
     expect(stabilityOf(node)).toMatchObject({ stalenessMs: 0, stale: true });
   });
 
-  it('is held back by the region whose writes have come least far, and by its node', () => {
+  it('stable time is held back by the region with the lowest version vector entry, and by its node', () => {
     const node = withoutOregon(34_000);
     expect(stabilityOf(node)).toEqual({
       ust: node.ust(),
@@ -73,13 +73,13 @@ describe('stable time', () => {
     });
   });
 
-  it('may be held back by the node itself, where a prepare is not decided', () => {
+  it('stable time may be held back by the node itself, where a prepare is not decided', () => {
     const node = withoutOregon(34_000);
     node.replicas = [replica(node, 'default/0', { virginia: 34_000, oregon: 2 })];
     expect(stabilityOf(node).heldBackBy).toMatchObject({ region: 'virginia' });
   });
 
-  it('is put down to a node that cannot be reached where this one lacks nothing', () => {
+  it('stale stable time is attributed to an unreachable node where this one lacks nothing', () => {
     const node = withoutOregon(34_000);
     node.replicas = [replica(node, 'default/0', { virginia: 5, oregon: 20 })];
     node.peers = [link('virginia-2', 'virginia', true), link('oregon-1', 'oregon', false)];
@@ -90,12 +90,12 @@ describe('stable time', () => {
 });
 
 describe('the monitor', () => {
-  it('tells the log when the threshold is passed, and when all is well again, each once', () => {
+  it('the monitor logs once that the threshold is passed, and once that stable time is fresh again', () => {
     const node = withoutOregon(20);
-    const told: string[] = [];
+    const logged: string[] = [];
     const monitor = new StabilityMonitor(node, {
-      warn: (fields: unknown) => told.push(`warn ${JSON.stringify(fields)}`),
-      info: () => told.push('info'),
+      warn: (fields: unknown) => logged.push(`warn ${JSON.stringify(fields)}`),
+      info: () => logged.push('info'),
     });
     expect(monitor.look()).toBe(false);
     withoutOregon(34_000, node);
@@ -103,7 +103,7 @@ describe('the monitor', () => {
     expect(monitor.freshness).toMatchObject({ stale: true, stalenessMs: 34_000, heldBackBy: { region: 'oregon' } });
     node.cluster.stabilise();
     expect([monitor.look(), monitor.look()]).toEqual([true, false]);
-    expect(told).toEqual([expect.stringMatching(/^warn .*"region":"oregon"/), 'info']);
+    expect(logged).toEqual([expect.stringMatching(/^warn .*"region":"oregon"/), 'info']);
   });
 });
 
@@ -116,17 +116,17 @@ describe('staleness is shown', () => {
 
   const OREGON = { region: 'oregon', node: 'oregon-1', partition: 'default/2' };
 
-  it('by /v1/cluster and /v1/clock', async () => {
+  it('staleness is shown by /v1/cluster and /v1/clock', async () => {
     withoutOregon(34_000, api.node);
     const { stability } = (await api.call('GET', '/v1/cluster')).json();
     expect(stability).toMatchObject({ stale: true, stalenessMs: 34_000, heldBackBy: OREGON, lowest: OREGON });
-    // The clock route looks as often as sessions are told, about once a second.
+    // The clock route shows the state of the last look, which is made about once a second.
     let clock = (await api.call('GET', '/v1/clock')).json();
     while (clock.stale !== true) clock = (await api.call('GET', '/v1/clock')).json();
     expect(clock).toMatchObject({ stalenessMs: 34_000, heldBackBy: OREGON });
   });
 
-  it('in the metrics, for each region whose writes the node holds', async () => {
+  it('staleness is shown in the metrics, for each region whose writes the node holds', async () => {
     withoutOregon(34_000, api.node);
     const metrics = buildMetrics(api.node);
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
@@ -145,12 +145,12 @@ describe('staleness is shown', () => {
     expect(fresh).not.toMatch(/isochron_ust_held_back\{/);
   });
 
-  it('to sessions: in the welcome, and when it changes, though stable time stands still', async () => {
+  it('staleness is shown to sessions in the welcome, and when it changes while stable time does not', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     withoutOregon(34_000, api.node);
-    const told = await client.next(({ type }) => type === 'ust');
-    expect(told).toMatchObject({ freshness: { stale: true, stalenessMs: 34_000, heldBackBy: OREGON } });
+    const frame = await client.next(({ type }) => type === 'ust');
+    expect(frame).toMatchObject({ freshness: { stale: true, stalenessMs: 34_000, heldBackBy: OREGON } });
     const late = await SessionClient.open(api.url);
     expect(await late.hello()).toMatchObject({ freshness: { stale: true, heldBackBy: OREGON } });
     client.close();

@@ -1,4 +1,4 @@
-/** How far stable time is behind, and whose writes it waits for (D11). */
+/** The age of stable time, and the region whose writes it waits for (D11). */
 import { type PartitionId, type Timestamp, wallOf } from '@isochron/core';
 import type { Freshness, HeldBack } from '@isochron/wire/session-frames';
 import type { FastifyBaseLogger } from 'fastify';
@@ -6,39 +6,39 @@ import type { NodeStatus, RunningNode } from '../node/api.js';
 
 /** The lowest entry of the version vectors that a node holds: stable time cannot be above it. */
 export interface LowestEntry {
-  /** Whose writes have come no further. */
+  /** Source region of the entry. */
   readonly region: string;
-  /** The node of that region that writes them. */
+  /** The node of that region that makes the writes. */
   readonly node: string | null;
-  /** The partition, as this node holds it. */
+  /** The partition on this node. */
   readonly partition: string;
   readonly timestamp: Timestamp;
   readonly ageMs: number;
 }
 
-/** What the status says of stable time. */
+/** Stable time in the status. */
 export interface Stability {
   readonly ust: Timestamp;
   readonly stalenessMs: number;
   /** The cluster's `stalenessAlertMs`. */
   readonly alertMs: number;
-  /** Whether `stalenessMs` is above it. */
+  /** Whether `stalenessMs` is above `alertMs`. */
   readonly stale: boolean;
   /** Null on a node without replicas. */
   readonly lowest: LowestEntry | null;
-  /** Whose writes stable time waits for, while `stale`. */
+  /** The region whose writes stable time waits for, while `stale`. */
   readonly heldBackBy: HeldBack | null;
 }
 
 type Log = Pick<FastifyBaseLogger, 'info' | 'warn'>;
 
-/** Looks after the age of stable time, and tells the log when it passes the threshold, and when it is back. */
+/** Watches the age of stable time, and logs when it passes the threshold and when it is fresh again. */
 export class StabilityMonitor {
   readonly #node: RunningNode;
   readonly #log: Log;
   #freshness: Freshness;
   #warned = false;
-  #clock: { readonly problem: string | undefined; readonly told: boolean } = { problem: undefined, told: false };
+  #clock: { readonly problem: string | undefined; readonly logged: boolean } = { problem: undefined, logged: false };
 
   constructor(node: RunningNode, log: Log) {
     this.#node = node;
@@ -46,13 +46,13 @@ export class StabilityMonitor {
     this.#freshness = this.#measure();
   }
 
-  /** As of the last look, which was about a second ago at most; the clock as of now. */
+  /** As of the last look, about a second ago at most; the clock as of now. */
   get freshness(): Freshness {
     const stalenessMs = Math.round(this.#node.stalenessMs());
     return { ...this.#freshness, now: Math.floor(this.#node.now()), stalenessMs };
   }
 
-  /** Called about once a second. Returns whether anything but the time has changed. */
+  /** Called about once a second. Returns whether more than the time has changed. */
   look(): boolean {
     this.#watchClock();
     const before = this.#freshness;
@@ -66,17 +66,19 @@ export class StabilityMonitor {
     return stale !== before.stale || JSON.stringify(heldBackBy) !== JSON.stringify(before.heldBackBy);
   }
 
-  /** The wall clock has become unusable, or is right again (K2). At a start it takes a moment until it is compared. */
+  /**
+   * Logs that the wall clock has become unusable, or is right again (K2). After a start its comparison takes a moment.
+   */
   #watchClock(): void {
     const before = this.#clock;
     const problem = this.#node.clockProblem();
     const lasts = problem !== undefined && before.problem !== undefined;
-    this.#clock = { problem, told: lasts };
-    if (lasts && !before.told) this.#log.warn({ problem }, 'this node takes no writes: its clock cannot be used');
-    if (problem === undefined && before.told) this.#log.info({}, 'the clock is right: this node takes writes again');
+    this.#clock = { problem, logged: lasts };
+    if (lasts && !before.logged) this.#log.warn({ problem }, 'this node takes no writes: its clock cannot be used');
+    if (problem === undefined && before.logged) this.#log.info({}, 'the clock is right: this node takes writes again');
   }
 
-  /** The cheap part always, the search for who is to blame only when there is a reason. */
+  /** Always the cheap part; the search for the cause only while stable time is stale. */
   #measure(): Freshness {
     const now = Math.floor(this.#node.now());
     const stalenessMs = Math.round(this.#node.stalenessMs());
@@ -86,8 +88,8 @@ export class StabilityMonitor {
 }
 
 /**
- * A node without any stable time yet is not ready; there is nothing to be stale. Stable time ahead of the
- * clock by more than clocks may differ is as alarming: one of both is wrong (K4).
+ * A node before its first stable time is not ready, and not stale. Stable time ahead of the clock by more than clocks
+ * may differ is stale, too: one of both is wrong (K4).
  */
 export function isStale(node: RunningNode): boolean {
   const { stalenessAlertMs, maxClockDriftMs } = node.config.settings;
@@ -95,7 +97,7 @@ export function isStale(node: RunningNode): boolean {
   return ust > 0 && (node.stalenessMs() > stalenessAlertMs || wallOf(ust) - node.now() > maxClockDriftMs);
 }
 
-/** Everything that this node knows about the age of stable time. */
+/** The age of stable time and its causes, from the data of this node. */
 export function stabilityOf(node: RunningNode, status: NodeStatus = node.status()): Stability {
   const { stalenessAlertMs: alertMs } = node.config.settings;
   const { ust } = status;
@@ -136,8 +138,8 @@ function writerOf({ topology }: RunningNode, name: string, region: string): stri
 }
 
 /**
- * An own version vector that is as old as stable time says it all. Where all of them are fresh, it is a replica elsewhere that lacks writes:
- * most likely those of a node that cannot be reached from here either.
+ * An own version vector entry as old as stable time explains it. Where all of them are fresh, a replica elsewhere lacks
+ * writes: most likely those of a node that is unreachable from here, too.
  */
 function heldBack(lowest: LowestEntry | null, { links }: NodeStatus, alertMs: number): HeldBack | null {
   if (lowest !== null && lowest.ageMs > alertMs) {

@@ -1,4 +1,4 @@
-/** One-shot reads and writes where they are transactions. */
+/** One-shot reads and writes as transactions. */
 import { IsochronError, type KeyWrite, mergePatch, type QualifiedKey, type Value } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { Caller, TxStatus } from '@isochron/sessions';
@@ -16,7 +16,7 @@ export class TransactionOneShots implements OneShots {
     return this.read(request, [key], at);
   }
 
-  /** Hot: no promise more than it takes. */
+  /** Hot: makes no more promises than necessary. */
   read(request: FastifyRequest, keys: readonly QualifiedKey[], at: Snapshot | null): Promise<Shown> {
     const caller = this.api.reader(request);
     return caller instanceof Promise
@@ -49,7 +49,7 @@ export class TransactionOneShots implements OneShots {
     }));
   }
 
-  /** A repeated patch must not merge into its own result: a commit under its id that is already there is the answer. */
+  /** A repeated patch must not merge into its own result: an earlier commit under its id is the answer. */
   async #repeatedPatch(request: FastifyRequest): Promise<Written | undefined> {
     const { txId, repeated } = this.api.writeId(request);
     if (!repeated) return undefined;
@@ -59,7 +59,7 @@ export class TransactionOneShots implements OneShots {
     if (status !== 'committed' || ts === null) return undefined;
     const caller = await this.api.caller(request);
     const seen = this.api.sessions.knownTo(caller);
-    // Its writes are not known here: the caller's next read waits until they are stable.
+    // Its writes are not on this node: the caller's next read waits until they are stable.
     const token = this.api.sessions.tokens.mint({ seen, hwt: Math.max(caller.hwt, ts) });
     return { txId, ct: ts, token };
   }

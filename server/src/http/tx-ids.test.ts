@@ -24,7 +24,7 @@ const open = async (key: string): Promise<string> => String((await as(key, 'POST
 const writes = { writes: [{ keyspace: 'default', key: 'a', value: 1 }] };
 const keys = { keys: [{ keyspace: 'default', key: 'a' }] };
 
-it('ids have 128 random bits each, and nothing of one is known from another', async () => {
+it('ids have 128 random bits each, and none can be derived from another', async () => {
   const ids = await Promise.all(Array.from({ length: 8 }, async () => String((await put(ANN)).transaction)));
   const parts = ids.map((id) => id.slice(0, 22));
   expect(new Set(parts).size).toBe(8);
@@ -59,7 +59,7 @@ it('an Idempotency-Key is any text up to 255 bytes, and is each principal’s ow
   for (const key of ['', 'x'.repeat(256)]) expect(await put(ANN, key)).toMatchObject({ code: 'INVALID_REQUEST' });
 });
 
-it('the id of a write can be repeated by its principal, and is another write for everybody else', async () => {
+it('the id of a write can be repeated by its principal, and is another write for all other principals', async () => {
   const { transaction } = await put(ANN);
   expect(await put(ANN, String(transaction))).toMatchObject({ transaction });
   const other = await put(BOB, String(transaction));

@@ -1,12 +1,12 @@
 /**
- * Transaction ids that the API makes: 128 random bits, and a binding to the principal that they were made for. The
- * id of another caller's transaction cannot be guessed, and another principal that learns one can neither use it nor
- * take it for a write of its own.
+ * Transaction ids of the API: 128 random bits, and a binding to the principal that they were made for. The id of
+ * another caller's transaction cannot be guessed. Another principal that learns an id cannot use it, nor take it for a
+ * write of its own.
  */
 import { createHmac } from 'node:crypto';
 import { isTxId, type TxId, txIdOf } from '@isochron/core';
 
-/** What is known to one principal and the node only; empty where callers need no key: then all are one principal. */
+/** The secret scope of one principal; empty where callers need no key: all are one principal then. */
 export type Scope = Buffer;
 
 /** Bytes of a binding: as many as the counter of an id holds. */
@@ -21,8 +21,8 @@ export const isBoundTo = (scope: Scope, txId: TxId): boolean =>
   scope.length === 0 || txId === boundTxId(scope, txId.slice(0, txId.indexOf('.')));
 
 /**
- * The id of a write under an Idempotency-Key: the id itself where it was made for this principal, as the problem
- * document of a write has it; otherwise one that only this principal gets for this key.
+ * The id of a write under an Idempotency-Key: the key itself where it is an id that was made for this principal, as in
+ * a problem document; otherwise one that only this principal gets for this key.
  */
 export const txIdOfKey = (scope: Scope, key: string): TxId =>
   isTxId(key) && isBoundTo(scope, key)

@@ -10,7 +10,7 @@ const topology = new Topology(clusterSpec(fakeConfig()));
 const refs = (...keys: string[]) => keys.map((key) => ({ keyspace: 'default', key }));
 
 describe('the id of an interactive transaction', () => {
-  it('says all that another node needs to go on', () => {
+  it('the id of an interactive transaction has all that another node needs to continue it', () => {
     const timestamp = fc.integer({ min: 0, max: MAX_TIMESTAMP });
     const txId = fc.stringMatching(/^[A-Za-z0-9_-]{16,64}\.[0-9a-z]{1,11}$/);
     const owner = fc.constantFrom(...topology.nodes);
@@ -22,7 +22,7 @@ describe('the id of an interactive transaction', () => {
     );
   });
 
-  it('says the entries of a snapshot that has them, and is none with another number of them', () => {
+  it('the id of an interactive transaction has the entries of its snapshot, in their exact number', () => {
     const entries = fc.array(fc.integer({ min: 0, max: MAX_TIMESTAMP }), { minLength: 1, maxLength: 64 });
     fc.assert(
       fc.property(entries, fc.integer({ min: 0, max: MAX_TIMESTAMP }), (deps, hwt) => {
@@ -35,7 +35,7 @@ describe('the id of an interactive transaction', () => {
     );
   });
 
-  it('is none when any part of it is wrong', () => {
+  it('the id of an interactive transaction is invalid when any part of it is wrong', () => {
     fc.assert(fc.property(fc.string(), (text) => parseTxId(text, topology, 0) === undefined));
     for (const text of [
       '@',
@@ -68,7 +68,7 @@ describe('an interactive transaction whose node is gone (D8)', () => {
 
   const open = async (headers: Record<string, string> = {}): Promise<string> =>
     String((await home.call('POST', '/v1/transactions', { headers })).headers.location);
-  /** The node is there no more: its links are down, and it has forgotten its transactions. */
+  /** The node is gone: its links are down, and it has lost its transactions. */
   const gone = () => {
     cluster.open.clear();
     network.silent.add('virginia-1');
@@ -78,29 +78,32 @@ describe('an interactive transaction whose node is gone (D8)', () => {
     cluster.stabilise();
   };
 
-  it.each(['neighbour', 'abroad'] as const)('goes on in its snapshot on another node: %s', async (which) => {
-    const path = await open();
-    const target = { neighbour, abroad }[which];
-    gone();
-    overtake();
-    const before = target.node.calls.length;
-    target.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
-    const seen = await target.call('POST', `${path}/read`, { body: { keys: refs('a', 'b') } });
-    expect(seen.json()).toMatchObject({ values: [{ value: 1 }, null] });
-    const body = { writes: [{ ...refs('b')[0], value: 1 }] };
-    target.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
-    const done = await target.call('POST', `${path}/commit`, { body });
-    const again = await target.call('POST', `${path}/commit`, { body });
-    expect(again.json()).toEqual(done.json());
-    expect(cluster.versions.get('default/b')).toHaveLength(1);
-    const commits = target.node.calls.slice(before).filter(({ call }) => call === 'commit');
-    // Every repetition has the home of the node that opened it, and the sentAfter of its snapshot (D4, D5).
-    for (const { request } of commits)
-      expect(request).toMatchObject({ attemptRegions: ['virginia'], sentAfter: expect.any(Number) });
-    expect(new Set(commits.map(({ request }) => (request as { sentAfter: number }).sentAfter)).size).toBe(1);
-  });
+  it.each(['neighbour', 'abroad'] as const)(
+    'an interactive transaction whose node is gone continues in its snapshot on another node: %s',
+    async (which) => {
+      const path = await open();
+      const target = { neighbour, abroad }[which];
+      gone();
+      overtake();
+      const before = target.node.calls.length;
+      target.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
+      const seen = await target.call('POST', `${path}/read`, { body: { keys: refs('a', 'b') } });
+      expect(seen.json()).toMatchObject({ values: [{ value: 1 }, null] });
+      const body = { writes: [{ ...refs('b')[0], value: 1 }] };
+      target.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
+      const done = await target.call('POST', `${path}/commit`, { body });
+      const again = await target.call('POST', `${path}/commit`, { body });
+      expect(again.json()).toEqual(done.json());
+      expect(cluster.versions.get('default/b')).toHaveLength(1);
+      const commits = target.node.calls.slice(before).filter(({ call }) => call === 'commit');
+      // Every repetition has the home of the node that opened it, and the sentAfter of its snapshot (D4, D5).
+      for (const { request } of commits)
+        expect(request).toMatchObject({ attemptRegions: ['virginia'], sentAfter: expect.any(Number) });
+      expect(new Set(commits.map(({ request }) => (request as { sentAfter: number }).sentAfter)).size).toBe(1);
+    },
+  );
 
-  it('goes on at the same node after its restart', async () => {
+  it('an interactive transaction continues at the same node after its restart', async () => {
     const path = await open();
     cluster.open.clear();
     overtake();
@@ -110,7 +113,7 @@ describe('an interactive transaction whose node is gone (D8)', () => {
     expect(done.status).toBe(200);
   });
 
-  it('does not show less than before: own writes above its snapshot went with the node', async () => {
+  it('an interactive transaction refuses reads that need writes lost with its node, and still commits', async () => {
     const wrote = await home.call('PUT', `${KEYS}/a`, { body: { mine: true } });
     const path = await open({ 'isochron-session': String(wrote.headers['isochron-session']) });
     const shown = await home.call('POST', `${path}/read`, { body: { keys: refs('a') } });
@@ -118,7 +121,7 @@ describe('an interactive transaction whose node is gone (D8)', () => {
     gone();
     const lost = await neighbour.call('POST', `${path}/read`, { body: { keys: refs('a') } });
     expect(lost.json()).toMatchObject({ code: 'REPLICA_UNREACHABLE', retryable: true });
-    // The commit needs none of that.
+    // The commit needs no own writes.
     const done = await abroad.call('POST', `${path}/commit`, { body: { writes: [{ ...refs('b')[0], value: 1 }] } });
     expect(done.status).toBe(200);
     const { request } = abroad.node.calls.at(-1)!;
@@ -128,14 +131,14 @@ describe('an interactive transaction whose node is gone (D8)', () => {
     });
   });
 
-  it('ends without a fuss', async () => {
+  it('an interactive transaction whose node is gone ends without an error', async () => {
     const path = await open();
     gone();
     neighbour.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
     expect((await neighbour.call('DELETE', path)).status).toBe(204);
   });
 
-  it('is refused where its id claims a time that is still to come (T1)', async () => {
+  it('an interactive transaction is refused where its id claims a time in the future (T1)', async () => {
     const id = formatTxId({
       txId: `${'a'.repeat(22)}.0`,
       owner: 'virginia-1',

@@ -1,18 +1,18 @@
 /**
- * Ids of interactive transactions over HTTP: `<transaction id>@<node>@<snapshot>`, and `@<hwt>` where the caller has own writes that the
- * snapshot does not show; numbers in base 36, the entries of a snapshot with dots between them. With it any node can go on where the one
- * that opened it cannot (D8), and every node of every region commits under the same home (D4).
+ * Ids of interactive transactions over HTTP: `<transaction id>@<node>@<snapshot>`, and `@<hwt>` where the caller has
+ * own writes above the snapshot; numbers in base 36, the entries of a snapshot with dots between them. With the id any
+ * node can continue when the opener is gone (D8), and every node of every region commits under the same home (D4).
  */
 import { isTimestamp, isTxId, type NodeId, type Timestamp, type Topology, type TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 
-/** A transaction as its id names it. */
+/** A transaction, parsed from its id. */
 export interface TxRef {
   readonly txId: TxId;
   /** The node that opened it. */
   readonly owner: NodeId;
   readonly snapshot: Snapshot;
-  /** Commit timestamp of the caller's last write before it; 0 when the snapshot shows all of them. */
+  /** Commit timestamp of the caller's last write before it; 0 when the snapshot contains all of them. */
   readonly hwt: Timestamp;
 }
 
@@ -22,7 +22,9 @@ export function formatTxId({ txId, owner, snapshot: { ts, deps = [] }, hwt }: Tx
   return hwt > 0 ? `${id}@${hwt.toString(36)}` : id;
 }
 
-/** Undefined for what no node can have given. @param entries how many a snapshot has beside its timestamp */
+/**
+ * Undefined for an id that no node can have made. @param entries number of entries of a snapshot beside its timestamp
+ */
 export function parseTxId(id: string, topology: Topology, entries: number): TxRef | undefined {
   const [txId = '', owner = '', numbers = '', last = '0', ...rest] = id.split('@');
   const [ts, ...deps] = numbers.split('.').map(timestampOf);

@@ -19,12 +19,12 @@ describe('the detail of a refused request', () => {
     ['POST', '/v1/transactions', { att: 1 }, 'body/att'],
     ['POST', '/v1/read', {}, "body must have required property 'keys'"],
     ['GET', `${KEYS}?limit=x`, undefined, 'querystring/limit must be integer'],
-  ])('names what is wrong: %s %s', async (method, path, body, detail) => {
+  ])('the detail of a refused request names the fault: %s %s', async (method, path, body, detail) => {
     const answer = await api.call(method, path, { body });
     expect(answer.json()).toMatchObject({ code: 'INVALID_REQUEST', detail: expect.stringContaining(detail) });
   });
 
-  it('does not repeat a long name', async () => {
+  it('the detail of a refused request does not repeat a long name', async () => {
     const { detail } = (await api.call('GET', `${KEYS}?${'x'.repeat(5000)}=1`)).json();
     expect(String(detail).length).toBeLessThan(300);
   });

@@ -6,12 +6,12 @@ import type { FastifySchemaValidationError } from 'fastify/types/schema.js';
 const strict = new Ajv({ allErrors: false, strict: false, coerceTypes: false });
 const coercing = new Ajv({ allErrors: false, strict: false, coerceTypes: true, useDefaults: true });
 
-/** Query strings are text and are coerced; bodies mean what they say. */
+/** Query strings are text and are coerced; bodies are not. */
 export function validatorFor(schema: unknown, httpPart: string | undefined): ValidateFunction {
   return (httpPart === 'body' ? strict : coercing).compile(schema as object);
 }
 
-/** What is refused: names the part of the request, and a field or parameter that is not known. */
+/** The reason of a refusal: names the part of the request, and an unknown field or parameter. */
 export function schemaError(errors: readonly FastifySchemaValidationError[], part: string): IsochronError {
   const [{ keyword, params, instancePath, message = 'is not valid' }] = errors as [FastifySchemaValidationError];
   if (keyword !== 'additionalProperties')

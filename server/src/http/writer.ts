@@ -15,10 +15,10 @@ import { avoidedBy } from './avoided.js';
 import type { ApiContext, TransactionsContext } from './context.js';
 import type { WriteRef } from './schemas.js';
 
-/** A commit as a route asks for it. */
+/** A commit, as a route requests it. */
 export interface CommitOrder {
   readonly txId: TxId;
-  /** What the transaction read from. */
+  /** The snapshot that the transaction read. */
   readonly snapshot: Snapshot;
   /** Whether it is an interactive one that its coordinator has open. */
   readonly open?: boolean;
@@ -27,7 +27,7 @@ export interface CommitOrder {
   readonly principal: string;
   readonly writes: readonly KeyWrite[];
   readonly coordinator?: NodeId | undefined;
-  /** Region whose cohorts take part; default this one's. The same in every repetition (D4). */
+  /** Region of the cohorts; default this one's. The same in every repetition (D4). */
   readonly home?: RegionId;
 }
 
@@ -52,7 +52,7 @@ export async function commit(
   return { ct: committed.ts, token: api.sessions.committed(caller, { txId, writes, commit: committed, snapshot }) };
 }
 
-/** The order of a one-shot write: it depends on what its caller has seen. */
+/** The order of a one-shot write: it depends on the caller's snapshot. */
 export const oneShot = (
   api: TransactionsContext,
   caller: Caller,
@@ -70,7 +70,7 @@ export const oneShot = (
 
 /**
  * The writes of a body, checked.
- * @throws IsochronError for what the rules refuse, `INVALID_REQUEST` for a key named twice or a write without one clear meaning
+ * @throws IsochronError for what the rules refuse; `INVALID_REQUEST` for a key named twice or an ambiguous write
  */
 export function writesOf(api: ApiContext, refs: readonly WriteRef[]): KeyWrite[] {
   api.rules.count(refs.length);
@@ -91,8 +91,8 @@ function writeValue(api: ApiContext, ref: WriteRef): Value | null {
 }
 
 /**
- * The text of the document that `make` makes. @throws IsochronError `VALUE_INVALID` for one nested too deeply to be
- * made or written
+ * The text of the document that `make` returns. @throws IsochronError `VALUE_INVALID` for a document that is nested too
+ * deeply to make or write
  */
 export function documentText(make: () => unknown): string {
   try {

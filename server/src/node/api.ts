@@ -1,4 +1,4 @@
-/** What the API layer (HTTP, WebSocket, status) sees of a running node. */
+/** The interface of a running node for the API layer (HTTP, WebSocket, status). */
 import type { NodeId, RegionId, Timestamp, Topology, TxId } from '@isochron/core';
 import type { Loss, Unresponsive, VerificationStatus } from '@isochron/protocols';
 import type { CoordinatorPort, Done, OperationsPort, SessionsMachine } from '@isochron/sessions';
@@ -52,34 +52,34 @@ export interface NodeStatus {
   readonly rssBytes: number;
   readonly partitions: readonly PartitionStatus[];
   readonly links: readonly LinkSummary[];
-  /** Reads that had to wait until a replica had their snapshot: none where the protocol never lets them. */
+  /** Reads that waited until a replica had their snapshot: zero where the protocol does not block. */
   readonly blocking: Blocking;
   readonly counters: Readonly<Record<string, number>>;
 }
 
-/** The cluster file of the node beside those of the others. */
+/** The cluster file of the node, compared with those of the others. */
 export interface ClusterFileStatus {
-  /** Hash of what must agree. */
+  /** Hash of the parts that must agree. */
   readonly hash: string;
   /** The nodes that do not link because they have another hash. */
   readonly differsFrom: readonly NodeId[];
 }
 
-/** The disk that the node's data are on. */
+/** The disk of the node's data. */
 export interface DiskStatus {
-  /** Whether writes are refused for want of room. */
+  /** Whether writes are refused because the disk is full. */
   readonly full: boolean;
-  /** Of the files in the data folder, without the reserve, as last measured. */
+  /** Bytes of the files in the data folder, without the reserve, at the last measurement. */
   readonly usedBytes: number;
-  /** On the file system of the data folder; null where it cannot be measured. */
+  /** Free bytes on the file system of the data folder; null where they cannot be measured. */
   readonly freeBytes: number | null;
-  /** What the data folder may take; 0 for no quota. */
+  /** Bytes that the data folder may take; 0 for no quota. */
   readonly quotaBytes: number;
-  /** Writes that were refused for want of room since the start. */
+  /** Writes since the start that were refused because the disk was full. */
   readonly refusedWrites: number;
 }
 
-/** The node's wall clock beside those of the others. */
+/** The node's wall clock, compared with those of the others. */
 export interface ClockStatus {
   /** Why it may not go into timestamps (K2); null when it may. */
   readonly problem: string | null;
@@ -94,12 +94,12 @@ export interface Blocking {
   readonly longestMs: number;
 }
 
-/** What its protocol costs a node, since its start: what the papers compare. */
+/** Costs of the protocol on a node since its start: the figures that the papers compare. */
 export interface Costs {
   readonly blocked: Blocked;
-  /** To other nodes. */
+  /** Traffic to other nodes. */
   sent(kind: TrafficKind, scope: Scope): Sent;
-  /** Updates sent to other regions, and what of them is metadata, see `Traffic`. */
+  /** Updates sent to other regions, and the bytes of metadata in them, see `Traffic`. */
   readonly replicatedUpdates: number;
   readonly metadataBytes: number;
 }
@@ -115,33 +115,33 @@ export interface RunningNode {
   now(): number;
   /** The latest timestamp that a client may name (T1). */
   latest(): Timestamp;
-  /** Universal stable time as this node knows it. */
+  /** Universal stable time on this node. */
   ust(): Timestamp;
   /** The node's hybrid logical clock. */
   hlc(): Timestamp;
   /** Age of the stable snapshot in ms. */
   stalenessMs(): number;
   /**
-   * Ends once every node of every region serves `ts`, with the highest time of which that is known: a session that
+   * Ends once every node of every region serves `ts`, with the highest time that all are known to serve: a session that
    * begins anywhere, now or after any crash, sees everything up to it. Ends with STABLE_TIMEOUT after `timeoutMs`.
    */
   stable(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void;
-  /** Where the verification of the disk stands: a node that is `verifying` takes no writes. */
+  /** State of the verification of the disk: a node that is `verifying` takes no writes. */
   verification(): VerificationStatus;
   /**
-   * Ends with this node's UST once it has reached `ts`: what sessions see here. Ends with STABLE_TIMEOUT after
-   * `timeoutMs`.
+   * Ends with this node's UST once it has reached `ts`: sessions on this node read it then. Ends with STABLE_TIMEOUT
+   * after `timeoutMs`.
    */
   visibleHere(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void;
-  /** Which nodes and regions do not answer this one. */
+  /** The nodes and regions that do not answer this one. */
   readonly unresponsive: Unresponsive;
   /** Calls `listener` at once when that has changed. */
   onUnresponsive(listener: () => void): void;
   /** Why the wall clock of this node may not go into timestamps (K2); undefined when it may. */
   clockProblem(): string | undefined;
   /**
-   * Whether the node may serve requests: recovered, with a right clock, its disk not being verified any more, and
-   * the node has a stable time.
+   * Whether the node may serve requests: it is recovered, its clock is right, its disk is not being verified any more,
+   * and it has a stable time.
    */
   ready(): boolean;
   status(): NodeStatus;
@@ -149,26 +149,27 @@ export interface RunningNode {
   /** Transactions of which a lost disk took a part (D10), acknowledged ones too, newest last. */
   losses(): readonly Loss[];
   /**
-   * Acknowledges losses on this node. Resolves once that is durable, with how many were open; unknown ids are ignored.
+   * Acknowledges losses on this node. Resolves once that is durable, with the number that were open; unknown ids are
+   * ignored.
    */
   acknowledgeLosses(transactions: readonly TxId[] | 'all'): Promise<number>;
-  /** Tells of sampled updates of other regions: how long after its timestamp one became visible here, ms. */
+  /** Reports sampled updates of other regions: the time from its timestamp until one became visible here, ms. */
   onVisible(listener: (source: RegionId, ms: number) => void): void;
   /** Stops taking work, flushes and closes links and disk. */
   close(): Promise<void>;
 }
 
-/** One whose clients run interactive transactions. */
+/** A node whose clients run interactive transactions. */
 export interface TransactionsNode extends RunningNode {
   readonly protocol: ServedTransactions;
   readonly port: CoordinatorPort;
   /** The same with promises. */
   readonly requests: TransactionRequests;
-  /** Caches of HTTP sessions, kept here or asked for elsewhere. */
+  /** Caches of HTTP sessions, kept here or fetched from other nodes. */
   readonly sessions: SessionsMachine;
 }
 
-/** One whose clients run single operations. */
+/** A node whose clients run single operations. */
 export interface OperationsNode extends RunningNode {
   readonly protocol: ServedOperations;
   readonly port: OperationsPort;

@@ -1,4 +1,4 @@
-/** A node's data folder: opened when it can be trusted, set aside when it cannot (D10, D14). */
+/** A node's data folder: opened when its data may be used, set aside when not (D10, D14). */
 import { access, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecoveredState } from '@isochron/core';
@@ -19,25 +19,23 @@ export interface DataFolderOptions {
   readonly placement: Placement;
   readonly durability: 'synced' | 'memory';
   readonly cacheBytes: number;
-  /** A partition of this node has no other replica: what is damaged must be looked at by an operator. */
+  /** A partition of this node has no other replica: an operator must look at damage. */
   readonly soleCopy: boolean;
   readonly logger: Logger;
 }
 
-/** What a node starts with. */
+/** The data that a node starts with. */
 export interface OpenedData {
   readonly storeId: string;
   readonly store: ReopenableStore;
   readonly recovered: RecoveredState;
-  /** Data of this node were set aside, now or earlier: it is not a new one. */
+  /** Data of this node were set aside, now or earlier: it is not a new node. */
   readonly setAside: boolean;
-  /** A damage that was found earlier: the node takes no new work until it is rebuilt. */
+  /** Damage that was found earlier: the node takes no new work until it is rebuilt. */
   readonly retiring: string | undefined;
 }
 
-/**
- * @throws IsochronError STORAGE_FAILED when the folder cannot be used, PLACEMENT_MISMATCH
- */
+/** @throws IsochronError STORAGE_FAILED when the folder cannot be used, PLACEMENT_MISMATCH */
 export async function openDataFolder(options: DataFolderOptions): Promise<OpenedData> {
   const { dataDir, placement, durability, logger } = options;
   const { storeId } = await verifyPlacement(dataDir, placement);
@@ -45,7 +43,7 @@ export async function openDataFolder(options: DataFolderOptions): Promise<Opened
   if (verdict?.step === 'rebuild') await setAside(dataDir, verdict.reason, logger);
   let opened = await openOrSetAside(options);
   if (lacksData(opened.recovered) && opened.recovered.meta.size > 0) {
-    // Half a copy, of a rebuild that was interrupted: what its source has collected since would come back to life.
+    // Half a copy, of an interrupted rebuild: versions that its source has collected since would reappear.
     await opened.store.close();
     await rm(join(dataDir, STORE), { recursive: true });
     clearQuarantine(dataDir);
@@ -58,7 +56,7 @@ export async function openDataFolder(options: DataFolderOptions): Promise<Opened
 }
 
 const STORE = 'store';
-/** Data that were set aside are kept under this name and a number; they count for no quota. */
+/** Data that are set aside have this name and a number; they do not count towards the quota. */
 export const ASIDE = 'store.distrusted-';
 
 async function verdictOf(dataDir: string): Promise<Quarantine | undefined> {
@@ -71,7 +69,7 @@ async function verdictOf(dataDir: string): Promise<Quarantine | undefined> {
 
 type Opened = Pick<OpenedData, 'store' | 'recovered' | 'setAside'>;
 
-/** Opens the store; one that cannot even say what it holds is set aside at once, unless somebody's only copy is in it. */
+/** Opens the store. A store that cannot be recovered for damage is set aside at once, unless it has an only copy. */
 async function openOrSetAside(options: DataFolderOptions): Promise<Opened> {
   try {
     return { ...(await openStore(options)), setAside: false };
@@ -94,7 +92,7 @@ async function openStore({ dataDir, durability, cacheBytes }: DataFolderOptions)
 
 const asideOf = (dataDir: string, n: number): string => join(dataDir, `${ASIDE}${n}`);
 
-/** Keeps the old data, for who wants to look at them, under a name of their own. */
+/** Keeps the old data for inspection, under a name of their own. */
 async function setAside(dataDir: string, reason: string, logger: Logger): Promise<void> {
   const store = join(dataDir, STORE);
   let n = 1;

@@ -1,6 +1,6 @@
 /**
- * How full the disk is (D11): writes are refused with a code before the disk refuses them. Where another program takes
- * the last room at once, a reserve is given up: a node has to write a little even to refuse writes.
+ * How full the disk is (D11): writes are refused with a code before the disk refuses them. When another program takes
+ * the remaining space at once, a reserve is released: a node has to write a little even to refuse writes.
  */
 import { rmSync } from 'node:fs';
 import { open, readdir, rm, stat, statfs } from 'node:fs/promises';
@@ -11,14 +11,16 @@ import { ASIDE } from './data-folder.js';
 import { codeOfSystemError } from './system-error.js';
 
 const INTERVAL_MS = 500;
-/** Without a quota the data folder is only measured for the metrics: in every so many intervals. */
-const SELDOM = 20;
+/** Without a quota the data folder is measured for the metrics only, once in this number of intervals. */
+const INTERVALS_WITHOUT_QUOTA = 20;
 
-/** File in the data folder, and its size: what a node can write for long while it refuses writes. */
+/** File in the data folder, and its size: enough for a node to write for long while it refuses writes. */
 const RESERVE = 'reserve';
 const RESERVE_BYTES = 32 * 2 ** 20;
 const CHUNK_BYTES = 2 ** 20;
-/** Free bytes with which a store can be opened again: LevelDB writes what is in its log file anew, and frees that afterwards. */
+/**
+ * Free bytes with which a store can be opened again: LevelDB rewrites the content of its log file, and then frees that.
+ */
 const RESTART_BYTES = 16 * 2 ** 20;
 
 export interface DiskLimits {
@@ -36,7 +38,7 @@ export class DiskWatch {
   #looking: Promise<void> | undefined;
   #measured = 0;
   #reserved = false;
-  /** The reserve was given up: writes are refused until there is room for another one. */
+  /** The reserve was released: writes are refused until there is room for a new one. */
   #spent = false;
   #roomFor: (() => void) | undefined;
 
@@ -56,7 +58,7 @@ export class DiskWatch {
     };
   }
 
-  /** Why a write must be refused now, which counts as refused then. */
+  /** The code that a write must be refused with now, if any; it is counted as refused then. */
   refuse(): ErrorCode | undefined {
     if (!this.#refuses) return undefined;
     this.#refusedWrites++;
@@ -87,7 +89,7 @@ export class DiskWatch {
     await this.#looking;
   }
 
-  /** Gives up the reserve, where there is one. Returns whether there was. */
+  /** Releases the reserve, if any. Returns whether there was one. */
   release(): boolean {
     const released = this.#reserved && releaseReserve(this.folder);
     this.#reserved = false;
@@ -102,7 +104,7 @@ export class DiskWatch {
     });
   }
 
-  /** The reserve is made here, and not at the start of the node, which is to serve soon. */
+  /** The reserve is made here, not at the start of the node, so that the node serves soon. */
   #look(): Promise<void> {
     this.#looking ??= this.#lookAfter().finally(() => {
       this.#looking = undefined;
@@ -122,7 +124,7 @@ export class DiskWatch {
     try {
       const { bavail, bsize } = await statfs(this.folder);
       this.#freeBytes = bavail * bsize;
-      if (this.limits.diskQuotaBytes > 0 || this.#measured++ % SELDOM === 0)
+      if (this.limits.diskQuotaBytes > 0 || this.#measured++ % INTERVALS_WITHOUT_QUOTA === 0)
         this.#usedBytes = await bytesBelow(this.folder);
     } catch (error) {
       this.onError(error);
@@ -135,7 +137,7 @@ export class DiskWatch {
   };
 }
 
-/** Gives up the reserve of a data folder. Returns whether it had one. */
+/** Releases the reserve of a data folder. Returns whether it had one. */
 export function releaseReserve(folder: string): boolean {
   try {
     rmSync(join(folder, RESERVE));
@@ -148,7 +150,7 @@ export function releaseReserve(folder: string): boolean {
 
 const hasReserve = async (folder: string): Promise<boolean> => (await sizeOf(join(folder, RESERVE))) >= RESERVE_BYTES;
 
-/** Takes the room, where there is enough. The bytes are random: some file systems give no room to zeros. */
+/** Makes the reserve, if there is room. Its bytes are random: some file systems allocate no space for zeros. */
 async function makeReserve(folder: string): Promise<boolean> {
   const path = join(folder, RESERVE);
   const chunk = crypto.getRandomValues(new Uint8Array(65_536));
@@ -158,7 +160,7 @@ async function makeReserve(folder: string): Promise<boolean> {
     for (let done = 0; done < RESERVE_BYTES; done += CHUNK_BYTES) await file.write(bytes);
     return true;
   } catch {
-    await rm(path, { force: true }); // somebody else was faster
+    await rm(path, { force: true }); // another program took the space first
     return false;
   } finally {
     await file.close();
@@ -168,7 +170,7 @@ async function makeReserve(folder: string): Promise<boolean> {
 /** Not counted: data that were set aside, and the reserve. */
 const isCounted = (name: string): boolean => !name.startsWith(ASIDE) && name !== RESERVE;
 
-/** Bytes of all files below a folder. A file that goes away meanwhile counts nothing. */
+/** Bytes of all files below a folder. A file that is removed meanwhile counts as 0. */
 async function bytesBelow(folder: string): Promise<number> {
   const names = await readdir(folder, { recursive: true });
   const sizes = names.filter(isCounted).map((name) => sizeOf(join(folder, name)));

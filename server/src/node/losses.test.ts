@@ -17,7 +17,7 @@ const loss: Loss = {
 };
 
 describe('losses', () => {
-  it('are a line each in the log, with transaction, keys and the node whose disk was lost', () => {
+  it('losses are a line each in the log, with transaction, keys and the node whose disk was lost', () => {
     const lines: unknown[] = [];
     const logger = { error: (fields: object) => lines.push(fields) };
     lossLogger(logger, new Topology(clusterSpec(fakeConfig())))([loss, { ...loss, txId: 'b', keys: [] }]);
@@ -36,7 +36,7 @@ describe('losses', () => {
     expect((lines[0] as { keys: string[] }).keys).toEqual(loss.keys.slice(0, 50));
   });
 
-  it('are acknowledged by a request to the node itself, which is answered once it is durable', async () => {
+  it('losses are acknowledged by a request to the node itself, which is answered once it is durable', async () => {
     const posted: { machine: string; from: string; message: AcknowledgeLossesReq }[] = [];
     const port = new OperatorPort('virginia-1', {
       firstRef: 0,
@@ -54,7 +54,7 @@ describe('losses', () => {
     expect(await Promise.all(asked)).toEqual([1, 2]);
   });
 
-  it('that are not acknowledged yet when the node closes are still open: the request ends with an error', async () => {
+  it('an acknowledgement that is not durable when the node closes ends with an error', async () => {
     const port = new OperatorPort('virginia-1', { firstRef: 0, post: () => undefined });
     const asked = port.acknowledgeLosses('all');
     port.close();

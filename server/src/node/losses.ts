@@ -1,4 +1,4 @@
-/** Losses (D10) on their way to operators: lines in the log, and acknowledgements through a step of the node. */
+/** Losses (D10) for operators: lines in the log, and acknowledgements through a step of the node. */
 import type { NodeId, Topology, TxId } from '@isochron/core';
 import {
   type AcknowledgeLossesReq,
@@ -10,10 +10,10 @@ import { type PortDriver, RequestPort } from '@isochron/sessions';
 import type { Logger } from 'pino';
 import { promised } from './promised.js';
 
-/** Name of the machine that stands for the node's operators. */
+/** Name of the machine for the node's operators. */
 export const OPERATOR_MACHINE = 'operator';
 
-/** Keys of one loss in a line of the log; `GET /v1/losses` has all of them. */
+/** Number of keys of a loss in a line of the log; `GET /v1/losses` has all of them. */
 const LOGGED_KEYS = 50;
 
 export class OperatorPort extends RequestPort<AcknowledgeLossesReq, AcknowledgeLossesResp> {
@@ -21,7 +21,7 @@ export class OperatorPort extends RequestPort<AcknowledgeLossesReq, AcknowledgeL
     super(node, driver, OPERATOR_MACHINE);
   }
 
-  /** Resolves once it is durable, with how many losses were open and are acknowledged now. */
+  /** Resolves once it is durable, with the number of open losses that it acknowledged. */
   async acknowledgeLosses(transactions: readonly TxId[] | 'all'): Promise<number> {
     const request: AcknowledgeLossesReq = {
       type: 'AcknowledgeLossesReq',
@@ -35,7 +35,7 @@ export class OperatorPort extends RequestPort<AcknowledgeLossesReq, AcknowledgeL
   }
 }
 
-/** One line for each loss, as it is found. */
+/** One line for each new loss. */
 export const lossLogger =
   (logger: Pick<Logger, 'error'>, topology: Topology) =>
   (losses: readonly Loss[]): void => {

@@ -1,4 +1,6 @@
-/** Everything that travels between the machines of a cluster under interactive transactions: the protocol's messages and the server's own. */
+/**
+ * All messages between the machines of a cluster under interactive transactions: the protocol's and the server's own.
+ */
 import type { MessageSchema } from '@isochron/core';
 import type { TransactionMessage } from '@isochron/protocols';
 import { type SessionMessage, sessionSchema } from '@isochron/sessions';

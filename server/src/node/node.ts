@@ -52,10 +52,10 @@ import { VisibilitySampler } from './visibility.js';
 import type { Blocked } from './waits.js';
 import { WakeTimer } from './wake-timer.js';
 
-/** Epoch of the topology: moves when the placement is changed by an operation. */
+/** Epoch of the topology: incremented when an operation changes the placement. */
 const EPOCH = 0;
 
-/** Requests that nothing is left of but what a disk has. */
+/** Requests whose only effect is on disk. */
 const WRITES: ReadonlySet<string> = new Set(['CommitReq', 'PutReq', 'AcknowledgeLossesReq']);
 
 export interface Described {
@@ -63,7 +63,7 @@ export interface Described {
   describe(): object;
 }
 
-/** What a node is made of. */
+/** Parts of a node. */
 export interface Parts {
   readonly options: NodeOptions;
   readonly topology: Topology;
@@ -74,7 +74,7 @@ export interface Parts {
 /** Host, disk, links and status, the same under every protocol. */
 export abstract class Node<M extends TransactionMessage | OperationMessage | SessionMessage> implements RunningNode {
   abstract readonly protocol: ServedProtocol;
-  /** What stands for the node's clients. */
+  /** The requests of the node's clients. */
   abstract readonly port: { close(): void };
   protected abstract readonly machines: TransactionNode | OperationNode;
   protected abstract readonly operator: OperatorPort;
@@ -87,7 +87,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   readonly soleCopy: boolean;
   readonly store: ReopenableStore;
   protected readonly host: Host<M>;
-  /** What the protocol's machines are opened with. */
+  /** Options for the protocol's machines. */
   protected readonly common: CommonNodeOptions;
   readonly #disk: DiskWatch;
   readonly #startedAt = Date.now();
@@ -109,7 +109,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   );
   #closing: Promise<void> | undefined;
   #stopReporting = (): void => {};
-  /** There is not even room to refuse writes durably: the node has cut itself off, and serves what it has. */
+  /** The disk has no room even for refusals: the node has cut itself off, and serves reads. */
   #stranded = false;
 
   constructor({ options, topology, data: { store, recovered, setAside }, soleCopy }: Parts) {
@@ -160,10 +160,10 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     };
   }
 
-  /** What the machines have counted. */
+  /** Figures of the machines. */
   protected abstract figures(): Figures;
   protected abstract blocked(): Blocked;
-  /** What a session that has seen nothing reads here. */
+  /** The version that a new session reads here. */
   protected abstract newest(key: QualifiedKey): Promise<Version | null>;
 
   /** Adds the machines to the host: the last step of a constructor. */
@@ -354,7 +354,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     this.#health.stop();
     await this.#transport?.close();
     await this.store.close();
-    // What was written last may be nowhere: in memory mode only the store's own end proves that all is on disk.
+    // The last writes may not be on disk: in memory mode only a clean close of the store proves that they are.
     if (!this.#stranded) await closedCleanly(this.options.dataDir);
   }
 
@@ -366,9 +366,9 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   }
 
   /**
-   * The disk has no room for a batch. With the reserve given up it gets it, and no machine learns that it came late.
-   * Without a reserve nothing can be promised any more, not even that a write is refused: the node cuts itself off, so
-   * that the others go on without it, and serves reads until there is room; then it starts again.
+   * The disk has no room for a batch. With the reserve released the batch is written, and no machine observes that it
+   * came late. Without a reserve the node can promise nothing, not even that a write is refused. It cuts itself off, so
+   * that the others go on without it, and serves reads until there is room. Then it starts again.
    */
   #outOfRoom(error: unknown, records: readonly DurableRecord[], done: (error?: unknown) => void): void {
     const { logger, onFailure } = this.options;
@@ -397,7 +397,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     void this.#disk.room().then(() => onFailure(error));
   }
 
-  /** A commit that is not begun may be begun elsewhere: its client is told so, and not that it is aborted for good. */
+  /** A commit that has not begun may begin elsewhere: its client receives that reason, not a final abort. */
   #strandedRefusal({ type }: M): IsochronError | undefined {
     if (!this.#stranded || !WRITES.has(type)) return undefined;
     this.#disk.refuse();
@@ -408,7 +408,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   }
 
   /**
-   * A record on disk is damaged: no request is served from it, and the node is rebuilt as soon as that loses nothing.
+   * A record on disk is damaged: no request is served from it, and the node is rebuilt as soon as that loses no data.
    */
   #damaged(error: unknown): void {
     if (!isDamage(error)) return;
@@ -417,16 +417,15 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   }
 
   /**
-   * The node ends. What is to become of its disk is written down first: a damage that was met in the middle of a step
-   * retires the node at its next start; when that keeps it from going on, it is rebuilt, unless it has somebody's only
-   * copy.
+   * The node ends. The verdict on its disk is written down first: damage that was found in the middle of a step retires
+   * the node at its next start. Damage that keeps it from starting has it rebuilt, unless its disk has an only copy.
    */
   #fail(error: unknown): void {
     this.options.onFailure(this.#judged(error));
   }
   #judged(error: unknown): unknown {
     const { membership } = this.machines;
-    // Half a copy is thrown away at the next start in any case.
+    // Half a copy is dropped at the next start in any case.
     if (!membership.joined || !isDiskFailure(error)) return error;
     const first = isDamage(error) && membership.retiring === undefined;
     if (isDamage(error) && !first && this.soleCopy)

@@ -1,4 +1,4 @@
-/** Opens a node: disk, machines, links (D7, D14). What serves users stands on the result, see `http/` and `ws/`. */
+/** Opens a node: disk, machines, links (D7, D14). The APIs in `http/` and `ws/` build on the result. */
 import { randomInt } from 'node:crypto';
 import {
   type LogGroup,
@@ -50,7 +50,7 @@ export async function openNode(options: NodeOptions): Promise<OpenedNode> {
   const soleCopy = held.some(({ id }) => topology.partitions[id]!.regions.length === 1);
   const folder = { dataDir, placement, durability, cacheBytes, soleCopy, logger: options.logger };
   const data = await openDataFolder(folder).catch((error: unknown) => {
-    // What was reserved for a full disk is enough to start on one.
+    // The space of the reserve is enough to start on a full disk.
     if (isOutOfRoom(error) && releaseReserve(dataDir)) return openDataFolder(folder);
     throw error;
   });

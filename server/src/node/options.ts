@@ -5,7 +5,7 @@ import type { ClusterConfig } from '../config/cluster-file.js';
 import type { Peering } from '../config/peering.js';
 import type { Secrets } from '../config/secret.js';
 
-/** What a node is opened with; the secrets are those that all nodes of the cluster share. */
+/** Options of a node; the secrets are those that all nodes of the cluster share. */
 export interface NodeOptions extends Secrets {
   readonly config: ClusterConfig;
   readonly node: NodeId;
@@ -14,14 +14,14 @@ export interface NodeOptions extends Secrets {
   /** Where this node listens for its peers and dials them. */
   readonly peering: Peering;
   readonly logger: Logger;
-  /** Partitions that no node has a copy of any more may come back empty (D10): an operator's word, given once. */
+  /** Partitions without a copy on any node may come back empty (D10): an operator's one-time consent. */
   readonly acceptLoss?: boolean;
-  /** The data may be of the future (K5): nothing new is written, and clocks decide nothing. */
+  /** The data may have timestamps in the future (K5): the node takes no writes, and clocks decide nothing. */
   readonly acceptFuture?: boolean;
-  /** Bounds of connections to the peering port that have not proved themselves, where they are not the default. */
+  /** Bounds of unauthenticated connections to the peering port, where they differ from the default. */
   readonly peerLimits?: Partial<Pick<LinkTuning, 'maxStrangers' | 'maxStrangersPerAddress'>>;
-  /** Milliseconds added to the wall clock, to try out what a wrong clock does. */
+  /** Milliseconds added to the wall clock, for experiments with a wrong clock. */
   readonly clockSkewMs?: number;
-  /** The node cannot go on: a write failed or an invariant broke. Nothing has left since. */
+  /** Called on a fatal failure: a write failed or an invariant broke. No message has left since. */
   readonly onFailure: (error: unknown) => void;
 }

@@ -1,4 +1,4 @@
-/** Which nodes do not answer this one: looks at the links, and reports changes at once. */
+/** The nodes that do not answer this one: watches the links, and reports changes at once. */
 import type { NodeId, Topology } from '@isochron/core';
 import { LOOK_INTERVAL_MS, PeerWatch, type Unresponsive } from '@isochron/protocols';
 import type { Logger } from 'pino';
@@ -28,7 +28,7 @@ export class PeerHealth {
     this.#listeners.add(listener);
   }
 
-  /** @param silentMs how long nothing has come from a node; undefined while its link is down */
+  /** @param silentMs time since the last message of a node; undefined while its link is down */
   start(silentMs: (node: NodeId) => number | undefined): void {
     this.#silentMs = silentMs;
     this.#timer = setInterval(() => this.look(), LOOK_INTERVAL_MS);
@@ -40,7 +40,7 @@ export class PeerHealth {
     this.#listeners.clear();
   }
 
-  /** Called when a link came up or went down, too. */
+  /** Also called when a link comes up or goes down. */
   look(): void {
     const now = performance.now();
     const receivedAtMs = (node: NodeId): number | undefined => {
@@ -49,7 +49,7 @@ export class PeerHealth {
     };
     if (!this.#watch.look(now, receivedAtMs)) return;
     const { nodes, regions } = this.unresponsive;
-    // At a start the links are not up yet: that is no news.
+    // After a start the links are not up yet: that is not reported.
     const started = this.#allAnswered;
     if (nodes.length === 0) this.#allAnswered = true;
     if (nodes.length > 0 && started)

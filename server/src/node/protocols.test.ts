@@ -12,11 +12,11 @@ const namesOf = (kind: ServedProtocol['kind']) =>
 describe.each(PROTOCOL_NAMES)('the protocol %s', (name) => {
   const served: ServedProtocol = servedProtocol<ProtocolName>(name);
 
-  it('has the name under which it is found', () => {
+  it('the protocol %s has the name under which it is found', () => {
     expect(served.name).toBe(name);
   });
 
-  it('runs where every region holds everything', () => {
+  it('the protocol %s runs where every region holds everything', () => {
     expect(served.unsupported(placedIn(3))).toBeUndefined();
   });
 });
@@ -47,7 +47,7 @@ it.each([
   expect(servedProtocol(name).unsupported(placedIn(2)) === undefined).toBe(partial);
 });
 
-it('what a protocol cannot do is refused with a code', () => {
+it('an operation that a protocol does not support is refused with a code', () => {
   expect(() => requireCapability(servedProtocol('nocc'), 'read-past', '"at"')).toThrow(
     expect.objectContaining({ code: 'NOT_SUPPORTED_BY_PROTOCOL', message: expect.stringContaining('nocc') }),
   );

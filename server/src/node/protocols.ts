@@ -1,6 +1,6 @@
 /**
- * The protocols of the catalogue as a node serves them: how the machines of a node are opened, the messages between them,
- * and how a session begins.
+ * The protocols of the catalogue as a node serves them: how the machines of a node are opened, the messages between
+ * them, and how a session begins.
  */
 import { invariant, type MessageSchema, type RegionId, type Topology } from '@isochron/core';
 import {
@@ -31,11 +31,11 @@ import type { Offer } from '@isochron/sessions';
 
 interface Served extends Offer {
   readonly name: ProtocolName;
-  /** Why it cannot run on this placement; undefined when it can. */
+  /** The reason why it cannot run on this placement; undefined when it can. */
   unsupported(topology: Topology): string | undefined;
 }
 
-/** A protocol whose clients speak the messages of interactive transactions. */
+/** A protocol whose clients use the messages of interactive transactions. */
 export interface ServedTransactions extends Served {
   readonly kind: 'transactions';
   /** Number of entries that a snapshot has beside its timestamp (`Deps`). */
@@ -45,20 +45,20 @@ export interface ServedTransactions extends Served {
   open(options: TransactionNodeOptions): TransactionNode;
   /** @param id 128 random bits as text, never used by another session (P8) */
   session(id: string, state?: SessionState): Session;
-  /** What tells its sessions from those of other protocols. */
+  /** The rules of its sessions; they distinguish their tokens from those of other protocols. */
   readonly rules: SessionRules;
 }
 
-/** A protocol whose clients speak the messages of single operations. */
+/** A protocol whose clients use the messages of single operations. */
 export interface ServedOperations extends Served {
   readonly kind: 'operations';
   readonly schema: MessageSchema<OperationMessage>;
   /** The machines of a node. */
   open(options: CommonNodeOptions): OperationNode;
   /**
-   * What a client remembers.
+   * The session state of a client.
    * @param id 128 random bits as text, never used by another session (P8)
-   * @param region where its requests go
+   * @param region receives its requests
    */
   session(id: string, region: RegionId, state?: OperationSessionState): OperationSession;
 }
@@ -92,10 +92,10 @@ const SERVED = Object.fromEntries([
   ...Object.entries(OPERATION_PROTOCOLS).map(([name, entry]) => [name, operations(entry)]),
 ]) as ServedProtocols;
 
-/** What a cluster that runs this protocol does. */
+/** The served protocol of this name. */
 export const servedProtocol = <Name extends ProtocolName>(name: Name): ServedProtocols[Name] => SERVED[name];
 
-/** The same where it has transactions. */
+/** The same for a protocol with transactions. */
 export function servedTransactions(name: ProtocolName): ServedTransactions {
   const served: ServedProtocol = servedProtocol(name);
   invariant(served.kind === 'transactions', () => `${name} has no transactions`);

@@ -1,6 +1,6 @@
 /**
- * What a node knows about its own disk that the disk's records cannot say: that they must not be used any more (D10). A small file in
- * the data folder outlives the process that found it out.
+ * A node's verdict on its own disk, which the disk's records cannot hold: that they must not be used any more (D10). A
+ * small file in the data folder outlives the process that found the damage.
  */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
@@ -10,37 +10,44 @@ import { CorruptRecord } from '@isochron/storage';
 import { codeOfSystemError } from './system-error.js';
 
 /**
- * - `retire`: a record is damaged, the rest is good. The node takes no new work and is rebuilt once nothing is on its disk alone.
+ * - `retire`: a record is damaged, the rest is good. The node takes no new work and is rebuilt once no data are on its
+ * disk alone.
  * - `rebuild`: the data are set aside at the next start, and copied anew from the peers.
  */
 export interface Quarantine {
   readonly step: 'retire' | 'rebuild';
-  /** For people. */
+  /** For operators. */
   readonly reason: string;
 }
 
-/** Damages that say nothing about the disk: another version of the program wrote the record, or an error of the program did. */
+/**
+ * Damages with another cause than the disk: another version of the program wrote the record, or the program has an
+ * error.
+ */
 const NOT_THE_DISK: ReadonlySet<string> = new Set(['version', 'malformed']);
 
 /** Whether an error means that the disk does not hold what was written there. */
 export const isDamage = (error: unknown): error is CorruptRecord =>
   error instanceof CorruptRecord && !NOT_THE_DISK.has(error.damage);
 
-/** Whether a node's failure is about its own disk's content. */
+/** Whether a node's failure concerns the content of its own disk. */
 export const isDiskFailure = (error: unknown): error is IsochronError =>
   isDamage(error) || (error instanceof IsochronError && error.code === 'REBUILD_NEEDED');
 
 /** File inside the data folder. */
 const FILE = 'QUARANTINE.json';
-/** Its name in builds before 0.1.0: a start obeys the verdict in it too, so that no bad disk comes back with a new build. */
+/**
+ * Its name in builds before 0.1.0: a start obeys its verdict too, so that a bad disk stays quarantined under a new
+ * build.
+ */
 const FORMER_FILE = 'DISTRUSTED.json';
 
-/** Written at once: the process is about to end. */
+/** Written synchronously: the process is about to end. */
 export function quarantine(dataDir: string, verdict: Quarantine): void {
   writeFileSync(join(dataDir, FILE), `${JSON.stringify(verdict, null, 2)}\n`);
 }
 
-/** The verdict of an earlier process; undefined: none. A file that cannot be parsed counts as `rebuild`, the safe step. */
+/** The verdict of an earlier process, if any. A file that cannot be parsed counts as `rebuild`, the safe step. */
 export function quarantineOf(dataDir: string): Quarantine | undefined {
   return quarantineIn(dataDir, FILE) ?? quarantineIn(dataDir, FORMER_FILE);
 }
@@ -70,21 +77,24 @@ export function clearQuarantine(dataDir: string): void {
   for (const file of [FILE, FORMER_FILE]) rmSync(join(dataDir, file), { force: true });
 }
 
-/** While a node with `durability: memory` runs, this file names the boot of the machine that its unsynced writes depend on. */
+/**
+ * While a node with `durability: memory` runs, this file names the boot of the machine that its unsynced writes depend
+ * on.
+ */
 const RUNNING = 'RUNNING';
 
-/** Names the machine's present boot; undefined where the system does not say. */
+/** The id of the machine's present boot; undefined where the system has none. */
 async function bootId(): Promise<string | undefined> {
   try {
     return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
   } catch {
-    return undefined; // not Linux: after an unclean end nothing can be trusted
+    return undefined; // not Linux: after an unclean end no data may be used
   }
 }
 
 /**
- * In memory mode a killed process loses nothing, the operating system has its writes; a machine that went down has lost some. Returns
- * whether that happened.
+ * In memory mode a killed process loses no writes: the operating system has them. A machine that went down has lost
+ * some. Returns whether that happened.
  */
 export async function lostWithTheMachine(dataDir: string): Promise<boolean> {
   let before: string;
@@ -97,7 +107,9 @@ export async function lostWithTheMachine(dataDir: string): Promise<boolean> {
   return before !== (await bootId());
 }
 
-/** Marks the folder: what is written from now on depends on the machine. Written once the data of a former boot are dealt with. */
+/**
+ * Marks the folder: writes from now on depend on the machine. Called once the data of an earlier boot are dealt with.
+ */
 export async function dependOnTheMachine(dataDir: string): Promise<void> {
   writeFileSync(join(dataDir, RUNNING), (await bootId()) ?? 'unknown');
 }

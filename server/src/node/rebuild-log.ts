@@ -1,9 +1,9 @@
-/** The log of a node that came back without data (D10). */
+/** The log of a node that starts without data (D10). */
 import type { Topology } from '@isochron/core';
 import type { OperationNode, TransactionNode } from '@isochron/protocols';
 import type { Logger } from 'pino';
 
-/** Logs how the node comes back, and which partitions cannot. Ends when it has joined or `isClosing`. */
+/** Logs how the node recovers, and which partitions cannot. Ends when it has joined or `isClosing`. */
 export function logRebuild(
   { rebuild, membership }: Pick<TransactionNode | OperationNode, 'rebuild' | 'membership'>,
   topology: Topology,

@@ -9,14 +9,14 @@ const to = { node: 'virginia-1', machine: 'x' };
 const reasonFor = (message: { readonly type: string }) => foreignSource(topology, 'oregon-1', [{ from, to, message }]);
 
 it.each(['Replicate', 'Heartbeat', 'ResyncRefused'])(
-  'a %s of a region is sent by a node of it, and by no other',
+  'a %s of a region is accepted from a node of that region only',
   (type) => {
     expect(reasonFor({ type, source: 'oregon' } as { type: string })).toBeUndefined();
     expect(reasonFor({ type, source: 'virginia' } as { type: string })).toContain('oregon-1, which is in oregon');
   },
 );
 
-it('a node asks to be sent again what its own region lacks', () => {
+it('a resync request names the region of the node that sends it', () => {
   expect(reasonFor({ type: 'ResyncReq', region: 'oregon' } as { type: string })).toBeUndefined();
   expect(reasonFor({ type: 'ResyncReq', region: 'virginia' } as { type: string })).toBeDefined();
 });

@@ -1,8 +1,8 @@
-/** Whether messages are of the node that their link leads to. */
+/** Checks that messages come from the node that their link leads to. */
 import type { AnyMessage, NodeId, RegionId, Topology } from '@isochron/core';
 import type { Envelope } from '@isochron/transport';
 
-/** In these messages a replica names the region it is in. */
+/** In these messages a replica names its own region. */
 const REGION_FIELDS: Readonly<Record<string, 'source' | 'region'>> = {
   Replicate: 'source',
   Heartbeat: 'source',
@@ -12,8 +12,8 @@ const REGION_FIELDS: Readonly<Record<string, 'source' | 'region'>> = {
 };
 
 /**
- * Why messages cannot be the peer's own: they are sent in the name of another region. A node that could do that would
- * write the history of regions that it is not in. Undefined when they can.
+ * The reason why messages cannot be the peer's own: they are sent in the name of another region. A node that could do
+ * that would write the history of other regions. Undefined when they can.
  */
 export function foreignSource<M extends AnyMessage>(
   topology: Topology,

@@ -6,10 +6,10 @@ import { VERSION } from '../version.js';
 import type { DiskStatus, NodeStatus, PartitionStatus, RunningNode } from './api.js';
 import { differingNodes } from './cluster-file-log.js';
 
-/** What a node's own machines know beside what those of every protocol do. */
+/** Figures of a node's own machines beside those of every protocol. */
 export interface Figures {
   readonly openTransactions: number;
-  /** Of a partition: transactions that are not decided, and those that are not applied. */
+  /** Transactions of a partition that are undecided, and those that are not applied. */
   undecided(partition: PartitionId): Pick<PartitionStatus, 'prepared' | 'committed'>;
   readonly counters: readonly object[];
 }
@@ -35,7 +35,7 @@ export const operationFigures = ({ replicas, coordinator }: OperationNode): Figu
   counters: [...replicas, coordinator].map((machine) => (machine.describe() as { readonly counters: object }).counters),
 });
 
-/** Everything an operator wants to know about a node, gathered from its parts. */
+/** The status of a node for operators, gathered from its parts. */
 export function nodeStatus(
   node: RunningNode,
   machines: TransactionNode | OperationNode,

@@ -32,14 +32,14 @@ const gossip: Message = { type: 'GossipDown', ust: TS, sOld: TS, wallMs: TS };
 const read: Message = { type: 'ReadSliceReq', ref: 1, partition: 1, snapshot: TS, keys: ['default/a'] };
 
 describe('what nodes send', () => {
-  it('has a kind for every message there is, and for nothing else', () => {
+  it('traffic has a kind for every message type, and for no other', () => {
     const types = [transactionSchema, operationSchema, sessionSchema].flatMap((schema) => Object.keys(schema));
     expect(Object.keys(KIND_OF).sort()).toEqual([...new Set(types)].sort());
     const used: ReadonlySet<string> = new Set([...Object.values(KIND_OF), 'framing']);
     expect([...used].sort()).toEqual([...TRAFFIC_KINDS].sort());
   });
 
-  it('is counted by what it is for, in the region and between regions; all bytes of a frame are of one kind', () => {
+  it('traffic is counted by kind, in the region and between regions; all bytes of a frame are of one kind', () => {
     const counted = traffic();
     const [near, far] = [frameOf(gossip, read), frameOf(heartbeat, gossip, heartbeat)];
     counted.count('virginia-2', near);
@@ -66,22 +66,22 @@ describe('metadata of updates', () => {
   };
   const write = { key: 'default/a-long-key', value: '"a value"' };
 
-  it('is the timestamp, once for all that commits with it', () => {
+  it('the metadata of an update is the timestamp, counted once for all that commits with it', () => {
     expect(metadataOf({ ct: TS, txs: [{ txId: 'some.1', writes: [write] }] })).toBe(9);
     expect(metadataOf({ ct: TS, txs: [{ txId: 'some.1', writes: [write, write, write] }] })).toBe(9);
   });
 
-  it('is not what its sender knows beside', () => {
-    const tx = { txId: 'some.1', writes: [write], pt: TS, principal: 'somebody' };
+  it('the metadata of an update does not include fields that its sender has and does not send', () => {
+    const tx = { txId: 'some.1', writes: [write], pt: TS, principal: 'some' };
     expect(metadataOf({ ct: TS, txs: [tx] })).toBe(9);
   });
 
-  it('is also what a protocol has its updates depend on', () => {
+  it('the metadata of an update includes the dependencies that the protocol sends', () => {
     const deps = [TS, TS + 1, TS + 2];
     expect(metadataOf({ ct: TS, txs: [{ txId: 'some.1', writes: [write], deps }] })).toBe(9 + 1 + 3 * 9);
   });
 
-  it('is counted with the number of updates, so that both give the metadata of one', () => {
+  it('the metadata of updates is counted with their number, so that both give the metadata of one', () => {
     const counted = traffic();
     counted.count(
       'oregon-1',

@@ -1,4 +1,4 @@
-/** What a node sends to others, by meaning: the bytes and messages that the papers compare protocols by. */
+/** Traffic to other nodes by kind: the bytes and messages by which the papers compare protocols. */
 import type { LogGroup, LoggedTx, NodeId, RegionId } from '@isochron/core';
 import type { OperationMessage, Replicate, TransactionMessage } from '@isochron/protocols';
 import type { SessionMessage } from '@isochron/sessions';
@@ -8,16 +8,16 @@ import { packedSize } from '@isochron/wire';
 type CountedMessage = TransactionMessage | OperationMessage | SessionMessage;
 
 /**
- * What a message is for.
+ * The kind of a message.
  *
- * - `operations`: reads and writes of clients, between the node that the client talks to and the replicas.
+ * - `operations`: reads and writes of clients, between the client's node and the replicas.
  * - `commits`: two-phase commit.
- * - `replication`: updates to the other regions, and the heartbeats that stand for none.
- * - `stabilization`: how regions and nodes agree on what is stable.
- * - `dependency-checks`: whether a region has what an update depends on, under protocols that ask.
+ * - `replication`: updates to the other regions, and heartbeats, which replace them.
+ * - `stabilization`: agreement of regions and nodes on stable times.
+ * - `dependency-checks`: whether a region has the dependencies of an update, under protocols that ask.
  * - `readers-checks`: who has read older versions of it.
- * - `recovery`: what was lost or left open: outcomes, resyncs, copies of lost disks.
- * - `sessions`: what nodes keep of sessions for one another.
+ * - `recovery`: outcomes, resyncs, copies of lost disks.
+ * - `sessions`: session caches that nodes exchange.
  * - `framing`: frames as such, around the messages in them.
  */
 export type TrafficKind = (typeof TRAFFIC_KINDS)[number];
@@ -37,7 +37,7 @@ export const TRAFFIC_KINDS = [
 export type Scope = 'region' | 'wan';
 export const SCOPES = ['region', 'wan'] as const;
 
-/** What each message is for. One that is missing here does not compile. */
+/** The kind of each message type. A missing one does not compile. */
 export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind } = {
   StartTxReq: 'operations',
   StartTxResp: 'operations',
@@ -132,13 +132,14 @@ export interface Sent {
 type Tally = { -readonly [Field in keyof Sent]: Sent[Field] };
 type Tallies = { readonly [K in TrafficKind]: Tally };
 
-/** Counts what leaves for other nodes. What stays on the node is not encoded and not counted. */
+/** Counts messages to other nodes. Messages within the node are not encoded and not counted. */
 export class Traffic {
   /** Updates in replication messages, once for each region that they are sent to. */
   replicatedUpdates = 0;
   /**
-   * What of these updates orders them: timestamps and dependencies, as encoded. Not the key, the value, the transaction's id, nor
-   * partition and region, which are the range's. A transaction's metadata is counted once, however many keys it writes.
+   * Bytes of the fields that order these updates: timestamps and dependencies, as encoded. Not the key, the value, the
+   * transaction's id, nor partition and region, which are the range's. A transaction's metadata is counted once,
+   * however many keys it writes.
    */
   metadataBytes = 0;
   readonly #byScope: { readonly [S in Scope]: Tallies } = { region: newTallies(), wan: newTallies() };
@@ -152,7 +153,7 @@ export class Traffic {
     return this.#byScope[scope][kind];
   }
 
-  /** A frame has left. */
+  /** Counts a frame that has been sent. */
   count(to: NodeId, { bytes, envelopes, sizes }: PackedFrame<CountedMessage>): void {
     const tallies = this.#byScope[this.regionOf(to) === this.region ? 'region' : 'wan'];
     let framing = bytes.length;
@@ -179,16 +180,16 @@ export class Traffic {
 const newTallies = (): Tallies =>
   Object.fromEntries(TRAFFIC_KINDS.map((kind) => [kind, { messages: 0, bytes: 0 }])) as Tallies;
 
-/** What a transaction adds to its updates that is no part of their order: the recovery of lost disks needs it. */
+/** Fields of a transaction that do not order its updates: the recovery of lost disks needs them. */
 type NoOrder = 'txId' | 'writes' | 'siblings' | 'repeatable';
-/** What orders a transaction's updates. A field that is missing here does not compile. */
+/** Fields that order a transaction's updates. A missing one does not compile. */
 const METADATA: { readonly [Field in Exclude<keyof LoggedTx, NoOrder>]-?: true } = {
   deps: true,
   depends: true,
 };
 const METADATA_FIELDS = Object.keys(METADATA) as (keyof typeof METADATA)[];
 
-/** By fields: a transaction in hand may know more than it sends. */
+/** By fields: a transaction object may have fields that are not sent. */
 function metadataSize({ ct, txs }: LogGroup): number {
   let size = packedSize(ct);
   for (const tx of txs) {

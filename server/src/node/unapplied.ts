@@ -1,4 +1,4 @@
-/** What a restarted node has committed and not applied (D7). */
+/** Transactions that a restarted node has committed and not applied (D7). */
 import { type LogGroup, MAX_TIMESTAMP, type NodeId, type PartitionId, type Topology } from '@isochron/core';
 import { unappliedAfter } from '@isochron/protocols';
 import type { OpenedData } from './data-folder.js';

@@ -1,15 +1,14 @@
 import type { VerificationStatus } from '@isochron/protocols';
 import type { Logger } from 'pino';
 
-/** How often the state is looked at, ms. */
+/** How often the state is checked, ms. */
 const INTERVAL_MS = 250;
-/** What is logged only where it lasts longer than usual, ms. */
+/** Logging begins after this time, ms, or when the verification times out. */
 const QUIET_MS = 2_000;
 
 /**
- * Logs how the verification of the disk goes on (D10), until every peer replica has confirmed that the disk was not
- * rolled back.
- * @returns how to stop
+ * Logs the verification of the disk (D10), until every peer replica has confirmed that the disk was not rolled back.
+ * @returns a function that stops it
  */
 export function reportVerification(status: () => VerificationStatus, logger: Logger): () => void {
   let reported: VerificationStatus['state'] | undefined;

@@ -39,7 +39,7 @@ describe('the visibility of updates of other regions', () => {
     }
   };
 
-  it('is the time from their timestamp until a read shows them, or something newer', async () => {
+  it('the visibility of an update is the time from its timestamp until a read shows it or a newer one', async () => {
     sampler.received(range(START - 40));
     await pass(50);
     shown = START - 50;
@@ -50,7 +50,7 @@ describe('the visibility of updates of other regions', () => {
     expect(samples).toEqual([['oregon', 150]]);
   });
 
-  it('is sampled once a second, one update at a time: it costs next to nothing', async () => {
+  it('visibility is sampled once a second, one update at a time, and so costs next to nothing', async () => {
     shown = START + 3_600_000;
     for (let i = 0; i < 300; i++) {
       sampler.received(range(now));
@@ -60,14 +60,14 @@ describe('the visibility of updates of other regions', () => {
     expect(reads).toBe(3);
   });
 
-  it('is not sampled by updates that leave nothing to see', async () => {
+  it('visibility is not sampled by updates that leave no value to read', async () => {
     sampler.received(range(now, null));
     sampler.received({ ...range(now), groups: [] });
     await pass(20);
     expect(reads).toBe(0);
   });
 
-  it('has no sample of an update that is never seen, or cannot be read; the next one is followed again', async () => {
+  it('an update that is never seen, or cannot be read, is no sample; the next one is followed again', async () => {
     sampler.received(range(now));
     await pass(11_000);
     const given = reads;
@@ -84,7 +84,7 @@ describe('the visibility of updates of other regions', () => {
     expect(samples).toHaveLength(1);
   });
 
-  it('is not followed any more when the node closes', async () => {
+  it('visibility is not sampled any more when the node closes', async () => {
     sampler.received(range(now));
     await pass(30);
     const before = reads;

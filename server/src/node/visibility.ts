@@ -1,28 +1,31 @@
-/** When updates of other regions become visible here: sampled by reading them, so that it means the same under every protocol. */
+/**
+ * When updates of other regions become visible here: sampled by reading them, so that it means the same under every
+ * protocol.
+ */
 import { type QualifiedKey, type RegionId, type Timestamp, type Version, wallOf } from '@isochron/core';
 import type { Replicate } from '@isochron/protocols';
 
 export interface VisibilityOptions {
   /** The node's wall clock, ms. */
   now(): number;
-  /** What a session that has seen nothing reads on this node. */
+  /** The version that a new session reads on this node. */
   read(key: QualifiedKey): Promise<Pick<Version, 'ts'> | null>;
-  /** An update of `source` is visible, this long after its timestamp; the clocks' difference is in it. */
+  /** An update of `source` is visible, this long after its timestamp, the difference of the clocks included. */
   visible(source: RegionId, ms: number): void;
 }
 
-/** An update that is looked for. */
+/** The update that the sampler waits for. */
 interface Awaited {
   readonly key: QualifiedKey;
   readonly ts: Timestamp;
   readonly source: RegionId;
 }
 
-/** Between two samples: reading must cost nothing beside what is read. */
+/** Time between two samples: they must cost next to nothing. */
 const SAMPLE_EVERY_MS = 1_000;
-/** Between two looks at one update: how fine a sample is. */
+/** Time between two reads of one update: the resolution of a sample. */
 const LOOK_EVERY_MS = 10;
-/** An update that is not seen by then, while a region is away for example, is no sample. */
+/** An update that is not visible after this time, for example while a region is cut off, is not a sample. */
 const GIVE_UP_AFTER_MS = 10_000;
 
 /** Follows one update at a time. */
@@ -37,7 +40,7 @@ export class VisibilitySampler {
     this.#options = options;
   }
 
-  /** Updates came from another region. */
+  /** Takes updates from another region. */
   received(message: Replicate): void {
     if (this.#following || this.#closed) return;
     const now = this.#options.now();
@@ -65,7 +68,7 @@ export class VisibilitySampler {
       } else if (now >= until) this.#following = false;
       else this.#timer = setTimeout(() => void this.#follow(awaited, until), LOOK_EVERY_MS).unref();
     } catch {
-      // A read that is refused is no sample; the next update is.
+      // A refused read is not a sample; the next update is.
       this.#following = false;
     }
   }

@@ -1,4 +1,4 @@
-/** What waited under protocols that block: counted where it waits, added up here. Where nothing can wait there is nothing to add. */
+/** Waiting under protocols that block: counted where it happens, summed here. Without blocking the sum is zero. */
 import type { OperationNode, TransactionNode } from '@isochron/protocols';
 
 /** Since the start of the node. */
@@ -8,7 +8,7 @@ export interface Waits {
   readonly longestMs: number;
 }
 
-/** What users' operations waited for, beside the network and the disk. */
+/** Waiting of users' operations, beside the network and the disk. */
 export interface Blocked {
   readonly reads: Waits;
   readonly writes: Waits;
@@ -26,7 +26,10 @@ export const transactionWaits = ({ replicas }: TransactionNode): Blocked => ({
   writes: addUp([]),
 });
 
-/** Reads wait at the replica, or before their snapshot is chosen. Sessions that have moved are not the protocol's own blocking. */
+/**
+ * Reads wait at the replica, or before their snapshot is chosen. Waits of sessions that have moved do not count: the
+ * protocol does not cause them.
+ */
 export const operationWaits = ({ replicas, coordinator }: OperationNode): Blocked => ({
   reads: addUp([...replicas.map(({ waitingReads }) => waitingReads.counters), coordinator.rots.waiting.counters]),
   writes: addUp(replicas.map(({ waitingPuts }) => waitingPuts.counters)),

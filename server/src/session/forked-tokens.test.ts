@@ -39,7 +39,7 @@ async function get(api: TestApi, key: string, token: Token): Promise<{ status: n
 }
 
 describe('a token that is used twice', () => {
-  it('shows the write that it was given for, after another use of its origin was copied', async () => {
+  it('a token that is used twice shows its write, after another use of its origin was copied', async () => {
     const t1 = await put(a, 'q0');
     const g = await get(b, 'q0', t1);
     const wa = await put(a, 'q1', t1);
@@ -47,7 +47,7 @@ describe('a token that is used twice', () => {
     expect((await get(b, 'q1', wa)).status).toBe(200);
   });
 
-  it('shows every write of its lineage, with parallel requests on two nodes of a region', async () => {
+  it('a token that is used twice shows all writes of its lineage, with parallel requests on two nodes', async () => {
     network.delayMs = 1;
     let tokens: string[] = [await put(a, 'r')];
     const missed: string[] = [];
@@ -67,18 +67,18 @@ describe('a token that is used twice', () => {
     expect(missed).toEqual([]);
   });
 
-  it('adds what its origin has written since to a copy, and keeps what was written into the copy', async () => {
+  it("a later write of a token's origin is added to a copy, and the copy keeps its own writes", async () => {
     const t1 = await put(a, 'q0');
     const onB = await put(b, 'q1', t1);
     const onA = await put(a, 'q2', t1);
     const more = await put(b, 'q3', onA);
     for (const key of ['q0', 'q2', 'q3']) expect((await get(b, key, more)).status).toBe(200);
     expect((await get(b, 'q1', onB)).status).toBe(200);
-    // What came into the copy is named by the copy's later tokens, on any node.
+    // Later tokens of the copy name the writes into it, on any node.
     for (const key of ['q0', 'q2', 'q3']) expect((await get(c, key, more)).status).toBe(200);
   });
 
-  it('waits for stable time where a copy lacks a write and its origin does not answer', async () => {
+  it('a token that is used twice waits for stable time where a copy lacks a write of a silent origin', async () => {
     const t1 = await put(a, 'q0');
     await get(b, 'q0', t1);
     const wa = await put(a, 'q1', t1);
@@ -88,7 +88,7 @@ describe('a token that is used twice', () => {
     expect((await get(b, 'q1', wa)).status).toBe(200);
   });
 
-  it('is complete on a third node, which copies a copy', async () => {
+  it('a token that is used twice is complete on a third node, which copies a copy', async () => {
     const t1 = await put(a, 'q0');
     const t2 = await put(b, 'q1', t1);
     const t3 = await put(c, 'q2', t2);

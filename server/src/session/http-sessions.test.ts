@@ -34,12 +34,12 @@ const read = (api: TestApi, key: string, headers: Record<string, string>) =>
   api.call('GET', `${KEYS}/${key}`, { headers });
 
 describe('a session that comes to another node (D13)', () => {
-  it('finds its writes there: the node fetches the cache that the token names', async () => {
+  it('a session that comes to another node finds its writes: the node fetches the cache of the token', async () => {
     const session = await write(one, 'a', 1);
     expect(await read(two, 'a', session)).toMatchObject({ status: 200, text: '1' });
   });
 
-  it('keeps what it wrote on both', async () => {
+  it('a session that comes to another node keeps its writes on both', async () => {
     const first = await write(one, 'a', 1);
     const second = await write(two, 'b', 2, first);
     expect((await read(two, 'a', second)).text).toBe('1');
@@ -47,14 +47,14 @@ describe('a session that comes to another node (D13)', () => {
     expect((await read(one, 'a', second)).text).toBe('1');
   });
 
-  it('sees later writes of the first node, not only what was copied before', async () => {
+  it('a session that comes to another node sees later writes of the first node, not only the copied ones', async () => {
     const first = await write(one, 'a', 1);
     await read(two, 'a', first);
     const second = await write(one, 'a', 2, first);
     expect((await read(two, 'a', second)).text).toBe('2');
   });
 
-  it('waits for stable time when the keeper does not answer', async () => {
+  it('a session that comes to another node waits for stable time when the keeper does not answer', async () => {
     const session = await write(one, 'a', 1);
     network.silent.add('virginia-1');
     const answer = read(two, 'a', session);
@@ -63,7 +63,7 @@ describe('a session that comes to another node (D13)', () => {
     clearInterval(timer);
   });
 
-  it('waits for the stable time of its own node only, not until every node serves it', async () => {
+  it('a session that comes to another node waits for the stable time of that node only', async () => {
     const session = await write(one, 'a', 1);
     network.silent.add('virginia-1');
     const answer = read(two, 'a', session);
@@ -72,7 +72,7 @@ describe('a session that comes to another node (D13)', () => {
     clearInterval(timer);
   });
 
-  it('is told of its gap when that takes too long, and may repeat', async () => {
+  it('a session whose gap is not closed in time receives SESSION_GAP, and may repeat the request', async () => {
     const session = await write(one, 'a', 1);
     network.silent.add('virginia-1');
     const answer = await read(two, 'a', { ...session, prefer: 'wait=0' });
@@ -83,7 +83,7 @@ describe('a session that comes to another node (D13)', () => {
     expect((await read(two, 'a', { ...session, prefer: 'wait=0' })).text).toBe('1');
   });
 
-  it('writes without waiting, gap or not, and the gap stays known', async () => {
+  it('a session writes without waiting, gap or not, and the gap is kept in its token', async () => {
     const first = await write(one, 'a', 1);
     network.silent.add('virginia-1');
     const second = await write(two, 'b', 2, first);
@@ -94,7 +94,7 @@ describe('a session that comes to another node (D13)', () => {
     expect((await read(two, 'a', { ...second, prefer: 'wait=0' })).text).toBe('1');
   });
 
-  it('asks everybody once when its keeper does not answer, and not again for every request', async () => {
+  it('a session asks every node once when its keeper does not answer, and not again for every request', async () => {
     const session = await write(one, 'a', 1);
     network.silent.add('virginia-1');
     const third = await startApi({ cluster, network, id: 'virginia-2' });
@@ -105,7 +105,7 @@ describe('a session that comes to another node (D13)', () => {
     await third.close();
   });
 
-  it('costs no message once its writes are stable', async () => {
+  it('a session that comes to another node costs no message once its writes are stable', async () => {
     const session = await write(one, 'a', 1);
     cluster.stabilise();
     network.silent.add('virginia-1');
@@ -131,7 +131,7 @@ describe('the machine of sessions', () => {
   };
   const from = (node: string) => ({ node, machine: 'sessions' });
 
-  it('does not wait for a node whose link is down', () => {
+  it('the machine of sessions does not wait for a node whose link is down', () => {
     const machine = new SessionsMachine(paris);
     const answers: unknown[] = [];
     const note = (answer: unknown) => void answers.push(answer);
@@ -147,7 +147,7 @@ describe('the machine of sessions', () => {
     expect(machine.isDown('oregon-1')).toBe(false);
   });
 
-  it('waits for an answer no longer than its timeout', () => {
+  it('the machine of sessions waits for an answer no longer than its timeout', () => {
     const machine = new SessionsMachine({ ...paris, fetchTimeoutMs: 50 });
     const answers: unknown[] = [];
     machine.fetch('oregon-1', { session: 's' }, (answer) => answers.push(answer));
@@ -158,7 +158,7 @@ describe('the machine of sessions', () => {
     expect(answers).toEqual([undefined]);
   });
 
-  it('takes no session over that has seen what nothing of this cluster can be (D12)', () => {
+  it('the machine of sessions takes over no session that has seen what this cluster cannot have (D12)', () => {
     const machine = new SessionsMachine(paris);
     const handed = (ref: number, deps?: Deps): SessionMessage => ({
       ...cache,
@@ -172,7 +172,7 @@ describe('the machine of sessions', () => {
     expect([machine.store.adopted('s1'), machine.store.adopted('s2')]).toEqual([undefined, expect.anything()]);
   });
 
-  it('takes an answer only from whom it asked, to what it asked (D12)', () => {
+  it('the machine of sessions takes an answer only from the node that it asked, to its question (D12)', () => {
     const machine = new SessionsMachine(paris);
     const taken: boolean[] = [];
     machine.handOver('oregon-1', cache, (done) => taken.push(done));
@@ -187,7 +187,7 @@ describe('the machine of sessions', () => {
     expect(taken).toEqual([true]);
   });
 
-  it('finds a copy only where it has as many changes as are asked for', () => {
+  it('the machine of sessions finds a copy only where it has as many changes as are asked for', () => {
     const machine = new SessionsMachine(paris);
     const message: SessionMessage = { ...cache, type: 'SessionHandover', ref: 1, changes: 2 };
     step(machine, { kind: 'message', now: 0, from: from('oregon-1'), message });
@@ -213,7 +213,7 @@ describe('the store of write caches', () => {
   });
   const limits = { maxSessions: 2, maxSessionBytes: 1000, maxBytes: 100_000 };
 
-  it('marks a session as gapped when it drops writes that are not stable', () => {
+  it('the store of write caches marks a session as gapped when it drops writes that are not stable', () => {
     const kept = new KeptSession('s', NEW, limits, session);
     kept.committed(write1(10, '1'));
     expect(kept.complete).toBe(0);
@@ -222,7 +222,7 @@ describe('the store of write caches', () => {
     expect(kept.complete).toBe(20);
   });
 
-  it('drops the session that was not used for longest', () => {
+  it('the store of write caches drops the session that was not used for longest', () => {
     const store = new SessionStore({ session, newId: newSessionId, now: () => 0, limits });
     const state = NEW;
     const [a, b, c] = [store.create(state), store.create(state), store.create(state)];
@@ -230,7 +230,7 @@ describe('the store of write caches', () => {
     expect([a, b, c].map(({ id }) => store.get(id))).toEqual([undefined, b, c]);
   });
 
-  it('counts bytes as sessions grow', () => {
+  it('the store of write caches counts bytes as sessions grow', () => {
     const store = new SessionStore({
       session,
       newId: newSessionId,
@@ -245,14 +245,14 @@ describe('the store of write caches', () => {
     expect(store.size).toBe(2);
   });
 
-  it('forgets stable writes', () => {
+  it('the store of write caches drops stable writes', () => {
     const kept = new KeptSession('s', NEW, limits, session);
     kept.committed(write1(10, '1'));
     kept.observe({ ts: 0 }, 10);
     expect([kept.entries(), kept.bytes, kept.complete]).toEqual([[], 0, 0]);
   });
 
-  it('makes an evicted session wait for its writes', async () => {
+  it('an evicted session waits for its writes', async () => {
     const token = await write(one, 'a', 1);
     const kept = one.sessions.store;
     for (let i = 0; i < kept.limits.maxSessions; i++) kept.touch(kept.create(NEW));

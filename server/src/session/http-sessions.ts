@@ -19,7 +19,7 @@ import { promised } from '../node/promised.js';
 export class HttpSessions {
   readonly callers: Callers;
   readonly store: SessionStore;
-  /** What sessions of the cluster's protocol remember. */
+  /** The session rules of the cluster's protocol. */
   readonly rules: SessionRules;
 
   constructor(
@@ -35,7 +35,7 @@ export class HttpSessions {
   }
 
   /**
-   * Who is calling; see {@link Callers.resolve}.
+   * The caller; see {@link Callers.resolve}.
    * @throws IsochronError as {@link SessionTokens.decode}
    */
   resolve(token: string | undefined): Caller | Promise<Caller> {
@@ -54,7 +54,7 @@ export class HttpSessions {
 
   /**
    * Waits until the node's stable snapshot closes the caller's gap, if it has one.
-   * @param client whose share of the node it takes from
+   * @param client whose share of the node the wait uses
    * @throws IsochronError `SESSION_GAP`; `NOT_READY` when the node is about to close; `OVERLOADED`
    */
   async close(client: string, caller: Caller, waitMs: number): Promise<void> {
@@ -67,12 +67,12 @@ export class HttpSessions {
     }
   }
 
-  /** What a caller has seen, as far as this node knows. */
+  /** The snapshot of a caller, as far as this node has it. */
   knownTo(caller: Caller): Snapshot {
     return this.callers.knownTo(caller);
   }
 
-  /** Whether {@link close} has anything to wait for. */
+  /** Whether {@link close} would wait. */
   hasGap(caller: Caller): boolean {
     return this.callers.hasGap(caller);
   }
@@ -102,12 +102,12 @@ export class HttpSessions {
   }
 
   /**
-   * Before the node closes: waits a little until the sessions' writes are stable, for then no node needs the caches;
-   * what is not goes to another node, of this region where there is one.
+   * Before the node closes: waits a little until the sessions' writes are stable, as no node needs the caches then. The
+   * other caches go to another node, of this region if possible.
    */
   async handOver(waitMs: number): Promise<HandedOver> {
     const newest = this.callers.newestUnstable();
-    // Visible or not in time, both end the wait.
+    // The wait ends with the writes visible, or by its time-out.
     if (newest > 0) await new Promise<void>((resolve) => this.node.visibleHere(newest, waitMs, () => resolve()));
     return new Promise((resolve) => this.callers.handOver(resolve));
   }

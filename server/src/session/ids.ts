@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto';
 
 const ID_BYTES = 16;
 
-/** Random bytes that no id has used yet: one call for 256 ids costs little more than one for a single id. */
+/** Unused random bytes: one call for 256 ids costs little more than one for a single id. */
 const pool = Buffer.alloc(256 * ID_BYTES);
 let used = pool.length;
 

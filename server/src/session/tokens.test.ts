@@ -20,7 +20,7 @@ function codeOf(token: string, reader: SessionTokens): string {
 }
 
 describe('the tokens of a cluster', () => {
-  it('belong to one cluster, one secret and one placement, whatever its settings', () => {
+  it('tokens belong to one cluster, one secret and one placement, whatever its settings', () => {
     const token = sessionTokens({ secret: SECRET }, fakeConfig()).mint({ seen: { ts: 1000 }, hwt: 2000 });
     const other = { ...fakeConfig(), cluster: 'other' };
     expect(codeOf(token, sessionTokens({ secret: SECRET }, other))).toBe('TOKEN_FOREIGN');
@@ -30,7 +30,7 @@ describe('the tokens of a cluster', () => {
     expect(codeOf(token, sessionTokens({ secret: SECRET }, settings))).toBe('accepted');
   });
 
-  it('are the same bytes in every release: callers keep them over an upgrade', () => {
+  it('tokens are the same bytes in every release: callers keep them over an upgrade', () => {
     const paris = sessionTokens({ secret: SECRET }, fakeConfig());
     const cure = (epoch: number) => sessionTokens({ secret: SECRET }, fakeConfig('cure'), epoch);
     expect(paris.mint({ seen: { ts: 1000 }, hwt: 2000 })).toBe(

@@ -1,4 +1,4 @@
-/** The session tokens of a cluster, by its cluster file. */
+/** The session tokens of a cluster, from its cluster file. */
 import { Topology } from '@isochron/core';
 import { OperationTokens, SessionTokens, SnapshotChecks, type TokenCluster } from '@isochron/sessions';
 import { canonicalJson } from '../config/canonical.js';

@@ -1,6 +1,7 @@
 /**
- * Micro-benchmark of the API alone, over a fake node: each route beside a bare Fastify route, or bare `ws` echo, with the same bytes.
- * Run after a build: `node server/dist/testing/api-bench.js [seconds]`. The load comes from the parent, the servers run in a child.
+ * Micro-benchmark of the API alone, over a fake node: each route beside a bare Fastify route, or bare `ws` echo, with
+ * the same bytes. Run after a build: `node server/dist/testing/api-bench.js [seconds]`. The load comes from the parent,
+ * the servers run in a child.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -52,12 +53,15 @@ async function serve(): Promise<void> {
     bare: bareUrl,
     echo: typeof address === 'object' && address !== null ? address.port : 0,
   };
-  // Stable time moves as it does in a live cluster.
+  // Stable time advances as in a live cluster.
   setInterval(() => cluster.stabilise(), 5);
   process.send?.(ports);
 }
 
-/** Requests a second over keep-alive connections, one in flight on each. Plain sockets: an HTTP client would be the bottleneck. */
+/**
+ * Requests a second over keep-alive connections, one in flight on each. Plain sockets: an HTTP client would be the
+ * bottleneck.
+ */
 function http(url: string, body: string | undefined, seconds: number): Promise<number> {
   const { hostname, port, pathname } = new URL(url);
   const post =

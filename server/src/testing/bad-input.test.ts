@@ -36,30 +36,33 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 describe('a bad request', () => {
-  it.each(BAD_REQUESTS)('$name: $code', async ({ method, path, headers, body, status, code }) => {
-    const before = api.cluster.outcomes.size;
-    const payload = typeof body === 'function' ? body(context) : body;
-    const request = { headers: headers?.(context) ?? {}, body: payload };
-    const answer = await api.call(method, typeof path === 'string' ? path : path(context), request);
-    expect({ status: answer.status, body: answer.text }).toEqual({
-      status,
-      body: expect.stringContaining(`"${code}"`),
-    });
-    expect(answer.headers['content-type']).toContain('application/problem+json');
-    expect(answer.json()).toEqual({
-      type: `/errors/${code}`,
-      title: expect.any(String),
-      status,
-      code,
-      detail: expect.any(String),
-      retryable: expect.any(Boolean),
-    });
-    expect(api.cluster.outcomes.size).toBe(before);
-  });
+  it.each(BAD_REQUESTS)(
+    'a bad request, $name, is refused with $code',
+    async ({ method, path, headers, body, status, code }) => {
+      const before = api.cluster.outcomes.size;
+      const payload = typeof body === 'function' ? body(context) : body;
+      const request = { headers: headers?.(context) ?? {}, body: payload };
+      const answer = await api.call(method, typeof path === 'string' ? path : path(context), request);
+      expect({ status: answer.status, body: answer.text }).toEqual({
+        status,
+        body: expect.stringContaining(`"${code}"`),
+      });
+      expect(answer.headers['content-type']).toContain('application/problem+json');
+      expect(answer.json()).toEqual({
+        type: `/errors/${code}`,
+        title: expect.any(String),
+        status,
+        code,
+        detail: expect.any(String),
+        retryable: expect.any(Boolean),
+      });
+      expect(api.cluster.outcomes.size).toBe(before);
+    },
+  );
 });
 
 describe('a bad frame', () => {
-  it.each(BAD_FRAMES)('$name: $code', async ({ messages, hello, code, closes }) => {
+  it.each(BAD_FRAMES)('a bad frame, $name, is refused with $code', async ({ messages, hello, code, closes }) => {
     const before = api.cluster.outcomes.size;
     const client = await SessionClient.open(api.url);
     if (hello !== false) await client.hello();

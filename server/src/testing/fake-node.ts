@@ -59,14 +59,14 @@ export const fakeConfig = (protocol: ProtocolName = 'paris'): ClusterConfig => {
   return parseClusterFile(protocol === 'paris' ? file : file.replace('[oregon]', '[virginia, oregon]'), 'testing.yaml');
 };
 
-/** A test does not wait for waits that it has left behind. */
+/** Timers of waits that a test leaves behind do not keep it alive. */
 const afterUnlessOver: After = (ms, run) => {
   const timer = setTimeout(run, ms);
   timer.unref();
   return () => clearTimeout(timer);
 };
 
-/** What all fake nodes of a cluster share: data, clock, stable time. */
+/** State that all fake nodes of a cluster share: data, clock, stable time. */
 export class FakeCluster {
   readonly versions = new Map<QualifiedKey, Version[]>();
   readonly outcomes = new Map<TxId, Timestamp>();
@@ -76,30 +76,30 @@ export class FakeCluster {
   /** Wall clock, ms. Moved by hand. */
   nowMs = Date.UTC(2026, 0, 1);
   ust: Timestamp = packWall(Date.UTC(2026, 0, 1) - 20);
-  /** What every node of the cluster serves: the same, unless a test lets `ust` go on alone. */
+  /** The time that every node of the cluster serves: the same, unless a test raises `ust` alone. */
   served: Timestamp = this.ust;
-  /** What every snapshot has beside its timestamp, and every commit. */
+  /** The entries of every snapshot beside its timestamp, and of every commit. */
   deps: Deps | undefined;
   readonly waitersHere = new StableWaiters(afterUnlessOver);
   readonly waitersEverywhere = new StableWaiters(afterUnlessOver);
 
   constructor(readonly config: ClusterConfig = fakeConfig()) {}
 
-  /** Makes everything that was committed stable. */
+  /** Makes all committed writes stable. */
   stabilise(): void {
     this.nowMs += 10;
     this.ust = this.hlc.tick(this.nowMs);
     this.serve();
   }
 
-  /** Makes everything that was committed stable here, while another node does not serve it yet. */
+  /** Makes all committed writes stable here, while another node does not serve them yet. */
   stabiliseHere(): void {
     this.nowMs += 10;
     this.ust = this.hlc.tick(this.nowMs);
     this.waitersHere.advance(this.ust);
   }
 
-  /** Every node serves what is stable. */
+  /** Every node serves the stable time. */
   serve(): void {
     this.served = this.ust;
     this.waitersHere.advance(this.ust);
@@ -133,7 +133,7 @@ export class FakeCluster {
 
 const NO_WAITS = { count: 0, totalMs: 0, longestMs: 0 };
 
-/** One node of a fake cluster. Every call of its coordinator is written down. */
+/** One node of a fake cluster. Every call of its coordinator is recorded. */
 export class FakeNode implements TransactionsNode {
   readonly region: string;
   readonly topology: Topology;
@@ -144,7 +144,7 @@ export class FakeNode implements TransactionsNode {
   }[] = [];
   /** Thrown by the coordinator's next call. */
   failNext: Error | undefined;
-  /** Parts of the status that are not empty. */
+  /** Non-empty parts of the status. */
   replicas: readonly PartitionStatus[] = [];
   peers: readonly LinkSummary[] = [];
   isReady = true;
@@ -152,23 +152,23 @@ export class FakeNode implements TransactionsNode {
   differsFrom: readonly NodeId[] = [];
   disk: DiskStatus = { full: false, usedBytes: 0, freeBytes: null, quotaBytes: 0, refusedWrites: 0 };
   verificationStatus: VerificationStatus = { state: 'verified', missing: [], timedOut: false };
-  /** Why its clock is wrong, where it is. */
+  /** Why its clock is wrong, if it is. */
   wrongClock: string | undefined;
   blockedReads = NO_WAITS;
   blockedWrites = NO_WAITS;
-  /** What it has sent: of each kind in each scope alike. */
+  /** Traffic sent: the same for each kind in each scope. */
   sent = { messages: 0, bytes: 0 };
   replicatedUpdates = 0;
   metadataBytes = 0;
   readonly lost = new Losses(undefined);
   visible: (source: string, ms: number) => void = () => undefined;
-  /** Whether calls are written down: not in benchmarks. */
+  /** Whether calls are recorded: not in benchmarks. */
   recording = true;
 
   constructor(
     readonly cluster: FakeCluster = new FakeCluster(),
     readonly id: NodeId = 'virginia-1',
-    /** Asks nobody, unless it is one of a network. */
+    /** Sends no messages, unless the node is in a network. */
     readonly sessions: SessionsMachine = new SessionsMachine({
       wake: () => undefined,
       session: servedTransactions(cluster.config.protocol).session,
@@ -277,7 +277,7 @@ export class FakeNode implements TransactionsNode {
     this.#healthListeners.push(listener);
   }
 
-  /** From now on these do not answer. */
+  /** These do not answer from now on. */
   setUnresponsive(unresponsive: Unresponsive): void {
     this.unresponsive = unresponsive;
     for (const listener of this.#healthListeners) listener();
@@ -377,7 +377,7 @@ export class FakeNode implements TransactionsNode {
     return at;
   }
 
-  /** Who asks for a snapshot by name gets it with its own entries. */
+  /** A request for a snapshot by name gets it with its own entries. */
   #deps({ at, deps }: Pick<Requests['read'], 'at' | 'deps'>): Deps | undefined {
     return at === null ? this.cluster.deps : deps;
   }

@@ -3,10 +3,10 @@ import { pack, unpack } from '@isochron/wire/msgpack';
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import { WebSocket } from 'ws';
 
-/** Any frame that came in. */
+/** Any received frame. */
 export type ReceivedFrame = { readonly type: string; readonly id?: number } & Readonly<Record<string, unknown>>;
 
-/** What a client needs of its socket: a WebSocket has it, and a channel of a shared one. */
+/** The socket of a client: a WebSocket, or a channel of a shared one. */
 export interface ClientSocket {
   readonly protocol: string;
   readonly readyState: number;
@@ -63,7 +63,7 @@ export class SessionClient<S extends ClientSocket = WebSocket> {
     this.socket.send(typeof message === 'string' || Buffer.isBuffer(message) ? message : JSON.stringify(message));
   }
 
-  /** The first frame, received or to come, that the condition holds for. */
+  /** The first frame, received or to come, that meets the condition. */
   next(wanted: (frame: ReceivedFrame) => boolean): Promise<ReceivedFrame> {
     return new Promise((resolve, reject) => {
       const look = (): void => {

@@ -40,7 +40,7 @@ export class SharedClient implements ChannelEvents {
     partialsOut: CHANNEL_LIMITS.partials,
     partialsIn: Number.POSITIVE_INFINITY,
   });
-  /** Channels that an entry came for, in each message. */
+  /** Channels of the entries in each message. */
   readonly batches: number[][] = [];
   /** The close code of the socket. */
   readonly closedCode: Promise<number>;
@@ -71,7 +71,7 @@ export class SharedClient implements ChannelEvents {
     return new SessionClient(socket);
   }
 
-  /** A session that was welcomed. */
+  /** A session that has received its welcome. */
   async greeted(): Promise<SessionClient<ChannelSocket>> {
     const session = this.session();
     const { type } = await session.hello();

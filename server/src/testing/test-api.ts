@@ -114,7 +114,7 @@ export async function startApi(
   return { cluster, node, app, sessions, url, call, close: () => app.close() };
 }
 
-/** Not `fetch`: it would tidy up what these tests send on purpose. */
+/** Not `fetch`: it would correct requests that these tests send malformed on purpose. */
 export function send(
   url: string,
   method: string,

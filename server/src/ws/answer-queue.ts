@@ -4,15 +4,15 @@ import type { Codec, Encoded } from './codec.js';
 /** Bytes of large answers above which a message takes no further frame. */
 const MESSAGE_BYTES = 1 << 20;
 
-/** Frames on their way to a session: what does not leave is not encoded. */
+/** Frames to be sent to a session. They are encoded only when they leave. */
 export class AnswerQueue {
   #frames: Outgoing[] = [];
-  /** Bytes of the large ones among them. */
+  /** Bytes of the large frames among them. */
   #bytes = 0;
 
   constructor(readonly codec: Codec) {}
 
-  /** Bytes of what waits; small frames do not count. */
+  /** Bytes of the waiting frames; small ones do not count. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -26,7 +26,7 @@ export class AnswerQueue {
     this.#bytes += bytesOf(outgoing);
   }
 
-  /** A message of the frames that come first, a large one by itself. The queue is not empty. */
+  /** A message of the first frames, up to the one that reaches the bound. The queue is not empty. */
   next(): string | Uint8Array {
     let bytes = 0;
     let count = 0;

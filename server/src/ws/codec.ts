@@ -9,10 +9,10 @@ import { pack, unpack } from '@isochron/wire/msgpack';
 import { SESSION_SUBPROTOCOLS, type ServerFrame } from '@isochron/wire/session-frames';
 import { base64 } from '../http/reader.js';
 
-/** An encoded frame on its way into a message. */
+/** An encoded frame, to be packed into a message. */
 export type Encoded = string | object;
 
-/** One encoding. Documents go into the answers to reads as they are. */
+/** One encoding. Documents are inserted into the answers to reads unparsed. */
 export interface Codec extends FrameEncoder<Encoded> {
   /** Frames of a message. @throws when it cannot be decoded */
   decode(data: Buffer, isBinary: boolean): unknown;
@@ -25,7 +25,7 @@ class JsonCodec implements Codec {
   decode(data: Buffer, isBinary: boolean): unknown {
     if (isBinary) throw new Error('a binary message under the JSON subprotocol');
     const text = data.toString('utf8');
-    // Documents are texts in a frame, and frames are flat.
+    // Documents are strings in a frame, and frames are flat.
     if (nestedTooDeeply(text)) throw new Error('nested too deeply');
     return JSON.parse(text);
   }
@@ -74,7 +74,7 @@ class MsgpackCodec extends PlainFrames implements Codec {
 const json = new JsonCodec();
 const msgpack = new MsgpackCodec();
 
-/** The codec of a subprotocol; JSON when the client offered none; undefined for one that is not known. */
+/** The codec of a subprotocol; JSON when the client offered none; undefined for an unknown one. */
 export function codecOf(subprotocol: string): Codec | undefined {
   if (subprotocol === '' || subprotocol === SESSION_SUBPROTOCOLS.json) return json;
   return subprotocol === SESSION_SUBPROTOCOLS.msgpack ? msgpack : undefined;

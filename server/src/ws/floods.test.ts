@@ -4,7 +4,7 @@ import { startApi, type TestApi } from '../testing/test-api.js';
 let api: TestApi;
 afterEach(() => api.close());
 
-/** A client that has said hello. */
+/** A client that has sent its hello. */
 async function greeted(): Promise<SessionClient> {
   const client = await SessionClient.open(api.url);
   expect(await client.hello()).toMatchObject({ type: 'welcome' });
@@ -23,7 +23,7 @@ it('a session that sends more pings than allowed is ended, and one that sends fe
   polite.close();
 });
 
-it('a session has its share of open transactions, and room again for each that ends', async () => {
+it('a session has a bounded number of open transactions, and room again for each that ends', async () => {
   api = await startApi({ limits: { openTransactions: 3, openTransactionsPerClient: 2 } });
   const client = await greeted();
   const tx = (i: number) => `${'a'.repeat(22)}.${i}`;

@@ -1,4 +1,4 @@
-/** Signs of life of a socket, in both directions. */
+/** Pings and pongs of a socket, in both directions. */
 import type { WebSocket } from 'ws';
 
 export class Liveness {
@@ -12,7 +12,7 @@ export class Liveness {
     readonly pingsPerSecond: number,
   ) {}
 
-  /** Answers a ping. A client that sends many is ended: each takes an answer, and none counts against its credits. */
+  /** Answers a ping. A client that sends too many is ended: each costs an answer, and none uses its credits. */
   pinged(data: Buffer): void {
     if (this.socket.readyState !== this.socket.OPEN) return;
     const now = performance.now();
@@ -25,7 +25,7 @@ export class Liveness {
     else this.socket.pong(data);
   }
 
-  /** Asks for a sign of life; a client that gave none since the last time is gone. */
+  /** Pings; a client that has not answered since the last time is closed. */
   check(): void {
     if (!this.#answersPing) {
       this.socket.terminate();

@@ -2,7 +2,7 @@ import { CREDITS, type ServedNode } from '@isochron/sessions';
 import type { ApiContext } from '../http/context.js';
 import { after } from '../node/after.js';
 
-/** The node of an API, as the sessions that it serves see it. */
+/** The node of an API, for the sessions that it serves. */
 export function servedNode({ node, rules, auth, log, serving, stability }: ApiContext): ServedNode {
   const { id, region, topology, protocol, config } = node;
   return {

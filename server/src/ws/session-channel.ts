@@ -1,4 +1,4 @@
-/** A session on a channel of a shared socket: what a socket of its own is to the others. */
+/** A session on a channel of a shared socket, with the interface of a socket of its own. */
 import { isUtf8 } from 'node:buffer';
 import type { Outgoing, ServedConnection, SessionLink } from '@isochron/sessions';
 import type { ChannelSource } from '@isochron/wire/channels/channel';
@@ -10,7 +10,7 @@ import { deliver } from './session-socket.js';
 /** The socket that the channel is on. */
 export interface ChannelOwner {
   readonly channels: Channels;
-  /** The session has something to send: it is to be settled once what can leave has left. */
+  /** The session has frames to send: it is settled once all that can leave has left. */
   sends(session: SessionChannel): void;
   /** The session has ended. */
   ended(session: SessionChannel): void;
@@ -36,7 +36,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
   #strangeBytes = 0;
   #paused = false;
   #ended = false;
-  /** What had not left when it was last looked at, and since when nothing of that has. */
+  /** The state of its unsent bytes at the last check, and since when none of them has left. */
   #stalledAt = '';
   #stalledSinceMs = 0;
 
@@ -57,7 +57,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
     return this.#paused;
   }
 
-  /** Bytes of what waits until the client takes it in; small frames do not count. */
+  /** Bytes that wait until the client takes them in; small frames do not count. */
   get waitingBytes(): number {
     return this.#out.bytes + this.#channels.unsentBytes(this.number);
   }
@@ -78,7 +78,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
     const data = Buffer.from(payload.buffer, payload.byteOffset, payload.length);
     if (!this.#greeted) this.#strangeBytes += data.length;
     if (this.#strangeBytes > this.options.strangerBytes) this.terminate();
-    // As a WebSocket would: a text that is none must not become another document.
+    // As on a WebSocket: invalid UTF-8 must not become another document.
     else if (isText && !isUtf8(data)) this.#connection.receiveUndecodable();
     else deliver(this.#connection, this.codec, data, !isText);
   }
@@ -88,7 +88,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
     else this.terminate();
   }
 
-  /** Nothing is served any more: the client or this node has closed the channel, or the socket is gone. */
+  /** The session has ended: the client or this node has closed the channel, or the socket has closed. */
   disconnected(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -97,7 +97,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
     this.options.ended();
   }
 
-  /** Ends the session: there is no room for it. */
+  /** Ends the session for lack of room. */
   terminate(): void {
     this.close(NO_ROOM.code, NO_ROOM.reason);
   }
@@ -112,16 +112,19 @@ export class SessionChannel implements SessionLink, ChannelSource {
     return this.#out.isEmpty ? undefined : this.#out.next();
   }
 
-  /** What was sent leaves before the close. A client that does not answer that holds no place: the session has ended. */
+  /**
+   * Frames that were sent leave before the close. A client that does not answer the close holds no place: the session
+   * has ended.
+   */
   close(code: number, reason: string): void {
     this.#channels.close(this.number, code, reason);
     this.disconnected();
   }
 
   /**
-   * What could leave has left. A client that does not take in its answers is not read from either: what waits for it stays
-   * within its credits.
-   * @returns whether something waits
+   * All that could leave has left. A client that does not take in its answers is not read from either: waiting answers
+   * stay within its credits.
+   * @returns whether frames wait
    */
   settle(): boolean {
     if (this.#ended) return false;
@@ -136,7 +139,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
     return waits;
   }
 
-  /** Ends the session where nothing of what waits has left for `limitMs`. */
+  /** Ends the session where no waiting frame has left for `limitMs`. */
   checkStalled(nowMs: number, limitMs: number): void {
     const at = `${this.#out.bytes}/${this.#channels.unsentBytes(this.number)}/${this.#channels.untakenBytes(this.number)}`;
     if (at !== this.#stalledAt) {

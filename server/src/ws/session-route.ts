@@ -19,10 +19,10 @@ const TICK_MS = 1000;
 const PING_EVERY_TICKS = 30;
 /** How long a client may take to answer the close, ms. */
 const CLOSE_TIMEOUT_MS = 2000;
-/** What is offered is chosen in this order: a socket for many sessions, then MessagePack, as it is cheaper. */
+/** Offered subprotocols are chosen in this order: a socket for many sessions, then MessagePack, as it is cheaper. */
 const KNOWN = [SHARED_SUBPROTOCOL, SESSION_SUBPROTOCOLS.msgpack, SESSION_SUBPROTOCOLS.json];
 
-/** Chooses the subprotocol; false when nothing offered is known. */
+/** Chooses the subprotocol; false when none that is offered is known. */
 export function handleProtocols(offered: Set<string>): string | false {
   return KNOWN.find((known) => offered.has(known)) ?? false;
 }
@@ -34,7 +34,7 @@ export interface SessionCounts {
   readonly sessions: number;
 }
 
-/** What a hub asks of a socket, whether one session has it or many. */
+/** The hub's interface of a socket, with one session or many. */
 interface ServedSocket {
   receive(data: Buffer, isBinary: boolean): void;
   disconnected(): void;
@@ -70,7 +70,7 @@ export class SessionHub {
     return { sockets: this.#sockets.size, sharedSockets: this.#shared.size, sessions: this.size };
   }
 
-  /** Serves a new connection. `offered` is its list of subprotocols, if it had one. */
+  /** Serves a new connection. `offered` is its list of subprotocols, if it sent one. */
   admit(socket: WebSocket, connection: Socket, offered: string | undefined): void {
     const isUnknown = offered !== undefined && socket.protocol === '';
     const isShared = socket.protocol === SHARED_SUBPROTOCOL;
@@ -79,34 +79,34 @@ export class SessionHub {
       this.#refuse(socket, SESSION_CLOSE.protocolError, 'unknown subprotocol');
       return;
     }
-    const known = this.#strangers.admit(connection);
-    if (known === undefined) {
+    const greeted = this.#strangers.admit(connection);
+    if (greeted === undefined) {
       this.#refuse(socket, NO_ROOM.code, NO_ROOM.reason);
       return;
     }
     const address = connection.remoteAddress ?? '';
-    if (codec === undefined) this.#serveShared(socket, address, known);
+    if (codec === undefined) this.#serveShared(socket, address, greeted);
     else {
       const { maxRequestBytes: maxMessageBytes } = this.api.rules.limits;
-      const options = { address, maxMessageBytes, greeted: known };
+      const options = { address, maxMessageBytes, greeted };
       const session = new SessionSocket(socket, codec, (link) => this.sessions.admit(link), options);
       this.#single.add(session);
       this.#attach(socket, session, () => {
-        known();
+        greeted();
         this.#single.delete(session);
       });
     }
   }
 
   /**
-   * Sends every client elsewhere. Resolves when all have left, or after `timeoutMs`; those that stayed are served until
+   * Sends every client elsewhere. Resolves when all have left, or after `timeoutMs`; the others are served until
    * `close`.
    */
   leave(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => this.sessions.leave(timeoutMs, resolve));
   }
 
-  /** Closes all connections, and drops those of clients that do not answer to that. */
+  /** Closes all connections, and drops those of clients that do not answer the close. */
   close(): void {
     clearInterval(this.#timer);
     this.sessions.close();
@@ -117,16 +117,16 @@ export class SessionHub {
     last.unref();
   }
 
-  #serveShared(socket: WebSocket, address: string, known: () => void): void {
+  #serveShared(socket: WebSocket, address: string, greeted: () => void): void {
     const shared = new SharedSocket(socket, {
       maxMessageBytes: this.api.rules.limits.maxRequestBytes,
       partials: CHANNEL_LIMITS.partials,
       stalledMs: this.limits.stalledMs,
-      admit: (owner, channel, subprotocol) => this.#admitChannel(owner, channel, subprotocol, address, known),
+      admit: (owner, channel, subprotocol) => this.#admitChannel(owner, channel, subprotocol, address, greeted),
     });
     this.#shared.add(shared);
     this.#attach(socket, shared, () => {
-      known();
+      greeted();
       this.#shared.delete(shared);
     });
   }
@@ -137,7 +137,7 @@ export class SessionHub {
     channel: number,
     subprotocol: string,
     address: string,
-    socketKnown: () => void,
+    socketGreeted: () => void,
   ): SessionChannel | undefined {
     const codec = subprotocol === '' ? undefined : codecOf(subprotocol);
     if (codec === undefined) {
@@ -145,18 +145,18 @@ export class SessionHub {
       return undefined;
     }
     const leave = this.connections.take(address);
-    const known = leave && this.#strangers.take(address);
-    if (known === undefined) {
+    const admitted = leave && this.#strangers.take(address);
+    if (admitted === undefined) {
       leave?.();
       owner.channels.close(channel, NO_ROOM.code, NO_ROOM.reason);
       return undefined;
     }
     const greeted = (): void => {
-      known();
-      socketKnown();
+      admitted();
+      socketGreeted();
     };
     const ended = (): void => {
-      known();
+      admitted();
       leave?.();
     };
     const { strangerBytes } = this.limits;
@@ -195,7 +195,7 @@ export class SessionHub {
     if (this.#ticks % PING_EVERY_TICKS === 0) for (const liveness of this.#sockets.values()) liveness.check();
   }
 
-  /** Ends sessions for which most waits, where too much waits for clients to read it. */
+  /** Ends the sessions with most unsent bytes, where all together hold too many. */
   #endFullest(): void {
     const sessions: (SessionSocket | SessionChannel)[] = [...this.#single];
     for (const shared of this.#shared) sessions.push(...shared.sessions);

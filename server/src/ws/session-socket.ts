@@ -41,7 +41,7 @@ export class SessionSocket implements SessionLink {
     return this.#paused;
   }
 
-  /** Bytes of what waits until the client reads; small frames do not count. */
+  /** Bytes that wait until the client reads them; small frames do not count. */
   get waitingBytes(): number {
     return this.#out.bytes;
   }
@@ -61,13 +61,13 @@ export class SessionSocket implements SessionLink {
     else deliver(this.#connection, this.codec, data, isBinary);
   }
 
-  /** The socket is gone. */
+  /** The socket has closed. */
   disconnected(): void {
     this.#closed = true;
     this.#connection.disconnected();
   }
 
-  /** Ends the connection without a close. */
+  /** Ends the connection without a close frame. */
   terminate(): void {
     this.#socket.terminate();
   }
@@ -86,7 +86,7 @@ export class SessionSocket implements SessionLink {
     this.#socket.close(code, reason);
   }
 
-  /** Sends what waits, as long as the client takes it in: what does not leave is not encoded. */
+  /** Sends waiting frames while the client takes them in: frames are encoded only when they leave. */
   #sendAll(): void {
     this.#flushing = false;
     while (!this.#out.isEmpty && !this.#closed && !this.#paused) {
@@ -97,7 +97,7 @@ export class SessionSocket implements SessionLink {
     }
   }
 
-  /** A client that does not read is not read from either: what waits for it stays within its credits. */
+  /** A client that does not read is not read from either: waiting answers stay within its credits. */
   #drained(): void {
     if (!this.#paused || this.#closed || this.#socket.bufferedAmount > RESUME_BYTES) return;
     this.#paused = false;

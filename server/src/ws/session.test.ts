@@ -30,7 +30,7 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
   const json = protocol === SESSION_SUBPROTOCOLS.json;
   const bytes = (...values: number[]) =>
     json ? { bytes: Buffer.from(values).toString('base64') } : new Uint8Array(values);
-  /** Bytes come as Buffers, which compare by content only when made plain. */
+  /** Bytes arrive as Buffers, which compare by content only when made plain. */
   const plain = (value: unknown): unknown => (value instanceof Uint8Array ? new Uint8Array(value) : value);
   let client: SessionClient;
   beforeEach(async () => {
@@ -38,7 +38,7 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
   });
   afterEach(() => client.close());
 
-  it('is welcomed with what the client has to know', async () => {
+  it('the welcome of a session has all that the client needs', async () => {
     expect(client.socket.protocol).toBe(protocol);
     expect(await client.hello({ client: 'test/1' })).toEqual({
       type: 'welcome',
@@ -62,7 +62,7 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
     });
   });
 
-  it('starts, reads, commits and asks for the outcome', async () => {
+  it('a session starts, reads, commits and asks for the outcome', async () => {
     const a = api.cluster.put('default/a', '{ "x": 1.0 }');
     const b = api.cluster.put('default/b', new Uint8Array([1, 255]));
     api.cluster.stabilise();
@@ -94,7 +94,7 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
     expect(await client.answer(4)).toEqual({ type: 'status', id: 4, status: 'committed', ts: committed.ts });
   });
 
-  it('lists', async () => {
+  it('a session lists keys', async () => {
     for (const key of ['b', 'a/2', 'a/1']) api.cluster.put(`default/${key}`, `"${key}"`);
     api.cluster.stabilise();
     await client.hello();
@@ -105,7 +105,7 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
     expect(await client.answer(2)).toMatchObject({ next: null, entries: [['a/2', expect.any(Number), '"a/2"']] });
   });
 
-  it('aborts, waits for stable time and answers pings', async () => {
+  it('a session aborts, waits for stable time and answers pings', async () => {
     await client.hello();
     client.send({ type: 'start', id: 1, tx: TX_ID });
     client.send({ type: 'abort', id: 2, tx: TX_ID });
@@ -122,7 +122,7 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
     expect(await client.answer(5)).toMatchObject({ type: 'stable', ust: api.node.ust() });
   });
 
-  it('waits with stable for what every node serves: the stable time of this one is not enough', async () => {
+  it('the request stable waits until every node serves the timestamp, not only this one', async () => {
     await client.hello();
     const ts = api.cluster.put('default/a', '1');
     api.cluster.stabiliseHere();
@@ -135,7 +135,7 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
     expect(await client.answer(2)).toMatchObject({ type: 'stable', ust: api.cluster.served });
   });
 
-  it('answers many requests of one message in one message', async () => {
+  it('a session answers many requests of one message in one message', async () => {
     await client.hello();
     const keys = ['default/a'];
     client.send(Array.from({ length: 64 }, (_, i) => ({ type: 'read', id: i + 1, keys })));
@@ -146,14 +146,14 @@ describe.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])('a sess
 });
 
 describe('a session', () => {
-  it('speaks JSON to a client that offers no subprotocol, and not at all to one that offers unknown ones', async () => {
+  it('a session uses JSON for a client without a subprotocol, and refuses unknown subprotocols', async () => {
     const plain = await SessionClient.open(api.url, []);
     expect(await plain.hello()).toMatchObject({ type: 'welcome' });
     plain.close();
     await expect(SessionClient.open(api.url, 'isochron.v9+xml')).rejects.toThrow('subprotocol');
   });
 
-  it('gets a token when what it has seen changes, and only then', async () => {
+  it('a session gets a token when its snapshot or dependencies change, and only then', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     const read = async (id: number) => {
@@ -171,7 +171,7 @@ describe('a session', () => {
     client.close();
   });
 
-  it('continues from its token: no snapshot lies below what it has seen', async () => {
+  it('a session continues from its token: no snapshot lies below that of the token', async () => {
     const ust = api.node.ust() + 1000;
     const client = await SessionClient.open(api.url);
     expect(await client.hello({ token: tokens.mint({ seen: { ts: ust }, hwt: 0 }) })).toMatchObject({ ust });
@@ -181,7 +181,7 @@ describe('a session', () => {
     client.close();
   });
 
-  it('tells of the last write of its token while that is not stable: who has no more than the token has a gap', async () => {
+  it('the welcome names the unstable last write of a token: a client with the token only has a gap', async () => {
     const ust = api.node.ust();
     const hello = async (claims: { ust: number; hwt: number }) => {
       const client = await SessionClient.open(api.url);
@@ -193,7 +193,7 @@ describe('a session', () => {
     expect(await hello({ ust: ust - 5, hwt: ust - 3 })).toBe(0);
   });
 
-  it('learns what another connection of it was told, and refuses what is no token', async () => {
+  it('a connection merges a token of another connection of its session, and refuses an invalid one', async () => {
     const ust = api.node.ust();
     const client = await SessionClient.open(api.url);
     await client.hello();
@@ -207,7 +207,7 @@ describe('a session', () => {
     client.close();
   });
 
-  it('is closed by a message of more frames than its credits could ever need', async () => {
+  it('a session is closed by a message of more frames than its credits could ever need', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     client.send(Array.from({ length: 2 * CREDITS + 1 }, () => ({ type: 'ping', id: 1 })));
@@ -216,7 +216,7 @@ describe('a session', () => {
     expect(client.frames.slice(1)).toMatchObject([{ type: 'error', code: 'FRAME_INVALID' }]);
   });
 
-  it('passes on what identifies a commit unchanged', async () => {
+  it('a session passes on the identity of a commit unchanged', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     const attemptRegions = ['oregon', 'virginia'];
@@ -241,7 +241,7 @@ describe('a session', () => {
     client.close();
   });
 
-  it('passes on what the attempts of a commit avoid, and refuses what no attempt can avoid', async () => {
+  it('a session passes on the regions that the attempts of a commit avoid, and refuses impossible ones', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     const writes = [{ key: 'default/a', value: '1' }];
@@ -265,7 +265,7 @@ describe('a session', () => {
     client.close();
   });
 
-  it('is told at once which nodes and regions do not answer, and that they answer again', async () => {
+  it('a session receives at once which nodes and regions do not answer, and that they answer again', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     const unresponsive = { nodes: ['oregon-1'], regions: ['oregon'] };
@@ -273,14 +273,14 @@ describe('a session', () => {
     expect(await client.next((frame) => frame.unresponsive !== undefined)).toMatchObject({ type: 'ust', unresponsive });
     const other = await SessionClient.open(api.url);
     expect(await other.hello()).toMatchObject({ type: 'welcome', unresponsive });
-    const told = client.frames.length;
+    const before = client.frames.length;
     api.node.setUnresponsive({ nodes: [], regions: [] });
-    const again = await client.next((frame) => client.frames.indexOf(frame) >= told);
+    const again = await client.next((frame) => client.frames.indexOf(frame) >= before);
     expect([again.type, again.unresponsive]).toEqual(['ust', undefined]);
     for (const one of [client, other]) one.close();
   });
 
-  it('refuses what goes beyond its credits and goes on', async () => {
+  it('a session refuses requests beyond its credits and continues', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     const ts = api.cluster.put('default/a', '1');
@@ -293,7 +293,7 @@ describe('a session', () => {
     client.close();
   });
 
-  it('is closed by a message that is too large, and the node goes on', async () => {
+  it('a session is closed by a message that is too large, and the node continues', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     client.sendRaw(JSON.stringify({ type: 'ping', id: 1, pad: 'x'.repeat(8 * 1024 * 1024) }));
@@ -301,7 +301,7 @@ describe('a session', () => {
     expect((await api.call('GET', '/livez')).status).toBe(200);
   });
 
-  it('is told of stable time when nothing else tells it', async () => {
+  it('a session receives stable time when no other answer carries it', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     api.cluster.stabilise();
@@ -309,7 +309,7 @@ describe('a session', () => {
     client.close();
   });
 
-  it('is sent away with a delay when the node closes', async () => {
+  it('a session is sent away with a delay when the node closes', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     await api.app.close();
@@ -317,7 +317,7 @@ describe('a session', () => {
     expect(client.frames.at(-1)).toEqual({ type: 'goaway', reason: expect.any(String), delayMs: expect.any(Number) });
   });
 
-  it('hears of a fault of the server without its details', async () => {
+  it('a session receives a fault of the server without its details', async () => {
     const client = await SessionClient.open(api.url);
     await client.hello();
     api.node.failNext = new TypeError('/secret/path');

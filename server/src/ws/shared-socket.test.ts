@@ -27,7 +27,7 @@ async function until(holds: () => boolean): Promise<void> {
 
 describe('sessions on a shared socket', () => {
   it.each([SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack])(
-    'are served as on their own, over %s',
+    'sessions on a shared socket are served as on sockets of their own, over %s',
     async (protocol) => {
       api = await startApi();
       const ts = api.cluster.put('default/a', '"é"');
@@ -46,7 +46,7 @@ describe('sessions on a shared socket', () => {
     },
   );
 
-  it('have the answers of one turn in one message', async () => {
+  it('sessions on a shared socket have the answers of one turn in one message', async () => {
     api = await startApi();
     const shared = await SharedClient.open(api.url);
     const sessions = await Promise.all(Array.from({ length: 8 }, () => shared.greeted()));
@@ -56,7 +56,7 @@ describe('sessions on a shared socket', () => {
     expect(shared.batches.slice(before)).toEqual([sessions.map(({ socket }) => socket.number)]);
   });
 
-  it('are not held up by a large answer to one of them', async () => {
+  it('sessions on a shared socket are not held up by a large answer to one of them', async () => {
     api = await startApi();
     const [large, count] = [JSON.stringify('x'.repeat(1_000_000)), 20];
     for (let i = 0; i < count; i++) api.cluster.put(`default/${i}`, large);
@@ -73,7 +73,7 @@ describe('sessions on a shared socket', () => {
     expect((values as [number, string][]).map(([, value]) => value === large)).toEqual(keys.map(() => true));
   });
 
-  it('that do not take in their answers hold no more than a window and their credits, and are ended in time', async () => {
+  it('sessions on a shared socket that do not read hold at most a window and their credits, and end', async () => {
     api = await startApi({ limits: { stalledMs: 1 } });
     api.cluster.put('default/a', JSON.stringify('x'.repeat(900_000)));
     api.cluster.stabilise();
@@ -92,7 +92,7 @@ describe('sessions on a shared socket', () => {
     expect(api.app.sessionCounts()).toMatchObject({ sockets: 1, sessions: 1 });
   });
 
-  it('that do not take in their answers are not read from: what comes waits until they do', async () => {
+  it('sessions on a shared socket that do not read are not read from until they do', async () => {
     api = await startApi();
     api.cluster.put('default/a', JSON.stringify('x'.repeat(900_000)));
     api.cluster.stabilise();
@@ -104,7 +104,7 @@ describe('sessions on a shared socket', () => {
     other.send(read(1));
     await other.answer(1);
     slow.send({ type: 'start', id: 4, tx: `${TX}.1` });
-    // Behind it on the socket.
+    // This request is behind it on the socket.
     other.send({ type: 'status', id: 2, tx: `${TX}.1` });
     expect(await other.answer(2)).toMatchObject({ status: 'unknown' });
     expect(slow.frames.length).toBe(1);
@@ -113,7 +113,7 @@ describe('sessions on a shared socket', () => {
     expect(slow.frames.map(({ id }) => id)).toEqual([undefined, 1, 2, 3, 4]);
   });
 
-  it('end by themselves: a bad hello, a frame that cannot be decoded, a text that is none, a message above the limit', async () => {
+  it('sessions on a shared socket end alone by a bad hello, frame or text, or a too large message', async () => {
     api = await startApi({ apiKeys: ['right'] });
     const shared = await SharedClient.open(api.url);
     const good = shared.session();
@@ -150,7 +150,7 @@ describe('sessions on a shared socket', () => {
     await until(() => api.app.sessionCounts().sessions === 1);
   });
 
-  it('count as connections, of an address and in all, and give their places back', async () => {
+  it('sessions on a shared socket count as connections, and give their places back', async () => {
     api = await startApi({ limits: { connections: 100, connectionsPerAddress: 4 } });
     const shared = await SharedClient.open(api.url);
     const sessions = [await shared.greeted(), await shared.greeted(), await shared.greeted()];
@@ -163,7 +163,7 @@ describe('sessions on a shared socket', () => {
     expect(api.app.sessionCounts().sessions).toBe(3);
   });
 
-  it('count as strangers until their hello, and may send a hello only', async () => {
+  it('sessions on a shared socket count as strangers until their hello, and may send a hello only', async () => {
     api = await startApi({ limits: { strangers: 10, strangersPerAddress: 3, strangerBytes: 10_000 } });
     const shared = await SharedClient.open(api.url);
     const strangers = [shared.session(), shared.session()];
@@ -179,7 +179,7 @@ describe('sessions on a shared socket', () => {
     expect(api.app.sessionCounts().sessions).toBe(3);
   });
 
-  it('hold no place once they are closed, whether their client answers that or not', async () => {
+  it('sessions on a shared socket hold no place once they are closed, even if their client is silent', async () => {
     api = await startApi({ apiKeys: ['right'], limits: { strangers: 10, strangersPerAddress: 3 } });
     const shared = await SharedClient.open(api.url);
     const last = shared.session();
@@ -190,17 +190,17 @@ describe('sessions on a shared socket', () => {
     answers.mockRestore();
   });
 
-  it('send a bounded number of bytes before their hello, in however many messages', async () => {
+  it('sessions on a shared socket send a bounded number of bytes before their hello, in all messages', async () => {
     api = await startApi({ limits: { strangerBytes: 10_000 } });
     const shared = await SharedClient.open(api.url);
     await shared.greeted();
     const stranger = shared.session();
-    // Messages without a frame: no hello, and nothing wrong.
+    // Messages without a frame: no hello, and no fault.
     for (let i = 0; i < 4; i++) stranger.sendRaw(`[${' '.repeat(3000)}]`);
     expect(await stranger.closed).toBe(1013);
   });
 
-  it('send no large message in parts before their hello', async () => {
+  it('sessions on a shared socket send no large message in parts before their hello', async () => {
     api = await startApi({ limits: { strangerBytes: 100_000 } });
     const shared = await SharedClient.open(api.url);
     await shared.greeted();
@@ -209,7 +209,7 @@ describe('sessions on a shared socket', () => {
     expect(await stranger.closed).toBe(1009);
   });
 
-  it('are limited to the channels of a socket, and opening more ends nothing else', async () => {
+  it('sessions on a shared socket are limited in number, and opening more ends no other session', async () => {
     api = await startApi({ limits: { strangers: 5000, strangersPerAddress: 5000 } });
     const shared = await SharedClient.open(api.url);
     const session = await shared.greeted();
@@ -220,7 +220,7 @@ describe('sessions on a shared socket', () => {
     expect(api.app.sessionCounts().sessions).toBe(CHANNEL_LIMITS.channels);
   });
 
-  it('are sent elsewhere and closed with the code of a restart when the node closes, each of them', async () => {
+  it('sessions on a shared socket are sent elsewhere and closed as for a restart when the node closes', async () => {
     api = await startApi();
     const shared = await SharedClient.open(api.url);
     const unused = await SharedClient.open(api.url);
@@ -236,7 +236,7 @@ describe('sessions on a shared socket', () => {
     expect(await unused.closedCode).toBe(1012);
   });
 
-  it('that do not leave are closed with the code of a restart', async () => {
+  it('sessions on a shared socket that do not leave are closed as for a restart', async () => {
     api = await startApi();
     const shared = await SharedClient.open(api.url);
     const sessions = [await shared.greeted(), await shared.greeted()];
@@ -245,7 +245,7 @@ describe('sessions on a shared socket', () => {
     expect(await shared.closedCode).toBe(1012);
   });
 
-  it('end with their socket, which ends with a fault of its client', async () => {
+  it('sessions on a shared socket end with the socket, which ends with a fault of its client', async () => {
     api = await startApi();
     const [lost, faulty] = [await SharedClient.open(api.url), await SharedClient.open(api.url)];
     for (const shared of [lost, lost, faulty, faulty]) await shared.greeted();
@@ -260,7 +260,7 @@ describe('sessions on a shared socket', () => {
     expect(api.app.sessionCounts().sessions).toBe(0);
   });
 
-  it('are asked for a sign of life once for all of them', async () => {
+  it('sessions on a shared socket are pinged once for all of them', async () => {
     api = await startApi({ limits: { pingsPerSecond: 5 } });
     const [polite, flood] = [await SharedClient.open(api.url), await SharedClient.open(api.url)];
     for (const shared of [polite, polite, flood, flood]) await shared.greeted();
@@ -273,7 +273,7 @@ describe('sessions on a shared socket', () => {
     await until(() => api.app.sessionCounts().sessions === 2);
   });
 
-  it('are counted in the metrics, and so are their sockets', async () => {
+  it('sessions on a shared socket are counted in the metrics, and so are their sockets', async () => {
     api = await startApi();
     const shared = await SharedClient.open(api.url);
     for (let i = 0; i < 3; i++) await shared.greeted();
@@ -296,7 +296,7 @@ describe('sessions on a shared socket', () => {
   });
 });
 
-it('a socket without a session ends: after 5 s before its first one, after 60 s behind its last one', async () => {
+it('a socket without a session ends: after 5 s before its first one, after 60 s after its last one', async () => {
   api = await startApi();
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
@@ -327,7 +327,7 @@ it('a socket without a session ends: after 5 s before its first one, after 60 s 
   server.close();
 });
 
-it('large transactions of many sessions of the SDK arrive whole over one socket, and so does what they read', async () => {
+it('large transactions of many sessions of the SDK arrive whole over one socket, and so do their reads', async () => {
   api = await startApi();
   const stabilise = setInterval(() => api.cluster.stabilise(), 5);
   const apps = await Promise.all(Array.from({ length: 6 }, () => connect({ endpoints: [api.url] })));
@@ -345,7 +345,7 @@ it('large transactions of many sessions of the SDK arrive whole over one socket,
   clearInterval(stabilise);
 });
 
-it('a client that offers its own subprotocol as well gets a shared socket, and an old one what it knows', async () => {
+it('a client that also offers its own subprotocol gets a shared socket, and an old client its own', async () => {
   api = await startApi();
   const chosen = async (offered: string[]): Promise<string> => {
     const client = await SessionClient.open(api.url, offered);

@@ -1,4 +1,4 @@
-/** A socket that many sessions share: one message for what all of them send in a turn, signs of life once for all. */
+/** A socket that many sessions share: one message for all frames of a turn, and common pings. */
 
 import type { ChannelSource } from '@isochron/wire/channels/channel';
 import { type ChannelEvents, Channels, type Refusal } from '@isochron/wire/channels/channels';
@@ -7,7 +7,7 @@ import { SESSION_CLOSE } from '@isochron/wire/session-frames';
 import type { WebSocket } from 'ws';
 import type { ChannelOwner, SessionChannel } from './session-channel.js';
 
-/** Unsent bytes above which nothing more is written: what a session's answer waits for behind those of others. */
+/** Unsent bytes above which no more is written: they delay the answers of other sessions. */
 const FULL_BYTES = 1 << 18;
 /** How long a socket may be without a channel, ms: before the first one, and after the last one. */
 const UNUSED_MS = { first: 5000, later: 60_000 };
@@ -15,11 +15,11 @@ const UNUSED_MS = { first: 5000, later: 60_000 };
 export interface SharedSocketOptions {
   /** Largest message of a session, bytes. */
   readonly maxMessageBytes: number;
-  /** Messages in parts that the client may have under way. */
+  /** Incomplete messages that the client may have at a time. */
   readonly partials: number;
-  /** How long a client may take in nothing of what waits for it, ms. */
+  /** How long a client may take in none of its waiting bytes, ms. */
   readonly stalledMs: number;
-  /** Serves a session on the channel; undefined, with the channel closed, where it is not to be served. */
+  /** Serves a session on the channel; undefined, with the channel closed, where it is refused. */
   readonly admit: (owner: ChannelOwner, channel: number, subprotocol: string) => SessionChannel | undefined;
 }
 
@@ -27,10 +27,10 @@ export class SharedSocket implements ChannelEvents, ChannelOwner {
   readonly channels: Channels;
   readonly #socket: WebSocket;
   readonly #sessions = new Map<number, SessionChannel>();
-  /** Sessions that have had something to send since they were settled, or still have it. */
+  /** Sessions that have had frames to send since they were settled, or still have some. */
   #sending = new Set<SessionChannel>();
   #flushing = false;
-  /** Whether so much is unsent that nothing more is written. */
+  /** Whether too many bytes are unsent to write more. */
   #full = false;
   #closed = false;
   #unusedSinceMs = performance.now();
@@ -72,13 +72,13 @@ export class SharedSocket implements ChannelEvents, ChannelOwner {
     }
   }
 
-  /** The socket is gone, and the sessions with it. */
+  /** The socket has closed, and its sessions with it. */
   disconnected(): void {
     this.#closed = true;
     for (const session of [...this.#sessions.values()]) session.disconnected();
   }
 
-  /** Closes the socket, after what its sessions have sent and the client takes in. */
+  /** Closes the socket, after the frames of its sessions that the client takes in. */
   close(code: number, reason: string): void {
     if (this.#closed) return;
     this.#sendAll();
@@ -86,7 +86,7 @@ export class SharedSocket implements ChannelEvents, ChannelOwner {
     this.#socket.close(code, reason);
   }
 
-  /** Ends sessions whose answers are not taken in, and the socket where it has been without one for long. */
+  /** Ends sessions whose answers are not taken in, and the socket when it has been without a session for long. */
   check(nowMs: number): void {
     for (const session of this.#sending) session.checkStalled(nowMs, this.options.stalledMs);
     if (this.#sessions.size > 0) return;
@@ -130,7 +130,7 @@ export class SharedSocket implements ChannelEvents, ChannelOwner {
     this.#unusedSinceMs = performance.now();
   }
 
-  /** Sends what the client takes in, and settles the sessions that had something to send. */
+  /** Sends the frames that the client takes in, and settles the sessions that had some. */
   #sendAll(): void {
     while (!this.#closed && this.#socket.bufferedAmount <= FULL_BYTES) {
       const message = this.channels.takeMessage();

@@ -4,7 +4,7 @@ import { startApi, type TestApi } from '../testing/test-api.js';
 let api: TestApi;
 afterEach(() => api.close());
 
-it('connections without a hello are limited, and make room when they have said hello or ended', async () => {
+it('connections without a hello are limited, and make room when they have sent a hello or ended', async () => {
   api = await startApi({ limits: { strangers: 2, strangersPerAddress: 2, strangerBytes: 10_000 } });
   const [first, second] = [await SessionClient.open(api.url), await SessionClient.open(api.url)];
   expect(await (await SessionClient.open(api.url)).closed).toBe(1013);
@@ -34,10 +34,13 @@ it('a connection that sends more than a hello before its hello is ended, and may
   expect(await known.answer(1)).toBeDefined();
 });
 
-it.each(['heapBytes', 'rssBytes'])('a node above %s answers OVERLOADED, and still that it is alive', async (limit) => {
-  api = await startApi({ limits: { [limit]: 1 } });
-  let answer = await api.call('GET', '/v1/clock');
-  while (answer.status === 200) answer = await api.call('GET', '/v1/clock');
-  expect(answer.json()).toMatchObject({ code: 'OVERLOADED', status: 503 });
-  expect((await api.call('GET', '/livez')).status).toBe(200);
-});
+it.each(['heapBytes', 'rssBytes'])(
+  'a node above %s answers OVERLOADED, and still reports that it is alive',
+  async (limit) => {
+    api = await startApi({ limits: { [limit]: 1 } });
+    let answer = await api.call('GET', '/v1/clock');
+    while (answer.status === 200) answer = await api.call('GET', '/v1/clock');
+    expect(answer.json()).toMatchObject({ code: 'OVERLOADED', status: 503 });
+    expect((await api.call('GET', '/livez')).status).toBe(200);
+  },
+);

@@ -1,13 +1,11 @@
-/**
- * Bounds of what callers may take before they are authenticated: connections, in all and for each address, and bytes.
- */
+/** Bounds of callers before they are authenticated: connections, in all and for each address, and bytes. */
 import type { Socket } from 'node:net';
 import { Quota } from '@isochron/core';
 import type { NodeLimits } from '../http/limits.js';
 
 export type StrangerLimits = Pick<NodeLimits, 'strangers' | 'strangersPerAddress' | 'strangerBytes'>;
 
-/** Connections that are strangers yet. */
+/** Connections without a hello. */
 export class Strangers {
   readonly #quota: Quota;
 
@@ -16,8 +14,8 @@ export class Strangers {
   }
 
   /**
-   * Takes a connection in. It is destroyed when it sends too much.
-   * @returns what to call once it is no stranger any more or has ended; undefined when there are too many
+   * Takes a connection. It is destroyed when it sends too many bytes.
+   * @returns a function to call when it sends its hello or ends; undefined when there are too many
    */
   admit(socket: Socket): (() => void) | undefined {
     const leave = this.take(socket.remoteAddress ?? '');
@@ -34,8 +32,8 @@ export class Strangers {
   }
 
   /**
-   * Takes in a session of a socket that others share.
-   * @returns what to call once it is no stranger any more or has ended; undefined when there are too many
+   * Takes a session of a shared socket.
+   * @returns a function to call when it sends its hello or ends; undefined when there are too many
    */
   take(address: string): (() => void) | undefined {
     if (!this.#quota.take(address)) return undefined;

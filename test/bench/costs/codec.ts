@@ -1,4 +1,7 @@
-/** What messages cost in a frame: encoded and decoded by the real codec, many at once, of the kinds and sizes that crossed links. */
+/**
+ * The cost of messages in a frame: encoded and decoded by the real codec, many at once, of the kinds and sizes that
+ * crossed links.
+ */
 import { type TransactionMessage, transactionSchema } from '@isochron/protocols';
 import { type Costs, itemsOf } from '@isochron/sim/scale/cost-model';
 import { type Frame, FrameCodec } from '@isochron/wire';
@@ -6,7 +9,7 @@ import { Samples } from './fit.js';
 import type { Messages } from './machines.js';
 
 const PER_FRAME = 32;
-/** Numbers of items of a kind that are looked at. */
+/** Number of different sizes measured for a kind. */
 const MOST_SIZES = 6;
 const REPEATS = 60;
 const ROUNDS = 10;
@@ -31,7 +34,7 @@ export function measureCodec(messages: Messages): CodecCosts {
   return { encode: encode.costs(1), decode: decode.costs(1) };
 }
 
-/** The most frequent numbers of items, with the messages that have so many. */
+/** The most frequent numbers of items, each with its messages. */
 function sizesOf(messages: readonly TransactionMessage[]): (readonly [number, readonly TransactionMessage[]])[] {
   const bySize = new Map<number, TransactionMessage[]>();
   for (const message of messages) {
@@ -50,7 +53,7 @@ function frameOf(messages: readonly TransactionMessage[]): Frame<TransactionMess
   return { hlc: 2 ** 40, epoch: 0, envelopes };
 }
 
-/** The fastest of some rounds: what interrupts it only makes it slower. */
+/** The fastest of several rounds: interruptions only make a round slower. */
 function fastestUs(run: () => unknown): number {
   let fastest = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round++) {

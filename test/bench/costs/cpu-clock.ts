@@ -1,9 +1,9 @@
-/** CPU time of threads, from Linux: what others on the machine take away does not count. */
+/** CPU time of threads, from Linux: time of other processes does not count. */
 import { readFileSync } from 'node:fs';
 
 /**
  * CPU time of a process' main thread, in which its event loop runs, ms.
- * @throws a system error where there is no such process, or no such thing (elsewhere than on Linux)
+ * @throws a system error if the process does not exist, or the system is not Linux
  */
 export function mainThreadMs(pid: number | 'self' = 'self'): number {
   const thread = pid === 'self' ? process.pid : pid;

@@ -1,15 +1,18 @@
-/** How long durable batches take until they are on disk: those of the machines once more, one after the other, on a store with synced writes. */
+/**
+ * The time of durable batches until they are on disk: the machines' batches again, one after the other, on a store with
+ * synced writes.
+ */
 import { performance } from 'node:perf_hooks';
 import type { DurableRecord } from '@isochron/core';
 import type { Cost } from '@isochron/sim/scale/cost-model';
 import { openLevelStore } from '@isochron/storage';
 import { Samples } from './fit.js';
 
-/** Batches that are not measured at first. */
+/** Batches at the start that are not measured. */
 const WARM_UP = 50;
 const DISK = 'disk';
 
-/** Numbers of records of about the same size count as one. */
+/** Rounds the number of records: batches of similar size count as one size. */
 const rough = (records: number): number => Math.round(records / 8) * 8;
 
 export async function measureDisk(location: string, batches: readonly (readonly DurableRecord[])[]): Promise<Cost> {

@@ -1,12 +1,12 @@
 import { lineThrough, nonNegativeLeastSquares, Samples } from './fit.js';
 
 describe('lineThrough', () => {
-  it('finds the cost of one and of each item', () => {
+  it('lineThrough finds the cost of one and of each item', () => {
     const points = [1, 2, 5, 20].map((items) => [items, 3 + 0.5 * items, 10] as const);
     expect(lineThrough(points)).toEqual({ us: 3, perItemUs: 0.5 });
   });
 
-  it('weighs what was measured more often', () => {
+  it('lineThrough weighs points by their number of measurements', () => {
     const points = [
       [1, 10, 1_000_000],
       [2, 20, 1_000_000],
@@ -17,7 +17,7 @@ describe('lineThrough', () => {
     expect(us + 2 * perItemUs).toBeCloseTo(20, 1);
   });
 
-  it('has no part below zero: neither is work free with many items, nor does an item give time back', () => {
+  it('lineThrough has no negative part: neither a cost of zero for many items, nor a negative cost of an item', () => {
     expect(
       lineThrough([
         [1, 8, 1],
@@ -35,7 +35,7 @@ describe('lineThrough', () => {
 });
 
 describe('Samples', () => {
-  it('leaves out interruptions, and kinds that are hardly known', () => {
+  it('Samples leave out interruptions, and kinds with few samples', () => {
     const samples = new Samples();
     for (let i = 0; i < 99; i++) samples.add('read', 4, 2);
     samples.add('read', 4, 4_000);
@@ -45,7 +45,7 @@ describe('Samples', () => {
     expect(samples.totalUs).toBe(100 * 2 + 1);
   });
 
-  it('gives what is not known the cost of the middle one', () => {
+  it('Samples give unknown kinds the median cost', () => {
     const samples = new Samples();
     for (const [kind, us] of [
       ['a', 1],
@@ -58,7 +58,7 @@ describe('Samples', () => {
 });
 
 describe('nonNegativeLeastSquares', () => {
-  it('solves what has a solution', () => {
+  it('nonNegativeLeastSquares solves a system with a solution', () => {
     const x = nonNegativeLeastSquares([
       { row: [1, 2], right: 8 },
       { row: [3, 1], right: 9 },
@@ -68,7 +68,7 @@ describe('nonNegativeLeastSquares', () => {
     expect(x[1]).toBeCloseTo(3, 6);
   });
 
-  it('makes the best of it without what would have to be negative', () => {
+  it('nonNegativeLeastSquares finds the best solution with a zero in place of a negative part', () => {
     const x = nonNegativeLeastSquares([
       { row: [1, 1], right: 1 },
       { row: [1, 2], right: 0 },

@@ -1,13 +1,15 @@
-/** From samples to costs: a line through what was measured for each number of items. */
+/** From samples to costs: a line through the measurements for each number of items. */
 import type { Cost, Costs } from '@isochron/sim/scale/cost-model';
 import { quantile } from '../figures.js';
 
 /** Samples kept for each kind and number of items; enough for a mean. */
 const MOST = 2_000;
-/** What takes so many times the median was interrupted: by the machine's other work, or by the garbage collector. */
+/**
+ * Above this multiple of the median a sample was interrupted: by the machine's other work, or by the garbage collector.
+ */
 const INTERRUPTED = 10;
 
-/** Times of one kind with so many items. */
+/** Times of one kind with the same number of items. */
 interface Same {
   readonly us: number[];
   count: number;
@@ -30,7 +32,7 @@ export class Samples {
     }
   }
 
-  /** What all of it comes to, without interruptions, µs. */
+  /** The sum without interruptions, µs. */
   get totalUs(): number {
     let total = 0;
     for (const byItems of this.#kinds.values())
@@ -39,8 +41,8 @@ export class Samples {
   }
 
   /**
-   * Kinds of which there are few samples are left out.
-   * @param scale what every time is multiplied with
+   * Kinds with few samples are left out.
+   * @param scale the factor of every time
    */
   costs(least: number, scale = 1): Costs {
     const fitted: Record<string, Cost> = {};
@@ -77,7 +79,7 @@ export function lineThrough(points: readonly (readonly [items: number, us: numbe
 /** µs, to the nanosecond. */
 export const rounded = (us: number): number => Number(us.toFixed(3));
 
-/** Of `row · x = right`. */
+/** An equation `row · x = right`. */
 export interface Equation {
   readonly row: readonly number[];
   readonly right: number;
@@ -85,7 +87,7 @@ export interface Equation {
 
 const SWEEPS = 20_000;
 
-/** The x without negative parts that comes closest to all equations: one part after the other is made best, again and again. */
+/** The x without negative parts that comes closest to all equations: improves one part after the other, repeatedly. */
 export function nonNegativeLeastSquares(equations: readonly Equation[]): number[] {
   const x = equations[0]!.row.map(() => 0);
   const left = equations.map(({ right }) => right);

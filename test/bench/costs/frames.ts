@@ -1,4 +1,7 @@
-/** What a frame costs beside its messages: WebSocket links of a hub with some peers over loopback, small frames to and fro. */
+/**
+ * The cost of a frame beside its messages: WebSocket links of a hub with some peers over loopback, small frames in both
+ * directions.
+ */
 import type { NodeId } from '@isochron/core';
 import { type TransactionMessage, transactionSchema } from '@isochron/protocols';
 import { type CostModel, Prices } from '@isochron/sim/scale/cost-model';
@@ -9,13 +12,13 @@ import { rounded } from './fit.js';
 
 const PEERS = 8;
 const HUB = 'hub';
-/** Larger than the names of peers: those of a smaller name dial. */
+/** Less than the hub's name: the node with the smaller name dials. */
 const peerName = (i: number): NodeId => `a-peer-${i}`;
 const MESSAGE: TransactionMessage = { type: 'GossipDown', ust: 2 ** 40, sOld: 2 ** 40, wallMs: 2 ** 40 };
 
 type Transport = WebSocketTransport<TransactionMessage>;
 
-/** @param frames how many are measured, after half as many that are not */
+/** @param frames the number measured, after half as many for warm-up */
 export async function measureFrames(frames: number, { encode, decode }: CodecCosts): Promise<CostModel['frame']> {
   const game = new PingPong();
   try {
@@ -55,7 +58,7 @@ class PingPong {
     await linked;
   }
 
-  /** Lets so many frames go over the links. */
+  /** Sends this many frames over the links. */
   async play(frames: number): Promise<void> {
     this.#left = frames;
     const ended = new Promise<void>((resolve) => {

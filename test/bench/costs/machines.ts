@@ -1,4 +1,4 @@
-/** What steps of machines cost: the real machines of a small cluster on real LevelDB, in one process, under load. */
+/** The cost of steps of machines: the real machines of a small cluster on real LevelDB, in one process, under load. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DurableRecord, NodeId } from '@isochron/core';
@@ -16,14 +16,14 @@ const KEYS_PER_PARTITION = 10_000;
 const CLIENTS_PER_NODE = 32;
 /** Virtual time between two waits for the disks. */
 const SLICE_MS = 5;
-/** About what the whole comes to: without it versions would pile up on keys at a rate that no node has. */
+/** Approximate costs: without them versions would pile up on keys at an unrealistic rate. */
 const ROUGH_MODEL: CostModel = {
   ...FREE_MODEL,
   client: { receive: { us: 150, perItemUs: 0 }, send: { us: 0, perItemUs: 0 } },
   batch: { loop: { us: 0, perItemUs: 5 }, disk: { us: 1_000, perItemUs: 0 } },
 };
 const LEAST_SAMPLES = 20;
-/** Messages of each kind that are kept. */
+/** Number of messages kept of each kind. */
 const KEPT = 512;
 const KEPT_BATCHES = 2_000;
 
@@ -33,23 +33,23 @@ export interface MachineCosts {
   readonly steps: Costs;
   /** Messages that crossed links, by type. */
   readonly messages: Messages;
-  /** What the event loop has to do with durable batches, whose versions belong to chains in memory. */
+  /** The event loop's cost of durable batches, whose versions belong to chains in memory. */
   readonly batchLoop: Cost;
-  /** Some of those batches, in the order in which nodes asked for them. */
+  /** Some of those batches, in the order of their commits. */
   readonly batches: readonly (readonly DurableRecord[])[];
 }
 
-/** What is gathered while the machines run. */
+/** The measurements while the machines run. */
 class Gathered {
   readonly samples = new Samples();
   readonly messages = new Map<string, TransactionMessage[]>();
   readonly batches: (readonly DurableRecord[])[] = [];
   readonly #batchLoop = new Samples();
-  /** Batches and records since the disks were waited for, and the time that handing them over took, ms. */
+  /** Batches and records since the last wait for the disks, and the time of passing them to the stores, ms. */
   #handed = { batches: 0, records: 0, ms: 0 };
-  /** Whether code is compiled and caches are full by now. */
+  /** Whether code is compiled and caches are full. */
   warm = false;
-  /** While machines ran: time that passed, time that was in steps, and CPU time, ms. */
+  /** While machines ran: elapsed time, time in steps, and CPU time, ms. */
   readonly #ran = { ms: 0, steppedMs: 0, cpuMs: 0 };
   #began = 0;
 
@@ -64,7 +64,7 @@ class Gathered {
     this.samples.add(kind, items, ms * 1000);
   }
 
-  /** Lets the machines run. */
+  /** Runs the machines. */
   running(run: () => void): void {
     const [began, cpu] = [performance.now(), mainThreadMs()];
     run();
@@ -73,7 +73,7 @@ class Gathered {
     this.#ran.cpuMs += mainThreadMs() - cpu;
   }
 
-  /** Of the CPU time, steps have the share that they have of the time that passed: interruptions hit everything alike. */
+  /** The share of steps in CPU time equals their share in elapsed time: interruptions affect both alike. */
   get steps(): Costs {
     const { ms, steppedMs, cpuMs } = this.#ran;
     const cpuUs = cpuMs * (steppedMs / ms) * 1000;
@@ -87,7 +87,7 @@ class Gathered {
     else if (!kept.some((other) => itemsOf(other) === itemsOf(message))) kept.push(message);
   }
 
-  /** A batch is handed to a store. */
+  /** A batch is passed to a store. */
   committing<T>(records: readonly DurableRecord[], commit: () => T): T {
     const began = performance.now();
     const done = commit();
@@ -98,7 +98,7 @@ class Gathered {
     return done;
   }
 
-  /** Everything handed over is on disk, and the event loop took so much CPU time for it meanwhile. */
+  /** All batches are on disk; `cpuMs` is the event loop's CPU time meanwhile. */
   committed(cpuMs: number): void {
     const { batches, records, ms } = this.#handed;
     this.#handed = { batches: 0, records: 0, ms: 0 };
@@ -112,7 +112,7 @@ class Gathered {
   }
 }
 
-/** @param virtualMs how long each of the mixes goes on, after as much without being measured */
+/** @param virtualMs the duration of each mix, after an equal time that is not measured */
 export async function measureMachines(folder: string, virtualMs: number): Promise<MachineCosts> {
   const gathered = new Gathered();
   for (const mix of [READ_HEAVY, WRITE_HEAVY]) {
@@ -150,7 +150,7 @@ async function runUnderLoad(folder: string, mix: TransactionMix, virtualMs: numb
     gathered.warm = ms >= virtualMs;
     gathered.running(() => cluster.run(SLICE_MS));
     const before = mainThreadMs();
-    // Commits resolve in their order: an empty one is done when all before it are.
+    // Commits resolve in their order: an empty one resolves when all before it are on disk.
     await Promise.all([...stores.values()].map((store) => store.commit([])));
     gathered.committed(mainThreadMs() - before);
   }
@@ -168,7 +168,7 @@ async function openStores(folder: string, nodes: readonly NodeId[]): Promise<Map
   return stores;
 }
 
-/** The store, with somebody who sees what is committed. */
+/** The store, with its commits recorded. */
 function watched(store: VersionStore, gathered: Gathered): VersionStore {
   return new Proxy(store, {
     get: (target, name: keyof VersionStore) => {

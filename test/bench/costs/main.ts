@@ -1,4 +1,4 @@
-/** `npm run bench:costs`: measures what the work of a node costs, for the simulated scale experiments. */
+/** `npm run bench:costs`: measures the costs of a node's work, for the simulated scale experiments. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -20,7 +20,7 @@ interface Options {
 
 const program = new Command('bench:costs')
   .description('Measures the cost model of the simulated scale experiments on this machine: CPU time by kind of work.')
-  .option('--out <file>', 'where the costs go', COSTS_FILE)
+  .option('--out <file>', 'file of the costs', COSTS_FILE)
   .option('--quick', 'little of everything: shows that all of it runs, measures nothing', false);
 
 async function main(): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * What only real nodes can tell: the messages of clients, the turns of an event loop, and how much of what durable batches cost alone
- * they cost beside other work. Event loops of real nodes under some loads are put beside simulated ones; what the parts that were
- * measured by themselves do not explain is these, by least squares.
+ * Costs that only real nodes show: clients' messages, turns of an event loop, and the share of a durable batch's cost
+ * that remains beside other work. Event loops of real nodes under some loads are compared with simulated ones: these
+ * costs are the part of the difference that no other cost explains, by least squares.
  */
 import { TRANSACTION_PROTOCOLS } from '@isochron/protocols';
 import { awsOneWayMs } from '@isochron/server';
@@ -16,7 +16,7 @@ import { placed } from '../papers/scale/placement.js';
 import { mainThreadMs } from './cpu-clock.js';
 import { nonNegativeLeastSquares, rounded } from './fit.js';
 
-/** What is measured by itself. */
+/** The costs that are measured separately. */
 export type KnownCosts = Omit<CostModel, 'client' | 'turnUs'>;
 
 export interface FittedCosts {
@@ -35,7 +35,7 @@ const SESSIONS = 48;
 const LAN_MS = 0.05;
 const ALONE: Layout = { ...SMALL_LAYOUT, regions: ['virginia'], partitions: 4, replication: 1 };
 const THREE: Layout = { ...SMALL_LAYOUT, wan: 'aws' };
-/** As little as a transaction can have. */
+/** The smallest possible transaction. */
 const SMALL: TransactionMix = { ...READ_HEAVY, reads: 1, writes: 1, partitionsPerTx: 1 };
 
 const TRIALS: readonly Trial[] = [ALONE, THREE].flatMap((layout) => {
@@ -47,9 +47,9 @@ const TRIALS: readonly Trial[] = [ALONE, THREE].flatMap((layout) => {
   ];
 });
 
-/** Start with reads, answer, commit, answer. */
+/** Start with reads, its answer, commit, its answer. */
 const MESSAGES = 4;
-/** How a model behaves depends on its costs: fitted ones are fitted again. */
+/** The model's behaviour depends on its costs, so the fit is repeated. */
 const PASSES = 4;
 
 export async function fitToRealNodes(
@@ -72,7 +72,7 @@ export async function fitToRealNodes(
   return { model, checks };
 }
 
-/** The parts that are not known, from how the model behaves now. Relative errors count. */
+/** The unknown costs, from the model's current behaviour. Relative errors count. */
 function fitted(model: CostModel, known: KnownCosts, real: readonly number[]): CostModel {
   const factor = model.batch.loop.perItemUs / known.batch.loop.perItemUs || 1;
   const equations = TRIALS.map(({ layout, mix }, i) => {

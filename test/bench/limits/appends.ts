@@ -1,4 +1,7 @@
-/** Durable appends of random records, in groups, by one of three ways: a bare file, the durable log, a synced LevelDB batch. */
+/**
+ * Durable appends of random records, in groups, by one of three ways: a bare file, the durable log, a synced LevelDB
+ * batch.
+ */
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -22,11 +25,11 @@ export interface AppendJob {
 /** Appends one record; resolves when it is durable. */
 type Append = (record: Buffer) => Promise<unknown>;
 
-/** Where records come from: bytes that do not compress. */
+/** The source of records: bytes that do not compress. */
 const POOL = randomBytes(2 ** 20);
-/** Records between two cuts of the log, as between two checkpoints. */
+/** Records between two truncations of the log, as between two checkpoints. */
 const CUT_EVERY = 20_000;
-/** Keys that the records belong to in LevelDB. */
+/** Number of keys of the records in LevelDB. */
 const KEYS = 40_000;
 
 answerJobs<AppendJob, Load>(async ({ way, location, committers, recordBytes, durationMs }) => {
@@ -74,7 +77,7 @@ const WAYS: Readonly<
   },
 };
 
-/** One write and one sync a group. */
+/** One write and one sync for each group. */
 function appender(file: FileHandle): (records: readonly Buffer[]) => Promise<void> {
   let offset = 0;
   return async (records) => {

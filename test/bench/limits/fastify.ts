@@ -1,8 +1,8 @@
-/** The bare limit of the HTTP routes: Fastify with no hooks, no schemas and no work, that gives the same bytes and headers. */
+/** The bare limit of the HTTP routes: Fastify without hooks, schemas and work, with the same bytes and headers. */
 import { fastify, type HTTPMethods } from 'fastify';
 import { answerJobs } from '../jobs.js';
 
-/** A route and the answer that it always gives. */
+/** A route and its constant answer. */
 export interface BareRoute {
   readonly method: HTTPMethods;
   readonly url: string;
@@ -11,7 +11,7 @@ export interface BareRoute {
   readonly body: string;
 }
 
-/** Serves the routes; the answer is the port. */
+/** Serves the routes; returns the port. */
 export interface FastifyJob {
   readonly routes: readonly BareRoute[];
 }

@@ -1,10 +1,10 @@
-/** A process that puts keys into a store, in no order, and kills itself when the last of them is durable. */
+/** A process that puts keys into a store, in random order, and kills itself when the last of them is durable. */
 import { randomBytes, randomInt } from 'node:crypto';
 import type { DurableRecord } from '@isochron/core';
 import { openLevelStore } from '@isochron/storage';
 
 const [location, from, count] = process.argv.slice(2);
-/** About what an apply round of a loaded node makes durable. */
+/** About the size of a loaded node's apply round. */
 const BATCH = 100;
 
 async function fill(first: number, end: number): Promise<void> {

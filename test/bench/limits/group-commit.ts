@@ -1,4 +1,4 @@
-/** Group commit at its barest: one write in flight, while the next group fills. */
+/** Minimal group commit: one write in flight, while the next group fills. */
 export class GroupCommit<T> {
   #waiting: { readonly item: T; readonly done: () => void; readonly failed: (error: unknown) => void }[] = [];
   #writing = false;

@@ -9,7 +9,7 @@ import { GroupCommit } from './group-commit.js';
 export interface LevelJob {
   /** Folder of the database. */
   readonly location: string;
-  /** Loops that put one record after the other, each when the one before is durable. */
+  /** Loops that put one record after the other, each when the previous one is durable. */
   readonly committers: number;
   readonly values: ValueRule;
   readonly keys: number;

@@ -1,7 +1,7 @@
 /**
- * The bare limit of a transaction: a server that does its work and nothing else. It answers a read from memory, makes a
- * commit durable with those of others in one synced write, sends it to one other server, which makes it durable, too,
- * and speaks the frames of the real protocol. It keeps no versions, orders nothing, and recovers nothing.
+ * The bare limit of a transaction: a server that does only the work of a transaction. It answers a read from memory,
+ * makes a commit durable with those of others in one synced write, sends it to one other server, which makes it
+ * durable, too, and uses the frames of the real protocol. It keeps no versions, orders no commits, and has no recovery.
  */
 import { once } from 'node:events';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { loadCluster, plain } from '../load/loaded-cluster.js';
 import { type ValueRule, valueFor } from '../load/values.js';
 import { GroupCommit } from './group-commit.js';
 
-/** `serve`: answers the port. `follow`: sends its commits to another server from now on. */
+/** `serve`: returns the port. `follow`: from now on sends its commits to another server. */
 export type BareTransactionJob =
   | {
       readonly kind: 'serve';

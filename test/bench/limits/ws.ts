@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { WebSocketServer } from 'ws';
 import { answerJobs } from '../jobs.js';
 
-/** Serves; the answer is the port. */
+/** Serves; returns the port. */
 export interface EchoJob {
   readonly answerBytes: number;
 }
@@ -12,7 +12,7 @@ answerJobs<EchoJob, number>(async ({ answerBytes }) => {
   const answer = Buffer.alloc(answerBytes, 'x');
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0, perMessageDeflate: false });
   server.on('connection', (socket) => {
-    // Text frames, as the real ones are: the receiver checks that they are UTF-8.
+    // Text frames, like the real ones: the receiver validates UTF-8.
     socket.on('message', () => socket.send(answer, { binary: false }));
   });
   await once(server, 'listening');

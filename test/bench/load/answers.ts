@@ -1,4 +1,4 @@
-/** What an HTTP answer has to hold, and the check of it. */
+/** The expected contents of an HTTP answer, and their check. */
 import { type ValueRule, verify } from './values.js';
 
 export type Expected =
@@ -6,7 +6,7 @@ export type Expected =
   | { readonly of: 'value'; readonly key: string }
   /** `values`, one for each key, in order. */
   | { readonly of: 'values'; readonly keys: readonly string[] }
-  /** So many `entries`, each with its key. */
+  /** `count` entries, each with its key. */
   | { readonly of: 'entries'; readonly count: number }
   /** The `timestamp` of a commit. */
   | { readonly of: 'commit' }
@@ -18,7 +18,7 @@ interface Answer {
   readonly timestamp?: unknown;
 }
 
-/** @throws Error for an answer that holds something else */
+/** @throws Error for an answer with other contents */
 export function checkAnswer(rule: ValueRule, expected: Expected, body: string): void {
   const answer = body === '' ? undefined : (JSON.parse(body) as Answer);
   switch (expected.of) {

@@ -1,22 +1,25 @@
 /** autocannon with checked answers. */
 import autocannon, { type Instance, type Request, type Result } from 'autocannon';
 
-/** A request that is repeated, in its turn. */
+/** A request that is repeated in turn. */
 export interface CannonRequest {
   readonly request: Request;
-  /** Answers with another one are counted by autocannon, and not checked. */
+  /** Answers with another status are counted by autocannon, and not checked. */
   readonly status: number;
-  /** @param context of the connection, emptied after its last request @throws Error for a wrong answer, which ends the load */
+  /**
+   * @param context of the connection, emptied after its last request @throws Error for a wrong answer, which ends the
+   * load
+   */
   answered(body: string, context: object): void;
 }
 
-/** How exactly autocannon ends, ms: it looks at its clock so often. */
+/** Interval at which autocannon checks its clock, ms: the precision of its end. */
 const SAMPLE_MS = 50;
 
 /**
  * Loads one server.
  * @param connections with one request in flight on each
- * @throws what the first failed check threw
+ * @throws the error of the first failed check
  */
 export async function fire(
   url: string,

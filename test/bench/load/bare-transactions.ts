@@ -1,4 +1,4 @@
-/** The load of the bare limit of transactions: the same keys and frames as the SDK's, two round trips each. Values are verified. */
+/** The load of the bare limit of transactions: the SDK's keys and frames, two round trips each. Values are verified. */
 import { once } from 'node:events';
 import { Random } from '@isochron/core';
 import type {

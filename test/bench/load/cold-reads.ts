@@ -1,4 +1,4 @@
-/** Reads of numbered keys, each key once: what no cache of the node holds. Values are verified. */
+/** Reads of numbered keys, each key once, so that no cache of the node holds them. Values are verified. */
 import { answerJobs } from '../jobs.js';
 import type { Load } from '../rounds.js';
 import { loadCluster } from './loaded-cluster.js';
@@ -9,16 +9,16 @@ import { runWindow } from './window.js';
 export interface ColdReadsJob {
   readonly configFile: string;
   readonly region: string;
-  /** Numbered keys that there are. */
+  /** Number of keys. */
   readonly keys: number;
   readonly inFlight: number;
   readonly values: ValueRule;
   readonly durationMs: number;
-  /** Reads that were made before: theirs are other keys, until every key was read. */
+  /** Number of earlier reads: they used other keys, until every key was read. */
   readonly first: number;
 }
 
-/** A prime above every number of keys: its multiples meet each key once, far from the one before. */
+/** A prime above every number of keys: its multiples meet each key once, far from the previous one. */
 const STRIDE = 67_867_979;
 
 answerJobs<ColdReadsJob, Load>(async ({ configFile, region, keys, inFlight, values, durationMs, first }) => {

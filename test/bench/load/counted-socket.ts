@@ -1,7 +1,7 @@
-/** A WebSocket that counts what crosses it, for the cost table. */
+/** A WebSocket that counts its frames and bytes, for the cost table. */
 import { type RawData, WebSocket } from 'ws';
 
-/** What crossed the sockets of a load generator. */
+/** The traffic of a load generator's sockets. */
 export interface FrameCounts {
   readonly sent: number;
   readonly received: number;
@@ -10,7 +10,7 @@ export interface FrameCounts {
 
 const counts = { sent: 0, received: 0, bytes: 0 };
 
-/** What crossed all of them so far. */
+/** The traffic of all of them so far. */
 export const framesSoFar = (): FrameCounts => ({ ...counts });
 
 export const framesSince = (before: FrameCounts): FrameCounts => ({

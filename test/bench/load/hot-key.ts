@@ -18,16 +18,16 @@ export type HotKeyJob = Common &
   (
     | { readonly kind: 'hold' }
     | { readonly kind: 'release' }
-    /** Writes so many versions. */
+    /** Writes this many versions. */
     | { readonly kind: 'grow'; readonly versions: number; readonly sessions: number }
     /** Reads the newest version. */
     | { readonly kind: 'read'; readonly inFlight: number; readonly durationMs: number }
-    /** Reads in a snapshot like the one that is held, each in one of its own: a snapshot reads a key once. */
+    /** Reads in a snapshot like the held one, each in one of its own: a snapshot reads a key once. */
     | { readonly kind: 'old'; readonly inFlight: number; readonly durationMs: number }
     | { readonly kind: 'commit'; readonly sessions: number; readonly durationMs: number; readonly seed: number }
   );
 
-/** Writes that a session has under way. */
+/** Concurrent writes of a session. */
 const WRITES_AT_ONCE = 10;
 const NOTHING: Load = { operations: 0, elapsedMs: 0 };
 

@@ -1,4 +1,7 @@
-/** Interactive transactions over HTTP: open, read, commit, one after the other on each connection. Every answer is checked. */
+/**
+ * Interactive transactions over HTTP: open, read, commit, one after the other on each connection. Every answer is
+ * checked.
+ */
 
 import { Random } from '@isochron/core';
 import { type PlannedTransaction, TransactionGenerator, type TransactionMix } from '@isochron/workload';
@@ -24,7 +27,7 @@ export interface HttpTransactionJob {
   readonly seed: number;
 }
 
-/** What a connection knows of its transaction. */
+/** A connection's state of its transaction. */
 interface Open {
   plan?: PlannedTransaction;
   began?: number;
@@ -47,7 +50,7 @@ answerJobs<HttpTransactionJob, Load>(async (job) => {
   for (const { url, errors, non2xx } of results) {
     if (errors + non2xx > 0) throw new Error(`${url}: ${errors} errors, ${non2xx} refusals`);
   }
-  // The instances begin at once; the last to end says how long all of it took.
+  // The instances begin at once; the last to end determines the duration.
   const elapsedMs = Math.max(...results.map(({ duration }) => duration)) * 1000;
   const ms = (percentile: number): number => latency.getValueAtPercentile(percentile) / 1000;
   return { operations: latency.totalCount, elapsedMs, latency: { p50Ms: ms(50), p99Ms: ms(99) } };

@@ -6,7 +6,7 @@ import { checkAnswer, type Expected } from './answers.js';
 import { type CannonRequest, fire } from './autocannon.js';
 import type { ValueRule } from './values.js';
 
-/** A request, and what its answer holds. */
+/** A request, and the expected contents of its answer. */
 export interface CheckedRequest {
   readonly request: Request;
   readonly expected: Expected;
@@ -22,7 +22,7 @@ export interface HttpJob {
   readonly targets: readonly HttpTarget[];
   /** Connections to each target, one request in flight on each. */
   readonly connections: number;
-  /** The status that every answer has to have. */
+  /** The required status of every answer. */
   readonly status: number;
   readonly values: ValueRule;
   readonly durationMs: number;
@@ -37,7 +37,7 @@ answerJobs<HttpJob, Load>(async ({ targets, durationMs, connections, values, sta
     }));
   const results = await Promise.all(targets.map((target) => fire(target.url, shots(target), connections, durationMs)));
   const loads = results.map((result) => loadOf(result, status));
-  // Each instance has its own clock: rates add up, counts over different times do not.
+  // Each instance has its own clock: rates can be added, counts over different times cannot.
   const perMs = loads.reduce((sum, { operations, elapsedMs }) => sum + operations / elapsedMs, 0);
   const p50Ms = Math.max(...results.map(({ latency }) => latency.p50));
   const p99Ms = Math.max(...results.map(({ latency }) => latency.p99));

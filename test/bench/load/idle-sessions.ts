@@ -1,15 +1,15 @@
-/** Sessions of the SDK that do nothing. */
+/** Idle sessions of the SDK. */
 import { answerJobs } from '../jobs.js';
 import { loadCluster } from './loaded-cluster.js';
 
-/** Opens sessions beside those that are open, and keeps them. */
+/** Opens sessions beside the open ones, and keeps them. */
 export interface IdleSessionsJob {
   readonly configFile: string;
   readonly region: string;
   readonly sessions: number;
 }
 
-/** Connections that are opened at the same time. */
+/** Number of connections opened at the same time. */
 const AT_ONCE = 50;
 
 answerJobs<IdleSessionsJob, number>(async ({ configFile, region, sessions }) => {

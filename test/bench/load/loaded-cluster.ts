@@ -1,4 +1,4 @@
-/** What load generators know of a cluster: its file, its keys, how to connect. */
+/** The data that load generators need of a cluster: its file, its keys, its connections. */
 import { readFileSync } from 'node:fs';
 import { type QualifiedKey, Topology, unqualify } from '@isochron/core';
 import { connect, type IsochronClient } from '@isochron/sdk';
@@ -9,7 +9,7 @@ import { WebSocket } from 'ws';
 /** A cluster as its file describes it. */
 export interface LoadedCluster {
   readonly topology: Topology;
-  /** A session with a node of the region: on a socket that the sessions of this process share, or on one of its own. */
+  /** A session with a node of the region: on a socket that the sessions of this process share, or on its own. */
   connect(region: string, own?: boolean): Promise<IsochronClient>;
   table(keysPerPartition: number): KeyTable;
 }
@@ -40,7 +40,7 @@ function readCluster(configFile: string): LoadedCluster {
   };
 }
 
-/** A key without its keyspace, as the SDK takes it. */
+/** A key without its keyspace, the form of the SDK. */
 export const plain = (key: QualifiedKey): string => unqualify(key).key;
 
 /** The keys, without their keyspace, of the partitions that a region hosts. */

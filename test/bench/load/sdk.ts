@@ -13,11 +13,11 @@ import { runWindow } from './window.js';
 
 interface Common {
   readonly configFile: string;
-  /** Regions that sessions go to, in turn. */
+  /** Regions of the sessions, in turn. */
   readonly regions: readonly string[];
   readonly sessions: number;
   readonly values: ValueRule;
-  /** Whether what crosses the sockets is counted: {@link SdkLoad.frames}. */
+  /** Whether the traffic of the sockets is counted: {@link SdkLoad.frames}. */
   readonly counted?: boolean;
   /** Whether each session has a socket of its own; else they share one with each node. */
   readonly own?: boolean;
@@ -35,7 +35,7 @@ export interface ReadJob extends Timed {
   readonly inFlight: number;
 }
 
-/** Durable commits of one local key each; what each session wrote last is read back at the end. */
+/** Durable commits of one local key each; the last write of each session is read back at the end. */
 export interface CommitJob extends Timed {
   readonly kind: 'commit';
 }
@@ -45,7 +45,7 @@ export interface TransactionJob extends Timed {
   readonly mix: TransactionMix;
 }
 
-/** Writes keys. `table`: those of a table with so many keys a partition; `numbered`: so many keys. */
+/** Writes keys. `table`: those of a table with this many keys a partition; `numbered`: this many keys. */
 export interface FillJob extends Common {
   readonly kind: 'fill';
   readonly keys: { readonly table: number } | { readonly numbered: number };
@@ -56,17 +56,17 @@ export interface FillJob extends Common {
 export type SdkJob = ReadJob | CommitJob | TransactionJob | FillJob;
 
 export interface SdkLoad extends Load {
-  /** Of sockets that are counted, from the first to the last operation, those outside of the window too. */
+  /** Of counted sockets, from the first to the last operation, with those outside of the window. */
   readonly frames?: FrameCounts;
 }
 
 const KEYS_PER_COMMIT = 1000;
-/** The writer of what a load phase writes. */
+/** The writer of a load phase's values. */
 const FILLER = 0;
 
 answerJobs<SdkJob, SdkLoad>(async (job) => {
   const cluster = loadCluster(job.configFile);
-  // The class that the limit uses, or one that counts, whatever this Node brings along.
+  // The limit's class, or a counting one, in place of Node's own.
   Object.assign(globalThis, { WebSocket: job.counted ? CountedWebSocket : WebSocket });
   const clients = await Promise.all(
     Array.from({ length: job.sessions }, (_, i) => cluster.connect(regionOf(job, i), job.own)),
@@ -161,7 +161,7 @@ async function fill(job: FillJob, cluster: LoadedCluster, clients: IsochronClien
   return { operations, elapsedMs: performance.now() - start };
 }
 
-/** The keys of each commit. Ending one consumer's loop early would end it for all, so nobody does. */
+/** The keys of each commit. The loops share it: a consumer that ended early would end it for all. */
 function* keysOf({ keys, singly }: FillJob, cluster: LoadedCluster): Generator<string[]> {
   const most = singly ? 1 : KEYS_PER_COMMIT;
   const all = 'table' in keys ? cluster.table(keys.table).allKeys().map(plain) : undefined;

@@ -4,19 +4,19 @@ import { LEAST_CHARACTERS, type ValueRule, valueFor, verify, WRITERS } from './v
 const rule: ValueRule = { characters: 8, planted: false };
 
 describe('a value', () => {
-  it('is that of its key and its writer, and is verified without knowing the writer', () => {
+  it("a value belongs to its key and its writer, and is verified without the writer's number", () => {
     const values = [0, 1, 4711, WRITERS - 1].map((writer) => valueFor(rule, 'key-1', writer));
     expect(new Set(values).size).toBe(4);
     for (const value of values) expect(() => verify(rule, 'key-1', value)).not.toThrow();
     expect(valueFor(rule, 'key-1', 3)).toBe(valueFor(rule, 'key-1', 3));
   });
 
-  it.each([8, 98, 100])('has %i characters, whatever its key', (characters) => {
+  it.each([8, 98, 100])('a value has %i characters, for every key', (characters) => {
     expect(valueFor({ characters, planted: false }, 'item-00000001', 5)).toMatch(/^[\w-]+$/);
     expect(valueFor({ characters, planted: false }, 'item-00000001', 5)).toHaveLength(characters);
   });
 
-  it('is refused for another key, with one character changed, shorter, longer, or absent', () => {
+  it('a value is refused for another key, with one character changed, shorter, longer, or absent', () => {
     const value = valueFor(rule, 'key-1', 77);
     expect(value.length).toBeGreaterThanOrEqual(LEAST_CHARACTERS);
     const changed = [...value].map((_, i) => value.slice(0, i) + (value[i] === 'A' ? 'B' : 'A') + value.slice(i + 1));
@@ -25,11 +25,11 @@ describe('a value', () => {
     expect(() => verify(rule, 'key-2', value)).toThrow(/wrong value of key-2/);
   });
 
-  it('that is planted is one of another key', () => {
+  it('a planted value is one of another key', () => {
     expect(() => verify(rule, 'key-1', valueFor({ ...rule, planted: true }, 'key-1', 0))).toThrow(/wrong value/);
   });
 
-  it('does not repeat itself, so that nothing compresses it', () => {
+  it('a value has no repetitions, so that it does not compress', () => {
     const value = valueFor({ characters: 10_000, planted: false }, 'key-1', 0);
     const words = value.match(/.{4}/g)!;
     expect(new Set(words).size).toBeGreaterThan(words.length * 0.99);
@@ -43,7 +43,7 @@ describe('an HTTP answer', () => {
   const entries = (...all: [string, string][]) =>
     JSON.stringify({ entries: all.map(([key, own]) => ({ key, value: own })) });
 
-  it('that holds what was asked for passes', () => {
+  it('an HTTP answer with the requested contents passes', () => {
     checkAnswer(rule, { of: 'value', key: 'key-1' }, JSON.stringify(value));
     checkAnswer(rule, { of: 'values', keys: ['key-1', 'key-2'] }, values(value, other));
     checkAnswer(rule, { of: 'entries', count: 1 }, entries(['key-1', value]));
@@ -60,7 +60,7 @@ describe('an HTTP answer', () => {
     ['too few entries', { of: 'entries', count: 2 }, entries(['key-1', value])],
     ['no timestamp', { of: 'commit' }, '{"timestamp":null}'],
     ['a body where there should be none', { of: 'nothing' }, '{}'],
-  ] as const)('with %s is refused', (_what, expected, body) => {
+  ] as const)('an HTTP answer with %s is refused', (_what, expected, body) => {
     expect(() => checkAnswer(rule, expected, body)).toThrow(/wrong value|expected/);
   });
 });

@@ -1,9 +1,9 @@
 /**
- * Values of the benchmarks: f(key, writer). Every reader can verify each of them, whoever wrote it, and they are random
+ * Values of the benchmarks: f(key, writer). Every reader can verify each of them, for any writer, and they are random
  * text, which no layer can compress below six bits a character.
  */
 
-/** Base64url: no character of it needs an escape in JSON. */
+/** Base64url: none of its characters needs an escape in JSON. */
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 const BITS = 6;
 /** Characters that name the writer. */
@@ -13,28 +13,30 @@ export const WRITERS = 2 ** (BITS * WRITER_CHARACTERS);
 /** Characters of 30 random bits. */
 const WORD_CHARACTERS = 5;
 
-/** Fewest characters of a value: the writer, and a check that a wrong value passes once in a thousand million times. */
+/**
+ * Fewest characters of a value: the writer, and a checksum that a wrong value matches once in a thousand million times.
+ */
 export const LEAST_CHARACTERS = WRITER_CHARACTERS + WORD_CHARACTERS;
 
-/** How values of a load are made. */
+/** The form of a load's values. */
 export interface ValueRule {
   /** Characters of a value; its JSON text has two more. */
   readonly characters: number;
-  /** Whether every value written is one of another key: each benchmark that reads has to notice it. */
+  /** Whether every value written is one of another key: each benchmark that reads must detect it. */
   readonly planted: boolean;
 }
 
-/** The value that a writer gives a key. */
+/** The value of a writer for a key. */
 export const valueFor = ({ characters, planted }: ValueRule, key: string, writer: number): string =>
   textOf(planted ? `not ${key}` : key, writer % WRITERS, characters);
 
-/** @throws Error for a value that no writer has given to the key */
+/** @throws Error for a value that no writer wrote to the key */
 export function verify({ characters }: ValueRule, key: string, value: unknown): void {
   if (typeof value !== 'string' || value.length !== characters || value !== textOf(key, writerOf(value), characters))
     throw new WrongValue(key, value);
 }
 
-/** A read returned a value that no writer has given to the key. */
+/** A read returned a value that no writer wrote to the key. */
 export class WrongValue extends Error {
   constructor(key: string, value: unknown) {
     super(`wrong value of ${key}: ${(JSON.stringify(value) ?? 'none').slice(0, 200)}`);

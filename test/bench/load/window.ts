@@ -13,23 +13,23 @@ export const latencyHistogram = (): Histogram =>
 export const record = (histogram: Histogram, elapsedMs: number): void =>
   histogram.recordValue(Math.min(LONGEST_US, Math.round(elapsedMs * 1000)));
 
-/** What is repeated, and for how long. */
+/** The repeated operation, and its duration. */
 export interface Repeated<R> {
   readonly loops: number;
-  /** Before the window: loops that begin all at once are not yet what a window is about. Default 0. */
+  /** Before the window: loops that begin all at once are not yet in a steady state. Default 0. */
   readonly leadInMs?: number;
   readonly durationMs: number;
   /** Between the end of an operation and the next one of the same loop. */
   readonly pauseMs?: number;
-  /** Gets the loop's number. */
+  /** The operation of the loop with this number. */
   readonly operation: (loop: number) => Promise<R>;
-  /** Told of what ended within the window. */
+  /** Called for each operation that ended within the window. */
   readonly ended: (elapsedMs: number, result: R) => void;
 }
 
 /**
- * Runs the loops. Resolves with the number of all operations, those before and behind the window too.
- * @throws what an operation rejects with; the other loops end with their operation in hand
+ * Runs the loops. Resolves with the number of all operations, those before and after the window included.
+ * @throws the error of a failed operation; the other loops end after their current operation
  */
 export async function repeat<R>(of: Repeated<R>): Promise<number> {
   const { loops, leadInMs = 0, durationMs, pauseMs = 0, operation, ended } = of;
@@ -57,8 +57,8 @@ export async function repeat<R>(of: Repeated<R>): Promise<number> {
 }
 
 /**
- * Runs the loops and counts what ended within the window.
- * @throws what an operation rejects with
+ * Runs the loops and counts the operations that ended within the window.
+ * @throws the error of a failed operation
  */
 export async function runWindow(
   loops: number,

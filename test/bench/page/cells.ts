@@ -1,4 +1,4 @@
-/** Rows that belong into a table of their own: one line for each part of a cost, one column for each workload. */
+/** Rows that belong in a table of their own: one line for each part of a cost, one column for each workload. */
 import type { Row } from '../figures.js';
 import { number } from '../markdown.js';
 
@@ -6,11 +6,11 @@ export const CELL_HEAD = 'of an operation';
 
 export interface CellTable {
   readonly columns: readonly string[];
-  /** Each with its name first. */
+  /** Each begins with its name. */
   readonly lines: readonly (readonly string[])[];
 }
 
-/** One table, or none. A cell that was not measured is a dash. */
+/** One table, or none. A cell without a measurement is a dash. */
 export function cellTables(rows: readonly Pick<Row, 'cell' | 'measured' | 'unit'>[]): CellTable[] {
   const placed = rows.flatMap(({ cell, measured, unit }) => (cell === undefined ? [] : [{ cell, measured, unit }]));
   if (placed.length === 0) return [];

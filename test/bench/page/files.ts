@@ -1,16 +1,16 @@
-/** The page on the disk. */
+/** The page on disk. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeMeasured, encodeMeasured, type Measured, NOTHING_MEASURED } from './measured.js';
 import { MEASURED_FILE, PAGE_FOLDER, renderPage } from './page.js';
 
-/** What the page in a folder was made of; nothing where there is none. @throws Error for a damaged file */
+/** The measurements behind the page in a folder; empty without a page. @throws Error for a damaged file */
 export function readMeasured(docs: string): Measured {
   const file = join(docs, MEASURED_FILE);
   return existsSync(file) ? decodeMeasured(readFileSync(file, 'utf8')) : NOTHING_MEASURED;
 }
 
-/** Writes what was measured and the page that it gives, and removes plots that the page does not have any more. */
+/** Writes the measurements and their page, and removes plots that the page no longer has. */
 export function writePage(docs: string, measured: Measured): void {
   const text = encodeMeasured(measured);
   const files = new Map([...renderPage(decodeMeasured(text)), [MEASURED_FILE, text]]);

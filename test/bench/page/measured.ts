@@ -1,9 +1,9 @@
-/** `docs/performance/measured.json`: what the page is made of. It holds no commit, no host and no path. */
+/** `docs/performance/measured.json`: the source of the page. It holds no commit, no host and no path. */
 import type { BenchSettings } from '../context.js';
 import type { Row } from '../figures.js';
 import type { Machine } from '../report.js';
 
-/** What a benchmark's figures depend on. */
+/** The conditions that a benchmark's figures depend on. */
 export interface Conditions {
   readonly machine: Omit<Machine, 'commit' | 'loadBefore'>;
   readonly seed: number;
@@ -15,7 +15,7 @@ export interface Conditions {
   readonly quick: boolean;
 }
 
-/** What the figures of a run depend on, without what names the sources or the moment. */
+/** The conditions of a run, without the commit or the time. */
 export function conditionsOf(
   { commit: _commit, loadBefore: _loadBefore, ...machine }: Machine,
   { seed, rounds, durationMs, keysPerPartition, warmUpOperations, quick }: BenchSettings,
@@ -23,7 +23,7 @@ export function conditionsOf(
   return { machine, seed, rounds, durationMs, keysPerPartition, warmUpOperations: warmUpOperations ?? null, quick };
 }
 
-/** A row without what only a debugger of the benchmark needs. */
+/** A row without data that only serves to debug the benchmark. */
 export type MeasuredRow = Omit<Row, 'benchmark' | 'details'>;
 
 export interface MeasuredBenchmark {
@@ -32,7 +32,7 @@ export interface MeasuredBenchmark {
   /** Day, as 2026-01-31. */
   readonly date: string;
   readonly conditions: Conditions;
-  /** What others took of the machine meanwhile, 0 to 1; null where the system does not say. */
+  /** Share of the machine that others used meanwhile, 0 to 1; null if the system does not report it. */
   readonly others: number | null;
   readonly rows: readonly MeasuredRow[];
 }
@@ -45,13 +45,13 @@ export interface Measured {
 export const NOTHING_MEASURED: Measured = { benchmarks: [] };
 
 const FORMAT = 1;
-/** Digits of a figure that say something. */
+/** Significant digits of a figure. */
 const DIGITS = 4;
 
 export const encodeMeasured = ({ benchmarks }: Measured): string =>
   `${JSON.stringify({ format: FORMAT, benchmarks }, rounded, 1)}\n`;
 
-/** @throws Error for a text that is no such file */
+/** @throws Error for a text that is not such a file */
 export function decodeMeasured(text: string): Measured {
   const { format, benchmarks } = JSON.parse(text) as { readonly format?: unknown; readonly benchmarks?: unknown };
   if (format !== FORMAT || !Array.isArray(benchmarks) || !benchmarks.every(isBenchmark))
@@ -74,7 +74,9 @@ const isRow = (value: unknown): boolean => {
   return typeof what === 'string' && typeof unit === 'string' && Number.isFinite(measured?.median);
 };
 
-/** What was measured anew takes the place of what was there; the rest stays. @param order names, as the page has them */
+/**
+ * New measurements replace those of the same benchmarks; the rest stays. @param order names, in the order of the page
+ */
 export function mergeMeasured(before: Measured, anew: Measured, order: readonly string[]): Measured {
   const byName = new Map([...before.benchmarks, ...anew.benchmarks].map((each) => [each.name, each]));
   return { benchmarks: order.flatMap((name) => byName.get(name) ?? []) };

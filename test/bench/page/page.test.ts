@@ -51,20 +51,20 @@ const point = (sessions: number, rate: number): MeasuredBenchmark['rows'][number
 const textOf = (...benchmarks: MeasuredBenchmark[]): string => renderPage({ benchmarks }).get(PAGE_FILE)!;
 
 describe('the page', () => {
-  it('shows each target with its figure, the bound, and whether it is met', () => {
+  it('the page shows each target with its figure, the bound, and whether it is met', () => {
     const row = { what: 'memory', unit: 'MB', measured: figureOf([100]), target: atMost(120) } as const;
     const text = textOf(benchmark(), benchmark({ name: 'idle', rows: [row] }));
     expect(text).toContain('| GET one key | 0.5 of bare Fastify | ≥ 0.60 | **missed** |');
     expect(text).toContain('| memory | 100 MB | ≤ 120 MB | met |');
   });
 
-  it('shows each row with its range, latency, limit, ratio and CPU time', () => {
+  it('the page shows each row with its range, latency, limit, ratio and CPU time', () => {
     expect(textOf(benchmark())).toContain(
       '| GET one key | 30,000/s (28,000–41,000) | 1.2 / 20 | 60,000/s, bare Fastify | 0.5 | 40 (12) |',
     );
   });
 
-  it('names machine, rounds, warm-up and seed, for each group of benchmarks that shares them', () => {
+  it('the page names machine, rounds, warm-up and seed, for each group of benchmarks that shares them', () => {
     const page = textOf(benchmark(), benchmark({ name: 'idle' }), benchmark({ name: 'keys', date: '2026-02-01' }));
     const text = page.replace(/\s+/g, ' ');
     expect(text).toContain('- `http-get`, `idle`: 2026-01-31, 2 × a processor, 8 GiB, linux 6.1, ext4, Node v20.1.0;');
@@ -74,7 +74,7 @@ describe('the page', () => {
     expect(text).toContain('- `keys`: 2026-02-01');
   });
 
-  it('marks figures of a machine that others used, and of a quick run', () => {
+  it('the page marks figures of a loaded machine, and of a quick run', () => {
     const page = textOf(benchmark({ others: 0.4, conditions: { ...conditions, quick: true } }));
     const text = page.replace(/\s+/g, ' ');
     expect(text).toContain('**Others used the machine meanwhile: `http-get`.**');
@@ -83,7 +83,7 @@ describe('the page', () => {
     expect(textOf(benchmark({ others: 0.1 }))).not.toContain('Others used');
   });
 
-  it('has plots of throughput and latency for the rows that are points, and refers to each', () => {
+  it('the page has plots of throughput and latency for the rows that are points, and refers to each', () => {
     const files = renderPage({ benchmarks: [benchmark({ rows: [point(1, 100), point(8, 500), point(32, 700)] })] });
     const plots = [...files.keys()].filter((file) => file !== PAGE_FILE);
     expect(plots).toEqual(['performance/sessions-throughput.svg', 'performance/sessions-latency.svg']);
@@ -93,42 +93,42 @@ describe('the page', () => {
     }
   });
 
-  it('shows costs as one table', () => {
+  it('the page shows costs as one table', () => {
     const cell = (line: string, column: string) =>
       ({ what: line, unit: 'µs', measured: figureOf([12]), cell: { line, column } }) as const;
     const text = textOf(benchmark({ rows: [cell('storage', '19 + 1'), cell('storage', '10 + 10')] }));
     expect(text).toContain('| of an operation | 19 + 1 | 10 + 10 |\n| --- | ---: | ---: |\n| storage, µs | 12 | 12 |');
   });
 
-  it('says once what a reader has to know of a benchmark', () => {
+  it('the page shows a note of several rows once', () => {
     const row = { ...point(1, 100), note: 'Nothing was traced.' };
     expect(textOf(benchmark({ rows: [row, row] })).match(/^Nothing was traced\.$/gm)).toHaveLength(1);
   });
 
-  it('says that nothing was measured where nothing was', () => {
+  it('the page without measurements states that', () => {
     expect(renderPage(NOTHING_MEASURED).get(PAGE_FILE)).toContain('Nothing was measured yet.');
   });
 });
 
 describe('what was measured', () => {
-  it('is the same after it was written and read', () => {
+  it('measurements are the same after they were written and read', () => {
     const measured = { benchmarks: [benchmark()] };
     expect(decodeMeasured(encodeMeasured(measured))).toEqual(measured);
   });
 
-  it('is rounded to four digits where it is no whole number', () => {
+  it('measurements are rounded to four digits unless they are whole numbers', () => {
     const measured = { benchmarks: [benchmark({ others: 0.123456 })] };
     expect(decodeMeasured(encodeMeasured(measured)).benchmarks[0]?.others).toBe(0.1235);
   });
 
   it.each(['{}', '{"format":1}', '{"format":2,"benchmarks":[]}', '{"format":1,"benchmarks":[{"name":"a"}]}', 'null'])(
-    'is refused where it is %s',
+    'a file of measurements is refused with %s',
     (text) => {
       expect(() => decodeMeasured(text)).toThrow();
     },
   );
 
-  it('takes the place of older figures of the same benchmarks only, in the order of the page', () => {
+  it('new measurements replace older figures of the same benchmarks only, in the order of the page', () => {
     const before = { benchmarks: [benchmark({ name: 'a' }), benchmark({ name: 'c' })] };
     const anew = { benchmarks: [benchmark({ name: 'c', date: '2026-03-03' }), benchmark({ name: 'b' })] };
     const { benchmarks } = mergeMeasured(before, anew, ['a', 'b', 'c']);
@@ -144,7 +144,7 @@ describe('the files of the page', () => {
   const docs = mkdtempSync(join(tmpdir(), 'isochron-page-'));
   afterAll(() => rmSync(docs, { recursive: true, force: true }));
 
-  it('hold what they were made of, and no plot that the page does not have any more', () => {
+  it('the files of the page hold their measurements, and no plot that the page no longer has', () => {
     expect(readMeasured(docs)).toEqual(NOTHING_MEASURED);
     writePage(docs, { benchmarks: [benchmark({ rows: [point(1, 100), point(8, 500)] })] });
     expect(existsSync(join(docs, 'performance/sessions-latency.svg'))).toBe(true);

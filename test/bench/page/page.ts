@@ -1,4 +1,4 @@
-/** The page of the figures, `docs/performance.md`, and its plots: a function of what was measured. */
+/** The page of figures, `docs/performance.md`, and its plots: a function of the measurements. */
 import { isMet, notesOf, type PlotName, ratioOf } from '../figures.js';
 import { MOST_OF_OTHERS } from '../machine-load.js';
 import { number, table } from '../markdown.js';
@@ -11,7 +11,7 @@ import { type CurvePlot, plotsOf } from './plots.js';
 export type PageFiles = ReadonlyMap<string, string>;
 
 export const PAGE_FILE = 'performance.md';
-/** Of the plots and of what was measured, below `docs`. */
+/** The folder of the plots and of the measurements, below `docs`. */
 export const PAGE_FOLDER = 'performance';
 export const MEASURED_FILE = `${PAGE_FOLDER}/measured.json`;
 

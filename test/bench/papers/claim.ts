@@ -1,23 +1,23 @@
-/** What the papers say, held against what was measured. A claim is data; this computes our figure of it. */
+/** Compares the papers' claims with measurements. A claim is data; this computes our figure of it. */
 import { quantile } from '../figures.js';
 import { curveOf, latencyAt, measureAt, type Point, peakOf, type Statistic } from './curve.js';
 import type { Kind } from './experiment.js';
 import { measureNamed } from './measures.js';
 import type { ExperimentRecord, VisibilitySample } from './samples.js';
 
-/** A curve: whose, and in which case. */
+/** A curve: its system and its case. */
 export interface Place {
   readonly system: string;
   readonly case: string;
 }
 
-/** What is looked at in a point. */
+/** The quantity of a point. */
 export type Quantity =
   | { readonly is: 'throughput' }
   | { readonly is: 'latency'; readonly statistic: Statistic; readonly kind?: Kind }
   | { readonly is: 'measure'; readonly name: string };
 
-/** How our figure is computed. */
+/** The computation of our figure. */
 export type Rule =
   | {
       /** `of` divided by `to`, or `of` itself. */
@@ -26,11 +26,12 @@ export type Rule =
       readonly of: Place;
       readonly to?: Place;
       /**
-       * `peak`: each at the point of its highest throughput. `sessions`, `throughput`: both at the same number of sessions, or at the same
-       * throughput (between two points of `to` in proportion), there where the figure is greatest.
+       * `peak`: each at the point of its highest throughput. `sessions`, `throughput`: both at the same number of
+       * sessions, or at the same throughput (interpolated between two points of `to`), at the point with the greatest
+       * figure.
        */
       readonly at: 'peak' | 'sessions' | 'throughput';
-      /** Points with fewer sessions do not count. */
+      /** Points with fewer sessions are ignored. */
       readonly minSessions?: number;
     }
   | {
@@ -52,23 +53,23 @@ export type Rule =
 export interface Claim {
   readonly experiment: string;
   readonly claim: string;
-  /** What the paper found. */
+  /** The paper's figure. */
   readonly paper: string;
   readonly rule: Rule;
   readonly unit: '×' | 'ms' | '%' | 'per operation' | 'per update' | 'per readers check';
-  /** Without one, the figure is only shown. */
+  /** Without a bound, the figure is only shown. */
   readonly bound?: { readonly is: 'at least' | 'at most'; readonly value: number };
-  /** Where a figure is not reached and somebody has looked into it: what the reason is. */
+  /** Of a figure that is not reached: the known reason. */
   readonly found?: string;
 }
 
-/** Our figure, and under which conditions it came about. */
+/** Our figure, and its conditions. */
 export interface Finding {
   readonly value: number;
   readonly conditions: string;
 }
 
-/** Undefined where what it needs was not measured. */
+/** Undefined if a measurement that it needs is missing. */
 export function findingOf({ rule }: Pick<Claim, 'rule'>, record: ExperimentRecord): Finding | undefined {
   switch (rule.kind) {
     case 'curves':
@@ -123,8 +124,8 @@ function baseAt(at: CurvesRule['at'], { sessions, rate }: Point, others: readonl
 }
 
 /**
- * The quantity at a throughput, on the way up to the peak. Below the first point it is that point's, since a lower load would be no
- * slower; above the peak there is none.
+ * The quantity at a throughput, on the way up to the peak. Below the first point it is that point's, since a lower load
+ * would be no slower; above the peak it is undefined.
  */
 function atRate(curve: readonly Point[], rate: number, quantity: Quantity): number | undefined {
   const peak = peakOf(curve);

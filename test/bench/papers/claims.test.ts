@@ -20,34 +20,34 @@ const figure = (rule: Rule, record = recorded()) => findingOf({ rule }, record)?
 const MEAN = { is: 'latency', statistic: 'meanMs' } as const;
 
 describe('a curve', () => {
-  it('has medians over the rounds of each point', () => {
+  it('a curve has medians over the rounds of each point', () => {
     const [first] = curveOf(recorded(), CASE, 'Fast');
     expect(first!.rate).toBe(1000);
     expect(latencyAt(first!, 'meanMs')).toBe(10);
   });
 
-  it('has its peak where throughput is highest, not where sessions are most', () => {
+  it('a curve has its peak at the highest throughput, not at the most sessions', () => {
     expect(peakOf(curveOf(recorded(), CASE, 'Fast'))?.sessions).toBe(20);
     expect(peakOf([])).toBeUndefined();
   });
 });
 
 describe('a claim', () => {
-  it('about throughput takes each system at its own peak', () => {
+  it('a claim about throughput takes each system at its own peak', () => {
     expect(figure(curves({}))).toBeCloseTo(1500 / 1250);
     expect(findingOf({ rule: curves({}) }, recorded())?.conditions).toBe('at 20 and 40 sessions');
   });
 
-  it('leaves out points with fewer sessions than it is about', () => {
+  it('a claim ignores points with fewer sessions than its minimum', () => {
     expect(figure(curves({ minSessions: 40 }))).toBeCloseTo(1200 / 1250);
   });
 
-  it('at the same sessions takes those where the figure is greatest', () => {
+  it('a claim at the same sessions takes the number with the greatest figure', () => {
     const rule = curves({ quantity: MEAN, of: place('Slow'), to: place('Fast'), at: 'sessions' });
     expect(findingOf({ rule }, recorded())).toEqual({ value: 10, conditions: 'at 10 sessions' });
   });
 
-  it('at the same throughput takes the other on its way up, between two points in proportion', () => {
+  it('a claim at the same throughput interpolates the other curve on its way up', () => {
     const rule = curves({ quantity: MEAN, of: place('Slow'), to: place('Fast'), at: 'throughput' });
     // 1250/s: half-way between 1000/s (10 ms) and 1500/s (14 ms). Below 1000/s: the first point's.
     expect(figure(rule)).toBeCloseTo(10);
@@ -57,13 +57,13 @@ describe('a claim', () => {
     expect(figure(rule, onlyLast)).toBeCloseTo(120 / 12);
   });
 
-  it('has no figure at a throughput that the other never reaches', () => {
+  it('a claim has no figure at a throughput that the other system never reaches', () => {
     const points = [point('Fast', 10, round(100, 1)), point('Slow', 10, round(200, 50))];
     const rule = curves({ quantity: MEAN, of: place('Slow'), to: place('Fast'), at: 'throughput' });
     expect(figure(rule, recorded({ points }))).toBeUndefined();
   });
 
-  it('about what nodes count has no figure where they do not count it', () => {
+  it('a claim about a metric that the nodes do not count has no figure', () => {
     const block = (of: string): Rule => ({
       kind: 'curves',
       quantity: { is: 'measure', name: 'mean block' },
@@ -74,7 +74,7 @@ describe('a claim', () => {
     expect(figure(block('Fast'))).toBeUndefined();
   });
 
-  it('about visibility tells readers of the same region from others', () => {
+  it('a claim about visibility separates readers of the same region from others', () => {
     const rule = { kind: 'visibility', of: 'Fast', to: 'Slow', share: 0.5, as: 'difference' } as const;
     expect(figure({ ...rule, readers: 'remote' })).toBe(40);
     expect(figure({ ...rule, readers: 'remote', as: 'ratio' })).toBe(3);
@@ -82,7 +82,7 @@ describe('a claim', () => {
     expect(figure({ ...rule, readers: 'local' })).toBeUndefined();
   });
 
-  it('about capacity compares what regions hold on average', () => {
+  it('a claim about capacity compares the averages of regions', () => {
     const systems = [
       { name: 'Fast', keysByRegion: { virginia: 30, oregon: 50 } },
       { name: 'Slow', keysByRegion: { virginia: 100, oregon: 100 } },
@@ -90,7 +90,7 @@ describe('a claim', () => {
     expect(figure({ kind: 'keys held', of: 'Fast', to: 'Slow' }, recorded({ systems }))).toBe(0.4);
   });
 
-  it('is reached from the right side, the bound itself included', () => {
+  it('a claim is reached from the right side, the bound itself included', () => {
     const finding = { value: 2, conditions: '' };
     expect(isReached({ bound: { is: 'at least', value: 2 } }, finding)).toBe(true);
     expect(isReached({ bound: { is: 'at least', value: 2.1 } }, finding)).toBe(false);
@@ -110,11 +110,11 @@ describe('why a figure differs', () => {
     reached: false,
   };
 
-  it('is not asked where it is reached', () => {
+  it('a claim that is reached has no reasons', () => {
     expect(reasonsOf({ ...situation, reached: true })).toBe('');
   });
 
-  it('is what the run shows: shared cores, others on the machine, a curve that still rises, what somebody found', () => {
+  it('the reasons of a difference come from the run: shared cores, a loaded machine, a rising curve, a known reason', () => {
     const { machine } = situation.run;
     const busy = { ...situation.run, machine: { ...machine, loadBefore: 3 } };
     const text = reasonsOf({ ...situation, run: busy, claim: { ...claim, found: 'the disk was slow' } });
@@ -124,7 +124,7 @@ describe('why a figure differs', () => {
     expect(reasonsOf({ ...situation, run: roomy })).not.toContain('cores');
   });
 
-  it('is, without a figure, what is not there', () => {
+  it('the reason for a missing figure is the missing part of the run', () => {
     const without = { ...situation, finding: undefined, reached: undefined };
     const absent = recorded({ systems: [{ name: 'Slow', absent: 'no such protocol' }] });
     expect(reasonsOf({ ...without, record: undefined })).toMatch(/not run/);
@@ -145,7 +145,7 @@ describe('measures', () => {
   };
   const of = (name: string, more = {}) => measured(measureNamed(name), round(50, 1, { ...counts, ...more }));
 
-  it('are per operation, per second, or shares of the bytes', () => {
+  it('measures are per operation, per second, or shares of the bytes', () => {
     expect(of('replication bytes')).toBe(14);
     expect(of('stabilisation bytes')).toBe(300);
     expect(of('replication share')).toBe(70);
@@ -153,7 +153,7 @@ describe('measures', () => {
     expect(of('stabilisation share between regions')).toBe(2);
   });
 
-  it('are undefined where something is not counted, or nothing happened', () => {
+  it('measures are undefined without a needed metric or an event', () => {
     expect(of('mean block')).toBeUndefined();
     expect(
       of('mean block', { isochron_blocked_reads_total: 0, isochron_blocked_read_seconds_total: 0 }),
@@ -162,7 +162,7 @@ describe('measures', () => {
     expect(() => measureNamed('luck')).toThrow(/no measure/);
   });
 
-  it('say which metrics are missing', () => {
+  it('measures list their missing metrics', () => {
     const missing = missingMetrics([round(1, 1, counts)], new Set(['paris']));
     expect(missing).toContain('isochron_blocked_reads_total');
     expect(missing.filter((name) => name.startsWith('isochron_sent_bytes_total'))).toEqual([]);
@@ -170,14 +170,14 @@ describe('measures', () => {
     expect(missingMetrics([round(1, 1)], new Set(['cc-lo'])).join()).toContain('readersChecks');
   });
 
-  it('have a value for each curve point that counts them', () => {
+  it('measures have a value for each curve point that counts them', () => {
     const [first] = curveOf(recorded(), CASE, 'Slow');
     expect(measureAt(first!, measureNamed('blocked reads'))).toBe(0.5);
   });
 });
 
 describe('the experiments', () => {
-  it('have names of their own, and no system or case twice', () => {
+  it('the experiments have names of their own, and no system or case twice', () => {
     const names = (of: readonly { name: string }[]) => of.map(({ name }) => name);
     for (const each of [EXPERIMENTS, MEASURES, ...EXPERIMENTS.flatMap(({ systems, cases }) => [systems, cases])]) {
       expect(new Set(names(each)).size).toBe(each.length);
@@ -185,7 +185,7 @@ describe('the experiments', () => {
   });
 
   it.each(EXPERIMENTS.map((experiment) => [experiment.name, experiment] as const))(
-    '%s can run: replicas have regions, sessions too, and visibility is sampled in one of its cases',
+    'the experiment %s can run: replicas have regions, sessions too, and visibility is sampled in one of its cases',
     (_, { layout, sessions, systems, visibility, cases }) => {
       for (const { replication = layout.replication } of systems) {
         expect(replication).toBeLessThanOrEqual(layout.regions.length);
@@ -195,7 +195,7 @@ describe('the experiments', () => {
     },
   );
 
-  it('are smaller in their quick form, with the same systems', () => {
+  it('the experiments are smaller in their quick form, with the same systems', () => {
     const quick = quickForm(EXPERIMENT);
     expect(quick).toMatchObject({ sessions: [10, 40], systems: EXPERIMENT.systems, visibility: { sessions: 10 } });
     expect(EXPERIMENTS.map(quickForm).every(({ cases }) => cases.length <= 1)).toBe(true);
@@ -205,7 +205,7 @@ describe('the experiments', () => {
 
 describe('the claims', () => {
   it.each(CLAIMS.map((claim) => [claim.experiment, claim.claim, claim] as const))(
-    'of %s: “%s” is about systems, cases and measures that there are',
+    'the claim of %s, “%s”, names existing systems, cases and measures',
     (_, __, { experiment, rule }) => {
       const found = EXPERIMENTS.find(({ name }) => name === experiment)!;
       const systems = found.systems.map(({ name }) => name);
@@ -222,7 +222,7 @@ describe('the claims', () => {
   it.each([
     ['PaRiS', 'BPR', 5.9],
     ['Wren', 'Cure', 2],
-  ])('hold %s and %s to at least %d× in mean latency', (fast, slow, bound) => {
+  ])('the bound on the mean latency of %s and %s is at least %d×', (fast, slow, bound) => {
     const bounds = CLAIMS.filter(
       ({ rule }) =>
         rule.kind === 'curves' &&

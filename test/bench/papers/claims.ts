@@ -1,4 +1,6 @@
-/** The claims of the papers that the report is about, as data. Those on single operations are in `operation-claims.ts`. */
+/**
+ * The claims of the papers that the report is about, as data. Those on single operations are in `operation-claims.ts`.
+ */
 import type { Claim, Place, Quantity, Rule } from './claim.js';
 import type { Statistic } from './curve.js';
 import { OPERATION_CLAIMS } from './operation-claims.js';
@@ -8,7 +10,7 @@ const MEAN = latency('meanMs');
 const THROUGHPUT: Quantity = { is: 'throughput' };
 const at = (system: string, inCase: string): Place => ({ system, case: inCase });
 
-/** How much longer `of` takes than `to`, at the same throughput, where the difference is greatest. */
+/** The latency of `of` over that of `to`, at the same throughput with the greatest difference. */
 const slower = (of: string, to: string, inCase: string, statistic: Statistic = 'meanMs'): Rule => ({
   kind: 'curves',
   quantity: latency(statistic),
@@ -16,7 +18,7 @@ const slower = (of: string, to: string, inCase: string, statistic: Statistic = '
   to: at(to, inCase),
   at: 'throughput',
 });
-/** The highest throughput of one over that of the other. */
+/** The highest throughput of `of` over that of `to`. */
 const faster = (of: string, to: string, inCase: string): Rule => ({
   kind: 'curves',
   quantity: THROUGHPUT,
@@ -43,7 +45,7 @@ const MEAN_FOUND =
 const WAITING_FOUND =
   'a waiting read costs a timer and no thread, so BPR comes close to PaRiS once there are sessions enough; with 5 regions its waits are longer and it does not';
 
-/** What the paper has of a mix, and what ours is held to. */
+/** The paper's figures of a mix, and our bounds. */
 const PARIS_FIGURES = {
   '95:5': {
     latency: { paper: 'up to 5.91×', bound: atLeast(5.9), found: MEAN_FOUND },

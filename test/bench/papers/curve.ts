@@ -33,7 +33,7 @@ export const peakOf = (curve: readonly Point[]): Point | undefined =>
     undefined,
   );
 
-/** The kind of operation that a curve's latencies are about: transactions, or reads where there are none. */
+/** The kind of operation whose latencies a curve shows: transactions, or reads without transactions. */
 export const mainKind = ({ rounds }: Point): Kind =>
   rounds.some(({ latencies }) => latencies.transaction !== undefined) ? 'transaction' : 'read';
 
@@ -41,7 +41,7 @@ export const mainKind = ({ rounds }: Point): Kind =>
 export const latencyAt = (point: Point, statistic: Statistic, kind = mainKind(point)): number | undefined =>
   medianOf(point.rounds.map(({ latencies }) => latencies[kind]?.[statistic]));
 
-/** Undefined where the nodes do not count what it needs. */
+/** Undefined if the nodes do not count a metric that it needs. */
 export const measureAt = (point: Point, measure: Measure): number | undefined =>
   medianOf(point.rounds.map((round) => measured(measure, round)));
 

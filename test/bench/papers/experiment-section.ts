@@ -1,4 +1,4 @@
-/** The part of a report that is about one experiment. */
+/** The section of a report on one experiment. */
 import { quantile } from '../figures.js';
 import { number, table } from '../markdown.js';
 import { renderPlot, type Series } from '../plot.js';
@@ -14,7 +14,7 @@ type AddPlot = (file: string, svg: string) => void;
 const SHARES = Array.from({ length: 101 }, (_, i) => i / 100);
 const SHOWN_SHARES = [0.5, 0.95, 0.99, 1] as const;
 
-/** Markdown. @param addPlot gets the plots that it refers to */
+/** Markdown. @param addPlot receives the plots that it refers to */
 export function experimentSection(record: ExperimentRecord, addPlot: AddPlot): string {
   const { name, about, figure, cases } = record.experiment;
   return [
@@ -49,7 +49,7 @@ function caseSection(record: ExperimentRecord, { name }: Case, addPlot: AddPlot)
   return [`### ${name}`, ...plot, pointTable(curves), measureTable(curves)];
 }
 
-/** Where there is a curve: one point each is in the table. */
+/** A plot of curves with several points; single points are only in the table. */
 function curvePlotOf(record: ExperimentRecord, name: string, curves: readonly SystemCurve[], addPlot: AddPlot) {
   if (curves.every(({ points }) => points.length < 2)) return [];
   const file = fileName(record, name);
@@ -107,7 +107,7 @@ function pointTable(curves: readonly SystemCurve[]): string {
   return table(head, rows, true);
 }
 
-/** What the nodes counted, at each point; measures that no node counts are left out. */
+/** The metrics of the nodes, at each point; measures that no node counts are left out. */
 function measureTable(curves: readonly SystemCurve[]): string {
   const all = curves.flatMap(({ points }) => points);
   const known = MEASURES.filter((measure) => all.some((point) => measureAt(point, measure) !== undefined));

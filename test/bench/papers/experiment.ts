@@ -1,9 +1,9 @@
-/** What an experiment is: data, which `run.ts` carries out and `report.ts` describes. */
+/** An experiment as data, which `run.ts` carries out and `report.ts` describes. */
 import type { ProtocolName } from '@isochron/protocols/session-rules';
 import type { OperationMix, TransactionMix } from '@isochron/workload';
 import type { Layout } from '../cluster.js';
 
-/** What each session does again and again, in a closed loop. */
+/** The operations that each session repeats, in a closed loop. */
 export type LoadShape =
   | { readonly kind: 'transactions'; readonly mix: TransactionMix }
   | {
@@ -13,12 +13,12 @@ export type LoadShape =
       readonly pauseMs?: number;
     };
 
-/** One of those that are compared. */
+/** One of the systems that are compared. */
 export interface System {
-  /** As plots and claims name it; unique in the experiment. */
+  /** Its name in plots and claims; unique in the experiment. */
   readonly name: string;
   readonly protocol: ProtocolName;
-  /** Where it is not the experiment's. */
+  /** If it differs from the experiment's. */
   readonly replication?: number;
 }
 
@@ -26,27 +26,27 @@ export interface System {
 export interface Case {
   readonly name: string;
   readonly load: LoadShape;
-  /** Points of its curves, where they are not the experiment's. */
+  /** Points of its curves, if they differ from the experiment's. */
   readonly sessions?: readonly number[];
 }
 
 export interface Experiment {
-  /** What `--only` names. */
+  /** Its name in `--only`. */
   readonly name: string;
   readonly about: string;
-  /** Where the paper has it. */
+  /** Its place in the paper. */
   readonly figure: string;
   readonly systems: readonly System[];
   readonly layout: Omit<Layout, 'protocol'>;
-  /** Without any, keys are written and counted, and that is all. */
+  /** Without cases, keys are only written and counted. */
   readonly cases: readonly Case[];
   /** Points of each curve, unless a case has its own: sessions in all regions together. */
   readonly sessions: readonly number[];
-  /** Under which load the visibility of updates is sampled. */
+  /** The load under which the visibility of updates is sampled. */
   readonly visibility?: { readonly case: string; readonly sessions: number };
 }
 
-/** Kinds of what a session does, each with latencies of its own. */
+/** Kinds of operations, each with latencies of its own. */
 export type Kind = 'transaction' | 'read' | 'write';
 
 /** Points of the curves of a case. */

@@ -1,4 +1,7 @@
-/** The papers' experiments of interactive transactions: PaRiS and Wren with what they are compared with. Those of single operations are in `operations.ts`. */
+/**
+ * The papers' experiments of interactive transactions: PaRiS, Wren and their baselines. Those of single operations are
+ * in `operations.ts`.
+ */
 import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { READ_HEAVY, type TransactionMix, WRITE_HEAVY } from '@isochron/workload';
 import type { Case, Experiment, System } from './experiment.js';
@@ -14,7 +17,7 @@ const CURE = system('Cure', 'cure');
 const H_CURE = system('H-Cure', 'h-cure');
 
 const transactions = (name: string, mix: TransactionMix): Case => ({ name, load: { kind: 'transactions', mix } });
-/** A case that says how the one before it changes: two points will do. */
+/** A case that shows how the one before it changes: two points suffice. */
 const variation = (name: string, mix: TransactionMix): Case => ({ ...transactions(name, mix), sessions: [24, 96] });
 
 /** Wren's 90:10. */
@@ -28,7 +31,7 @@ export const PARIS_EXPERIMENTS: readonly Experiment[] = [
     systems: [PARIS, BPR, NOCC],
     layout: PARTIAL,
     cases: [transactions('95:5', READ_HEAVY), transactions('50:50', WRITE_HEAVY)],
-    // Who waits needs many sessions to use the machine as well as who does not.
+    // A system that waits needs many sessions to use the machine as well as one that does not.
     sessions: [6, 24, 96, 192, 384, 768],
   },
   {
@@ -55,7 +58,7 @@ export const PARIS_EXPERIMENTS: readonly Experiment[] = [
     about: 'transactions that stay in the region, and those that do not; bytes of UST against those of replication',
     figure: 'PaRiS, Fig. 4 and 6',
     systems: [PARIS],
-    // Two nodes in a region, so that stabilisation has something to do there.
+    // Two nodes in a region, so that stabilisation exchanges messages there.
     layout: { ...PARTIAL, nodesPerRegion: 2 },
     cases: [1, 0.95, 0.9, 0.5].map((localRatio) =>
       transactions(`${localRatio * 100}:${Math.round(100 - localRatio * 100)} local`, { ...READ_HEAVY, localRatio }),

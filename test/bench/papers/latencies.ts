@@ -1,10 +1,10 @@
-/** Latencies counted in several processes, brought together. */
+/** Latencies counted in several processes, merged. */
 import { decodeFromCompressedBase64, encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
 import { latencyHistogram, record } from '../load/window.js';
 import type { Kind } from './experiment.js';
 import type { Latency } from './samples.js';
 
-/** Histograms as text, by kind: what a load generator answers. */
+/** Histograms as text, by kind: the result of a load generator. */
 export type Encoded = { readonly [K in Kind]?: string };
 
 /** Latencies by kind. */

@@ -17,14 +17,14 @@ export interface RegionJob {
   /** Default 0. */
   readonly leadInMs?: number;
   readonly durationMs: number;
-  /** Of the first session; the others have those that follow. */
+  /** Of the first session; the others have the numbers that follow. */
   readonly seed: number;
 }
 
 export interface RegionLoad {
   /** Within the window. */
   readonly operations: number;
-  /** Those before and behind it too. */
+  /** Operations before and after the window, too. */
   readonly allOperations: number;
   readonly latencies: Encoded;
 }
@@ -50,7 +50,7 @@ answerJobs<RegionJob, RegionLoad>(async (job) => {
   }
 });
 
-/** What the session does next, every time it is called. */
+/** The session's next operation, at every call. */
 function stepsOf(client: IsochronClient, job: RegionJob, table: KeyTable, seed: number): () => Promise<Kind> {
   const { load, region } = job;
   if (load.kind === 'operations') {

@@ -1,4 +1,6 @@
-/** `npm run bench:papers`: carries out the papers' experiments; leaves a report with plots, and what it was made from. */
+/**
+ * `npm run bench:papers`: carries out the papers' experiments; writes a report with plots, and the samples behind it.
+ */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -35,10 +37,10 @@ const program = addRunOptions(
   new Command('bench:papers')
     .description("The papers' experiments: throughput and latency by number of sessions, blocking, bytes, visibility.")
     .option('--only <names>', 'experiments, or beginnings of their names, with commas between them', chosenFrom(ALL)),
-  // As short as ratios within a run allow: all of it is to end within half an hour.
+  // As short as ratios within a run allow: all of it has to end within half an hour.
   { duration: 1.2, rounds: 3, keys: 2_000 },
 )
-  .option('--out <folder>', 'where the report goes (default: bench-results/<date>-papers)')
+  .option('--out <folder>', 'folder of the report (default: bench-results/<date>-papers)')
   .option('--from <samples.json>', 'make the report of an earlier run again, measure nothing')
   .addHelpText(
     'after',
@@ -63,13 +65,13 @@ async function main(): Promise<number> {
   return failures.length + experiments.flatMap((own) => own.failures).length === 0 ? 0 : 1;
 }
 
-/** Overwrites the report of what was measured before. */
+/** Replaces the report of earlier measurements. */
 function writeReport(folder: string, run: RunRecord): void {
   mkdirSync(folder, { recursive: true });
   for (const [file, text] of renderReport(run, CLAIMS, commandOf(run))) writeFileSync(join(folder, file), text);
 }
 
-/** Writes down what was measured so far. */
+/** Writes the measurements so far. */
 function writeSamples(folder: string, run: RunRecord): string {
   const text = encodeRun(run);
   mkdirSync(folder, { recursive: true });
@@ -77,7 +79,7 @@ function writeSamples(folder: string, run: RunRecord): string {
   return text;
 }
 
-/** What makes a run like this one again. */
+/** The command that repeats this run. */
 function commandOf({ settings, experiments, failures, scale }: RunRecord): string {
   const { quick, rounds, durationMs, seed, keysPerPartition } = settings;
   const names = [
@@ -140,7 +142,7 @@ async function measure(options: Options, date: string, folder: string): Promise<
         progress.line(`${name} failed: ${error instanceof Error ? error.stack : String(error)}`);
         failures.push({ experiment: name, error: reported(error) });
       }
-      // A run that is cut short leaves the report of what it has measured.
+      // A run that is cut short leaves a report of its measurements.
       writeReport(folder, decodeRun(writeSamples(folder, runOf(experiments))));
     }
     if (simulated !== undefined) {

@@ -1,4 +1,4 @@
-/** What is computed from a round: each measure says which metrics of the nodes it needs. */
+/** The measures of a round: each names the metrics of the nodes that it needs. */
 import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { metricKey } from './metrics.js';
 import type { RoundSample } from './samples.js';
@@ -6,9 +6,9 @@ import type { RoundSample } from './samples.js';
 export interface Measure {
   readonly name: string;
   readonly unit: string;
-  /** The metrics that it is computed from. It is left out where the nodes do not count them all. */
+  /** The metrics that it is computed from. It is left out if the nodes do not count all of them. */
   readonly needs: readonly string[];
-  /** The protocols that have it at all; undefined for all of them. */
+  /** The protocols that have it; undefined for all of them. */
   readonly protocols?: readonly string[];
   /** @param sums of the needed metrics, in their order */
   of(sums: readonly number[], round: RoundSample): number | undefined;
@@ -33,10 +33,10 @@ const BLOCKED_WRITES = 'isochron_blocked_writes_total';
 const REPLICATION = [bytes('replication', 'region'), bytes('replication', 'wan')];
 const STABILISATION = [bytes('stabilization', 'region'), bytes('stabilization', 'wan')];
 
-/** Those whose updates name what they depend on. */
+/** The protocols whose updates carry their dependencies. */
 const DEPENDENCY_TRACKING: readonly ProtocolName[] = ['orbe', 'orbe-clock', 'orbe-cleaning', 'cops-gt', 'cc-lo'];
 
-/** Everything that a report shows beside throughput and latency. */
+/** All that a report shows beside throughput and latency. */
 export const MEASURES: readonly Measure[] = [
   { name: 'blocked reads', unit: 'per operation', needs: [BLOCKED], of: perOperation },
   {
@@ -110,7 +110,7 @@ export const MEASURES: readonly Measure[] = [
   },
 ];
 
-/** Several metrics added up, as one of those that a measure needs. */
+/** The sum of several metrics, as one metric of a measure. */
 function sumOf(metrics: readonly string[]): string {
   return metrics.join(' + ');
 }
@@ -121,7 +121,7 @@ const partsOf = (need: string): string[] => need.split(' + ');
 export const neededMetrics = (): string[] =>
   [...new Set(MEASURES.flatMap(({ needs }) => needs.flatMap(partsOf)))].sort();
 
-/** The value of a measure in a round; undefined where the nodes do not count what it needs. */
+/** The value of a measure in a round; undefined if the nodes do not count a metric that it needs. */
 export function measured(measure: Measure, round: RoundSample): number | undefined {
   const sums = measure.needs.map((need) => countOf(need, round));
   return sums.every((value) => value !== undefined) ? measure.of(sums, round) : undefined;
@@ -132,7 +132,7 @@ function countOf(need: string, { counts }: RoundSample): number | undefined {
   return parts.every((part) => part !== undefined) ? sum(parts) : undefined;
 }
 
-/** The measure of this name. @throws Error when there is none */
+/** The measure of this name. @throws Error if it does not exist */
 export function measureNamed(name: string): Measure {
   const found = MEASURES.find((measure) => measure.name === name);
   if (found === undefined) throw new Error(`there is no measure "${name}"`);

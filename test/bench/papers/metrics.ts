@@ -1,12 +1,14 @@
-/** What nodes count, from their `/metrics`. */
+/** The nodes' counters, from their `/metrics`. */
 import type { Counts } from './samples.js';
 
 const SAMPLE = /^(isochron_\w+)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;
-/** They say who counts, and counts of all nodes of a system are added up. */
+/** Labels that name the node; counts of all nodes of a system are added up. */
 const OF_THE_NODE = new Set(['node', 'region', 'protocol']);
 
-/** The project's own samples of a text in the Prometheus format, by name and labels. Histograms' buckets are left out. */
+/**
+ * The project's own samples of a text in the Prometheus format, by name and labels. Histograms' buckets are left out.
+ */
 export function parseMetrics(text: string): Map<string, number> {
   const samples = new Map<string, number>();
   for (const line of text.split('\n')) {
@@ -21,18 +23,18 @@ export function parseMetrics(text: string): Map<string, number> {
   return samples;
 }
 
-/** How a sample is named here: `name{label=value,…}` with its labels in order, without those that name the node. */
+/** The key of a sample: `name{label=value,…}` with its labels in order, without those that name the node. */
 export function metricKey(name: string, labels: Iterable<readonly [string, string]>): string {
   const own = [...labels].filter(([label]) => !OF_THE_NODE.has(label)).map(([label, value]) => `${label}=${value}`);
   return own.length === 0 ? name : `${name}{${own.sort().join(',')}}`;
 }
 
-/** Something that counts. */
+/** A node with counters. */
 export interface Counting {
   metrics(): Promise<string>;
 }
 
-/** What all nodes of a cluster have counted so far. */
+/** The sums of all nodes of a cluster so far. */
 export async function scrape(nodes: readonly Counting[]): Promise<Map<string, number>> {
   const sum = new Map<string, number>();
   for (const text of await Promise.all(nodes.map((node) => node.metrics()))) {
@@ -41,6 +43,6 @@ export async function scrape(nodes: readonly Counting[]): Promise<Map<string, nu
   return sum;
 }
 
-/** What was counted in between. What did not change is in it, too: that a metric is there and 0 says something. */
+/** The increase between two scrapes. Unchanged metrics are included: 0 differs from a metric that is absent. */
 export const between = (before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>): Counts =>
   Object.fromEntries([...after].map(([key, value]) => [key, value - (before.get(key) ?? 0)]));

@@ -1,4 +1,4 @@
-/** What the papers of single operations claim: Okapi, Contrarian, Orbe. */
+/** The papers' claims on single operations: Okapi, Contrarian, Orbe. */
 import type { Claim, Place, Quantity, Rule } from './claim.js';
 
 const MANY_SESSIONS = 200;
@@ -7,7 +7,7 @@ const at = (system: string, inCase: string): Place => ({ system, case: inCase })
 const atLeast = (value: number): Claim['bound'] & object => ({ is: 'at least', value });
 const atMost = (value: number): Claim['bound'] & object => ({ is: 'at most', value });
 
-/** The highest throughput of one over that of the other. */
+/** The highest throughput of `of` over that of `to`. */
 const faster = (of: string, to: string, inCase: string, minSessions = 0): Rule => ({
   kind: 'curves',
   quantity: THROUGHPUT,
@@ -16,7 +16,7 @@ const faster = (of: string, to: string, inCase: string, minSessions = 0): Rule =
   at: 'peak',
   minSessions,
 });
-/** How much longer reads of `of` take than those of `to`, at the same throughput, where the difference is greatest. */
+/** The latency of reads of `of` over that of `to`, at the same throughput with the greatest difference. */
 const slowerReads = (of: string, to: string, inCase: string, statistic: 'meanMs' | 'p95Ms' | 'p99Ms'): Rule => ({
   kind: 'curves',
   quantity: { is: 'latency', statistic, kind: 'read' },
@@ -24,7 +24,7 @@ const slowerReads = (of: string, to: string, inCase: string, statistic: 'meanMs'
   to: at(to, inCase),
   at: 'throughput',
 });
-/** Where it is greatest. */
+/** At the point where it is greatest. */
 const measure = (name: string, of: Place, to?: Place): Rule => ({
   kind: 'curves',
   quantity: { is: 'measure', name },

@@ -26,13 +26,13 @@ const putsAndGets = (writes: number, pauseMs = 0): Case =>
     pauseMs,
   );
 
-/** A case that says how the one before it changes: two points will do. */
+/** A case that shows how the one before it changes: two points suffice. */
 const variation = (of: Case, sessions: readonly number[] = [24, 96]): Case => ({ ...of, sessions });
 
 const OKAPI = [system('Okapi', 'okapi'), system('Cure', 'cure'), system('GentleRain', 'gentlerain')];
 const CONTRARIAN = [system('Contrarian', 'contrarian'), system('CC-LO', 'cc-lo')];
 const ORBE = system('Orbe', 'orbe');
-/** Contrarian is held to what it gives with at least 200. */
+/** Contrarian's figures are compared from 200 sessions on. */
 const MANY_SESSIONS = 204;
 
 export const OPERATION_EXPERIMENTS: readonly Experiment[] = [

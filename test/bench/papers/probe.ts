@@ -1,6 +1,6 @@
 /**
- * Samples when updates become visible: in every region a session writes keys of its own, one after the other, and another one reads them
- * until it sees them. All in one process, so that one clock says when.
+ * Samples when updates become visible: in every region a session writes keys of its own, one after the other, and
+ * another one reads them until they are visible. All sessions are in one process, and so use one clock.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { qualify } from '@isochron/core';
@@ -22,13 +22,13 @@ export interface ProbeResult {
   readonly unseen: number;
 }
 
-/** Between two reads of a region, whether the first has been answered or not: how fine the samples are. */
+/** Between two reads of a region, whether the first has been answered or not: the resolution of the samples. */
 const POLL_MS = 5;
-/** Of a region: a read that blocks takes as long as a region is far. */
+/** Of a region: a read that blocks takes up to the delay of a distant region. */
 const READING_SESSIONS = 16;
 /** Between two writes of a region. */
 const WRITE_EVERY_MS = 50;
-/** How long readers look for what was written last. */
+/** How long readers look for the last writes. */
 const LAST_LOOK_MS = 5000;
 
 answerJobs<ProbeJob, ProbeResult>(async (job) => {
@@ -62,7 +62,10 @@ answerJobs<ProbeJob, ProbeResult>(async (job) => {
   }
 });
 
-/** Writes keys of partitions that the region holds, until the time is up; tells the readers of all regions that hold them. */
+/**
+ * Writes keys of partitions that the region holds, until the time is up; registers them with the readers of all regions
+ * that hold them.
+ */
 async function writeKeys(
   { run, durationMs }: ProbeJob,
   { topology }: LoadedCluster,

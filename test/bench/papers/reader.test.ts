@@ -1,7 +1,7 @@
 import { Reader, type Update } from './reader.js';
 import type { VisibilitySample } from './samples.js';
 
-/** A reader at a clock that stands still, and a cluster whose answers are given by hand. */
+/** A reader with a stopped clock, and a cluster whose answers the test gives. */
 function world() {
   const clock = { ms: 0 };
   const asked: { keys: readonly string[]; answer: (values: readonly unknown[]) => void }[] = [];
@@ -16,7 +16,7 @@ function world() {
 }
 
 describe('a reader', () => {
-  it('notes how long after its commit it sees an update, once, and goes on with those that it has not seen', async () => {
+  it('a reader samples an update once, with the time since its commit, and continues with the updates that it has not seen', async () => {
     const { clock, asked, samples, reader, update } = world();
     reader.expect('a', update(10));
     reader.expect('b', update(10));
@@ -33,7 +33,7 @@ describe('a reader', () => {
     expect(asked[2]!.keys).toEqual(['b']);
   });
 
-  it('takes an update that it sees before its writer is told as seen at once', async () => {
+  it('a reader samples an update that it sees before the write is answered as 0', async () => {
     const { clock, asked, samples, reader, update } = world();
     reader.expect('a', update());
     const look = reader.look();
@@ -43,7 +43,7 @@ describe('a reader', () => {
     expect(samples[0]!.ms).toBe(0);
   });
 
-  it('asks nothing where there is nothing to see, and each session one thing at a time where reads block', async () => {
+  it('a reader sends no read without an open update, and one at a time for each session when reads block', async () => {
     const { asked, reader, update } = world();
     void reader.look();
     expect(asked).toHaveLength(0);

@@ -9,14 +9,14 @@ export interface Update {
   committedAt: number | undefined;
 }
 
-/** The reader of a region, and what it has not seen yet. */
+/** The reader of a region, and the updates that it has not seen. */
 export class Reader {
   readonly #unseen = new Map<string, Update>();
   readonly #idle: Pick<IsochronClient, 'getMany'>[];
 
   constructor(
     readonly region: string,
-    /** Each asks again when it has its answer: under some protocols a session does one thing at a time, and some reads block. */
+    /** Each has one read at a time: some protocols allow one operation of a session at a time, and some reads block. */
     clients: readonly Pick<IsochronClient, 'getMany'>[],
     readonly samples: VisibilitySample[],
     /** In ms. */
@@ -33,7 +33,9 @@ export class Reader {
     this.#unseen.set(key, update);
   }
 
-  /** Reads all that it has not seen, unless every session waits for an answer; does not wait for earlier reads. */
+  /**
+   * Reads all updates that it has not seen, unless every session waits for an answer; does not wait for earlier reads.
+   */
   async look(): Promise<void> {
     const keys = [...this.#unseen.keys()];
     const client = keys.length === 0 ? undefined : this.#idle.shift();
@@ -48,11 +50,11 @@ export class Reader {
 
   #saw(key: string): void {
     const update = this.#unseen.get(key);
-    // An earlier read that was answered later.
+    // A later read was answered first.
     if (update === undefined) return;
     this.#unseen.delete(key);
     const now = this.now();
-    // It may be seen before its writer is told.
+    // It may be visible before the write is answered.
     this.samples.push({ source: update.source, reader: this.region, ms: now - (update.committedAt ?? now) });
   }
 }

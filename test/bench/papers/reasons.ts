@@ -1,10 +1,10 @@
-/** Why a figure is not what the paper has: what can be told from the run itself. */
+/** Reasons why a figure differs from the paper's, as far as the run itself shows them. */
 import type { Claim, Finding } from './claim.js';
 import { curveOf, peakOf } from './curve.js';
 import { measureNamed } from './measures.js';
 import type { ExperimentRecord, RunRecord } from './samples.js';
 
-/** A claim as it stands in a run. */
+/** A claim and its result in a run. */
 export interface Situation {
   readonly claim: Claim;
   readonly run: RunRecord;
@@ -14,10 +14,10 @@ export interface Situation {
   readonly reached: boolean | undefined;
 }
 
-/** One that applies says so by its text. */
+/** The text of the reason if it applies. */
 type Reason = (situation: Situation) => string | undefined;
 
-/** Why there is no figure. Only the first that applies is said. */
+/** Reasons for a missing figure. Only the first that applies is shown. */
 const WITHOUT_FIGURE: readonly Reason[] = [
   ({ record }) => (record === undefined ? 'the experiment was not run' : undefined),
   ({ record, claim }) => {
@@ -37,7 +37,7 @@ const WITHOUT_FIGURE: readonly Reason[] = [
   () => 'no point at which both can be compared',
 ];
 
-/** What may explain a figure that is not reached. All that apply are said. */
+/** Reasons for a figure that is not reached. All that apply are shown. */
 const OF_A_FIGURE: readonly Reason[] = [
   ({ claim }) => claim.found,
   ({ run }) => (run.settings.quick ? 'a quick run measures nothing' : undefined),
@@ -57,7 +57,7 @@ const OF_A_FIGURE: readonly Reason[] = [
   },
 ];
 
-/** In a few words; empty where the figure is as the paper says. */
+/** A short text; empty if the paper's figure is reached. */
 export function reasonsOf(situation: Situation): string {
   if (situation.finding === undefined) return firstOf(WITHOUT_FIGURE, situation);
   if (situation.reached !== false) return '';

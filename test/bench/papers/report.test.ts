@@ -20,7 +20,7 @@ const render = (run = runOf([recorded()]), claims: readonly Claim[] = [claim({})
 const textOf = (files: ReadonlyMap<string, string>) => files.get(REPORT_FILE)!;
 
 describe('the report', () => {
-  it('says on which machine, from which sources and seed, and how to do it again', () => {
+  it('the report names its machine, sources, seed and command', () => {
     const text = textOf(render());
     for (const part of ['2 × a processor', 'commit abc123', 'Seed 42', '3 rounds of 5 s', '`npm run bench:papers`']) {
       expect(text).toContain(part);
@@ -28,12 +28,12 @@ describe('the report', () => {
     expect(text).not.toContain('quick run');
   });
 
-  it('holds each claim against the measured figure, its bound and its conditions', () => {
+  it('the report compares each claim with the measured figure, its bound and its conditions', () => {
     const text = textOf(
       render(runOf([recorded()]), [
         claim({ bound: { is: 'at least', value: 1.1 } }),
         claim({ claim: 'the same, more', bound: { is: 'at least', value: 1.4 } }),
-        claim({ claim: 'of nobody', rule: { kind: 'keys held', of: 'Nobody', to: 'Slow' } }),
+        claim({ claim: 'of no system', rule: { kind: 'keys held', of: 'Missing', to: 'Slow' } }),
         claim({ claim: 'of another run', experiment: 'another' }),
       ]),
     );
@@ -41,11 +41,11 @@ describe('the report', () => {
       '| throughput of Fast over Slow | up to 1.5× | 1.2× | ≥ 1.1× | yes | fast-vs-slow, 3 regions, at 20 and 40 sessions |  |',
     );
     expect(text).toMatch(/\| the same, more \| up to 1\.5× \| 1\.2× \| ≥ 1\.4× \| \*\*no\*\* \|.*share 2 cores/);
-    expect(text).toMatch(/\| of nobody \|.*\| not measured \|/);
+    expect(text).toMatch(/\| of no system \|.*\| not measured \|/);
     expect(text).not.toContain('of another run');
   });
 
-  it('shows every point of every system, and the distribution of visibility', () => {
+  it('the report shows every point of every system, and the distribution of visibility', () => {
     const text = textOf(render());
     expect(text).toContain('| Fast | 10 | 1,000 | 10 | 10 | 20 | 30 | 100 |');
     expect(text).toContain('| Slow | 40 | 1,250 | 120 | 120 | 240 | 360 | 100 |');
@@ -55,7 +55,7 @@ describe('the report', () => {
     expect(render().get('fast-vs-slow-visibility.svg')).toMatch(/>[6-8]0</);
   });
 
-  it('has a plot for each that it refers to, and no other', () => {
+  it('the report has a plot for each that it refers to, and no other', () => {
     const files = render();
     const referred = [...textOf(files).matchAll(/\]\((.*\.svg)\)/g)].map(([, file]) => file!);
     expect(referred).toEqual(['fast-vs-slow-95-5.svg', 'fast-vs-slow-visibility.svg']);
@@ -63,12 +63,12 @@ describe('the report', () => {
     for (const file of referred) expect(files.get(file)).toMatch(/^<svg [\s\S]*<\/svg>\n$/);
   });
 
-  it('says of a quick run that it measures nothing', () => {
+  it('the report of a quick run is marked as no measurement', () => {
     const { settings } = runOf([]);
     expect(textOf(render(runOf([], { settings: { ...settings, quick: true } })))).toContain('measures nothing');
   });
 
-  it('says what was not measured, and what the nodes do not count', () => {
+  it('the report lists missing measurements, and metrics that the nodes do not count', () => {
     const systems = [{ name: 'Fast' }, { name: 'Slow', absent: 'no such protocol' }];
     const failures = [{ experiment: 'other', error: 'the disk is full' }];
     const text = textOf(render(runOf([recorded({ systems })], { failures })));
@@ -78,7 +78,7 @@ describe('the report', () => {
     expect(text).not.toContain('do not count `isochron_blocked_reads_total`');
   });
 
-  it('shows writes beside reads where both are single operations', () => {
+  it('the report shows writes beside reads for single operations', () => {
     const { points: all } = recorded();
     const latencies = {
       read: all[0]!.rounds[0]!.latencies.transaction!,
@@ -90,7 +90,7 @@ describe('the report', () => {
     expect(files.get('fast-vs-slow-95-5.svg')).toContain('mean read latency');
   });
 
-  it('can be made of every experiment and claim, whatever was measured of them', () => {
+  it('the report can be rendered for every experiment and claim, with or without measurements', () => {
     const records = EXPERIMENTS.map((experiment) => ({
       experiment,
       systems: experiment.systems.map(({ name }) => ({ name, absent: 'not yet' })),
@@ -105,7 +105,7 @@ describe('the report', () => {
 });
 
 describe('a plot', () => {
-  it('shows title, axes and the name of each series', () => {
+  it('a plot shows title, axes and the name of each series', () => {
     const series = [
       { name: 'one', points: [[1, 10] as const, [2, 1000] as const] },
       { name: 'two', points: [] },
@@ -116,11 +116,11 @@ describe('a plot', () => {
 });
 
 describe('Markdown', () => {
-  it('aligns numbers to the right, and keeps cells in their line', () => {
+  it('a Markdown table aligns numbers to the right, and keeps cells in their line', () => {
     expect(table(['a', 'b'], [['x|y', '1\n2']], true)).toBe('| a | b |\n| --- | ---: |\n| x\\|y | 1 2 |');
   });
 
-  it('gives numbers as many digits as say something', () => {
+  it('Markdown numbers have only significant digits', () => {
     expect([number(undefined), number(0), number(0.01234), number(1.234), number(12.34), number(12345.6)]).toEqual([
       '–',
       '0',

@@ -1,4 +1,4 @@
-/** The report of a run: Markdown and plots, made from what was written down. */
+/** The report of a run: Markdown and plots, made from its record. */
 
 import { number, table } from '../markdown.js';
 import { machineLines } from '../report.js';
@@ -14,7 +14,7 @@ export type ReportFiles = ReadonlyMap<string, string>;
 
 export const REPORT_FILE = 'report.md';
 
-/** @param command that makes such a run again */
+/** @param command that repeats such a run */
 export function renderReport(run: RunRecord, claims: readonly Claim[], command: string): ReportFiles {
   const plots = new Map<string, string>();
   const addPlot = (file: string, svg: string): void => void plots.set(file, svg);
@@ -72,7 +72,7 @@ const valueText = (value: number, unit: Claim['unit']): string => `${number(valu
 const boundText = ({ bound, unit }: Claim): string =>
   bound === undefined ? '' : `${bound.is === 'at least' ? '≥' : '≤'} ${valueText(bound.value, unit)}`;
 
-/** What could not be measured, and why. */
+/** Missing measurements, with the reasons. */
 function missing({ experiments, failures }: RunRecord): string[] {
   const rounds = experiments.flatMap(({ points }) => points.flatMap((point) => point.rounds));
   const protocols = new Set(

@@ -18,7 +18,7 @@ process_cpu_seconds_total{node="a-1"} 9
 `;
 
 describe('metrics of a node', () => {
-  it('are the project’s own, by their labels without those that name the node', () => {
+  it('metrics are the project’s own, by their labels without those that name the node', () => {
     expect([...parseMetrics(METRICS)]).toEqual([
       ['isochron_events_total{event=reads}', 7],
       ['isochron_events_total{event=sentBytes}', 1500],
@@ -27,12 +27,12 @@ describe('metrics of a node', () => {
     ]);
   });
 
-  it('are added up over the nodes of a system', async () => {
+  it('metrics are added up over the nodes of a system', async () => {
     const node = { metrics: async () => METRICS };
     expect((await scrape([node, node])).get('isochron_events_total{event=reads}')).toBe(14);
   });
 
-  it('count what was added in between; one that stood still is there with 0', () => {
+  it('metrics count the increase between two scrapes; an unchanged one is included as 0', () => {
     const counts = between(
       new Map([['a', 5]]),
       new Map([
@@ -45,7 +45,7 @@ describe('metrics of a node', () => {
 });
 
 describe('latencies of several processes', () => {
-  it('are what one process would have counted', () => {
+  it('merged latencies of several processes equal those of one process', () => {
     const [first, second, all, merged] = [new Latencies(), new Latencies(), new Latencies(), new Latencies()];
     for (let ms = 1; ms <= 100; ms++) {
       (ms % 2 === 0 ? first : second).record('read', ms);
@@ -63,19 +63,19 @@ describe('latencies of several processes', () => {
   });
 });
 
-/** A ground on which nothing runs: clusters that count, load generators that answer what was recorded. */
+/** A ground without processes: clusters that count, and load generators with recorded answers. */
 class RecordedGround implements Ground {
   readonly settings = { rounds: 2, durationMs: 1000, seed: 3, quick: true, keysPerPartition: 100, profile: undefined };
   readonly keysPerPartition = 100;
   readonly roundOptions = { rounds: 2, durationMs: 1000, onRound: () => undefined };
   isClosing = false;
-  /** Loads of so many sessions fail, in the first region at once. */
+  /** Loads of this many sessions fail, in the first region at once. */
   failsAt = 0;
-  /** Jobs of a region under way together. */
+  /** Most jobs of a region that ran at the same time. */
   mostAtOnce = 0;
   readonly #underWay = new Map<string, number>();
   readonly #running = new Set<string>();
-  /** Clusters that did not stand still while a load went on, for each load. */
+  /** Clusters that ran during a load, for each load. */
   readonly runningAtLoad: string[][] = [];
   readonly #warm = new Set<string>();
   readonly warmUps: RegionJob[] = [];
@@ -138,7 +138,7 @@ class RecordedGround implements Ground {
 
   #load(job: RegionJob): RegionLoad {
     this.runningAtLoad.push([...this.#running]);
-    // The first load of a cluster is there to warm it up.
+    // The first load of a cluster is its warm-up.
     if (this.#warm.has(job.configFile + job.region)) this.jobs.push(job);
     else this.warmUps.push(job);
     this.#warm.add(job.configFile + job.region);
@@ -154,8 +154,8 @@ class RecordedGround implements Ground {
   }
 }
 
-/** What a run was told. */
-class Told implements Watch {
+/** Records the calls of an experiment. */
+class RecordedWatch implements Watch {
   readonly steps: string[] = [];
   /** Points measured, after each step. */
   readonly points: number[] = [];
@@ -170,10 +170,10 @@ class Told implements Watch {
 }
 
 describe('an experiment', () => {
-  it('gives each system a curve of interleaved rounds, with what its nodes counted', async () => {
+  it('an experiment gives each system a curve of interleaved rounds, with the counters of its nodes', async () => {
     const ground = new RecordedGround();
-    const told = new Told();
-    const record = await runExperiment(ground, EXPERIMENT, told);
+    const watch = new RecordedWatch();
+    const record = await runExperiment(ground, EXPERIMENT, watch);
     expect(record.points.map(({ system, sessions, rounds }) => [system, sessions, rounds.length])).toEqual(
       [10, 20, 40].flatMap((sessions) => [
         ['Fast', sessions, 2],
@@ -186,34 +186,34 @@ describe('an experiment', () => {
       elapsedMs: 1000,
       counts: { 'isochron_events_total{event=reads}': 10 },
     });
-    // What nodes count is of all operations, those outside of the window too.
+    // Counters of nodes include all operations, those outside of the window too.
     expect(first!.counted.operations).toBe(20);
     expect(first!.latencies.transaction).toMatchObject({ count: 10 });
     expect(record.systems[0]!.keysByRegion).toEqual({ virginia: 7, oregon: 7 });
-    expect(told.steps).toEqual(stepNames(EXPERIMENT));
-    expect(told.points).toEqual([2, 4, 6, 6]);
+    expect(watch.steps).toEqual(stepNames(EXPERIMENT));
+    expect(watch.points).toEqual([2, 4, 6, 6]);
     // A point: a warm-up of each, then round by round.
     const turns = ground.jobs.slice(0, 12).map(({ configFile, region }) => `${configFile.split('-').at(-1)} ${region}`);
     expect(turns).toEqual([0, 1, 2].flatMap(() => ['fast virginia', 'fast oregon', 'slow virginia', 'slow oregon']));
   });
 
-  it('has the nodes of a system stand still whenever it is not its turn', async () => {
+  it('an experiment stops the nodes of a system outside of their turns', async () => {
     const ground = new RecordedGround();
-    await runExperiment(ground, EXPERIMENT, new Told());
+    await runExperiment(ground, EXPERIMENT, new RecordedWatch());
     expect(ground.runningAtLoad).toEqual([...ground.warmUps, ...ground.jobs].map(({ configFile }) => [configFile]));
   });
 
-  it('warms each system up with the most sessions before anything is measured', async () => {
+  it('an experiment warms each system up with the most sessions before it measures', async () => {
     const ground = new RecordedGround();
-    await runExperiment(ground, EXPERIMENT, new Told());
+    await runExperiment(ground, EXPERIMENT, new RecordedWatch());
     expect(ground.warmUps.map(({ configFile, sessions }) => `${configFile.split('-').at(-1)} ${sessions}`)).toEqual(
       ['fast', 'fast', 'slow', 'slow'].map((system) => `${system} 20`),
     );
   });
 
-  it('divides sessions among the regions, and gives every session of a round a seed of its own, the same for each system', async () => {
+  it('an experiment divides sessions among the regions, and gives every session of a round a seed of its own, the same for each system', async () => {
     const ground = new RecordedGround();
-    await runExperiment(ground, { ...EXPERIMENT, sessions: [7] }, new Told());
+    await runExperiment(ground, { ...EXPERIMENT, sessions: [7] }, new RecordedWatch());
     const [virginia, oregon] = ground.jobs;
     expect([virginia!.sessions, oregon!.sessions]).toEqual([4, 3]);
     const seeds = (of: string) =>
@@ -226,9 +226,9 @@ describe('an experiment', () => {
     expect(new Set(ranges).size).toBe(ranges.length);
   });
 
-  it('samples visibility in turns under load, and leaves the warm-up out', async () => {
+  it('an experiment samples visibility in turns under load, without the warm-up', async () => {
     const ground = new RecordedGround();
-    const { visibility } = await runExperiment(ground, EXPERIMENT, new Told());
+    const { visibility } = await runExperiment(ground, EXPERIMENT, new RecordedWatch());
     expect(visibility.map(({ system, samples, unseen }) => [system, samples.length, unseen])).toEqual([
       ['Fast', 2, 2],
       ['Slow', 2, 2],
@@ -237,54 +237,56 @@ describe('an experiment', () => {
     expect(probes).toEqual([0, 1, 2].flatMap((n) => [`probe fast-vs-slow-fast ${n}`, `probe fast-vs-slow-slow ${n}`]));
   });
 
-  it('leaves out a system that cannot be started, with the reason in a line, and stops all that it started', async () => {
+  it('an experiment leaves out a system that cannot be started, with the reason in a line, and stops all that it started', async () => {
     const ground = new RecordedGround('bpr');
-    const record = await runExperiment(ground, EXPERIMENT, new Told());
+    const record = await runExperiment(ground, EXPERIMENT, new RecordedWatch());
     expect(record.systems[1]).toEqual({ name: 'Slow', absent: 'cluster.yaml:4: unknown protocol "bpr"' });
     expect(new Set(record.points.map(({ system }) => system))).toEqual(new Set(['Fast']));
     expect(ground.events.filter((event) => event.startsWith('stop'))).toHaveLength(2);
   });
 
-  it('leaves out a point that cannot be measured, with the reason in a line, and goes on', async () => {
+  it('an experiment leaves out a point that cannot be measured, with the reason in a line, and continues', async () => {
     const ground = new RecordedGround();
     ground.failsAt = 20;
-    const { points, failures, visibility } = await runExperiment(ground, EXPERIMENT, new Told());
+    const { points, failures, visibility } = await runExperiment(ground, EXPERIMENT, new RecordedWatch());
     expect(points.map(({ sessions }) => sessions)).toEqual([10, 10, 40, 40]);
     expect(failures).toEqual([{ point: '95:5, 20 sessions', error: 'load.js: too many' }]);
     expect(visibility).toHaveLength(2);
   });
 
-  it('waits for what is under way when a part of it fails: a helper does one job at a time', async () => {
+  it('an experiment waits for running jobs when one of them fails: a helper does one job at a time', async () => {
     const ground = new RecordedGround();
     ground.failsAt = 20;
-    await runExperiment(ground, EXPERIMENT, new Told());
+    await runExperiment(ground, EXPERIMENT, new RecordedWatch());
     expect(ground.mostAtOnce).toBe(1);
   });
 
-  it('ends when the run is being stopped', async () => {
+  it('an experiment ends when the run is being stopped', async () => {
     const ground = new RecordedGround();
     ground.failsAt = 20;
     ground.isClosing = true;
-    await expect(runExperiment(ground, EXPERIMENT, new Told())).rejects.toThrow('too many');
+    await expect(runExperiment(ground, EXPERIMENT, new RecordedWatch())).rejects.toThrow('too many');
   });
 
-  it('fails when no system can be started', async () => {
+  it('an experiment fails when no system can be started', async () => {
     const alone = { ...EXPERIMENT, systems: [EXPERIMENT.systems[1]!] };
-    await expect(runExperiment(new RecordedGround('bpr'), alone, new Told())).rejects.toThrow(/unknown protocol/);
+    await expect(runExperiment(new RecordedGround('bpr'), alone, new RecordedWatch())).rejects.toThrow(
+      /unknown protocol/,
+    );
   });
 
-  it('without cases counts keys, and that is all', async () => {
+  it('an experiment without cases only counts keys', async () => {
     const ground = new RecordedGround();
     const { visibility: _, ...rest } = EXPERIMENT;
-    const record = await runExperiment(ground, { ...rest, cases: [], sessions: [] }, new Told());
+    const record = await runExperiment(ground, { ...rest, cases: [], sessions: [] }, new RecordedWatch());
     expect(record.points).toEqual([]);
     expect(record.systems.map(({ keysByRegion }) => keysByRegion?.oregon)).toEqual([7, 7]);
     expect(ground.jobs).toEqual([]);
   });
 
-  it('runs each case under its own load', async () => {
+  it('an experiment runs each case under its own load', async () => {
     const ground = new RecordedGround();
-    await runExperiment(ground, EXPERIMENT, new Told());
+    await runExperiment(ground, EXPERIMENT, new RecordedWatch());
     expect(ground.jobs.every(({ load }) => load === EXPERIMENT.cases[0]!.load)).toBe(true);
     expect(EXPERIMENT.cases[0]!.name).toBe(CASE);
   });

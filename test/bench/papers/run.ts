@@ -1,4 +1,7 @@
-/** Carries out an experiment: a cluster for each system, all at once; at each point of the curves they take turns. */
+/**
+ * Carries out an experiment: a cluster for each system, all started at the same time; at each point of the curves they
+ * take turns.
+ */
 import type { Topology } from '@isochron/core';
 import type { NodeStatus } from '@isochron/server';
 import type { Layout } from '../cluster.js';
@@ -19,16 +22,21 @@ import type {
   VisibilityRecord,
 } from './samples.js';
 
-/** Of a round: sessions begin all at once, and those that wait for a region far away have nothing to show at first. */
+/** Of a round: sessions begin all at once, and those that wait for a distant region have no results at first. */
 export const LEAD_IN_MS = 400;
-/** Before the first point: enough load for the hot paths to be compiled, so that the first points are not those of a cold system. */
+/**
+ * Before the first point: enough load to compile the hot paths, so that the first points are not those of a cold
+ * system.
+ */
 export const WARM_UP_MS = 4000;
-/** Beyond its time, for what is under way at its end: then it is lost, and the run goes on without it. */
+/**
+ * A job may exceed its time by this much, for operations in flight. After that it is lost, and the run continues.
+ */
 const JOB_LIMIT_MS = 60_000;
-/** More sessions than one run has: seeds of different rounds do not meet. */
+/** More than the sessions of one run: seeds of different rounds do not overlap. */
 const SEEDS_PER_ROUND = 100_000;
 
-/** A cluster, as far as experiments use it. */
+/** The part of a cluster that experiments use. */
 export interface Target {
   readonly configFile: string;
   readonly topology: Topology;
@@ -38,7 +46,7 @@ export interface Target {
   resume(): Promise<void>;
 }
 
-/** What an experiment stands on: the context of the benchmarks. */
+/** The part of the benchmarks' context that experiments use. */
 export interface Ground {
   readonly settings: BenchSettings;
   readonly keysPerPartition: number;
@@ -50,11 +58,11 @@ export interface Ground {
   helper<J, R>(file: string, name?: string): { run(job: J, limitMs?: number): Promise<R> };
 }
 
-/** Told how far an experiment has come. */
+/** Observes the progress of an experiment. */
 export interface Watch {
-  /** Before each step, what it is. */
+  /** Before each step, with its name. */
   begins(what: string): void;
-  /** After each step, everything that was measured so far. */
+  /** After each step, with all measurements so far. */
   measured(record: ExperimentRecord): void;
 }
 
@@ -67,7 +75,7 @@ interface Running {
 type SystemLoad = Load & Pick<RoundSample, 'latencies' | 'counts' | 'counted'>;
 
 /**
- * A point that cannot be measured is a failure of the record, and the others are measured.
+ * A point that cannot be measured is a failure of the record; the other points are measured.
  * @throws Error when no system could be started, or the run is being stopped
  */
 export async function runExperiment(ground: Ground, experiment: Experiment, watch: Watch): Promise<ExperimentRecord> {
@@ -100,7 +108,7 @@ export async function runExperiment(ground: Ground, experiment: Experiment, watc
 
 const FIRST_STEP = 'clusters';
 
-/** What {@link runExperiment} says that it does, in order. */
+/** The steps of {@link runExperiment}, in order. */
 export const stepNames = (experiment: Experiment): string[] => [
   FIRST_STEP,
   ...experiment.cases.flatMap((each) => sessionsOf(experiment, each).map((count) => pointName(each, count))),
@@ -115,7 +123,7 @@ interface Measurement {
   run(): Promise<Partial<Pick<ExperimentRecord, 'points' | 'visibility'>>>;
 }
 
-/** All that is measured on running clusters. */
+/** All measurements on running clusters. */
 function pointsOf(ground: Ground, experiment: Experiment, running: readonly Running[]): Measurement[] {
   const { cases, visibility } = experiment;
   const points = cases.flatMap((each) =>
@@ -138,7 +146,10 @@ interface Started {
   readonly running: Running | undefined;
 }
 
-/** One after the other: starting takes all of a small machine. A protocol that this server cannot run is left out, with the reason. */
+/**
+ * One after the other: a start takes all of a small machine. A protocol that this server cannot run is left out, with
+ * the reason.
+ */
 async function startAll(ground: Ground, experiment: Experiment): Promise<Started[]> {
   const started: Started[] = [];
   for (const system of experiment.systems) started.push(await start(ground, experiment, system));
@@ -228,7 +239,7 @@ function contender(ground: Ground, cluster: Target, { load }: Case, sessions: nu
   return { pids: cluster.pids, turn: turnOf(cluster), run };
 }
 
-/** Nodes without clients still tell each other stable times: those of two systems are as much as two cores can do. */
+/** Nodes without clients still exchange stable times: those of two systems take about two cores. */
 const turnOf = (cluster: Target): Turn => ({ begins: () => cluster.resume(), ends: () => cluster.pause() });
 
 const clientsOf = (ground: Ground, region: string) => ground.helper<RegionJob, RegionLoad>('./papers/load.js', region);
@@ -265,7 +276,7 @@ async function runVisibility(
   }));
 }
 
-/** Like `Promise.all`, but nothing is left under way when it rejects: a helper does one job at a time. */
+/** Like `Promise.all`, but all parts have ended when it rejects: a helper does one job at a time. */
 async function all<const P extends readonly unknown[]>(parts: P): ReturnType<typeof Promise.all<P>> {
   await Promise.allSettled(parts);
   return Promise.all(parts);

@@ -1,4 +1,7 @@
-/** A run as a file that is small enough for the repository: what the report does not use is left out, names are said once. */
+/**
+ * A run as a file that is small enough for the repository: without data that the report does not use, and with each
+ * name once.
+ */
 import { neededMetrics } from './measures.js';
 import type {
   Counts,
@@ -12,7 +15,7 @@ import type {
 
 type Replaced<T, Field extends keyof T, By> = Omit<T, Field> & { readonly [F in Field]: By };
 
-/** In the order of the file's metrics; null where the nodes do not count it. */
+/** In the order of the file's metrics; null if the nodes do not count it. */
 type StoredRound = Replaced<RoundSample, 'counts', readonly (number | null)[]>;
 type StoredPoint = Replaced<PointSample, 'rounds', readonly StoredRound[]>;
 /** Samples of a writer's and a reader's region together. */
@@ -37,7 +40,7 @@ export function encodeRun(run: RunRecord): string {
   return `${JSON.stringify(stored, rounded)}\n`;
 }
 
-/** Back. What was not measured to a µs, or a thousandth, is gone. */
+/** The inverse. Digits below a µs, or a thousandth, are lost. */
 export function decodeRun(text: string): RunRecord {
   const { metrics, ...run } = JSON.parse(text) as StoredRun;
   const experiments = run.experiments.map(

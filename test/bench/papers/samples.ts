@@ -1,4 +1,4 @@
-/** What a run measured, as it is written down: everything that the report is made of. */
+/** The record of a run: all data that the report is made of. */
 import type { Machine } from '../report.js';
 import type { Experiment, Kind } from './experiment.js';
 import type { ScaleRecord } from './scale/record.js';
@@ -12,17 +12,17 @@ export interface Latency {
   readonly p99Ms: number;
 }
 
-/** What the nodes of a system counted during a round, summed over them, by the name and labels of the metric. */
+/** The counters of a system's nodes during a round, summed over them, by the name and labels of the metric. */
 export type Counts = Readonly<Record<string, number>>;
 
 /** One round of one system at one point. */
 export interface RoundSample {
-  /** Those that ended in the round's window, of `elapsedMs`. */
+  /** Operations that ended in the round's window, of `elapsedMs`. */
   readonly operations: number;
   readonly elapsedMs: number;
-  /** What `counts` and `cpuUs` are about: the operations before and behind the window too, and all of the time. */
+  /** The basis of `counts` and `cpuUs`: the whole time, with the operations before and after the window. */
   readonly counted: { readonly operations: number; readonly ms: number };
-  /** CPU time of the nodes, µs an operation; null where the system does not say. */
+  /** CPU time of the nodes, µs an operation; null if the system does not report it. */
   readonly cpuUs: number | null;
   readonly latencies: { readonly [K in Kind]?: Latency };
   readonly counts: Counts;
@@ -46,15 +46,15 @@ export interface VisibilitySample {
 export interface VisibilityRecord {
   readonly system: string;
   readonly samples: readonly VisibilitySample[];
-  /** Updates that a region that should have shown them did not. */
+  /** Updates that a region should have shown and did not. */
   readonly unseen: number;
 }
 
 export interface SystemRecord {
   readonly name: string;
-  /** Why it was not measured. */
+  /** The reason why it was not measured. */
   readonly absent?: string;
-  /** Keys that the nodes of each region held, before anything ran. */
+  /** Keys of each region's nodes, before any load. */
   readonly keysByRegion?: Readonly<Record<string, number>>;
 }
 
@@ -63,7 +63,7 @@ export interface ExperimentRecord {
   readonly systems: readonly SystemRecord[];
   readonly points: readonly PointSample[];
   readonly visibility: readonly VisibilityRecord[];
-  /** Points that could not be measured, and why. */
+  /** Points that could not be measured, with the reasons. */
   readonly failures: readonly PointFailure[];
 }
 
@@ -87,6 +87,6 @@ export interface RunRecord {
   readonly settings: RunSettings;
   readonly experiments: readonly ExperimentRecord[];
   readonly failures: readonly { readonly experiment: string; readonly error: string }[];
-  /** What was simulated. */
+  /** The simulated part. */
   readonly scale?: ScaleRecord;
 }

@@ -7,13 +7,13 @@ import { EXPERIMENT } from './testing.js';
 const SIZE = { rounds: 3, durationMs: 1_200, keysPerPartition: 2_000 };
 
 describe('how long a run takes', () => {
-  it('is planned step by step, in the order in which they run', () => {
+  it('the duration of a run is planned step by step, in the order of the steps', () => {
     const steps = stepsOf([EXPERIMENT, { ...EXPERIMENT, name: 'other' }], SIZE);
     expect(steps.map(({ what }) => what)).toEqual([...stepNames(EXPERIMENT), ...stepNames(EXPERIMENT)]);
     for (const { ms } of steps) expect(ms).toBeGreaterThan(0);
   });
 
-  it('grows with rounds and their length, systems and keys', () => {
+  it('the duration of a run grows with rounds and their length, systems and keys', () => {
     const planned = (more: object, experiment = EXPERIMENT) => totalMs(stepsOf([experiment], { ...SIZE, ...more }));
     for (const more of [{ rounds: 4 }, { durationMs: 2_000 }, { keysPerPartition: 20_000 }]) {
       expect(planned(more)).toBeGreaterThan(planned({}));
@@ -22,12 +22,12 @@ describe('how long a run takes', () => {
     expect(planned({}, fewer)).toBeCloseTo(planned({}) / 2);
   });
 
-  it('is less than an hour for all of it in the size that a run has by itself', () => {
+  it('the duration of a run of default size is less than an hour', () => {
     const simulatedMs = SCALE.aboutMs;
     expect((totalMs(stepsOf(EXPERIMENTS, SIZE)) + simulatedMs) / 60_000).toBeLessThan(60);
   });
 
-  it('is said in words', () => {
+  it('the duration of a run is printed as a rounded text', () => {
     expect([3, 44_000, 91_000, 1_790_000].map(timeText)).toEqual([
       'about 10 s',
       'about 40 s',
@@ -42,7 +42,7 @@ describe('what is left of a run', () => {
   let now = 0;
   const schedule = () => new Schedule(steps, () => now, 0);
 
-  it('is what is planned, corrected by what was needed, the more the more is known', () => {
+  it('the remaining time of a run is the planned one, corrected by the time so far, the more the longer it has run', () => {
     now = 0;
     const own = schedule();
     expect(own.begins('one', 'step 1')).toBe(40);
@@ -53,7 +53,7 @@ describe('what is left of a run', () => {
     expect(own.begins('two', 'step 4')).toBe(10 * (1 + 0.75 * 1));
   });
 
-  it('does not have what a failed experiment has left out', () => {
+  it('the remaining time of a run excludes the steps that a failed experiment leaves out', () => {
     now = 0;
     const own = schedule();
     own.begins('one', 'step 1');

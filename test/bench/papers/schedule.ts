@@ -1,4 +1,4 @@
-/** How long a run takes, so that nobody starts one of an hour by accident, and how much of it is left. */
+/** The duration of a run, which is printed before it starts, and its remaining time. */
 import { warmUpMs } from '../rounds.js';
 import { type Experiment, sessionsOf } from './experiment.js';
 import { LEAD_IN_MS, stepNames, WARM_UP_MS } from './run.js';
@@ -6,12 +6,12 @@ import type { RunSettings } from './samples.js';
 
 type Size = Pick<RunSettings, 'rounds' | 'durationMs' | 'keysPerPartition'>;
 
-/** On two cores of 2024; slower machines take longer, and the time left is corrected by what was needed so far. */
+/** On two cores of 2024; slower machines take longer, and the remaining time is corrected by the time so far. */
 const START_OF_A_NODE_MS = 700;
 const KEYS_PER_MS = 6;
-/** Waking the nodes, connecting the sessions of a round, asking the nodes what they counted. */
+/** To wake the nodes, connect the sessions of a round, and read the nodes' counters. */
 const AROUND_A_ROUND_MS = 700;
-/** After the writes of a probe, until the last of them is seen. */
+/** After the writes of a probe, until the last of them is visible. */
 const AFTER_A_PROBE_MS = 600;
 
 /** One step of an experiment. */
@@ -21,7 +21,7 @@ export interface Step {
   readonly ms: number;
 }
 
-/** Everything that a run does, in order, with how long it should take. */
+/** All steps of a run, in order, with their planned times. */
 export const stepsOf = (experiments: readonly Experiment[], size: Size): Step[] =>
   experiments.flatMap((experiment) => {
     const { name } = experiment;
@@ -56,7 +56,7 @@ function startMs(
 
 export const totalMs = (steps: readonly Step[]): number => steps.reduce((sum, { ms }) => sum + ms, 0);
 
-/** How far a run has come. */
+/** The progress of a run. */
 export class Schedule {
   #done = 0;
 
@@ -67,19 +67,19 @@ export class Schedule {
     readonly startedAt = now(),
   ) {}
 
-  /** A step begins, and all before it are over, done or left out. Says how long it and the rest will take, ms. */
+  /** A step begins, and all before it are over, done or left out. Returns the planned time of it and the rest, ms. */
   begins(experiment: string, what: string): number {
     const at = this.steps.findIndex((step) => step.experiment === experiment && step.what === what);
     if (at > this.#done) this.#done = at;
     const [planned, left] = [totalMs(this.steps.slice(0, this.#done)), totalMs(this.steps.slice(this.#done))];
-    // What was planned counts more as long as little is known.
+    // With few steps done, the planned time has more weight.
     const known = planned / (planned + left);
     const pace = planned === 0 ? 1 : (this.now() - this.startedAt) / planned;
     return left * (1 + known * (pace - 1));
   }
 }
 
-/** In words, to the minute or to ten seconds. */
+/** As text, to the minute or to ten seconds. */
 export function timeText(ms: number): string {
   if (ms >= 90_000) return `about ${Math.round(ms / 60_000)} min`;
   return `about ${Math.max(10, Math.round(ms / 10_000) * 10)} s`;

@@ -13,7 +13,7 @@ describe('bench:papers', () => {
   const folder = mkdtempSync(join(tmpdir(), 'isochron-papers-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('carries out an experiment on real nodes, and makes its report again from what was written down', async () => {
+  it('bench:papers carries out an experiment on real nodes, and renders the same report from its samples', async () => {
     const out = join(folder, 'first');
     await run(process.execPath, [MAIN, '--quick', '--only', 'paris-locality', '--out', out]);
     const text = readFileSync(join(out, 'samples.json'), 'utf8');
@@ -37,7 +37,7 @@ describe('bench:papers', () => {
       expect(readFileSync(join(again, file), 'utf8')).toBe(readFileSync(join(out, file), 'utf8'));
   });
 
-  it('refuses a name that no experiment has, and says which there are', async () => {
+  it('bench:papers refuses an unknown name, and lists the experiments', async () => {
     const refused = run(process.execPath, [MAIN, '--only', 'paris-vs-everyone']);
     await expect(refused).rejects.toThrow(/paris-vs-bpr, .*wren-vs-cure/);
   });

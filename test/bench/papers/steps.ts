@@ -1,4 +1,4 @@
-/** What a session of a load generator does once. */
+/** One operation of a load generator's session. */
 import type { IsochronClient } from '@isochron/sdk';
 import type { OperationGenerator, TransactionGenerator } from '@isochron/workload';
 import { plain } from '../load/loaded-cluster.js';
@@ -12,7 +12,7 @@ export async function runPlanned(client: IsochronClient, generator: TransactionG
   });
 }
 
-/** The next single operation. Says which kind it was. */
+/** The next single operation. Returns its kind. */
 export async function runOperation(client: IsochronClient, generator: OperationGenerator): Promise<'read' | 'write'> {
   const { kind, keys } = generator.nextOperation();
   const [first] = keys;

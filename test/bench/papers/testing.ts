@@ -1,4 +1,4 @@
-/** Recorded runs for tests: nobody had to measure them. */
+/** Records of runs for tests, without a measurement. */
 import { READ_HEAVY } from '@isochron/workload';
 import type { Experiment } from './experiment.js';
 import { PARTIAL } from './layouts.js';

@@ -17,18 +17,18 @@ describe('a CPU profile', () => {
     timeDeltas: [9000, 500, 100, 400],
   };
 
-  it('is summed over the places that a function was called from, without the time that nothing ran', () => {
+  it('a CPU profile is summed over the callers of a function, without idle time', () => {
     const [first, second] = busiestFunctions(profile, 5);
     expect(first).toEqual({ name: 'read storage/dist/store.js:7', share: 0.9 });
     expect(second?.share).toBeCloseTo(0.1);
     expect(busiestFunctions(profile, 1)).toHaveLength(1);
   });
 
-  it('is shown with the process it is of', () => {
+  it('a CPU profile is printed with the name of its process', () => {
     expect(profileText('node', busiestFunctions(profile, 1))).toBe('node:\n   90.0 %  read storage/dist/store.js:7');
   });
 
-  it('is shared out to parts of the system: a file to its part, a built-in to its caller, idle time to none', () => {
+  it('a CPU profile is divided among parts of the system: a file to its part, a built-in to its caller, idle time to none', () => {
     const node = (id: number, functionName: string, url: string, children: number[] = []) => ({
       ...frame(id, functionName, url),
       children,
@@ -71,7 +71,7 @@ describe('the part of a file', () => {
     ['packages/protocols/dist/kernel/replication/stabilization.js', 'replication and stabilisation'],
     ['packages/protocols/dist/host.js', 'glue'],
     ['server/dist/node/node.js', 'glue'],
-  ])('%s is %s', (path, part) => {
+  ])('the file %s belongs to the part %s', (path, part) => {
     expect(partOf(NODE_PARTS, `file:///home/me/it/${path}`)).toBe(part);
   });
 
@@ -80,7 +80,7 @@ describe('the part of a file', () => {
     ['node:internal/stream_base_commons', 'sockets'],
     ['node:internal/crypto/hash', 'tokens'],
     ['node:internal/timers', 'glue'],
-  ])('%s is %s', (url, part) => {
+  ])('the built-in module %s belongs to the part %s', (url, part) => {
     expect(partOf(NODE_PARTS, url)).toBe(part);
   });
 });

@@ -1,4 +1,4 @@
-/** Where CPU time goes, from a CPU profile of V8: by function, and by part of the system. */
+/** CPU time from a V8 profile: by function, and by part of the system. */
 import { COLLECTION, NATIVE, partOf } from './parts.js';
 
 interface ProfileNode {
@@ -7,11 +7,11 @@ interface ProfileNode {
   readonly children?: readonly number[];
 }
 
-/** The parts of a `.cpuprofile` that are read here. */
+/** The fields of a `.cpuprofile` that are used. */
 export interface CpuProfile {
   readonly nodes: readonly ProfileNode[];
   readonly samples?: readonly number[];
-  /** Microseconds between a sample and the one before. */
+  /** Microseconds between a sample and the previous one. */
   readonly timeDeltas?: readonly number[];
 }
 
@@ -31,7 +31,10 @@ export function busiestFunctions(profile: CpuProfile, most: number): FunctionTim
   return shares.sort((a, b) => b.share - a.share).slice(0, most);
 }
 
-/** Shares of the time in which the thread was not idle, by part. What has no file, such as a built-in, belongs to its caller's. */
+/**
+ * Shares of the time in which the thread was not idle, by part. A function without a file, such as a built-in, belongs
+ * to its caller's part.
+ */
 export function sharesByPart(profile: CpuProfile, rules: Parameters<typeof partOf>[0]): ReadonlyMap<string, number> {
   const parts = new Map<number, string>();
   const byId = new Map(profile.nodes.map((node) => [node.id, node]));
@@ -58,7 +61,7 @@ function partOfNode({ callFrame }: ProfileNode, caller: string, rules: Parameter
   return functionName === '(program)' || functionName === '(root)' ? NATIVE : caller;
 }
 
-/** Time by name, µs, without the time that nothing ran. */
+/** Time by name, µs, without idle time. */
 function selfTimes({ samples = [], timeDeltas = [] }: CpuProfile, nameOfId: (id: number) => string) {
   const times = new Map<string, number>();
   let busy = 0;

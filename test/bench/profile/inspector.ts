@@ -1,4 +1,7 @@
-/** V8's profiler in another process of this machine, over its inspector: only what happens between start and stop is in the profile. */
+/**
+ * V8's profiler in another process of this machine, over its inspector: the profile covers only the time between start
+ * and stop.
+ */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { CpuProfile } from './cpu-profile.js';
@@ -17,7 +20,7 @@ export class Inspector {
 
   private constructor(readonly socket: WebSocket) {}
 
-  /** @param port of `--inspect` @throws Error where no process listens there */
+  /** @param port of `--inspect` @throws Error if no process listens there */
   static async connect(port: number): Promise<Inspector> {
     const answer = await fetch(`http://127.0.0.1:${port}/json/list`);
     const [target] = (await answer.json()) as { readonly webSocketDebuggerUrl: string }[];

@@ -1,9 +1,9 @@
-/** The parts of the system that CPU time is shown by: which files belong to each. */
+/** The parts of the system that CPU time is divided into, and the files of each. */
 
-/** A rule: the first one that fits a file decides. */
+/** A rule: the first one that matches a file applies. */
 interface Rule {
   readonly part: string;
-  /** Of the end of a file's path or URL. */
+  /** Matches the end of a file's path or URL. */
   readonly files: RegExp;
 }
 
@@ -23,7 +23,7 @@ const GLUE: Rule = {
   files: /^node:|\/packages\/core\/|\/packages\/protocols\/|\/server\//,
 };
 
-/** Of a node. */
+/** Parts of a node. */
 export const NODE_PARTS: readonly Rule[] = [
   { part: 'storage', files: /\/packages\/storage\/|\/node_modules\/(classic-level|abstract-level|level[\w-]*)\// },
   { part: 'tokens', files: /\/tokens?(\/|-|\.)|^node:(internal\/)?crypto/ },
@@ -42,7 +42,7 @@ export const NODE_PARTS: readonly Rule[] = [
   GLUE,
 ];
 
-/** Of a client: the SDK and what drives it. */
+/** Parts of a client: the SDK and its load generator. */
 export const CLIENT_PARTS: readonly Rule[] = [
   { part: LOAD_GENERATOR, files: /\/test\/dist\/|\/packages\/workload\/|hdr-histogram/ },
   { part: 'session machine', files: /\/packages\/client\/|\/packages\/protocols\/|\/packages\/core\// },
@@ -51,7 +51,7 @@ export const CLIENT_PARTS: readonly Rule[] = [
   { part: 'glue', files: /^node:/ },
 ];
 
-/** Every part that a thread's time may belong to, in order. */
+/** All possible parts of a thread's time, in order. */
 export const allParts = (rules: readonly Rule[]): string[] => [
   ...rules.map(({ part }) => part),
   NATIVE,

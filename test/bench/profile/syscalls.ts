@@ -1,12 +1,15 @@
-/** System calls of processes by name, counted by strace. It slows them down several times, so only counts an operation say something. */
+/**
+ * System calls of processes by name, counted by strace. It slows them down several times, so only counts for each
+ * operation are meaningful.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 
-/** A row of the table that `strace -c` writes: share, seconds, µs a call, calls, errors or nothing, name. */
+/** A row of the table that `strace -c` writes: share, seconds, µs a call, calls, errors or empty, name. */
 const ROW = /^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$/;
 
-/** Longest time in which strace has to be attached to all processes, ms. */
+/** Time limit for strace to attach to all processes, ms. */
 const ATTACH_MS = 10_000;
 
 /** Calls by name, without their sum. */
@@ -24,7 +27,7 @@ export class SyscallCount {
     readonly file: string,
   ) {}
 
-  /** Begins to count. Undefined where there is no strace, or it may not look at the processes. */
+  /** Begins to count. Undefined without strace, or without permission to trace the processes. */
   static async start(pids: readonly number[], file: string): Promise<SyscallCount | undefined> {
     const attach = pids.flatMap((pid) => ['-p', String(pid)]);
     const child = spawn('strace', ['-c', '-f', '-o', file, ...attach], { stdio: ['ignore', 'ignore', 'pipe'] });

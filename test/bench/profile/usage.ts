@@ -1,4 +1,4 @@
-/** What processes have used so far, and what lies between two times. */
+/** The resources that processes have used so far, and the difference between two times. */
 import { mainThreadMs } from '../costs/cpu-clock.js';
 import { cpuMs, ioOf } from '../proc.js';
 
@@ -11,7 +11,7 @@ export interface CpuUse {
   readonly otherMs: number;
 }
 
-/** Of processes together. @throws Error elsewhere than on Linux */
+/** Of several processes. @throws Error on other systems than Linux */
 export function cpuUse(pids: readonly number[]): CpuUse {
   let [mainMs, allMs] = [0, 0];
   for (const pid of pids) {
@@ -21,13 +21,13 @@ export function cpuUse(pids: readonly number[]): CpuUse {
   return { mainMs, otherMs: allMs - mainMs };
 }
 
-/** Calls of read and write, and bytes given to disks, of processes together. */
+/** Calls of read and write, and bytes written to disks, of several processes. */
 export function ioUse(pids: readonly number[]): Counts {
   const sum = (...names: string[]): number =>
     pids.reduce((all, pid) => all + names.reduce((own, name) => own + (ioOf(pid)?.get(name) ?? 0), 0), 0);
   return { calls: sum('syscr', 'syscw'), diskBytes: sum('write_bytes') };
 }
 
-/** What was added to each figure. */
+/** The increase of each figure. */
 export const difference = (before: Counts, after: Counts): Record<string, number> =>
   Object.fromEntries(Object.entries(after).map(([name, value]) => [name, value - (before[name] ?? 0)]));

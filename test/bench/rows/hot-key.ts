@@ -58,7 +58,7 @@ async function readAndWrite(
     run: (durationMs, round) =>
       run({ kind: 'commit', key, sessions: SESSIONS, durationMs, seed: context.settings.seed + round }),
   });
-  // Reads first: commits give the cool key more versions.
+  // Reads first: commits give the other key more versions.
   const read = await takeTurns(
     {
       cool: reads('read', COOL),

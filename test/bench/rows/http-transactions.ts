@@ -15,7 +15,7 @@ export const httpTransactions: Benchmark = {
     const { configFile, nodes, pids } = cluster;
     const { keysPerPartition, settings } = context;
     const targets = nodes.map(({ region, url }) => ({ region, url }));
-    // As many transactions at once as the SDK has sessions, or a few more.
+    // At least as many concurrent transactions as the SDK has sessions.
     const connections = Math.ceil(SESSIONS / targets.length);
     const values = context.valuesOf();
     const job = { configFile, targets, mix: READ_HEAVY, keysPerPartition, connections, values };

@@ -12,24 +12,24 @@ import { type ValueRule, valueFor } from '../load/values.js';
 import { type Contender, type Load, rowParts, takeTurns } from '../rounds.js';
 
 const CONNECTIONS = 50;
-/** Different requests that the connections repeat. */
+/** Number of different requests that the connections repeat. */
 const VARIANTS = 64;
 const KEYS_PER_READ = 20;
 const LISTED = 20;
 const JSON_HEADERS = { 'content-type': 'application/json' };
-/** Headers that Fastify and Node set by themselves. */
+/** Headers that Fastify and Node set themselves. */
 const OWN_HEADERS = new Set(['connection', 'content-length', 'date', 'keep-alive', 'transfer-encoding']);
 
 /** A hot route. */
 interface HotRoute {
   readonly name: string;
   readonly what: string;
-  /** The route as the bare Fastify names it. */
+  /** The route's pattern for the bare Fastify. */
   readonly url: string;
   readonly method: 'GET' | 'PUT' | 'POST';
   readonly status: number;
   readonly target?: Target;
-  /** Whether every region has work with it, not only the one that answers. */
+  /** Whether every region has work, not only the answering one. */
   readonly everywhere?: boolean;
   /** Whether it writes the last of the keys. */
   readonly writes?: boolean;
@@ -48,7 +48,7 @@ const get = (keys: readonly string[]): CheckedRequest[] =>
     .slice(0, VARIANTS)
     .map((key) => ({ request: { method: 'GET', path: keyPath(key) }, expected: { of: 'value', key } }));
 
-/** The entity tags have to be asked for: nobody writes these keys meanwhile. */
+/** Requests with the current entity tags: these keys are not written meanwhile. */
 const revalidate = (keys: readonly string[], node: ClusterNode, rule: ValueRule): Promise<CheckedRequest[]> =>
   Promise.all(
     keys.slice(0, VARIANTS).map(async (key): Promise<CheckedRequest> => {
@@ -59,7 +59,7 @@ const revalidate = (keys: readonly string[], node: ClusterNode, rule: ValueRule)
     }),
   );
 
-/** Each key has a writer of its own; {@link readBack} verifies what they left. */
+/** Each key has a writer of its own; {@link readBack} verifies the stored values. */
 const put = (keys: readonly string[], _node: ClusterNode, rule: ValueRule): CheckedRequest[] =>
   keys.slice(-VARIANTS).map((key, writer) => {
     const body = JSON.stringify(valueFor(rule, key, writer));
@@ -204,7 +204,7 @@ async function targetOf(context: Context, cluster: Cluster, node: ClusterNode, r
   return { url: node.url, requests: await route.requests(keys, node, context.valuesOf()) };
 }
 
-/** @throws WrongValue where a key that was written has another value */
+/** @throws WrongValue if a written key has another value */
 async function readBack(context: Context, cluster: Cluster, node: ClusterNode): Promise<void> {
   for (const { request, expected } of get(keysOf(context, cluster, node).slice(-VARIANTS))) {
     const answer = await fetch(node.url + request.path);
@@ -212,7 +212,7 @@ async function readBack(context: Context, cluster: Cluster, node: ClusterNode): 
   }
 }
 
-/** A bare Fastify that answers what the node answers to the first of the requests; its answers are checked as the node's are. */
+/** A bare Fastify with the node's answer to the first of the requests; its answers are checked like the node's. */
 async function bareTarget(context: Context, route: HotRoute, { url, requests }: HttpTarget, index: number) {
   const [first] = requests as [CheckedRequest, ...CheckedRequest[]];
   const answer = await answerOf(route, url, first.request);

@@ -1,4 +1,4 @@
-/** What a cluster costs that nobody uses. Has to come first: a cluster that has worked is never as small again. */
+/** The costs of an idle cluster. Must be first: memory does not shrink to this size after work. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
@@ -8,7 +8,7 @@ import { cpuMs } from '../proc.js';
 
 const SETTLE_MS = 5000;
 const OBSERVED_MS = 20_000;
-/** How much shorter both are in a quick run. */
+/** The factor by which both are shorter in a quick run. */
 const QUICK_FACTOR = 40;
 const PARTITIONS: readonly { readonly partitions: number; readonly target?: Target }[] = [
   { partitions: 60 },
@@ -56,7 +56,7 @@ export const idlePartitions: Benchmark = {
 
 export const idleSessions: Benchmark = {
   name: 'idle-sessions',
-  about: 'CPU that sessions cost which do nothing',
+  about: 'CPU that idle sessions cost',
   run: async (context) => {
     const { configFile, pids } = await context.cluster('idle-sessions', { nodeArgs: NODE_ARGS });
     const none = await watch(context, pids);
@@ -79,7 +79,7 @@ export const idleSessions: Benchmark = {
   },
 };
 
-/** Percent of one core for each process, once they have come to rest. */
+/** Percent of one core for each process, after a pause to settle. */
 async function watch({ settings, progress }: Context, pids: readonly number[]): Promise<number[] | undefined> {
   progress.step('watching idle nodes');
   const factor = settings.quick ? QUICK_FACTOR : 1;
@@ -102,7 +102,7 @@ function cpuRow(benchmark: string, what: string, shares: readonly number[] | und
   return [{ benchmark, what, unit: '% of a core', measured, target, details: { shares } }];
 }
 
-/** Percent of one core for each process; undefined where the system does not say. */
+/** Percent of one core for each process; undefined if the system does not report it. */
 async function cpuShares(pids: readonly number[], durationMs: number): Promise<number[] | undefined> {
   const before = pids.map(cpuMs);
   const start = performance.now();

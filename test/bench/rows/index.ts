@@ -1,4 +1,4 @@
-/** All benchmarks, in an order that matters: idle before any load, waits after all of it. */
+/** All benchmarks, in a required order: idle before any load, waits after all of it. */
 import type { Benchmark } from '../context.js';
 import { hotKey } from './hot-key.js';
 import { httpBenchmarks } from './http.js';
@@ -47,5 +47,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   profile,
 ];
 
-/** From here on the main cluster is not needed, and would only take CPU. */
+/** After this one the main cluster is not needed, and would only use CPU. */
 export const LAST_ON_MAIN = waits;

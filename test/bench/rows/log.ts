@@ -1,4 +1,4 @@
-/** The durable log beside what it is made of, and beside a synced batch of LevelDB. */
+/** The durable log beside its parts, and beside a synced batch of LevelDB. */
 import { join } from 'node:path';
 import type { Benchmark, Context } from '../context.js';
 import { type Row, ratioAtLeast } from '../figures.js';
@@ -6,7 +6,7 @@ import type { AppendJob } from '../limits/appends.js';
 import { type Contender, type Load, rowParts, takeTurns } from '../rounds.js';
 
 const COMMITTERS = 64;
-/** About what a one-key commit makes durable. */
+/** About the bytes of a durable one-key commit. */
 const RECORD_BYTES = 250;
 
 /** Durable records of 64 loops, in groups: a bare file, the log, a synced batch of LevelDB. */
@@ -32,7 +32,7 @@ export const logAppends: Benchmark = {
   },
 };
 
-/** Each way has a process of its own, so that its CPU time is known. */
+/** Each way runs in a process of its own, so that its CPU time can be measured. */
 function appends(context: Context, way: AppendJob['way']): Contender {
   const helper = context.helper<AppendJob, Load>('./limits/appends.js', way);
   const job = { way, location: join(context.folder, `appends-${way}`), committers: COMMITTERS };

@@ -1,4 +1,4 @@
-/** Nodes that hold a million keys each, or ten: memory, and reads of what no cache holds. */
+/** Nodes that hold a million keys each, or ten: memory, and reads that no cache holds. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Cluster, REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
@@ -10,7 +10,7 @@ import { type Load, rowParts, sampleOf, takeTurns } from '../rounds.js';
 const VALUE_BYTES = 100;
 const SAMPLE_INTERVAL_MS = 250;
 const QUICK_KEYS = 4000;
-/** Waiting cold reads. */
+/** Concurrent cold reads. */
 const IN_FLIGHT = 4;
 
 interface Size {
@@ -102,7 +102,7 @@ async function rss(cluster: Cluster): Promise<number> {
   return Math.max(...statuses.map(({ rssBytes }) => rssBytes));
 }
 
-/** The largest RSS of any node while the work goes on, bytes. */
+/** The greatest RSS of any node until the work ends, bytes. */
 async function watchPeak<R>(cluster: Cluster, work: Promise<R>): Promise<{ peak: number; result: R }> {
   let peak = 0;
   let working = true;

@@ -6,9 +6,9 @@ import { MIXES, SESSIONS, transactions } from './transactions.js';
 
 const PARTITIONS = [6, 60, 600] as const;
 const QUICK_PARTITIONS = [6, 12] as const;
-/** Of the fewest partitions: these have the keys that the settings say. */
+/** The keys of the settings are for the fewest partitions. */
 const [FEWEST] = PARTITIONS;
-/** A transaction reads so many of one partition. */
+/** A transaction reads this many keys of one partition. */
 const LEAST_KEYS = 10;
 
 export const partitions: Benchmark = {
@@ -34,7 +34,7 @@ export const partitions: Benchmark = {
 
 const nameOf = (count: number): string => `partitions-${count}`;
 
-/** A cluster with its keys, which stands still until its turn: idle nodes of many partitions are work. */
+/** A cluster with its keys, stopped until its turn: idle nodes of many partitions use CPU. */
 async function startPaused(context: Context, count: number): Promise<Contender> {
   const cluster = await context.cluster(nameOf(count), { partitions: count });
   const keysPerPartition = Math.max(LEAST_KEYS, Math.ceil((FEWEST * context.keysPerPartition) / count));

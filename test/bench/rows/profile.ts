@@ -1,6 +1,6 @@
 /**
- * The cost table: what a transaction costs, by part of the system; records, frames, bytes and system calls. Windows take
- * turns: without anything that watches, with V8's profilers, with strace.
+ * The cost table: the costs of a transaction, by part of the system; records, frames, bytes and system calls. Windows
+ * take turns: without any observer, with V8's profilers, with strace.
  */
 import { join } from 'node:path';
 import { type Cluster, REGIONS } from '../cluster.js';
@@ -43,7 +43,7 @@ export const profile: Benchmark = {
   about: 'the cost of a transaction: CPU by part, records, frames, bytes, system calls',
   run: async (context) => {
     if (process.platform !== 'linux') {
-      context.progress.line('profile is left out: only Linux tells the CPU time of threads');
+      context.progress.line('profile is left out: only Linux reports the CPU time of threads');
       return [];
     }
     const cluster = await context.cluster('profile', { inspected: true });
@@ -53,7 +53,7 @@ export const profile: Benchmark = {
       `--inspect=127.0.0.1:${port}`,
       '--inspect-publish-uid=http',
     ]);
-    // A job that does nothing: the process listens for the inspector when it answers.
+    // An empty job: when the process answers, it listens for the inspector.
     await client.run({
       kind: 'fill',
       configFile: cluster.configFile,
@@ -85,7 +85,7 @@ interface Bench {
   readonly inspectors: readonly Inspector[];
 }
 
-/** What was seen in a window, an operation: figures by line of the table. */
+/** The figures of a window for one operation, by line of the table. */
 type Window = Map<string, { readonly unit: Unit; readonly value: number }>;
 
 async function costs(bench: Bench, { column, job }: Workload): Promise<Row[]> {
@@ -133,7 +133,7 @@ async function costs(bench: Bench, { column, job }: Workload): Promise<Row[]> {
 
 const MAIN = { nodes: 'nodes, main threads', client: 'client, main thread' } as const;
 
-/** CPU time as it is, and everything that is counted. */
+/** CPU time without an observer, and all counters. */
 async function plain({ cluster, client }: Bench, run: () => Promise<SdkLoad>): Promise<[SdkLoad, Window]> {
   const before = await seen(cluster, client.pid);
   const load = await run();
@@ -191,7 +191,7 @@ async function profiled(
   return [load, perOperation(figures, load.operations)];
 }
 
-/** System calls by name. Nothing where they cannot be traced. */
+/** System calls by name. Empty if they cannot be traced. */
 async function traced({ cluster, context }: Bench, run: () => Promise<SdkLoad>): Promise<[SdkLoad, Window]> {
   const count = await SyscallCount.start(cluster.pids, join(context.folder, 'syscalls'));
   const load = await run();
@@ -218,7 +218,7 @@ const perOperation = (figures: readonly [string, Unit, number][], operations: nu
 
 type Lines = [string, { readonly unit: Unit; readonly figure: Figure }][];
 
-/** Each line over all windows; one that a window has not is 0 there. */
+/** Each line over all windows; 0 for a window that lacks it. */
 function linesOf(windows: readonly Window[]): Lines {
   const names = [...new Set(windows.flatMap((window) => [...window.keys()]))];
   return names.map((line) => {
@@ -227,7 +227,7 @@ function linesOf(windows: readonly Window[]): Lines {
   });
 }
 
-/** A profiler costs something itself: its parts are made to add up to the main threads' time without it. */
+/** A profiler has a cost of its own: its parts are scaled to the main threads' time without it. */
 function scaled(parts: Lines, whole: Lines): Lines {
   return Object.values(MAIN).flatMap((main) => {
     const own = parts.filter(([line]) => line.startsWith(`${main}: `));

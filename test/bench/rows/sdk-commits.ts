@@ -1,4 +1,7 @@
-/** Durable one-key commits of 64 sessions, spread over the regions; and, to see what the spreading costs, all in one. */
+/**
+ * Durable one-key commits of 64 sessions, spread over the regions; and all in one region, which shows the cost of
+ * spreading.
+ */
 import { join } from 'node:path';
 import { REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';

@@ -4,9 +4,9 @@ import { ratioAtLeast } from '../figures.js';
 import type { WsJob } from '../load/ws.js';
 import { type Contender, type Load, rowParts, takeTurns } from '../rounds.js';
 
-/** Reads at a time. */
+/** Concurrent reads. */
 export const IN_FLIGHT = 64;
-/** A read of one key of the workload and its answer, as the SDK and the node write them in JSON. */
+/** A read of one key of the workload and its answer, in the JSON of the SDK and the node. */
 const REQUEST_BYTES = '{"type":"read","id":1234567,"keys":["default/key-12345"]}'.length;
 const ANSWER_BYTES =
   '{"type":"values","id":1234567,"snapshot":195387383808000,"values":[[195387383808000,"\\"00000000\\""]]}'.length;

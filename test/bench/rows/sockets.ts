@@ -1,4 +1,6 @@
-/** What a socket that sessions share costs beside sockets of their own: CPU of the nodes and of the client's process. */
+/**
+ * The cost of a socket that sessions share beside that of own sockets: CPU of the nodes and of the client's process.
+ */
 import { READ_HEAVY } from '@isochron/workload';
 import { REGIONS } from '../cluster.js';
 import type { Benchmark } from '../context.js';

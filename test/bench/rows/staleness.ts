@@ -1,4 +1,4 @@
-/** Staleness: how old the stable snapshot is, idle and under load, without and with the distances of AWS. */
+/** Staleness: the age of the stable snapshot, idle and under load, without and with the distances of AWS. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import { READ_HEAVY } from '@isochron/workload';
@@ -10,9 +10,9 @@ import { transactions } from './transactions.js';
 const SAMPLE_INTERVAL_MS = 20;
 const IDLE_MS = 10_000;
 const WARM_UP_MS = 2000;
-/** Between two rounds of nodes when nothing was written for some seconds: nothing is waited for then. */
+/** Interval of the nodes' rounds after some seconds without writes, when no message waits for a round. */
 const IDLE_ROUND_MS = DEFAULT_SETTINGS.applyIntervalMs * DEFAULT_SETTINGS.idleBackoff;
-/** What the protocol may add to the slowest one-way delay, ms. */
+/** The protocol's allowance beside the slowest one-way delay, ms. */
 const AWS_ALLOWANCE_MS = 60;
 
 export const staleness: Benchmark = {
@@ -60,7 +60,7 @@ async function measure(context: Context, cluster: Cluster): Promise<{ idle: Samp
   return { idle, loaded };
 }
 
-/** Asks every node again and again until the work has ended. */
+/** Reads the staleness of every node repeatedly until the work has ended. */
 async function sampleAll(cluster: Cluster, work: Promise<unknown>): Promise<Samples> {
   let working = true;
   const samples = new Map<string, number[]>(cluster.nodes.map(({ region }) => [region, []]));
@@ -73,7 +73,7 @@ async function sampleAll(cluster: Cluster, work: Promise<unknown>): Promise<Samp
   };
   const watching = Promise.all(cluster.nodes.map(watch));
   try {
-    // Whichever fails first: a node that is gone ends the work, too.
+    // A stopped node fails the samples or the work: the first failure ends both.
     await Promise.race([work, watching]);
   } finally {
     working = false;

@@ -1,4 +1,4 @@
-/** How long a store with many keys takes to open after it was killed under load. */
+/** The time to open a store with many keys that was killed under load. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { atMost, figureOf } from '../figures.js';
 
 const KEYS = 1_000_000;
 const QUICK_KEYS = 2_000;
-/** Those that come before each further kill. */
+/** Number of keys before each further kill. */
 const MORE_KEYS = 20_000;
 const FILL = fileURLToPath(new URL('../limits/fill-store.js', import.meta.url));
 

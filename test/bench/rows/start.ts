@@ -1,4 +1,4 @@
-/** How long a second `npm start` takes until the cluster serves. */
+/** The time of a second `npm start` until the cluster serves. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { freePortBase } from '../ports.js';
 import { LoggedProcess } from '../processes.js';
 import { ROOT } from '../root.js';
 
-/** API, peering and metrics of three nodes, as `isochron dev` lays them out. */
+/** API, peering and metrics of three nodes, in the layout of `isochron dev`. */
 const PORT_OFFSETS = [0, 1, 2, 100, 101, 102, 200, 201, 202];
 const POLL_INTERVAL_MS = 10;
 const READY_TIMEOUT_MS = 300_000;
@@ -36,7 +36,7 @@ export const secondStart: Benchmark = {
   },
 };
 
-/** Milliseconds from the start of npm to the line that says that the cluster serves. */
+/** Milliseconds from the start of npm to the line that reports that the cluster serves. */
 async function startAndStop(context: Context, round: number): Promise<number> {
   const base = await freePortBase(PORT_OFFSETS);
   const data = join(context.folder, 'start');

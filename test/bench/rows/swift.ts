@@ -10,7 +10,7 @@ import { IN_FLIGHT, readsBySdk } from './sdk-reads.js';
 /** One-shot reads of one local key over one WebSocket, 64 in flight. */
 export const swiftReads: Benchmark = {
   name: 'swift-reads',
-  about: 'Swift SDK one-shot reads over one WebSocket ÷ TypeScript SDK; left out where there is no Swift',
+  about: 'Swift SDK one-shot reads over one WebSocket ÷ TypeScript SDK; left out without Swift',
   run: async (context) => {
     context.progress.step('building the Swift client');
     const problem = await prepareSwift('release');

@@ -9,7 +9,7 @@ import type { BareLoadJob } from '../load/bare-transactions.js';
 import type { ValueRule } from '../load/values.js';
 import { type Contender, cpuOf, type Load, rowParts, type Sample, takeTurns } from '../rounds.js';
 
-/** Sessions where nothing else is said. */
+/** The default number of sessions. */
 export const SESSIONS = 32;
 export const MIXES = {
   readHeavy: { what: '19 reads + 1 write', mix: READ_HEAVY },
@@ -71,14 +71,14 @@ function rowsOf(
   ];
 }
 
-/** How a load of the paper's transactions may differ. */
+/** The options of a load of the paper's transactions. */
 export interface TransactionLoad {
   readonly sessions?: number;
   readonly keysPerPartition?: number;
   readonly values?: ValueRule;
 }
 
-/** The paper's transactions on a cluster that is filled. */
+/** The paper's transactions on a filled cluster. */
 export function transactions(
   context: Context,
   { configFile, pids }: Pick<Cluster, 'configFile' | 'pids'>,

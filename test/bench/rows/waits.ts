@@ -1,8 +1,8 @@
-/** Reads that waited for anything but CPU, disk or a remote region: PaRiS has none, and the nodes count them. */
+/** Reads that waited for other causes than CPU, disk or a remote region: PaRiS has none, and the nodes count them. */
 import type { Benchmark } from '../context.js';
 import { atMost, figureOf } from '../figures.js';
 
-/** Comes after the load on the main cluster: the counts are since its start. */
+/** Must be after the load on the main cluster: the counts are since its start. */
 export const waits: Benchmark = {
   name: 'waits',
   about: 'reads that waited for their snapshot',

@@ -1,4 +1,4 @@
-/** What reaches the disks for each byte that a client writes. */
+/** Bytes written to the disks for each byte that a client writes. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Cluster, REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
@@ -11,7 +11,7 @@ const VALUE_BYTES = 100;
 const REPLICATION = 2;
 const SESSIONS = 64;
 const BULK_KEYS = 200_000;
-/** For what a node writes later: checkpoints and compaction. */
+/** Time for a node's later writes: checkpoints and compaction. */
 const SETTLE_MS = 5000;
 const QUICK_DIVISOR = 100;
 
@@ -26,7 +26,7 @@ export const writeAmplification: Benchmark = {
     const bulk = await load(context, cluster);
     await context.stopCluster('write-amplification');
     if (single === undefined || bulk === undefined) {
-      context.progress.line('write-amplification is left out: the system does not say what it writes to disks');
+      context.progress.line('write-amplification is left out: the system does not report its writes to disks');
       return [];
     }
     const row = (what: string, factor: number): Row => ({
@@ -50,7 +50,7 @@ async function commits(context: Context, cluster: Cluster): Promise<number | und
   const job = { kind: 'commit', configFile, keysPerPartition, regions: REGIONS, sessions: SESSIONS, values } as const;
   const { durationMs, rounds, seed } = settings;
   await context.sdk().run({ ...job, durationMs: warmUpMs(durationMs), seed });
-  // Keys of a table have about as many characters as the longest number.
+  // Keys of a table have about as many characters as the greatest number.
   const bytes = `key-${keysPerPartition * cluster.topology.partitions.length}`.length + VALUE_BYTES;
   return amplification(context, cluster, bytes, async () => {
     const { operations } = await context.sdk().run({ ...job, durationMs: durationMs * rounds, seed: seed + 1 });

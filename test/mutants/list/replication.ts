@@ -245,7 +245,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       {
         file: REBUILD,
         in: 'Rebuild.#finish',
-        find: 'this.options.settles && this.#lived ? Math.max(1, forgottenUpTo) : 0;',
+        find: 'this.options.settles && this.#hadData ? Math.max(1, forgottenUpTo) : 0;',
         replace: '0;',
       },
     ],

@@ -28,7 +28,7 @@ export const VARIANTS: readonly Variant[] = [
       },
       {
         file: COMMITS,
-        in: 'Commits.#tellCohorts',
+        in: 'Commits.#sendDecision',
         find: 'for (const partition of cohorts) {',
         replace: 'for (const partition of [...cohorts, ...cohorts].reverse()) {',
       },

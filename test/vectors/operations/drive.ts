@@ -1,4 +1,4 @@
-/** Drives one session of single operations at random, and writes down what it is told and what comes of it. */
+/** Drives one session of single operations at random, and records its inputs and outcomes. */
 import type { Random } from '@isochron/core';
 import { OPERATION_PROTOCOLS, type OperationName } from '@isochron/protocols';
 import {
@@ -12,7 +12,7 @@ import { attempt, valueOut } from '../outward.js';
 import { dependsOut, getOut, putOut, rotOut, seenOut } from './outward.js';
 import { OperationWorld } from './world.js';
 
-/** Undefined: there was no occasion for it. */
+/** Undefined when the action is not possible now. */
 type Action = () => OperationEvent | undefined;
 
 export class OperationDriver {
@@ -67,7 +67,7 @@ export class OperationDriver {
     { weight: 1, of: () => this.#import() },
   ];
 
-  /** Whether to begin something: not while something else is under way, or hardly ever. */
+  /** Whether to begin an operation: rarely while another one is under way. */
   get #free(): boolean {
     return this.#underWay === undefined || this.#random.chance(0.06);
   }
@@ -94,11 +94,11 @@ export class OperationDriver {
     if (!this.#free) return undefined;
     const [key, value] = [drawKey(this.#random), drawValue(this.#random)];
     const tx = this.#random.chance(0.2) ? `${drawId(this.#random)}.0` : undefined;
-    const told = { key, value: valueOut(value), ...(tx === undefined ? {} : { tx }) };
+    const input = { key, value: valueOut(value), ...(tx === undefined ? {} : { tx }) };
     const outcome = attempt(() => this.#session.put(key, value, undefined, tx));
-    if ('refused' in outcome) return { do: 'put', ...told, ...outcome };
+    if ('refused' in outcome) return { do: 'put', ...input, ...outcome };
     this.#underWay = 'put';
-    return { do: 'put', ...told, put: putOut(outcome.returned) };
+    return { do: 'put', ...input, put: putOut(outcome.returned) };
   }
 
   #retry(): OperationEvent | undefined {
@@ -110,7 +110,7 @@ export class OperationDriver {
   #answered(): OperationEvent | undefined {
     if (this.#underWay === undefined && !this.#random.chance(0.05)) return undefined;
     const answer = this.#answer();
-    const outcome = attempt(() => this.#tell(answer));
+    const outcome = attempt(() => this.#receive(answer));
     this.#underWay = undefined;
     const refused: { refused?: Refusal } = 'refused' in outcome ? { refused: outcome.refused } : {};
     return { do: 'answered', answer, ...refused };
@@ -118,7 +118,7 @@ export class OperationDriver {
 
   #answer(): VectorAnswer {
     const ust = this.#random.chance(0.8) ? this.#times.recent() : this.#times.any();
-    // Now and then the answer to something else.
+    // Sometimes the answer to another operation.
     const isPut = (this.#underWay === 'put') !== this.#random.chance(0.03);
     const { seen, depends } = isPut ? this.#world.wrote() : this.#world.read();
     const region = this.#random.chance(0.8) ? this.#region : this.#random.pick(REGIONS);
@@ -126,10 +126,10 @@ export class OperationDriver {
     return { to, seen, ust, ...where, ...dependsOut(depends) };
   }
 
-  #tell({ to, seen, ust, region = '', depends }: VectorAnswer): void {
-    const said = { ref: 0, seen, ust, depends };
-    if (to === 'put') this.#session.answered({ type: 'PutResp', txId: '', ts: 0, region, ...said });
-    else this.#session.answered({ type: 'RotResp', versions: [], ...said });
+  #receive({ to, seen, ust, region = '', depends }: VectorAnswer): void {
+    const common = { ref: 0, seen, ust, depends };
+    if (to === 'put') this.#session.answered({ type: 'PutResp', txId: '', ts: 0, region, ...common });
+    else this.#session.answered({ type: 'RotResp', versions: [], ...common });
   }
 
   #refused(): OperationEvent | undefined {
@@ -167,7 +167,7 @@ export class OperationDriver {
     return { do: 'import', id, region: this.#region, from: seenOut(state) };
   }
 
-  /** Now and then with the stable time of the node where it goes on, or seen by another session. */
+  /** Sometimes with the stable time of its new node, or seen by another session. */
   #altered(state: OperationSessionState): OperationSessionState {
     return drawChoice(this.#random, [
       { weight: 4, of: state },

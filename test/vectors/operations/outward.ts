@@ -1,4 +1,4 @@
-/** What sessions of single operations hold, as the files say it. */
+/** The contents of sessions of single operations, in the format of the files. */
 import type { Dependency } from '@isochron/core/ids';
 import type { OperationSession, OperationSessionState } from '@isochron/protocols/kernel/operations/session';
 import type { VectorDependency, VectorGet, VectorPut, VectorRot, VectorSeen } from '../format.js';

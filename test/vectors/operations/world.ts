@@ -1,10 +1,12 @@
-/** What nodes would answer, for each protocol of single operations: mostly what they do, and some of what no node does. */
+/**
+ * Answers of nodes, for each protocol of single operations: mostly correct ones, and some that no correct node gives.
+ */
 import type { Random } from '@isochron/core';
 import type { Dependency, Deps, Timestamp } from '@isochron/core/ids';
 import type { OperationName } from '@isochron/protocols';
 import { drawChoice, drawKey, REGIONS, type Times } from '../drawing.js';
 
-/** What an answer says of what was seen. */
+/** The dependency metadata of an answer. */
 export interface Seen {
   readonly seen: Deps;
   readonly depends?: readonly Dependency[];
@@ -22,13 +24,13 @@ export class OperationWorld {
   readonly #times: Times;
   readonly #shape: Shape;
   #horizon: Timestamp = 0;
-  #told: Dependency;
+  #lastVersion: Dependency;
 
   constructor(protocol: OperationName, random: Random, times: Times) {
     this.#random = random;
     this.#times = times;
     this.#shape = this.#shapeOf(protocol);
-    this.#told = this.#version();
+    this.#lastVersion = this.#version();
   }
 
   read(): Seen {
@@ -57,7 +59,7 @@ export class OperationWorld {
     }
   }
 
-  /** Vectors and scalars; now and then of another length. */
+  /** Vectors and scalars; sometimes of another length. */
   #entries(length: number): Shape {
     const seen = (): Seen => {
       const count = this.#random.chance(0.93) ? length : this.#random.below(6);
@@ -108,10 +110,10 @@ export class OperationWorld {
     ]);
   }
 
-  /** Now and then one that was told of before, as another node knows it. */
+  /** Sometimes the last one again, as another node has it. */
   #dependency(): Dependency {
-    const version = this.#random.chance(0.3) ? this.#told : this.#version();
-    this.#told = version;
+    const version = this.#random.chance(0.3) ? this.#lastVersion : this.#version();
+    this.#lastVersion = version;
     return this.#random.chance(0.5) ? { ...version, near: true } : version;
   }
 

@@ -1,4 +1,4 @@
-/** Patches that fit the sessions as they are: one that does not would plant nothing, or something else. */
+/** Patches match the sessions' current sources: one that does not would plant no bug, or another one. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../e2e/processes.js';
@@ -6,7 +6,9 @@ import { PLANTED, type PlantedBug, SESSIONS, sourcesOf } from './bugs.js';
 import { chosen } from './package.js';
 import { patched } from './planted-bug.js';
 
-/** Sources of the sessions without a bug: declarations, tables, and limits that other tests hold to the server's. */
+/**
+ * Sources of the sessions without a bug: declarations, tables, and limits that other tests compare with the server's.
+ */
 const WITHOUT_BUGS = [
   'ExportedSession.swift',
   'Operations/Requests.swift',
@@ -21,7 +23,7 @@ const WITHOUT_BUGS = [
 
 describe('the planted bugs', () => {
   it.each(PLANTED.map((bug) => [bug.name, bug] as [string, PlantedBug]))(
-    'have patches of %s that find their place once',
+    'the patches of the planted bug %s find their place once',
     (_name, bug) => {
       for (const patch of bug.patches) {
         const source = readFileSync(join(ROOT, sourcesOf(bug), patch.file), 'utf8');
@@ -30,18 +32,18 @@ describe('the planted bugs', () => {
     },
   );
 
-  it('take effect while they are the chosen one: as another expression, or where they say so themselves', () => {
+  it('a patch takes effect while its bug is chosen: as another expression, or through `planted` in its replacement', () => {
     const [file, find] = ['A.swift', 'a < b'];
     expect(chosen('late', { file, find, replace: 'a <= b' }).replace).toBe('(isPlanted("late") ? (a <= b) : (a < b))');
     expect(chosen('late', { file, find, replace: 'planted || a < b' }).replace).toBe('isPlanted("late") || a < b');
   });
 
-  it('are each named once', () => {
+  it('each planted bug has a name of its own', () => {
     const names = PLANTED.map(({ name }) => name);
     expect(names).toEqual([...new Set(names)]);
   });
 
-  it('are in every source of the sessions but those that are listed', () => {
+  it('every source of the sessions has a planted bug, except those that are listed', () => {
     const sources = readdirSync(join(ROOT, SESSIONS), { recursive: true, encoding: 'utf8' });
     const planted = new Set(
       PLANTED.filter((bug) => sourcesOf(bug) === SESSIONS).flatMap(({ patches }) => patches.map(({ file }) => file)),

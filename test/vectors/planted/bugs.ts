@@ -1,14 +1,14 @@
-/** Mistakes that one could make in the Swift sessions and in the Swift client. The vectors must notice each of them. */
+/** Plausible mistakes in the Swift sessions and in the Swift client. The vectors must detect each of them. */
 import { CLIENT } from './client-bugs.js';
 import type { Kind, PlantedBug } from './planted-bug.js';
 
 export type { Kind, PlantedBug } from './planted-bug.js';
 
-/** Where the sessions and the client are, from the repository's root. */
+/** The folders of the sessions and the client, from the repository's root. */
 export const SESSIONS = 'sdk-swift/Sources/IsochronSession';
 export const CLIENT_SOURCES = 'sdk-swift/Sources/Isochron';
 
-/** The step traces must notice the bugs of the client. */
+/** The step traces must detect the bugs of the client. */
 export const sourcesOf = ({ at }: PlantedBug): string => (at.includes('steps') ? CLIENT_SOURCES : SESSIONS);
 
 const plant =
@@ -33,20 +33,20 @@ const [inTransactions, inOperations, inNames] = [plant('transactions'), plant('o
 const TRANSACTIONS: readonly PlantedBug[] = [
   inTransactions(
     'prunes-too-little',
-    'keeps what committed just at the floor',
+    'keeps a commit exactly at the floor',
     CACHE,
     'oldest.element.ct <= floor',
     'oldest.element.ct < floor',
   ),
   inTransactions(
     'prunes-too-much',
-    'forgets what open transactions need',
+    'drops entries that open transactions need',
     SESSION,
     'open.values.reduce(rules.covers(seen), min)',
     'rules.covers(seen)',
   ),
   inTransactions(
-    'forgets-the-start',
+    'drops-the-start',
     'does not notice that an open transaction covers more now',
     SESSION,
     'if open[tx.id] != nil { open[tx.id] = tx.covered }',
@@ -81,7 +81,7 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'cached(key) ?? reads[ExactString(key)]',
   ),
   inTransactions(
-    'forgets-what-it-read',
+    'drops-what-it-read',
     'keeps no read set',
     TRANSACTION,
     'reads[name] = result\n',
@@ -138,14 +138,14 @@ const TRANSACTIONS: readonly PlantedBug[] = [
   ),
   inTransactions(
     'merge-takes-the-lower',
-    'lets an entry of a vector fall',
+    'lowers an entry of a vector',
     RULES,
     'max(one.entry(at: i), other.entry(at: i))',
     'min(one.entry(at: i), other.entry(at: i))',
   ),
   inTransactions(
-    'paris-deaf',
-    'learns nothing of stable times',
+    'paris-ignores-stable',
+    'ignores stable times',
     RULES,
     'stable: { seen, ust in newer(seen, Snapshot(ts: ust)) }',
     'stable: { seen, ust in planted ? seen : newer(seen, Snapshot(ts: ust)) }',
@@ -200,14 +200,14 @@ const SINGLE_OPERATIONS: readonly PlantedBug[] = [
   ),
   inOperations(
     'put-goes-with-a-move',
-    'forgets a PUT when it moves',
+    'drops a PUT when it moves',
     OPERATIONS,
     'if case .read = underWay { underWay = nil }',
     'if planted { underWay = nil } else if case .read = underWay { underWay = nil }',
   ),
   inOperations(
     'seen-where-it-is',
-    'says that a PUT was seen where the session is',
+    'reports that a PUT was seen in the region of the session',
     OPERATIONS,
     'region = home',
     'region = planted ? at : home',
@@ -228,7 +228,7 @@ const SINGLE_OPERATIONS: readonly PlantedBug[] = [
   ),
   inOperations(
     'matrix-takes-the-lower',
-    'lets an element of a matrix fall',
+    'lowers an element of a matrix',
     MATRIX,
     'ts: max(a.ts, b.ts)',
     'ts: planted ? min(a.ts, b.ts) : max(a.ts, b.ts)',

@@ -1,4 +1,4 @@
-/** Mistakes in the Swift client: in each of its parts, one that the step traces must notice. */
+/** Mistakes in the Swift client: one in each of its parts, which the step traces must detect. */
 import type { PlantedBug } from './planted-bug.js';
 
 const inSteps = (name: string, does: string, file: string, find: string, replace: string): PlantedBug => ({
@@ -38,14 +38,14 @@ export const CLIENT: readonly PlantedBug[] = [
   ),
   inSteps(
     'chained-in-silence',
-    'sends a commit behind another one without saying so',
+    'sends a commit behind another one without its `after`',
     COMMITS,
     'after: before, writes',
     'after: planted ? nil : before, writes',
   ),
   inSteps(
     'held-for-ever',
-    'does not resume what was held behind a write that is decided',
+    'does not resume requests that waited behind a write that is decided',
     QUEUE,
     'one.exchange.map(dispatcher.resume)',
     'if !planted { one.exchange.map(dispatcher.resume) }',
@@ -59,7 +59,7 @@ export const CLIENT: readonly PlantedBug[] = [
   ),
   inSteps(
     'late-too-early',
-    'rejects what waits at once where its queue does not move',
+    'rejects waiting requests at once where its queue does not move',
     QUEUE,
     'max(job.queuedMs, sinceMs)',
     'min(job.queuedMs, sinceMs)',

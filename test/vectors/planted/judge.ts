@@ -1,4 +1,4 @@
-/** Builds and runs the package with the planted bugs, and reads what its program says. */
+/** Builds and runs the package with the planted bugs, and parses the output of its program. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,11 +8,11 @@ import { DEFAULTS, generate } from '../generate.js';
 import type { PlantedBug } from './bugs.js';
 import { writePackage } from './package.js';
 
-/** Where a bug was noticed first, in one file. */
+/** The first place where a file detects a bug. */
 export interface Finding {
   readonly bug: string;
   readonly file: string;
-  /** So many sequences or cases of the file. */
+  /** Number of sequences or cases of the file. */
   readonly count: number;
   readonly where: string;
   readonly what: string;
@@ -22,7 +22,7 @@ export interface Finding {
 
 /**
  * @param swift the command, with its first arguments
- * @param jobs so many compilers at once
+ * @param jobs number of compilers that run at once
  */
 export function judge(bugs: readonly PlantedBug[], swift: readonly string[], jobs: number): Finding[] {
   const folder = mkdtempSync(join(tmpdir(), 'isochron-planted-'));
@@ -37,7 +37,10 @@ export function judge(bugs: readonly PlantedBug[], swift: readonly string[], job
   }
 }
 
-/** Each module is compiled at once, which is quicker than file by file; nothing is optimised; tests see what is internal. */
+/**
+ * Whole modules are compiled, which is faster than file by file; without optimisation; tests have access to internal
+ * names.
+ */
 const BUILD = '-c release -Xswiftc -Onone -Xswiftc -enable-testing --disable-index-store'.split(' ');
 
 function run(cwd: string, vectors: string, [command = 'swift', ...first]: readonly string[], jobs: number): string {

@@ -1,6 +1,5 @@
 /**
- * `npm run vectors:planted`: shows that the vectors notice mistakes in the Swift sessions and the Swift client, and
- * which of them where.
+ * `npm run vectors:planted`: shows which vectors detect each mistake in the Swift sessions and the Swift client.
  */
 import Table from 'cli-table3';
 import { Command, InvalidArgumentError } from 'commander';
@@ -32,10 +31,10 @@ const options = new Command('vectors:planted')
     'Plants mistakes in a copy of the Swift sessions and of the Swift client, and shows which vectors notice them.',
   )
   .option('--swift <command>', 'how to call Swift, with spaces between its arguments', process.env.SWIFT ?? 'swift')
-  .option('--jobs <n>', 'so many compilers at once', whole, 2)
+  .option('--jobs <n>', 'compilers that run at once', whole, 2)
   .option('--only <names>', 'only these, with commas between them', named)
   .option('--details', 'what differs, too', false)
-  .addHelpText('after', '\nExit code: 0 every mistake was noticed, and none where there is none.')
+  .addHelpText('after', '\nExit code: 0 every mistake was noticed, and no difference without a mistake.')
   .parse()
   .opts<Options>();
 

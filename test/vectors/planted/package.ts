@@ -1,5 +1,5 @@
 /**
- * A Swift package with a copy of the sessions and of the client that has all bugs in it, and a program that replays the
+ * A Swift package with a copy of the sessions and of the client that contains all bugs, and a program that replays the
  * vectors with one of them at a time.
  */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { STEP_PROTOCOLS } from '../steps/protocols.js';
 import { CLIENT_SOURCES, type PlantedBug, SESSIONS, sourcesOf } from './bugs.js';
 import { patched, type SwiftPatch } from './planted-bug.js';
 
-/** What the client machine is made of; the rest of the client is its driver, with sockets and documents. */
+/** The sources of the client machine; the rest of the client is its driver, with sockets and documents. */
 const MACHINE = [
   ...['Errors', 'Link', 'Session', 'Wire', 'Loop.swift', 'Machine.swift', 'SessionActor.swift', 'Settings.swift'],
   ...[
@@ -17,16 +17,22 @@ const MACHINE = [
     'API/ClientStatus.swift',
     'API/JSONValue.swift',
     'Persistence/ExportedJSON.swift',
+    'Inbox.swift',
+    'Transport/Channels',
+    'Transport/Protocol',
+    'Transport/Shared',
+    'Transport/TransportError.swift',
     'Transport/WebSocket.swift',
+    'Transport/WebSocketLimits.swift',
   ],
 ];
-/** The parts of the tests that need no test library: what reads the files, and what replays them. */
+/** The parts of the tests that need no test library: those that read and replay the files. */
 const TESTS = 'sdk-swift/Tests';
 const FILES = `${TESTS}/IsochronSessionTests/VectorFiles`;
 const REPLAY = `${TESTS}/IsochronSessionTests/Replay`;
 const STEPS = ['StepRecorder', 'StepReplay', 'StepShown'].map((name) => `${TESTS}/IsochronTests/Steps/${name}.swift`);
 
-/** Writes the package. Throws RangeError for a patch whose place is not there exactly once. */
+/** Writes the package. Throws RangeError for a patch whose place does not occur exactly once. */
 export function writePackage(folder: string, root: string, bugs: readonly PlantedBug[]): void {
   const copy = (from: string, to: string): void =>
     cpSync(join(root, from), join(folder, 'Sources', to), { recursive: true });
@@ -42,7 +48,7 @@ export function writePackage(folder: string, root: string, bugs: readonly Plante
   write(join(folder, 'Sources/Judge/main.swift'), judge(bugs));
 }
 
-/** The patch as the program has it: it takes effect while its bug is the chosen one. */
+/** The patch in the program's form: it takes effect while its bug is chosen. */
 export function chosen(name: string, { file, find, replace }: SwiftPatch): SwiftPatch {
   const isChosen = `isPlanted(${JSON.stringify(name)})`;
   const text = /\bplanted\b/.test(replace) ? replace : `(planted ? (${replace}) : (${find}))`;
@@ -87,7 +93,7 @@ public nonisolated(unsafe) var plantedBug = "none"
 public func isPlanted(_ name: String) -> Bool { plantedBug == name }
 `;
 
-/** Of a file that differs its name, how many sequences or cases, and the first of them. Tabs are in none. */
+/** Of a file that differs: its name, the number of sequences or cases, and the first of them, separated by tabs. */
 const findings = (): string => `import Foundation
 import IsochronSession
 
@@ -114,7 +120,7 @@ struct VectorSet {
     }
 }
 
-/// Replays one file; nil where nothing differs.
+/// Replays one file; nil without a difference.
 typealias Check = () async throws -> [String]?
 
 func transactions(_ vectors: VectorSet) -> [Check] {
@@ -172,7 +178,7 @@ private func line(_ name: String, _ checked: Checked) -> [String]? {
 }
 `;
 
-/** Without any bug all files are replayed; with one, up to the first that differs. */
+/** Without a bug all files are replayed; with one, up to the first that differs. */
 const judge = (bugs: readonly PlantedBug[]): string => `import Planted
 
 let vectors = try VectorSet()

@@ -1,19 +1,19 @@
-/** The files that must notice a bug. */
+/** The files that must detect a bug. */
 export type Kind = 'transactions' | 'operations' | 'names' | 'steps';
 
 export interface PlantedBug {
   readonly name: string;
   readonly at: readonly Kind[];
-  /** What it does. */
+  /** The wrong behaviour. */
   readonly does: string;
   /**
-   * Paths from `sourcesOf`. All bugs are in one program, which has one of them at a time: `planted` in a
-   * replacement is true where that is this one. Where it is not in it, place and replacement are expressions.
+   * Paths from `sourcesOf`. One program contains all bugs, and has one of them at a time: `planted` in a replacement is
+   * true while its bug is chosen. A replacement without it and its place are expressions.
    */
   readonly patches: readonly SwiftPatch[];
 }
 
-/** One place of a Swift source that is replaced. The text must occur exactly once in the file. */
+/** One place of a Swift source to replace. The text must occur exactly once in the file. */
 export interface SwiftPatch {
   readonly file: string;
   readonly find: string;
@@ -21,7 +21,7 @@ export interface SwiftPatch {
 }
 
 /**
- * The text with the patch in it.
+ * The text with the patch applied.
  * @throws RangeError unless the place occurs exactly once
  */
 export function patched(text: string, { file, find, replace }: SwiftPatch): string {

@@ -1,4 +1,4 @@
-/** Shared sockets: the bytes of entries, damaged messages, and what the channels of a client make of what they are told. */
+/** Shared sockets: the bytes of entries, damaged messages, and the events of a client's channels. */
 
 import type { Random } from '@isochron/core';
 import type { ChannelSource } from '@isochron/wire/channels/channel';
@@ -10,7 +10,7 @@ const STEPS = 40;
 const { chunkBytes } = CHANNEL_LIMITS;
 const SUBPROTOCOL = 'isochron.v1+json';
 
-/** An entry: what it names (`text`), its number (`code`, `bytes`), and its payload: `length` bytes, all of them `fill`. */
+/** An entry: its name (`text`), its number (`code`, `bytes`), and its payload: `length` bytes, all of them `fill`. */
 interface ShownEntry {
   readonly kind: number;
   readonly channel: number;
@@ -59,7 +59,7 @@ const entry = (kind: number, channel: number, ...payload: readonly number[]): nu
   return [...writer.take()];
 };
 
-/** What a client with one channel, of number 1, is sent. Most of them end its socket. */
+/** Messages to a client with one channel, of number 1. Most of them end its socket. */
 const DAMAGED: readonly Uint8Array[] = [
   [],
   [3],
@@ -113,7 +113,7 @@ function shown(message: Uint8Array): ShownEntry[] {
   return entries;
 }
 
-/** One side of a socket, and what it has been told since it was asked last. */
+/** One side of a socket, and its events since they were last taken. */
 class Side implements ChannelEvents {
   readonly channels: Channels;
   readonly opened?: (channel: number) => ChannelSource;
@@ -165,7 +165,7 @@ class Side implements ChannelEvents {
   writable(): void {}
 }
 
-/** A client and a server, with turns of theirs at random. The steps are those of the client. */
+/** A client and a server that act in random turns. The steps are those of the client. */
 class Conversation {
   readonly #client = new Side();
   readonly #server = new Side(true);
@@ -176,7 +176,7 @@ class Conversation {
 
   run(): object[] {
     for (let i = 0; i < STEPS; i++) this.#step();
-    // Until nothing is under way.
+    // Until no data is under way.
     while (this.#take() || this.#receive());
     return this.#steps;
   }
@@ -220,7 +220,7 @@ class Conversation {
     this.#steps.push({ do: 'close', channel });
   }
 
-  /** The server takes nothing in on a channel for a while, or closes it. */
+  /** The server stops reading from a channel for a while, or closes it. */
   #pause(): void {
     const channel = this.#any(this.#server.open);
     if (channel === undefined) return;
@@ -253,7 +253,7 @@ class Conversation {
     return open.size === 0 ? undefined : [...open][this.random.below(open.size)];
   }
 
-  /** Mostly short; at times of some chunks, just below a chunk, or empty. */
+  /** Mostly short; sometimes several chunks, just below a chunk, or empty. */
   #message(chunks: number): { message: string | Uint8Array; shape: object } {
     const kind = this.random.below(6);
     const length =

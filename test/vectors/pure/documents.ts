@@ -1,10 +1,10 @@
-/** What documents are stored as, and what of them is refused. */
+/** Stored forms of documents, and documents that are refused. */
 import { IsochronError } from '@isochron/core/errors';
 import { DEFAULT_LIMITS } from '@isochron/core/limits';
 import { encodeDocument } from '@isochron/sdk/documents';
 import { valueOut } from '../outward.js';
 
-/** A document as the file has it: what JSON cannot hold is named. */
+/** A document in the format of the file: values that JSON cannot hold are named. */
 type Shape =
   | { readonly json: string }
   | { readonly number: 'NaN' | 'Infinity' | '-Infinity' }
@@ -41,7 +41,7 @@ const CASES: readonly Shape[] = [
   { nested: 129 },
 ];
 
-/** `stored` is the value; in its place, `refused` and the `path` of what is refused, which the message begins with. */
+/** `stored` is the value; in its place, `refused` and the `path` of the refused part, with which the message begins. */
 export const documents = (): { readonly documents: readonly object[] } => ({
   documents: CASES.map((document) => ({ document, ...encoded(documentOf(document)) })),
 });

@@ -1,4 +1,4 @@
-/** What a client makes of the errors that a node sends. */
+/** The client's errors for the error frames of nodes. */
 
 import { serverError } from '@isochron/client/errors';
 import { parseFrame } from '@isochron/client/link/frames';
@@ -8,10 +8,10 @@ import { ERROR_CODES } from '@isochron/core/retryable-codes';
 
 const CODES = Object.keys(ERROR_CODES) as ErrorCode[];
 
-/** Codes that there are not: of a newer node, in another spelling, and names that every object of JavaScript has. */
+/** Codes that do not exist: of a newer node, in another spelling, and names that every object of JavaScript has. */
 const UNKNOWN = ['BRAND_NEW', '', 'internal', 'INTERNAL ', 'toString', '__proto__', 'constructor', 'INTERNAL\u0301'];
 
-/** What is no error frame. */
+/** Values that are not error frames. */
 const DAMAGED = [
   { type: 'error', detail: 'd', retryable: true },
   { type: 'error', code: 1, detail: 'd', retryable: true },
@@ -22,12 +22,12 @@ const DAMAGED = [
   { type: 'error', id: '1', code: 'INTERNAL', detail: 'd', retryable: true },
 ];
 
-/** Where a node says nothing of repeating, or something else than yes, it is no. */
+/** An absent `retryable`, or any value but true, means no. */
 const RETRYABLE: readonly unknown[] = [true, false, undefined, null, 1, 'true'];
 
 export function errors(): object {
   return {
-    /** The answer of each code where nobody says otherwise, and the HTTP status that stands for it. */
+    /** The default of each code, and its HTTP status. */
     codes: CODES.map((code) => ({ code, status: HTTP_STATUS[code], retryable: ERROR_CODES[code] })),
     frames: [
       ...CODES.flatMap((code) => [true, false].map((retryable) => frameOf({ code, retryable }))),
@@ -41,7 +41,7 @@ export function errors(): object {
 
 const frameOf = (fields: object): object => mapped({ type: 'error', detail: 'what happened', ...fields });
 
-/** `error` is what the caller of the request meets; `refused` what the client makes of a frame that is damaged. */
+/** `error` is the error that the caller of the request receives; `refused` the client's error for a damaged frame. */
 function mapped(frame: object): object {
   try {
     const parsed = parseFrame(JSON.parse(JSON.stringify(frame)));

@@ -1,4 +1,4 @@
-/** Sessions as data: which are taken, what they say, and how they are written again. */
+/** Sessions as data: which are accepted, their contents, and their export. */
 
 import { parts } from '@isochron/client/link/frames';
 import { operationFrames } from '@isochron/client/link/operation-frames';
@@ -41,7 +41,7 @@ const WHOLE: readonly object[] = [
   { ...BASE, protocol: 'cc-lo', seen: { ...SEEN, depends: [{ ...DEPENDENCY, near: 1, more: 1 }] } },
 ];
 
-/** Not the parts that only protocols of single operations have: what they need is checked where they go on. */
+/** Without the parts that only protocols of single operations have: those are checked when such a session continues. */
 const DAMAGED: readonly unknown[] = [
   null,
   1,
@@ -76,7 +76,7 @@ const DAMAGED: readonly unknown[] = [
 
 const NO_JSON = ['', '{', 'undefined', '{"version":1,}', "{'version':1}"];
 
-/** What is no `seen`, for who needs one. */
+/** Invalid `seen`, for protocols that need one. */
 const DAMAGED_SEEN: readonly unknown[] = [
   null,
   1,
@@ -101,7 +101,7 @@ const DAMAGED_SEEN: readonly unknown[] = [
 export function exportedSessions(): object {
   const texts = [
     ...[...WHOLE, ...DAMAGED].map((session) => JSON.stringify(session)),
-    // A number is one however it is written.
+    // A number is the same in every notation.
     '{"version":1.0,"token":"t","ust":5e0,"hwt":70e-1,"writes":[]}',
     ...NO_JSON,
   ];
@@ -112,8 +112,7 @@ export function exportedSessions(): object {
 }
 
 /**
- * `session` where it is taken, and `exported` as it is written again by one that has seen nothing since; else
- * `refused`.
+ * `session` when it is accepted, and `exported`, its export without further reads; else `refused`.
  */
 function imported(text: string): object {
   try {
@@ -132,7 +131,7 @@ function again({ token, protocol, state: { ust, deps, hwt, cache }, seen }: Impo
   return JSON.stringify(exportSession({ ...entries, ust, hwt, writes: exportWrites(cache), ...more }, token, protocol));
 }
 
-/** A session that depends on nothing does not say so. */
+/** An export without dependencies has no `depends`. */
 function remembered(raw: unknown): WireSeen {
   const { depends = [], ...seen } = wireSeen(raw);
   return depends.length === 0 ? seen : { ...seen, depends };

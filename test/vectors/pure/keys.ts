@@ -6,7 +6,10 @@ import { DEFAULT_LIMITS } from '@isochron/core/limits';
 import { compareKeys } from '@isochron/core/versions';
 import { checkKey } from '@isochron/sdk/documents';
 
-/** The same word in two spellings, an accent on its own, characters beyond the basic plane, and what lies around the surrogates. */
+/**
+ * The same word in two spellings, an accent on its own, characters beyond the basic plane, and those around the
+ * surrogates.
+ */
 const TEXTS = [
   'a',
   'A',
@@ -76,7 +79,7 @@ function qualifiedOf(keyspace: string, key: string): object {
 
 const madeTxId = (session: string, counter: number): object => ({ session, counter, id: txIdOf(session, counter) });
 
-/** `problem` is absent for a key that is fine. */
+/** `problem` is absent for a valid key. */
 function limits(): object[] {
   const keysOf = (count: number) => ['a', '\u00e9', 'e\u0301', '\u{1d11e}'].map((text) => text.repeat(count));
   return ['', ...[1, 2, 3, 4].flatMap(keysOf)].flatMap((key) =>

@@ -4,7 +4,7 @@ import { DEFAULT_LIMITS } from '@isochron/core/limits';
 import { applyMergePatch } from '@isochron/sdk/documents';
 import { valueOut } from '../outward.js';
 
-/** The examples of the RFC, and what JavaScript and Swift might see differently. */
+/** The examples of the RFC, and cases where JavaScript and Swift might differ. */
 const CASES: readonly (readonly [string | Uint8Array | null, string])[] = [
   ['{"a":"b"}', '{"a":"c"}'],
   ['{"a":"b"}', '{"b":"c"}'],
@@ -35,7 +35,7 @@ const CASES: readonly (readonly [string | Uint8Array | null, string])[] = [
   [new Uint8Array([1]), '{"a":1}'],
 ];
 
-/** `value` is null where nothing is stored; `result`, and `refused` in its place, is what a patched value becomes. */
+/** `value` is null when the key has no value; `result`, or `refused` in its place, is the outcome of the patch. */
 export const patches = (): object => ({
   patches: CASES.map(([value, patch]) => ({ value: valueOut(value), patch, ...patched(value, patch) })),
 });

@@ -3,7 +3,7 @@
 import { fromBase64, toBase64 } from '@isochron/client/encoding';
 import type { Random } from '@isochron/core';
 
-/** What `atob` takes, in unusual forms, and what it does not. */
+/** Unusual texts that `atob` accepts, and texts that it refuses. */
 const TEXTS = [
   '',
   'QQ==',
@@ -37,7 +37,7 @@ export function values(random: Random): object {
   const drawn = Array.from({ length: 40 }, (_, length) => Array.from({ length }, () => random.below(256)));
   return {
     encoded: drawn.map((bytes) => ({ bytes, base64: toBase64(Uint8Array.from(bytes)) })),
-    /** `bytes` is absent for what is not base64. */
+    /** `bytes` is absent for a text that is not base64. */
     decoded: TEXTS.map((base64) => ({ base64, ...decoded(base64) })),
   };
 }
@@ -46,7 +46,7 @@ function decoded(base64: string): { bytes?: number[] } {
   try {
     return { bytes: [...fromBase64(base64)] };
   } catch (error) {
-    // Of another realm in Jest: it is no instance of anything here.
+    // Of another realm in Jest: `instanceof` is false for every class here.
     if (/^InvalidCharacterError/.test(String(error))) return {};
     throw error;
   }

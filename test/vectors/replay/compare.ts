@@ -1,4 +1,4 @@
-/** Compares what a session did with what a file says. */
+/** Compares a session's outcomes with those of a file. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Fields, ReadFile, ReadSequence } from './reader.js';
 
@@ -12,15 +12,15 @@ export interface Difference {
   readonly got: unknown;
 }
 
-/** A session that is told what a file says. */
+/** A session that is driven by a file. */
 export interface Player {
-  /** What comes of an event, by the name of the field that says so. */
+  /** The outcomes of an event, by their field. */
   play(event: Fields): Readonly<Record<string, unknown>>;
   /** The session as data. */
   state(): unknown;
 }
 
-/** Plays all sequences; for each that differs, where. */
+/** Plays all sequences; the first difference of each that differs. */
 export function replay(file: ReadFile, playerOf: (sequence: ReadSequence) => Player): Difference[] {
   return file.sequences.flatMap((sequence) => firstDifference(sequence, playerOf(sequence)) ?? []);
 }
@@ -40,13 +40,13 @@ function firstDifference({ name: sequence, events }: ReadSequence, player: Playe
 
 const OUTCOMES = ['refused', 'view', 'read', 'overlay', 'attempt', 'id', 'get', 'rot', 'put'];
 
-/** What the file says of all that can come of an event. `id` is told to an import. */
+/** The outcomes of an event in the file. Of an import, `id` is an argument and not an outcome. */
 function expectedOf(event: Fields, got: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const names = OUTCOMES.filter((name) => event.has(name) && (name !== 'id' || 'id' in got));
   return Object.fromEntries(names.map((name) => [name, event.raw(name)]));
 }
 
-/** Without what is absent, and with bytes as text. */
+/** Without absent fields, and with bytes as text. */
 function plain(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const text = JSON.stringify(value, (_key, raw) => (raw instanceof Uint8Array ? bytesOut(raw) : raw));
   return JSON.parse(text) as Record<string, unknown>;

@@ -1,4 +1,4 @@
-/** Tells a session of single operations what a file says. */
+/** Drives a session of single operations with the events of a file. */
 import type { Dependency } from '@isochron/core/ids';
 import {
   OperationSession,
@@ -40,9 +40,9 @@ export class OperationPlayer implements Player {
     },
     retry: () => this.#asked('put', () => this.#session.retry()),
     answered: (event) => this.#answered(event.fields('answer')),
-    refused: () => this.#told(() => this.#session.refused()),
-    move: (event) => this.#told(() => this.#session.move(event.text('region'))),
-    observe: (event) => this.#told(() => this.#session.observe(event.count('ust'))),
+    refused: () => this.#called(() => this.#session.refused()),
+    move: (event) => this.#called(() => this.#session.move(event.text('region'))),
+    observe: (event) => this.#called(() => this.#session.observe(event.count('ust'))),
     ids: (event) => ({ id: Array.from({ length: event.count('count') }, () => this.#session.nextTxId()).at(-1) }),
     import: (event) => {
       const state = seen(event.fields('from'));
@@ -51,8 +51,8 @@ export class OperationPlayer implements Player {
     },
   };
 
-  #told(tell: () => void): Outcome {
-    tell();
+  #called(call: () => void): Outcome {
+    call();
     return {};
   }
 
@@ -66,11 +66,11 @@ export class OperationPlayer implements Player {
   }
 
   #answered(answer: Fields): Outcome {
-    const said = { ref: 0, seen: answer.counts('seen'), ust: answer.count('ust'), depends: depends(answer) };
+    const common = { ref: 0, seen: answer.counts('seen'), ust: answer.count('ust'), depends: depends(answer) };
     if (answer.text('to') === 'read')
-      return refusalOf(() => this.#session.answered({ type: 'GetResp', version: null, ...said }));
+      return refusalOf(() => this.#session.answered({ type: 'GetResp', version: null, ...common }));
     const region = answer.text('region');
-    return refusalOf(() => this.#session.answered({ type: 'PutResp', txId: '', ts: 0, region, ...said }));
+    return refusalOf(() => this.#session.answered({ type: 'PutResp', txId: '', ts: 0, region, ...common }));
   }
 }
 
@@ -89,7 +89,7 @@ const seen = (fields: Fields): OperationSessionState => ({
   depends: depends(fields),
 });
 
-/** `near` is there where it is true. */
+/** `near` is present only when true. */
 function shown<T extends { readonly depends?: readonly Dependency[] | undefined }>(holder: T): T {
   if (holder.depends === undefined) return holder;
   return { ...holder, depends: holder.depends.map((one) => ({ ...one, near: one.near === true ? true : undefined })) };

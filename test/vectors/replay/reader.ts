@@ -1,9 +1,8 @@
 /**
- * Reads the files as someone would who knows only `README.md`: without the types of who writes them. What is not as described there
- * throws.
+ * Reads the files by `README.md` alone, without the types of their generator. Throws on every deviation from that page.
  */
 
-/** Fields as they came. */
+/** Fields in their raw form. */
 export class Fields {
   readonly #raw: Readonly<Record<string, unknown>>;
   readonly #where: string;
@@ -63,12 +62,12 @@ export class Fields {
     return this.has(name) ? read.call(this, name) : undefined;
   }
 
-  /** As it came, to compare with. */
+  /** The raw value, for comparison. */
   raw(name: string): unknown {
     return this.#value(name);
   }
 
-  /** Throws where there is something that nobody has read. */
+  /** Throws if a field has not been read. */
   done(): void {
     const unread = Object.keys(this.#raw).filter((name) => !this.#used.has(name));
     if (unread.length > 0) throw new TypeError(`${this.#where}: ${unread.join(', ')} means nothing`);

@@ -1,4 +1,4 @@
-/** Which rule of its caller a session has refused to break. */
+/** The rule of its caller that a session refused to break. */
 import { InvariantViolation } from '@isochron/core';
 
 const NAMES = new Map([
@@ -10,7 +10,7 @@ const NAMES = new Map([
   ['no PUT is under way', 'noPutUnderWay'],
 ]);
 
-/** Empty where it has done as it was told. */
+/** Empty when the session did not refuse. */
 export function refusalOf(call: () => void): { readonly refused?: string } {
   try {
     call();

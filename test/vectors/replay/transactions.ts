@@ -1,4 +1,4 @@
-/** Tells a session of transactions what a file says. */
+/** Drives a session of transactions with the events of a file. */
 import type { Deps } from '@isochron/core/ids';
 import { type Session, type SessionState, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
@@ -68,8 +68,8 @@ export class TransactionPlayer implements Player {
     overlay: (event) => ({
       overlay: [...this.#tx(event).overlay()].map(([key, result]) => ({ key, ...read(result) })),
     }),
-    observe: (event) => this.#told(() => this.#session.observe(snapshot(event.fields('snapshot')))),
-    stable: (event) => this.#told(() => this.#session.stable(event.count('ust'))),
+    observe: (event) => this.#called(() => this.#session.observe(snapshot(event.fields('snapshot')))),
+    stable: (event) => this.#called(() => this.#session.stable(event.count('ust'))),
     commit: (event) => {
       const tx = this.#tx(event);
       const found: { attempt?: unknown } = {};
@@ -84,7 +84,7 @@ export class TransactionPlayer implements Player {
     },
     refused: () => refusalOf(() => this.#session.refused()),
     detach: (event) => refusalOf(() => this.#session.detach(event.text('id'))),
-    end: (event) => this.#told(() => this.#session.end(this.#tx(event))),
+    end: (event) => this.#called(() => this.#session.end(this.#tx(event))),
     ids: (event) => ({ id: Array.from({ length: event.count('count') }, () => this.#session.nextTxId()).at(-1) }),
     import: (event) => {
       this.#session = this.#open(event.text('id'), state(event.fields('from')));
@@ -93,8 +93,8 @@ export class TransactionPlayer implements Player {
     },
   };
 
-  #told(tell: () => void): Outcome {
-    tell();
+  #called(call: () => void): Outcome {
+    call();
     return {};
   }
 
@@ -116,7 +116,7 @@ function version(event: Fields): { ts: number; txId: ''; region: ''; value: stri
   return { ts: fields.count('ts'), txId: '', region: '', value: fields.value('value') };
 }
 
-/** Undefined, as null, where there is no timestamp. */
+/** Undefined, as null, without a timestamp. */
 function read(result: { readonly value: unknown; readonly ts: number | null } | undefined): object | undefined {
   return result === undefined ? undefined : { value: result.value, ts: result.ts ?? undefined };
 }

@@ -1,4 +1,4 @@
-/** What the application of a trace does: calls at random, with some that no careful application would make. */
+/** The application of a trace: calls at random, with some that no careful application would make. */
 import type { Random } from '@isochron/core';
 import type { Timestamp } from '@isochron/core/ids';
 import { type Choice, drawChoice, drawKey, drawValue } from '../drawing.js';
@@ -8,7 +8,7 @@ import type { StepCall, StepEffect, StepInput } from './format.js';
 import type { StepProtocol } from './protocols.js';
 import type { Theme } from './themes.js';
 
-/** How often each action is drawn, where the theme does not say otherwise. */
+/** The weight of each action, unless the theme sets it. */
 const WEIGHTS = {
   read: 6,
   write: 6,
@@ -29,7 +29,7 @@ const WEIGHTS = {
 };
 type Action = keyof typeof WEIGHTS;
 
-/** Of single operations: the rest is refused, as a few of them show. */
+/** Of single operations. All other actions are refused, as a few of them show. */
 const OPERATION_WEIGHTS: { readonly [A in Action]?: number } = {
   read: 14,
   begin: 0.3,
@@ -64,7 +64,7 @@ export class Application {
     return { do: 'call', caller: this.#lastCaller, call };
   }
 
-  /** Learns of writes from what is sent. */
+  /** Collects writes from the frames that are sent. */
   observe(effects: readonly StepEffect[]): void {
     for (const effect of effects) {
       if (effect.do === 'resolve' && typeof effect.value === 'object' && effect.value !== null) {
@@ -78,7 +78,7 @@ export class Application {
     }
   }
 
-  /** What it does next; `report` is for a node to do. Undefined where what was drawn cannot be done. */
+  /** Its next input; `report` is an action of a node. Undefined when the drawn action is not possible. */
   next(waiting: readonly number[]): StepInput | 'report' | undefined {
     return this.#do(drawChoice(this.#random, this.#choices), waiting);
   }
@@ -136,7 +136,7 @@ export class Application {
     return { do: 'begin', handle: this.#lastHandle, mode, ...(isPast ? { snapshot: this.#time() } : {}) };
   }
 
-  /** Mostly one that is open; now and then one that has ended. */
+  /** Mostly an open one; sometimes one that has ended. */
   #withHandle(then: (handle: number) => StepInput): StepInput | undefined {
     if (this.#lastHandle === 0) return undefined;
     if (this.#random.chance(0.02)) return then(1 + this.#random.below(this.#lastHandle));
@@ -163,7 +163,7 @@ export class Application {
     return this.#random.chance(0.01) ? `notes/${'x'.repeat(1000)}` : drawKey(this.#random);
   }
 
-  /** One at least. */
+  /** At least one. */
   #keys(): string[] {
     return Array.from({ length: this.#random.pick([1, 1, 2, 4]) }, () => this.#key());
   }

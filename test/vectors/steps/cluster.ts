@@ -1,4 +1,6 @@
-/** A small cluster as its clients see it: nodes that answer frames. It keeps what it must, and draws the rest. */
+/**
+ * A small cluster as its clients see it: nodes that answer frames. It keeps the state that it must, and draws the rest.
+ */
 import type { Random } from '@isochron/core';
 import type { ErrorCode } from '@isochron/core/error-codes';
 import { wallOf } from '@isochron/core/hlc';
@@ -31,7 +33,7 @@ export interface FakeNode {
   readonly base: string;
   /** One way, ms. */
   readonly delayMs: number;
-  /** It is gone, or sends nothing, until then. */
+  /** Until then it is down or silent. */
   downUntilMs: number;
   silentUntilMs: number;
 }
@@ -67,7 +69,7 @@ export class Cluster {
     this.#protocol = protocol;
     this.#random = random;
     this.times = new Times(random);
-    // Each protocol asks one of them only.
+    // Each protocol uses only one of them.
     this.#world = new World(protocol.name as TransactionName, random, this.times);
     this.#operations = new OperationWorld(protocol.name as OperationName, random, this.times);
     this.#credits = random.pick([1, 1, 2, 4, 16, 16]);
@@ -80,7 +82,7 @@ export class Cluster {
     });
   }
 
-  /** What a session brings along that was elsewhere before. */
+  /** The state of a session that was elsewhere before. */
   get world(): World {
     return this.#world;
   }
@@ -192,7 +194,7 @@ export class Cluster {
     }
   }
 
-  /** A write, whether it is answered or not. A repeated one has its first outcome. */
+  /** A write, whether answered or not. A repeated one has its first outcome. */
   #committed(txId: string, writes: readonly { readonly key: string; readonly value: WireValue | null }[]): Outcome {
     const known = this.#outcomes.get(txId);
     if (known !== undefined) return known;
@@ -230,7 +232,7 @@ export class Cluster {
     };
   }
 
-  /** What is stored; where nothing is, now and then what another session has written. */
+  /** The stored values; for a key without one, sometimes another session's write. */
   #valuesOf(keys: readonly string[]): (readonly [Timestamp, WireValue] | null)[] {
     return keys.map((key) => {
       if (!this.#stored.has(key) && this.#random.chance(0.3)) this.#store(key, this.times.recent(), this.#drawn());
@@ -266,7 +268,7 @@ export class Cluster {
     return tx === undefined ? this.#snapshot(at, deps) : open.get(tx);
   }
 
-  /** The one that is asked for, or what the node assigns. */
+  /** The requested one, or one that the node assigns. */
   #snapshot(at: Timestamp | undefined, deps: readonly Timestamp[] | undefined): Snapshot {
     const assigned = this.#world.assigned(this.#seen);
     if (at !== undefined && !this.#random.chance(0.03)) return { ts: at, deps: deps ?? assigned.deps };

@@ -1,4 +1,4 @@
-/** One trace: an application, a client machine and a cluster, on time that is moved by hand. */
+/** One trace: an application, a client machine and a cluster, on a simulated clock. */
 import { exportWrites } from '@isochron/client/session/exported';
 import type { Random } from '@isochron/core';
 import { drawId } from '../drawing.js';
@@ -9,10 +9,10 @@ import type { StepProtocol } from './protocols.js';
 import { Recorder } from './recorder.js';
 import { THEMES } from './themes.js';
 
-/** Pauses between what an application does, ms. */
+/** Pauses between the application's actions, ms. */
 const PAUSES_MS = [0, 0, 0, 1, 5, 30, 200, 1500];
 const MAX_STEPS = 400;
-/** A program that was held up for so long. */
+/** How long a program is stalled, ms. */
 const STALLS_MS = [1200, 3000];
 
 export class TraceDriver {
@@ -29,7 +29,7 @@ export class TraceDriver {
   #turnDue = false;
   #failedToConnect = false;
 
-  /** @param index of the trace: each theme has its turn */
+  /** @param index of the trace: the themes alternate */
   static trace(protocol: StepProtocol, index: number, random: Random): StepTrace {
     return new TraceDriver(protocol, index, random).#trace(`${protocol.name}/${index}`, protocol);
   }
@@ -98,7 +98,7 @@ export class TraceDriver {
     if (!this.#failedToConnect && this.#random.chance(0.2)) return;
     this.#step(this.#application.call({ f: 'close' }));
     this.#nextActionMs = Number.POSITIVE_INFINITY;
-    // Sockets that are cut off close later.
+    // Sockets that were cut off close later.
     while (this.#advance());
     if (this.#recorder.waiting.length > 0) throw new TypeError('a closed client has left calls unsettled');
   }
@@ -112,7 +112,7 @@ export class TraceDriver {
     if (protocol.kind === 'operations' || this.#random.chance(0.5)) this.#network.cluster.times.pass();
   }
 
-  /** What is due before the application acts again. Returns false where nothing is. */
+  /** Delivers the events that are due before the application's next action. Returns false if there is none. */
   #advance(): boolean {
     if (this.#turnDue && (this.#nextActionMs > this.#nowMs || this.#random.chance(0.5))) {
       this.#turnDue = false;
@@ -168,7 +168,7 @@ export class TraceDriver {
     if (load?.do === 'load') this.#loaded(load.protocol);
   }
 
-  /** At once, which is as good as later for the machine, but for what comes in between. */
+  /** At once: the machine cannot observe a delay, except for inputs in between. */
   #loaded(protocol: string): void {
     if (this.#random.chance(0.02)) this.#step({ do: 'loaded', protocol, failed: 'NOT_SUPPORTED_BY_PROTOCOL' });
     else this.#step({ do: 'loaded', protocol });

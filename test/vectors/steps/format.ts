@@ -26,7 +26,7 @@ export type StepInput =
   | { readonly do: 'call'; readonly caller: number; readonly call: StepCall }
   | { readonly do: 'cancel'; readonly caller: number }
   | { readonly do: 'begin'; readonly handle: number; readonly mode: HandleMode; readonly snapshot?: Timestamp }
-  /** A write of the handle's transaction. The driver makes it itself: the machine has no part in it. */
+  /** A write of the handle's transaction. The driver makes it itself, without the machine. */
   | { readonly do: 'write'; readonly handle: number; readonly key: string; readonly value: VectorValue }
   | { readonly do: 'end'; readonly handle: number }
   | { readonly do: 'opened'; readonly socket: number }
@@ -37,7 +37,7 @@ export type StepInput =
   /** Asks for the session as data. */
   | { readonly do: 'export' };
 
-/** How a call failed. `cancelled` is the reason that its caller gave up with. */
+/** A call's failure. `cancelled` is the reason of a cancelled call. */
 export interface StepError {
   readonly code: ErrorCode | 'cancelled';
   readonly retryable?: boolean;
@@ -46,7 +46,7 @@ export interface StepError {
   readonly sentAfter?: Timestamp;
 }
 
-/** Whatever a call resolves with: see `README.md`. */
+/** The result of a call: see `README.md`. */
 export type StepValue = object | string | null;
 
 export type StepEffect =
@@ -76,7 +76,7 @@ export interface StepStatus {
   readonly oldestPendingCommitMs?: number;
 }
 
-/** One step: its input, what it has drawn, and its effects in their order. */
+/** One step: its input, its draws, and its effects in their order. */
 export type Step = StepInput & {
   /** The steady clock, ms. */
   readonly at: number;
@@ -103,7 +103,7 @@ export interface StepSettings {
 /** One client from its beginning. */
 export interface StepTrace {
   readonly name: string;
-  /** The steady clock when it is made. */
+  /** The steady clock when the client is made. */
   readonly at: number;
   readonly settings: StepSettings;
   readonly steps: readonly Step[];

@@ -1,4 +1,4 @@
-/** Sockets between a client and a cluster, on time that is moved by hand, with the troubles of a theme. */
+/** Sockets between a client and a cluster, on a simulated clock, with the troubles of a theme. */
 import type { Random } from '@isochron/core';
 import type { ErrorCode } from '@isochron/core/errors';
 import type { ClientFrame, HelloFrame, RequestFrame, ServerFrame, Unresponsive } from '@isochron/wire/session-frames';
@@ -13,12 +13,12 @@ interface Socket {
   readonly node: FakeNode | undefined;
   readonly open: OpenTransactions;
   greeted: boolean;
-  /** Its last commit, and what came of it; undefined while that is not decided. */
+  /** Its last commit, and the outcome; undefined while undecided. */
   commit: { readonly tx: string; readonly isCommitted: boolean | undefined } | undefined;
 }
 
 /**
- * A commit begins behind another one once that one has committed, waits while it is not answered, and is else refused.
+ * A commit begins after its predecessor has committed, waits while that is not answered, and is refused otherwise.
  */
 function commitBehind(state: Socket, frame: RequestFrame): ServerFrame | 'waits' | undefined {
   if (frame.type !== 'commit' || frame.after === undefined) return undefined;
@@ -53,7 +53,7 @@ export class Network {
   readonly #sockets = new Map<number, Socket>();
   #arrivals: Arrival[] = [];
   #spell: Spell | undefined;
-  /** No more troubles: whatever waits comes to an end. */
+  /** No more troubles: every wait ends. */
   #healed = false;
 
   constructor(protocol: StepProtocol, theme: Theme, random: Random) {
@@ -71,12 +71,12 @@ export class Network {
     }
   }
 
-  /** When the next arrival is due. */
+  /** The time of the next arrival. */
   get nextMs(): number {
     return this.#arrivals[0]?.atMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The next arrival; undefined where its socket is closed by now. */
+  /** The next arrival; undefined if its socket has closed. */
   take(): StepInput | undefined {
     const { input } = this.#arrivals.shift()!;
     if (!this.#sockets.has(input.socket)) return undefined;
@@ -100,7 +100,7 @@ export class Network {
     this.#arrive(nowMs + afterMs, { do: 'closed', socket, code: abrupt ? 1006 : 1000, reason: '' });
   }
 
-  /** The answers to the requests of one message come in one message, or in several. */
+  /** The answers to the requests of one message are sent in one message, or in several. */
   send(socket: number, frames: readonly ClientFrame[], nowMs: number): void {
     const state = this.#sockets.get(socket);
     if (state?.node === undefined) return;
@@ -115,7 +115,7 @@ export class Network {
     if (together.length > 0) this.#deliver(socket, node, nowMs, together);
   }
 
-  /** A node reports to a client of its own accord. */
+  /** A node sends a report without a request. */
   report(nowMs: number): void {
     const greeted = [...this.#sockets].filter(([, { greeted }]) => greeted);
     if (greeted.length === 0) return;
@@ -145,7 +145,7 @@ export class Network {
   ): void {
     const { open } = state;
     const drawn = this.#fault(frame);
-    // Now and then a commit overtakes the one that it was sent behind.
+    // Sometimes a commit overtakes its predecessor.
     const behind = this.#chance(0.03) ? undefined : commitBehind(state, frame);
     if (behind === 'waits') return;
     const refusal = behind ?? this.#refusal(node, frame, drawn === 'refused', nowMs);
@@ -193,7 +193,7 @@ export class Network {
     }
   }
 
-  /** Most pings pass. */
+  /** Most pings are answered. */
   #fault(frame: RequestFrame): Fault {
     const fault = this.#healed ? 'none' : drawChoice(this.#random, this.#theme.faults);
     return frame.type === 'ping' && this.#random.chance(0.6) ? 'none' : fault;

@@ -1,4 +1,4 @@
-/** Outcomes and the status of a client, as the step traces have them. */
+/** Outcomes and the status of a client, in the format of the step traces. */
 import { OutcomeUnknownError, SessionBlockedError } from '@isochron/client/errors';
 import type { ClientStatus } from '@isochron/client/session/core';
 import type { MergedPage } from '@isochron/client/session/listing';
@@ -10,7 +10,7 @@ import type { StepError, StepStatus, StepValue } from './format.js';
 /** The reason of every call that is cancelled. */
 export const CANCELLED = 'cancelled';
 
-/** What a call resolved with. */
+/** The result of a call. */
 export function settledOut(f: string, value: unknown): StepValue {
   switch (f) {
     case 'read':
@@ -25,7 +25,7 @@ export function settledOut(f: string, value: unknown): StepValue {
   }
 }
 
-/** @throws whatever is no error of the client: a defect of the machine */
+/** @throws any other error than the client's: a defect of the machine */
 export function errorOut(reason: unknown): StepError {
   if (reason === CANCELLED) return { code: CANCELLED };
   if (!(reason instanceof IsochronError)) throw reason;
@@ -36,5 +36,5 @@ export function errorOut(reason: unknown): StepError {
   return { code, retryable };
 }
 
-/** Without what is undefined. */
+/** Without undefined fields. */
 export const statusOut = (status: ClientStatus): StepStatus => JSON.parse(JSON.stringify(status)) as StepStatus;

@@ -8,7 +8,7 @@ export type StepProtocol = { readonly capabilities: readonly string[] } & (
 
 const TRANSACTIONS = ['transactions', 'list', 'stable'];
 
-/** Their capabilities are those of a server's welcome; that of NoCC is an older one, which chains no commits. */
+/** Their capabilities are those of a server's welcome; NoCC has those of an older server, which chains no commits. */
 export const STEP_PROTOCOLS: readonly StepProtocol[] = [
   {
     kind: 'transactions',

@@ -1,4 +1,4 @@
-/** Drives one client machine with the inputs of a trace, and takes down the effects of each. */
+/** Drives one client machine with the inputs of a trace, and records the effects of each. */
 import { jsonCodec } from '@isochron/client/link/codec';
 import type { Caller } from '@isochron/client/link/exchange';
 import { Homing } from '@isochron/client/link/homing';
@@ -26,7 +26,7 @@ import { CANCELLED, errorOut, settledOut, statusOut } from './outward.js';
 /** An input without its time. */
 type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
 
-/** Where draws come from. */
+/** The source of draws. */
 export interface Draws {
   readonly random: RandomSource;
   readonly newId: () => string;
@@ -71,7 +71,7 @@ export class Recorder implements ClientEffects {
     return [...this.#callers].filter(([, { settled }]) => !settled).map(([id]) => id);
   }
 
-  /** What a call that is not settled asked for. */
+  /** The request of a call that is not settled. */
   callOf(caller: number): string | undefined {
     return this.#callers.get(caller)?.f;
   }
@@ -194,7 +194,7 @@ const valueIn = (value: VectorValue): Value | null =>
 
 const callIn = (call: StepCall): Call => (call.f === 'write' ? { ...call, value: valueIn(call.value) } : call);
 
-/** The client of a protocol, or why there is none. */
+/** The client of a protocol, or the error in its place. */
 function engineOf(protocol: string, failed: IsochronError['code'] | undefined) {
   if (failed !== undefined) return new IsochronError(failed, `no client of ${protocol}`);
   const entry = CATALOGUE[protocol as ProtocolName];

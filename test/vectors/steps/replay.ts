@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Step, StepInput, StepTrace } from './format.js';
 import { type Draws, Recorder } from './recorder.js';
 
-/** The first step that differs, and in which of its fields. */
+/** The first step that differs, and the field. */
 export interface StepDifference {
   readonly trace: string;
   /** Its place among the steps, from 0. */
@@ -20,10 +20,10 @@ export interface StepFile {
   readonly sequences: readonly StepTrace[];
 }
 
-/** What is compared: all that a step has beside its input. */
+/** The fields to compare: all of a step beside its input. */
 const FIELDS = ['out', 'status', 'random', 'ids'] as const;
 
-/** Draws what the trace has drawn. One that takes more than that gets what no source gives. */
+/** Replays the trace's draws. Any further draw is an invalid value. */
 class RecordedDraws implements Draws {
   #random: readonly number[] = [];
   #ids: readonly string[] = [];

@@ -30,27 +30,27 @@ const CODES = [
 describe.each(NAMES)('the step traces of %s', (protocol) => {
   const file = fileOf(protocol);
 
-  it('have the effects of the client machine', () => {
+  it('the step traces have the effects of the client machine', () => {
     expect(file).toMatchObject({ format: 1, protocol, kind: 'steps' });
     expect(file.sequences.flatMap((trace) => replayTrace(trace) ?? [])).toEqual([]);
   });
 
-  it('are at least fifty, each with a name of its own', () => {
+  it('the step traces are at least fifty, each with a name of its own', () => {
     expect(file.sequences.length).toBeGreaterThanOrEqual(50);
     expect(new Set(file.sequences.map(({ name }) => name)).size).toBe(file.sequences.length);
   });
 });
 
 describe('the steps', () => {
-  it.each(INPUTS)('have the input %s at least fifty times', (name) => {
+  it.each(INPUTS)('the steps have the input %s at least fifty times', (name) => {
     expect(timesOf(steps, (step) => step.do === name)).toBeGreaterThanOrEqual(50);
   });
 
-  it.each(EFFECTS)('have the effect %s at least fifty times', (name) => {
+  it.each(EFFECTS)('the steps have the effect %s at least fifty times', (name) => {
     expect(timesOf(effects, (effect) => effect.do === name)).toBeGreaterThanOrEqual(50);
   });
 
-  it.each(CALLS)('have a call of %s that resolves', (f) => {
+  it.each(CALLS)('the steps have a call of %s that resolves', (f) => {
     const resolves = ({ steps: own }: StepTrace): boolean => {
       const called = own.flatMap((step) => (step.do === 'call' && step.call.f === f ? [step.caller] : []));
       const resolved = own.flatMap(({ out }) =>
@@ -61,12 +61,12 @@ describe('the steps', () => {
     expect(timesOf(traces, resolves)).toBeGreaterThanOrEqual(3);
   });
 
-  it.each(FRAMES)('send frames of the type %s at least twenty times', (type) => {
+  it.each(FRAMES)('the steps send frames of the type %s at least twenty times', (type) => {
     const frames = effects.flatMap((effect) => (effect.do === 'send' ? effect.frames : []));
     expect(timesOf(frames, (frame) => frame.type === type)).toBeGreaterThanOrEqual(20);
   });
 
-  it.each(CODES)('reject with %s', (code) => {
+  it.each(CODES)('the steps reject with %s', (code) => {
     expect(timesOf(effects, rejectedWith(code))).toBeGreaterThan(0);
   });
 });
@@ -74,7 +74,7 @@ describe('the steps', () => {
 describe('what happens to writes in the traces', () => {
   type WriteFrame = CommitFrame | PutFrame;
 
-  /** The writes of a trace by their ids, each with all its sendings. */
+  /** The writes of a trace by their ids, each with all its frames. */
   function writesOf({ steps: own }: StepTrace): WriteFrame[][] {
     const byId = new Map<string, WriteFrame[]>();
     for (const effect of own.flatMap(({ out }) => out)) {
@@ -89,7 +89,7 @@ describe('what happens to writes in the traces', () => {
   const homesOf = (sendings: readonly WriteFrame[]): readonly string[] => sendings.at(-1)?.attemptRegions ?? [];
   const statesOf = (is: (step: Step) => boolean): number => timesOf(steps, is);
 
-  it('is that one is repeated under its id with the same writes', () => {
+  it('some writes of the traces are repeated under their id with the same contents', () => {
     const repeated = writes.filter((sendings) => sendings.length > 1);
     expect(repeated.length).toBeGreaterThan(100);
     for (const sendings of repeated) {
@@ -100,28 +100,28 @@ describe('what happens to writes in the traces', () => {
     }
   });
 
-  it('is that one has a second attempt with another home', () => {
+  it('some writes of the traces have a second attempt with another home', () => {
     expect(timesOf(writes, (sendings) => new Set(homesOf(sendings)).size > 1)).toBeGreaterThan(20);
   });
 
-  it('is that one keeps its first home while other nodes are asked for its outcome', () => {
+  it('some writes of the traces keep their first home while other nodes are asked for their outcome', () => {
     const isAskedElsewhere = (sendings: readonly WriteFrame[]): boolean =>
       sendings.length > 3 && homesOf(sendings).length === 1;
     expect(timesOf(writes, isAskedElsewhere)).toBeGreaterThan(5);
   });
 
-  it('is that attempts avoid regions', () => {
+  it('some attempts in the traces avoid regions', () => {
     const avoids = (frame: WriteFrame): boolean => frame.type === 'commit' && frame.avoids !== undefined;
     expect(timesOf(writes, (sendings) => sendings.some(avoids))).toBeGreaterThan(20);
   });
 
-  it('is that a commit goes without its open transaction once it is repeated', () => {
+  it('some commits of the traces are repeated without their open transaction', () => {
     const isOpen = (frame: WriteFrame | undefined): boolean => frame?.type === 'commit' && frame.snapshot === undefined;
     const goesWithout = (sendings: readonly WriteFrame[]): boolean => isOpen(sendings[0]) && !isOpen(sendings.at(-1));
     expect(timesOf(writes, goesWithout)).toBeGreaterThan(5);
   });
 
-  it('is that the session goes on without a write in doubt', () => {
+  it('some sessions of the traces continue without an undecided write', () => {
     const detaches = (step: Step): boolean =>
       step.do === 'call' &&
       step.call.f === 'detach' &&
@@ -129,14 +129,14 @@ describe('what happens to writes in the traces', () => {
     expect(statesOf(detaches)).toBeGreaterThan(5);
   });
 
-  it('is that commits are sent behind others, and again once those are decided', () => {
+  it('some commits of the traces are sent behind others, and again once those are decided', () => {
     const isBehind = (frame: WriteFrame): boolean => frame.type === 'commit' && frame.after !== undefined;
     expect(timesOf(writes, (sendings) => sendings.some(isBehind))).toBeGreaterThan(100);
     const isHeld = (sendings: readonly WriteFrame[]): boolean => isBehind(sendings[0]!) && !isBehind(sendings.at(-1)!);
     expect(timesOf(writes, isHeld)).toBeGreaterThan(50);
   });
 
-  it('is that the status has pending commits, regions that do not answer, and no connection', () => {
+  it('the traces have states with pending commits, with unresponsive regions, and without a connection', () => {
     expect(statesOf(({ status }) => (status?.pendingCommits ?? 0) > 2)).toBeGreaterThan(20);
     expect(statesOf(({ status }) => (status?.unresponsive.length ?? 0) > 0)).toBeGreaterThan(20);
     for (const state of ['online', 'offline', 'closed'])
@@ -145,7 +145,7 @@ describe('what happens to writes in the traces', () => {
 });
 
 describe('a difference of step traces', () => {
-  it('is found where an input leads to other effects', () => {
+  it('a difference of step traces is found where an input leads to other effects', () => {
     const [trace] = fileOf('paris').sequences;
     const at = trace!.steps.findIndex((step) => step.do === 'call' && step.call.f === 'write');
     const changed = trace!.steps.map((step, i) =>
@@ -158,7 +158,7 @@ describe('a difference of step traces', () => {
     expect(difference?.step).toBeGreaterThanOrEqual(at);
   });
 
-  it('is found where a step draws a number more or less than the trace has', () => {
+  it('a difference of step traces is found where a step draws a number more or less than the trace', () => {
     const trace = fileOf('paris').sequences.find(({ steps: own }) => own.some(({ random }) => random !== undefined));
     const at = trace!.steps.findIndex(({ random }) => random !== undefined);
     const changed = trace!.steps.map((step, i) => (i === at ? { ...step, random: [...step.random!, 0.5] } : step));

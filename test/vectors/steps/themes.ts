@@ -1,26 +1,26 @@
 /**
- * What goes wrong in a trace, and how often: each theme is one kind of trouble, so that traces are long on all of them.
+ * The faults of a trace, and their frequency. Each theme is one kind of fault, so that every kind has long traces.
  */
 import type { ErrorCode } from '@isochron/core/errors';
 import type { Choice } from '../drawing.js';
 
-/** What becomes of a request. */
+/** The fault of a request. */
 export type Fault =
   | 'none'
-  /** Its answer takes long. */
+  /** Its answer is late. */
   | 'late'
   /** It is not answered. */
   | 'swallowed'
   /** The connection is lost before it has an effect, or after. */
   | 'cutBefore'
   | 'cutAfter'
-  /** The node sends nothing any more, for a while. */
+  /** The node sends no messages for a while. */
   | 'silent'
-  /** The node is gone for a while. */
+  /** The node is down for a while. */
   | 'down'
   /** The node asks its clients to leave. */
   | 'goaway'
-  /** Its answer is damaged, or of another request. */
+  /** Its answer is damaged, or belongs to another request. */
   | 'damaged'
   /** It is refused with one of the theme's codes. */
   | 'refused';
@@ -32,13 +32,16 @@ export interface Theme {
   readonly codes: readonly ErrorCode[];
   /** Refusals of writes. */
   readonly writeCodes: readonly ErrorCode[];
-  /** Chance that a refusal of a write is that of all writes for a while: at this node, in its region, or everywhere. */
+  /**
+   * Chance that one refused write begins a time in which all writes are refused: at this node, in its region, or
+   * everywhere.
+   */
   readonly spell: number;
-  /** Chance that a report names regions that do not answer. */
+  /** Chance that a report names unresponsive regions. */
   readonly unresponsive: number;
   /** Chance that a hello is refused. */
   readonly refusedHello: number;
-  /** Weights of what the application does: other themes leave them as they are. */
+  /** Weights of the application's actions: absent ones stay unchanged. */
   readonly does: { readonly [action: string]: number };
 }
 

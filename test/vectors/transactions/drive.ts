@@ -1,4 +1,4 @@
-/** Drives one session of transactions at random, and writes down what it is told and what comes of it. */
+/** Drives one session of transactions at random, and records its inputs and outcomes. */
 import type { Random } from '@isochron/core';
 import { TRANSACTION_PROTOCOLS, type TransactionName } from '@isochron/protocols';
 import {
@@ -15,7 +15,7 @@ import { World } from './world.js';
 /** A transaction by its name within the sequence. */
 type Named = readonly [string, SessionTransaction];
 
-/** Undefined: there was no occasion for it. */
+/** Undefined when the action is not possible now. */
 type Action = () => TransactionEvent | undefined;
 
 const MOST_OPEN = 4;
@@ -29,7 +29,7 @@ export class TransactionDriver {
   #txs: Named[] = [];
   /** Ended ones, which a caller may still hold. */
   #ended: Named[] = [];
-  /** What each transaction has asked for last, by its name. */
+  /** The last recorded read of each transaction, by its name. */
   readonly #recorded = new Map<string, string>();
   #names = 0;
   #committing: string | undefined;
@@ -129,7 +129,7 @@ export class TransactionDriver {
     return { do: 'lookup', tx: name, key, ...(read === undefined ? {} : { read: readOut(read) }) };
   }
 
-  /** Now and then before there is a snapshot, as an answer may come. */
+  /** Sometimes before there is a snapshot, as an answer may come. */
   #record(): TransactionEvent | undefined {
     const waiting = this.#txs.filter(([, tx]) => tx.snapshot === undefined);
     const [name, tx] = (this.#random.chance(0.3) ? this.#pick(waiting) : this.#anyTx()) ?? [];
@@ -150,7 +150,7 @@ export class TransactionDriver {
     return { do: 'write', tx: name, key, value: valueOut(value), view: viewOut(tx) };
   }
 
-  /** Often one that the session has written: those are read from its cache, or no longer. */
+  /** Often a key that the session has written: those are read from its cache, or no longer. */
   #key(): string {
     const cached = this.#session.export().cache.map(([key]) => key);
     return cached.length > 0 && this.#random.chance(0.6) ? this.#random.pick(cached) : drawKey(this.#random);
@@ -212,7 +212,7 @@ export class TransactionDriver {
   }
 
   #decided(): void {
-    if (this.#committing !== undefined) this.#forget(this.#committing);
+    if (this.#committing !== undefined) this.#close(this.#committing);
     this.#committing = undefined;
   }
 
@@ -220,7 +220,7 @@ export class TransactionDriver {
     const [name, tx] = this.#anyHeld() ?? [];
     if (name === undefined || tx === undefined) return undefined;
     this.#session.end(tx);
-    this.#forget(name);
+    this.#close(name);
     return { do: 'end', tx: name };
   }
 
@@ -239,7 +239,9 @@ export class TransactionDriver {
     return { do: 'import', id, from: stateOut(state) };
   }
 
-  /** Now and then what no session exports: out of order, a key twice, what is long stable. */
+  /**
+   * Sometimes a state that no session exports: out of order, with a key twice, with a time that was stable long before.
+   */
   #altered(state: SessionState): SessionState {
     const { cache } = state;
     const last = cache.at(-1);
@@ -247,27 +249,27 @@ export class TransactionDriver {
       { weight: 6, of: state },
       { weight: 1, of: { ...state, cache: cache.toReversed() } },
       { weight: 1, of: last === undefined ? state : { ...state, cache: [last, ...cache.slice(0, -1), last] } },
-      { weight: 1, of: { ...state, ...this.#told() } },
+      { weight: 1, of: { ...state, ...this.#stableTime() } },
     ]);
   }
 
-  #told(): Pick<SessionState, 'ust' | 'deps'> {
+  #stableTime(): Pick<SessionState, 'ust' | 'deps'> {
     const { ts, deps } = this.#world.told();
     return { ust: ts, deps };
   }
 
-  #forget(name: string): void {
+  #close(name: string): void {
     const gone = this.#txs.find(([other]) => other === name);
     this.#txs = this.#txs.filter(([other]) => other !== name);
     if (gone !== undefined) this.#ended = [...this.#ended.slice(-2), gone];
   }
 
-  /** An open one. */
+  /** An open transaction. */
   #anyTx(): Named | undefined {
     return this.#pick(this.#txs);
   }
 
-  /** Now and then one that has ended. It is not read from: what it saw of the cache is promised to open ones only. */
+  /** Sometimes an ended one. It is not read from: its view of the cache is defined only while it is open. */
   #anyHeld(): Named | undefined {
     return this.#pick(this.#ended.length > 0 && this.#random.chance(0.1) ? this.#ended : this.#txs);
   }

@@ -1,4 +1,4 @@
-/** What nodes would answer, for each protocol of transactions: mostly what they do, and some of what no node does. */
+/** Answers of nodes, for each protocol of transactions: mostly correct ones, and some that no correct node gives. */
 import type { Random } from '@isochron/core';
 import type { Timestamp } from '@isochron/core/ids';
 import type { TransactionName } from '@isochron/protocols';
@@ -10,9 +10,9 @@ import { type Choice, drawChoice, drawId, drawKey, drawValue, REGIONS, type Time
 type Entries = readonly Timestamp[] | undefined;
 
 interface Shapes {
-  /** Of what transactions read from, and sessions have seen. */
+  /** Of snapshots that transactions read and sessions have seen. */
   readonly snapshot: (ts: Timestamp) => readonly Choice<Entries>[];
-  /** Of what a commit answers, beside its timestamp. */
+  /** Of a commit's answer, beside its timestamp. */
   readonly commit: (ts: Timestamp) => readonly Choice<Entries>[];
 }
 
@@ -20,9 +20,9 @@ export class World {
   readonly #random: Random;
   readonly #times: Times;
   readonly #shapes: Shapes;
-  /** Where the session is connected. */
+  /** The region of the session. */
   #region = 0;
-  /** When the session has written last: what is exactly there is where mistakes are. */
+  /** The session's last write: mistakes are likely at exactly this time. */
   #written: Timestamp = 0;
 
   constructor(protocol: TransactionName, random: Random, times: Times) {
@@ -31,12 +31,12 @@ export class World {
     this.#shapes = this.#shapesOf(protocol);
   }
 
-  /** The session goes elsewhere, perhaps. */
+  /** Sometimes moves the session to another region. */
   roam(): void {
     if (this.#random.chance(0.03)) this.#region = this.#random.below(REGIONS.length);
   }
 
-  /** What a node assigns to a session that has seen so much; now and then an older one, which it must not. */
+  /** The snapshot that a node assigns to a session that has seen this much; sometimes an older one, which is wrong. */
   assigned(seen: Timestamp): Snapshot {
     const ts = drawChoice(this.#random, [
       { weight: 40, of: Math.max(seen, this.#times.lagging()) },
@@ -48,20 +48,20 @@ export class World {
     return this.#withEntries(ts, this.#shapes.snapshot(ts));
   }
 
-  /** What a `welcome`, or another session, tells of. */
+  /** The snapshot of a `welcome`, or of another session. */
   told(): Snapshot {
     const ts = this.#random.chance(0.9) ? this.#times.lagging() : this.#times.any();
     return this.#withEntries(ts, this.#shapes.snapshot(ts));
   }
 
-  /** How a commit ends: above all that was, but for some that a node with a bad clock would make. */
+  /** The outcome of a commit: above all times so far, except for some of a node with a bad clock. */
   committed(): Snapshot {
     const ts = this.#random.chance(0.85) ? this.#times.next() : this.#times.any();
     this.#written = ts;
     return this.#withEntries(ts, this.#shapes.commit(ts));
   }
 
-  /** What a session brings along that has written elsewhere. */
+  /** The state of a session that has written elsewhere. */
   brought(): SessionState {
     const { ts, deps } = this.told();
     const cache = Array.from(
@@ -91,7 +91,7 @@ export class World {
     return protocol === 'cure' || protocol === 'h-cure' ? this.#vectors() : this.#timestamps();
   }
 
-  /** One timestamp. Entries beside it say nothing, whoever sends them. */
+  /** One timestamp. Entries beside it have no meaning, in correct or wrong answers. */
   #timestamps(): Shapes {
     const shapes = () => [
       { weight: 18, of: undefined },
@@ -101,7 +101,7 @@ export class World {
     return { snapshot: shapes, commit: shapes };
   }
 
-  /** `[rt, place, hwt]`; a commit's `[its own, home]`, or a snapshot where nothing was written. */
+  /** `[rt, place, hwt]`; a commit's `[its own, home]`, or a snapshot if it wrote no key. */
   #wren(): Shapes {
     const place = () => (this.#random.chance(0.93) ? this.#region + 1 : this.#random.below(REGIONS.length + 1));
     const remote = (ts: Timestamp) => (this.#random.chance(0.85) ? Math.min(ts, this.#times.recent()) : ts);
@@ -124,7 +124,7 @@ export class World {
     };
   }
 
-  /** Of no length that a Wren node uses. */
+  /** Of lengths that no Wren node uses. */
   #odd(place: number): Choice<Entries>[] {
     const any = () => this.#times.any();
     return [[], [any()], [any(), place], [any(), place, any(), any()]].map((of) => ({ weight: 1, of }));

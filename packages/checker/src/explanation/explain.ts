@@ -57,7 +57,7 @@ export class Explainer {
     const [labels, { reads, history, clocks }] = [this.#labels, analysis];
     const [reader, key, deleted] = [reads.tx.at(read), reads.key.at(read), this.#isDeleted(reads.key.at(read))];
     const past = deleted ? rule.past(reader, key, NONE) : [];
-    // Where the key was deleted at some time, only a write that no delete followed proves anything.
+    // If the key was ever deleted, only a write that no delete followed proves anything.
     const isEvident = (tx: number): boolean => !past.some((other) => clocks.before(tx, other));
     const candidates = new Set(past.filter(isEvident));
     const accept = (tx: number): boolean => !deleted || candidates.has(tx);

@@ -31,7 +31,7 @@ export class Labels {
     return `${this.session(tx)}#${txSeq[tx]}${op === NONE ? '' : `[${op}]`}`;
   }
 
-  /** `c1#4 read`, `the final state holds`: what a read is called. */
+  /** `c1#4 read`, `the final state holds`: the name of a read. */
   sees(tx: number): string {
     return `${this.label(tx)} ${tx === this.#history.final ? 'holds' : 'read'}`;
   }

@@ -5,14 +5,14 @@ import type { CommitOrder } from '../rules/commit-order.js';
 import type { Labels } from './labels.js';
 import type { Counterexample, Step, TransactionRef, ViolationName } from './violations.js';
 
-/** Where the reasons of forced orders come from. */
+/** The source of the reasons of forced orders. */
 export interface Reasons {
   readonly history: IndexedHistory;
   readonly commitOrder: CommitOrder;
   readonly witness: (writer: number, reader: number) => readonly Hop[];
 }
 
-/** Puts hops into words. */
+/** Formats hops as text. */
 export class Steps {
   readonly #labels: Labels;
   readonly #reads: Reads;
@@ -25,7 +25,7 @@ export class Steps {
     this.#reasons = reasons;
   }
 
-  /** A cycle with all that is in it; `last` closes it. */
+  /** A cycle with all its names; `last` closes it. */
   counterexample(name: ViolationName, message: string, hops: readonly Hop[], last?: Step): Counterexample {
     const cycle = hops.map((hop) => this.#stepOf(hop));
     if (last !== undefined) cycle.push(last);

@@ -1,7 +1,7 @@
 import type { OrderGuarantee, Outcome } from '../rules/judge.js';
 import type { ViolationName } from './violations.js';
 
-/** A violation bears the name of the guarantee that it was found by. */
+/** A violation bears the name of the guarantee that found it. */
 const NAMES: Readonly<Record<OrderGuarantee, ViolationName>> = {
   'read-your-writes': 'read-your-writes',
   'read-atomicity': 'fractured-read',
@@ -12,11 +12,11 @@ const NAMES: Readonly<Record<OrderGuarantee, ViolationName>> = {
   'causal-convergence': 'causal-snapshot',
 };
 
-/** What to call a read that missed a write. */
+/** The name of a read that missed a write. */
 export const nameOfStale = ({ guarantee, analysis }: Outcome, reader: number): ViolationName =>
   reader === analysis.order.final ? 'lost-write' : NAMES[guarantee];
 
-/** What to call a contradiction between reads. */
+/** The name of a contradiction between reads. */
 export function nameOfCycle({ guarantee, analysis }: Outcome, readers: readonly number[]): ViolationName {
   const sessions = new Set(readers.map((tx) => analysis.order.sessionOf(tx)));
   return sessions.size > 1 ? 'divergent-order' : NAMES[guarantee];

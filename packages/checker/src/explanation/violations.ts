@@ -2,7 +2,7 @@ import type { Status } from '../input/history.js';
 import type { Guarantee, Judgement } from '../rules/guarantees.js';
 
 /**
- * What went wrong, by the name of the most particular guarantee that it breaks.
+ * The kinds of violations, each named after the most particular guarantee that it breaks.
  *
  * Decided for one transaction by itself:
  * - `internal-consistency`: it wrote a key and then did not read its own write.
@@ -22,7 +22,7 @@ import type { Guarantee, Judgement } from '../rules/guarantees.js';
  * - `divergent-order`: sessions saw concurrent writes in opposite orders, so replicas do not converge.
  *
  * Decided by the final states of replicas:
- * - `lost-write`: a write is missing, and nothing that may come after it is there instead.
+ * - `lost-write`: a write is missing, and no later write replaces it.
  * - `divergent-replicas`: replicas ended with different values of a key.
  */
 export type ViolationName =
@@ -64,9 +64,9 @@ export interface Step {
   /** Null is the state before any write. */
   readonly from: TransactionRef | null;
   readonly to: TransactionRef | null;
-  /** The key that was read; null where none was. */
+  /** The key that was read; null for a step without a read. */
   readonly key: string | null;
-  /** The reason in plain words. */
+  /** The reason as text. */
   readonly text: string;
   /** For `commit`: why `from` must not be missed by the transaction whose read forces the order. */
   readonly because: readonly Step[];
@@ -83,18 +83,20 @@ export interface Violation {
   readonly keys: readonly string[];
   readonly sessions: readonly string[];
   readonly transactions: readonly TransactionRef[];
-  /** The steps of the cycle, each beginning where the one before ended; empty when one transaction is wrong by itself. */
+  /**
+   * The steps of the cycle, each beginning where the one before ended; empty when one transaction is wrong by itself.
+   */
   readonly cycle: readonly Step[];
 }
 
-/** What was looked at. Operations and transactions of every status count. */
+/** The extent of the check. Operations and transactions of every status count. */
 export interface Stats {
   readonly sessions: number;
   readonly transactions: number;
   readonly committed: number;
   readonly aborted: number;
   readonly unknown: number;
-  /** Of the unknown ones, those that a read proved to have happened. */
+  /** Unknown transactions that a read proved to have happened. */
   readonly observedUnknown: number;
   readonly keys: number;
   readonly reads: number;
@@ -105,16 +107,16 @@ export interface Stats {
 
 /** The decision. */
 export interface Verdict {
-  /** Nothing that was demanded is violated. */
+  /** Whether no demanded guarantee is violated. */
   readonly ok: boolean;
   readonly guarantees: Readonly<Record<Guarantee, Judgement>>;
   readonly stats: Stats;
-  /** How many violations of what was demanded there are, and the first of them with counterexamples. */
+  /** The number of violations of demanded guarantees, and the first of them with counterexamples. */
   readonly found: number;
   readonly violations: readonly Violation[];
 }
 
-/** A violation before it is known what it breaks. */
+/** A violation without the guarantees that it breaks. */
 export type Counterexample = Omit<Violation, 'breaks'>;
 
 /**
@@ -134,7 +136,7 @@ export class Findings {
     this.#max = max;
   }
 
-  /** What is not demanded is noted, but not explained. */
+  /** A violation of a guarantee that is not demanded is counted, but not explained. */
   add(breaks: readonly Guarantee[], explain: () => Counterexample): void {
     for (const guarantee of breaks) this.violated.add(guarantee);
     const demanded = breaks.filter((guarantee) => this.#demands.has(guarantee));

@@ -1,6 +1,6 @@
 import { HistoryError, type HistoryRecord, parseHistory, parseLine, readHistory } from './history.js';
 
-/** What the recorder of packages/workload writes; its own test holds the same line. */
+/** A line of the recorder in packages/workload; its own test holds the same line. */
 const RECORDED =
   '{"session":"c1","seq":0,"tx":"t-1","status":"committed","ops":[{"f":"r","k":"default/x","v":null},{"f":"w","k":"default/x","v":"c1:0"}]}';
 
@@ -14,11 +14,11 @@ async function collect(...chunks: (string | Uint8Array)[]): Promise<HistoryRecor
 }
 
 describe('a line of a history', () => {
-  it('is read as the recorder wrote it', () => {
+  it('a line of a history is read as the recorder wrote it', () => {
     expect(parseLine(RECORDED, 1)).toEqual(JSON.parse(RECORDED));
   });
 
-  it('may hold more fields than the checker needs', () => {
+  it('a line of a history may hold more fields than the checker needs', () => {
     expect(parseLine(`{"region":"virginia",${RECORDED.slice(1)}`, 1)).toEqual(JSON.parse(RECORDED));
   });
 
@@ -56,7 +56,7 @@ describe('a line of a history', () => {
       /"ops\[0\]\.v"/,
     ],
     ['a final state that is no list', '{"replica":"r","final":{"x":"1"}}', /"final" must be an array/],
-    ['a final state of nobody', '{"final":[]}', /"replica"/],
+    ['a final state without a replica', '{"final":[]}', /"replica"/],
     ['a final value without a key', '{"replica":"r","final":[{"v":"1"}]}', /"final\[0\]\.k"/],
     ['a final value that is a number', '{"replica":"r","final":[{"k":"x","v":1}]}', /"final\[0\]\.v"/],
     [
@@ -66,40 +66,40 @@ describe('a line of a history', () => {
     ],
   ];
 
-  it.each(broken)('is refused with its number when it is %s', (_, text, message) => {
+  it.each(broken)('a line of a history is refused with its number when it is %s', (_, text, message) => {
     const parse = () => parseLine(text, 7);
     expect(parse).toThrow(HistoryError);
     expect(parse).toThrow(message);
     expect(parse).toThrow(/^line 7: /);
   });
 
-  it('named __proto__ is a key like any other', () => {
+  it('a line of a history may have a key named __proto__', () => {
     const text = RECORDED.replaceAll('default/x', '__proto__');
     expect(parseLine(text, 1)).toEqual(JSON.parse(text));
   });
 
-  it('may be the final state of a replica', () => {
+  it('a line of a history may be the final state of a replica', () => {
     const text = '{"replica":"virginia/0","final":[{"k":"x","v":"1"},{"k":"__proto__","v":null}]}';
     expect(parseLine(text, 1)).toEqual(JSON.parse(text));
   });
 
-  it('is a transaction when it names a replica and no final state', () => {
+  it('a line of a history is a transaction when it names a replica and no final state', () => {
     expect(parseLine(`{"replica":"virginia/0",${RECORDED.slice(1)}`, 1)).toEqual(JSON.parse(RECORDED));
   });
 });
 
 describe('a whole history', () => {
-  it('is read with and without a newline at its end', () => {
+  it('a whole history is read with and without a newline at its end', () => {
     expect(parseHistory(`${RECORDED}\n${RECORDED}`)).toHaveLength(2);
     expect(parseHistory(`${RECORDED}\n${RECORDED}\n`)).toHaveLength(2);
     expect(parseHistory('')).toEqual([]);
   });
 
-  it('names the line that is wrong', () => {
+  it('a refused history names the line that is wrong', () => {
     expect(() => parseHistory(`${RECORDED}\n\n${RECORDED}`)).toThrow(/^line 2: /);
   });
 
-  it('is the same however its bytes are cut', async () => {
+  it('a whole history is the same however its bytes are cut', async () => {
     const bytes = Buffer.from(`${RECORDED.replace('default/x', 'default/ключ')}\n${RECORDED}\n`);
     const whole = parseHistory(bytes.toString());
     for (let cut = 1; cut < bytes.length; cut++) {
@@ -107,11 +107,11 @@ describe('a whole history', () => {
     }
   });
 
-  it('that ends in mid-line is refused with the number of that line', async () => {
+  it('a history that ends in mid-line is refused with the number of that line', async () => {
     await expect(collect(`${RECORDED}\n${RECORDED.slice(0, 40)}`)).rejects.toThrow(/^line 2: not JSON/);
   });
 
-  it('that is not UTF-8 is refused, also when it ends inside a character', async () => {
+  it('a history that is not UTF-8 is refused, also when it ends inside a character', async () => {
     await expect(collect(`${RECORDED}\n`, Uint8Array.of(0xff, 0x0a))).rejects.toThrow(/^line 2: not UTF-8/);
     await expect(collect(`${RECORDED}\n`, Uint8Array.of(0xd0))).rejects.toThrow(HistoryError);
   });

@@ -1,8 +1,8 @@
 import { TextDecoder } from 'node:util';
 
 /**
- * The history file: JSON lines, one per transaction, lines of a session in session order; and, where it carries them,
- * lines with the final state of a replica. Nothing in it is trusted: whatever does not fit is refused with its line number.
+ * The history file: JSON lines, one per transaction, lines of a session in session order; optionally lines with the
+ * final state of a replica. The input is untrusted: an invalid line is refused with its number.
  */
 
 /**
@@ -15,7 +15,7 @@ export interface Op {
   readonly v: string | null;
 }
 
-/** How a transaction ended for its client. */
+/** The outcome of a transaction for its client. */
 export type Status = 'committed' | 'aborted' | 'unknown';
 
 /** One line of a history. */
@@ -28,15 +28,15 @@ export interface Transaction {
   readonly ops: readonly Op[];
 }
 
-/** What a replica holds of one key at the end; `null` is no version, or a delete. */
+/** A replica's final value of one key; `null` is no version, or a delete. */
 export interface FinalValue {
   readonly k: string;
   readonly v: string | null;
 }
 
 /**
- * A line with the content of a replica after all transactions have ended and reached every replica. It names every key that
- * the replica should hold; those it does not name it does not host. One replica may have several lines.
+ * A line with the content of a replica after all transactions have ended and reached every replica. It names every key
+ * that the replica should hold; those it does not name it does not host. One replica may have several lines.
  */
 export interface ReplicaState {
   readonly replica: string;
@@ -46,7 +46,7 @@ export interface ReplicaState {
 /** Any line of a history. */
 export type HistoryRecord = Transaction | ReplicaState;
 
-/** Which of the two a line is. */
+/** Distinguishes the two kinds of lines. */
 export const isReplicaState = (record: HistoryRecord): record is ReplicaState => 'final' in record;
 
 /** The input is not a history. `line` counts from 1. */
@@ -67,7 +67,7 @@ export const MAX_LINE_LENGTH = 64 * 1024 * 1024;
 /** Shows a string from the input in a message: quoted, escaped, and cut when long. */
 export function quote(text: string): string {
   const quoted = JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}...` : text);
-  // What JSON leaves as it is and a terminal may obey.
+  // JSON leaves these characters unescaped, and a terminal may interpret them.
   return quoted.replace(
     /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -119,7 +119,7 @@ function parseJson(text: string, line: number): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    // The parser's own words quote the input with its control characters, so they go to `cause` only.
+    // The parser's message quotes the input with its control characters, so it goes to `cause` only.
     throw Object.assign(new HistoryError(line, 'not JSON'), { cause });
   }
 }
@@ -142,7 +142,7 @@ export function parseHistory(text: string): HistoryRecord[] {
 
 /**
  * Parses a history while it arrives.
- * @throws HistoryError, also for bytes that are not UTF-8; and whatever `chunks` throws
+ * @throws HistoryError, also for bytes that are not UTF-8; and the errors of `chunks`
  */
 export async function* readHistory(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<HistoryRecord> {
   const decoder = new TextDecoder('utf-8', { fatal: true });

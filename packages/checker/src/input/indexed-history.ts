@@ -2,16 +2,16 @@ import type { Unit } from '../rules/guarantees.js';
 import { type FinalValue, HistoryError, type Op, quote, type Status, type Transaction } from './history.js';
 import { IntList } from './ints.js';
 
-/** Kind of an operation: only the last write of a key in a transaction is what the others may see. */
+/** Kind of an operation: only the last write of a key in a transaction is visible to the others. */
 export const READ = 0;
 export const OVERWRITTEN = 1;
 export const FINAL = 2;
 
-/** No transaction, no write: where a read of `null` comes from when nothing else explains it. */
+/** No transaction, no write: the source of a read of `null` without another explanation. */
 export const NONE = -1;
 
 /**
- * A history with numbers for names: transactions, sessions, keys and operations are positions in flat lists, which is what
+ * A history with numbers for names: transactions, sessions, keys and operations are positions in flat lists, which
  * keeps a million transactions in memory. Transactions keep the order of the file.
  *
  * The final state of the replicas comes last, as one more transaction that reads everything.
@@ -38,7 +38,7 @@ export class IndexedHistory {
   /** Per key: the write of each value that is not null. */
   readonly writerOf: Map<string, number>[] = [];
 
-  /** The transaction that stands for the final state, or `NONE`. */
+  /** The transaction that represents the final state, or `NONE`. */
   final = NONE;
 
   readonly #unit: Unit;
@@ -59,7 +59,7 @@ export class IndexedHistory {
   }
 
   /**
-   * Takes the next transaction of the history, which stands in line `line`. After an error the index is of no more use.
+   * Adds the next transaction of the history, from line `line`. After an error the index is unusable.
    * @throws HistoryError when `seq` does not ascend in its session, or a value is written to the same key twice
    */
   add(transaction: Transaction, line: number): void {
@@ -70,7 +70,7 @@ export class IndexedHistory {
     else for (let i = 0; i < ops.length; i++) this.#addUnit(transaction, session, line, [ops[i]!], i);
   }
 
-  /** Takes the final state, after everything else. `line` is where it begins in the file. */
+  /** Adds the final state, last of all. `line` is where it begins in the file. */
   addFinalState(values: readonly FinalValue[], line: number): void {
     const session = this.sessions.push('final state') - 1;
     const head = { session: 'final state', seq: 0, tx: 'final state', status: 'committed' } as const;
@@ -94,7 +94,7 @@ export class IndexedHistory {
     return this.finalWrites(tx).some((op) => this.opKey.at(op) === key);
   }
 
-  /** What a transaction leaves behind: the last write of each key. */
+  /** The last write of each key of a transaction. */
   finalWrites(tx: number): number[] {
     const ops: number[] = [];
     for (let op = this.opStart.at(tx); op < this.opStart.at(tx + 1); op++) {

@@ -30,7 +30,10 @@ export class IntList {
   }
 }
 
-/** Positions `0 … keys.length - 1` grouped by their key: group `k` is `items[starts[k]] … items[starts[k + 1] - 1]`, ascending. */
+/**
+ * Positions `0 … keys.length - 1` grouped by their key: group `k` is `items[starts[k]] … items[starts[k + 1] - 1]`,
+ * ascending.
+ */
 export interface Groups {
   readonly starts: Int32Array;
   readonly items: Int32Array;

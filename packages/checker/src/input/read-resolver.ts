@@ -6,11 +6,11 @@ import { IntList } from './ints.js';
 import { Reads } from './reads.js';
 
 /**
- * Which transactions count, and which write each of their reads saw. Finds on the way everything that is wrong with a
- * read by itself.
+ * Finds the transactions that count, and the write that each of their reads saw. Reports every read that is wrong by
+ * itself.
  *
  * Committed transactions count. An unknown one counts when a transaction that counts read from it; otherwise, like an
- * aborted one, it is left out together with its reads: no client was promised anything.
+ * aborted one, it is left out together with its reads: no client got a guarantee for it.
  */
 export class ReadResolver {
   /** 1 for transactions that count. */
@@ -100,14 +100,14 @@ export class ReadResolver {
     this.#writeSeen(tx, op);
   }
 
-  /** The write that a read saw, `NONE` for null; undefined when there is nothing to judge further. */
+  /** The write that a read saw, `NONE` for null; undefined when the read needs no further judgement. */
   #writeSeen(tx: number, op: number): number | undefined {
     const key = this.#history.opKey.at(op);
     const value = this.#history.opValue[op]!;
     if (value === null) return NONE;
     const write = this.#history.writerOf[key]!.get(value);
     if (write === undefined) {
-      const what = `${this.#labels.sees(tx)} ${this.#labels.assignment(op)}, which nobody wrote.`;
+      const what = `${this.#labels.sees(tx)} ${this.#labels.assignment(op)}, which no transaction wrote.`;
       this.#report('no-thin-air-reads', 'thin-air-read', op, what, tx);
       return undefined;
     }
@@ -116,7 +116,7 @@ export class ReadResolver {
     return writer === tx || this.#isDirty(tx, op, write, writer) ? undefined : write;
   }
 
-  /** Whether the write seen must never be seen. */
+  /** Whether no read may see this write. */
   #isDirty(tx: number, op: number, write: number, writer: number): boolean {
     const w = this.#labels;
     if (this.#history.txStatus[writer] === 'aborted') {

@@ -30,7 +30,7 @@ export class Reads {
     return write === NONE ? NONE : this.history.opTx.at(write);
   }
 
-  /** The same reads, once it is known which deletes some of them saw: operations by read. */
+  /** The same reads, with the deletes that some of them saw: operations by read. */
   withDeletes(seen: ReadonlyMap<number, number>): Reads {
     const write = this.write.slice();
     for (const [read, op] of seen) write[read] = op;

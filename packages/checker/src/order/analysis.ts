@@ -8,7 +8,7 @@ import { ObservedWriters } from './observed-writers.js';
 import type { Hop } from './paths.js';
 import { SessionOrder } from './session-order.js';
 
-/** What stays the same, whatever reads of null turn out to have seen. */
+/** The parts that do not depend on what reads of null saw. */
 export interface AnalysisInput {
   readonly history: IndexedHistory;
   readonly order: SessionOrder;
@@ -24,7 +24,7 @@ export interface AnalysisInput {
 export interface Analysis extends AnalysisInput {
   readonly reads: Reads;
   readonly clocks: Clocks;
-  /** Made when it is first asked for. */
+  /** Computed on first use. */
   readonly seen: () => ObservedWriters;
 }
 
@@ -34,7 +34,7 @@ export interface Edges {
   readonly to: IntList;
 }
 
-/** Prepares what all judgements share. */
+/** Prepares the shared input of all judgements. */
 export function prepareInput(history: IndexedHistory, included: Uint8Array, maxClockBytes: number): AnalysisInput {
   const order = new SessionOrder(history, included);
   return {
@@ -48,7 +48,7 @@ export function prepareInput(history: IndexedHistory, included: Uint8Array, maxC
 }
 
 /**
- * Orders a history by what its reads saw; gives the graph instead when happens-before has a cycle.
+ * Orders a history by its reads; returns the graph instead when happens-before has a cycle.
  * @throws HistoryTooLargeError
  */
 export function buildAnalysis(input: AnalysisInput, reads: Reads): Analysis | Digraph {

@@ -4,7 +4,7 @@ import type { Reads } from '../input/reads.js';
 import { IndeterminateOrder } from './indeterminate-order.js';
 import type { SessionOrder } from './session-order.js';
 
-/** The history has more sessions times transactions than happens-before fits in memory for. */
+/** Happens-before of the history, sessions times transactions, does not fit in the allowed memory. */
 export class HistoryTooLargeError extends Error {
   override readonly name = 'HistoryTooLargeError';
 }
@@ -12,8 +12,8 @@ export class HistoryTooLargeError extends Error {
 /**
  * Happens-before: the transitive closure of session order and write-read, as one vector clock per transaction.
  *
- * Entry s of a transaction's clock counts the transactions of session s up to the last one that happened before it. Unknown
- * transactions are no part of that, see {@link IndeterminateOrder}.
+ * Entry s of a transaction's clock counts the transactions of session s up to the last one that happened before it.
+ * Unknown transactions are no part of that, see {@link IndeterminateOrder}.
  */
 export class Clocks {
   readonly #order: SessionOrder;
@@ -22,7 +22,7 @@ export class Clocks {
   readonly #indeterminate: IndeterminateOrder;
 
   /**
-   * `sorted` lists all transactions so that what happened before stands in front.
+   * `sorted` lists all transactions in an order that contains happens-before.
    * @throws HistoryTooLargeError when the clocks would need more than `maxBytes`
    */
   constructor(order: SessionOrder, reads: Reads, sorted: Int32Array, maxBytes: number) {
@@ -74,7 +74,7 @@ export class Clocks {
     invariant(tx !== past, 'a transaction does not happen before itself');
     const isOrdered = this.#order.isOrdered(past);
     const own = this.#order.sessionOf(past);
-    // What is known of an ordered transaction is known of its past.
+    // A clock that counts an ordered transaction covers its past.
     if (isOrdered && this.count(tx, own) > this.#order.rank[past]!) return;
     const [to, from] = [tx * this.#sessions, past * this.#sessions];
     for (let s = 0; s < this.#sessions; s++) {

@@ -22,7 +22,7 @@ const histories = fc
     ...modelHistory({ sessions: 5, keys: 3, maxLag: 12, theta: 0.2, promise: 'eventual', ...options }),
   ]);
 
-/** The same read backwards in time: a session may read what is only written later. */
+/** The same histories in reverse: a read may return a value that is written only later. */
 const backwards = histories.map((history) => history.map((t, i) => ({ ...t, seq: -i })).toReversed());
 
 function inputOf(transactions: readonly Transaction[]): {
@@ -50,7 +50,9 @@ function hops({ order, history }: AnalysisInput, reads: Analysis['reads']): Edge
   return [...session, ...Array.from(readHops(reads), ({ from, to }): Edge => [from, to])];
 }
 
-/** The length of the shortest cycle of a graph, by breadth-first search from every node; infinite when there is none. */
+/**
+ * The length of the shortest cycle of a graph, by breadth-first search from every node; infinite when there is none.
+ */
 function shortestLength(nodes: number, edges: readonly Edge[]): number {
   const next = Array.from({ length: nodes }, (): number[] => []);
   for (const [a, b] of edges) next[a]!.push(b);
@@ -68,7 +70,7 @@ function shortestLength(nodes: number, edges: readonly Edge[]): number {
 }
 
 describe('the cycle of a counterexample', () => {
-  it('of causality is the shortest that there is', () => {
+  it('the cycle of causality in a counterexample is the shortest that there is', () => {
     const lengths = new Set<number>();
     fc.assert(
       fc.property(backwards, (history) => {
@@ -85,7 +87,7 @@ describe('the cycle of a counterexample', () => {
     expect(lengths.size).toBeGreaterThan(2);
   });
 
-  it('of the order of commits is the shortest that there is', () => {
+  it('the cycle of the order of commits in a counterexample is the shortest that there is', () => {
     const lengths: number[] = [];
     fc.assert(
       fc.property(histories, (history) => {

@@ -12,8 +12,8 @@ export interface Knot {
 }
 
 /**
- * The strongly connected components that hold one of `edges`. These are the hops that every cycle needs at least one of: reads
- * where session order alone is acyclic, forced orders where happens-before is.
+ * The strongly connected components that hold one of `edges`. Every cycle needs at least one of these hops: reads where
+ * session order alone is acyclic, forced orders where happens-before is.
  */
 export function findKnots(graph: Digraph, edges: Iterable<Hop>): Knot[] {
   const component = graph.components();
@@ -29,8 +29,8 @@ export function findKnots(graph: Digraph, edges: Iterable<Hop>): Knot[] {
 }
 
 /**
- * The shortest cycle through any of the knot's hops; of a huge knot, the shortest within the search budget. Orders of commits
- * take part where `commitOrder` gives them.
+ * The shortest cycle through any of the knot's hops; of a huge knot, the shortest within the search budget. With
+ * `commitOrder`, orders of commits take part.
  */
 export function shortestCycle(paths: PathFinder, knot: Knot, commitOrder?: CommitOrder): Hop[] {
   let best: Hop[] = [];

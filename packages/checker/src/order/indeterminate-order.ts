@@ -2,24 +2,26 @@ import { NONE } from '../input/indexed-history.js';
 import type { Reads } from '../input/reads.js';
 import type { SessionOrder } from './session-order.js';
 
-/** The first reader in a session that has none. */
+/** The first reader in a session without a reader. */
 const NO_READER = 0x7fffffff;
 
 /**
- * Happens-before from transactions of unknown outcome (Jepsen: indeterminate). Nothing in their own session is ordered
- * after them, so no count of a vector clock can stand for them. Each path out of one begins with a transaction that
- * read from it. So each needs only its first reader in every session; among one another, they need a bit each.
+ * Happens-before from transactions of unknown outcome (Jepsen: indeterminate). No transaction of their own session is
+ * ordered after them, so no count of a vector clock can represent them. Each path out of one begins with a transaction
+ * that read from it. So each needs only its first reader in every session; among one another, they need a bit each.
  */
 export class IndeterminateOrder {
   readonly #order: SessionOrder;
   readonly #sessions: number;
   readonly #words: number;
-  /** Per unknown transaction and session: the lowest rank of a transaction that read from it, also over unknown ones. */
+  /**
+   * Per unknown transaction and session: the lowest rank of a transaction that read from it, also over unknown ones.
+   */
   readonly #firstReader: Int32Array;
   /** Per unknown transaction: those that reach it over unknown ones only. */
   readonly #bits: Uint32Array;
 
-  /** `sorted` lists all transactions so that what happened before stands in front. */
+  /** `sorted` lists all transactions in an order that contains happens-before. */
   constructor(order: SessionOrder, reads: Reads, sorted: Int32Array) {
     this.#order = order;
     this.#sessions = order.members.starts.length - 1;

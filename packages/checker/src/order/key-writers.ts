@@ -3,8 +3,8 @@ import { groupBy, IntList } from '../input/ints.js';
 import type { SessionOrder } from './session-order.js';
 
 /**
- * The writers of a key: one run for each session that wrote it, in session order; unknown transactions apart.
- * Only final writes count; where it is asked for, only those that delete.
+ * The writers of a key: one run for each session that wrote it, in session order; unknown transactions apart. Only
+ * final writes count; on request, only those that delete.
  */
 export class KeyWriters {
   /** Runs of key k: `keyStart[k] … keyStart[k + 1] - 1`. */

@@ -5,7 +5,7 @@ import type { Reads } from '../input/reads.js';
 import type { KeyWriters } from './key-writers.js';
 import type { SessionOrder } from './session-order.js';
 
-/** A history whose reads have found their writers. */
+/** A history with the writer of each read. */
 interface ReadHistory {
   readonly history: IndexedHistory;
   readonly order: SessionOrder;
@@ -20,8 +20,8 @@ interface IndeterminateRead {
 }
 
 /**
- * The writers that each session had read from: per run of a key ({@link KeyWriters}) and session, the last writer of the run up to
- * any position of the session. Like clocks, but only with direct reads, whose gaps a clock cannot show.
+ * The writers that each session had read from: per run of a key ({@link KeyWriters}) and session, the last writer of
+ * the run up to any position of the session. Like clocks, but only with direct reads, whose gaps a clock cannot show.
  */
 export class ObservedWriters {
   readonly #analysis: ReadHistory;
@@ -64,7 +64,7 @@ export class ObservedWriters {
     return this.#analysis.order.at(this.#analysis.writers.runSession.at(run), this.#best[low - 1]!);
   }
 
-  /** Transactions of unknown outcome that read from a writer of the run: no position of a session stands for them. */
+  /** Transactions of unknown outcome that read from a writer of the run: they have no position in a session's order. */
   indeterminate(run: number): readonly IndeterminateRead[] {
     return this.#indeterminate.get(run) ?? [];
   }

@@ -21,7 +21,7 @@ export interface ForcedEdges {
   earlier(i: number): Iterable<Hop>;
 }
 
-/** What a search may do. */
+/** The bounds of a search. */
 export interface SearchLimits {
   /** Also go along forced orders of commits. */
   readonly commits?: boolean;
@@ -32,8 +32,8 @@ export interface SearchLimits {
 }
 
 /**
- * Shortest paths, searched backwards from their end. However far apart two transactions of a session are, going from one
- * to the other is a single hop: that is how people read session order.
+ * Shortest paths, searched backwards from their end. From one transaction of a session to a later one is a single hop,
+ * however far apart they are: this is how people read session order.
  */
 export class PathFinder {
   readonly #order: SessionOrder;
@@ -46,11 +46,11 @@ export class PathFinder {
   readonly #relation: Uint8Array;
   readonly #ref: Int32Array;
   readonly #queue: Int32Array;
-  /** Per session, the rank below which everything is in the queue already. */
+  /** Per session, the rank below which all transactions are in the queue already. */
   readonly #swept: Int32Array;
   #current = 0;
   #end = 0;
-  /** Transactions looked at by all searches so far. */
+  /** Transactions visited by all searches so far. */
   visited = 0;
 
   constructor(order: SessionOrder, reads: Reads, commitOrder?: ForcedEdges) {
@@ -106,7 +106,7 @@ export class PathFinder {
     if (commits) this.#expandCommits(tx, (from, ref) => reach(from, 2, ref));
   }
 
-  /** Everything comes before the final state. */
+  /** Every transaction comes before the final state. */
   #expandFinalState(reach: (from: number) => void): void {
     for (const tx of this.#order.members.items) if (tx !== this.#order.final) reach(tx);
   }

@@ -4,7 +4,7 @@ import { type Groups, groupBy } from '../input/ints.js';
 /**
  * Session order among the transactions that count.
  *
- * An unknown transaction follows what its session committed before, and precedes nothing: its commit may take effect
+ * An unknown transaction follows the earlier commits of its session, and precedes none: its commit may take effect
  * after any later one of its session.
  */
 export class SessionOrder {
@@ -17,7 +17,7 @@ export class SessionOrder {
   /** The number of an unknown transaction among the unknown ones that count; `NONE` for the others. */
   readonly indeterminateId: Int32Array;
   readonly indeterminateCount: number;
-  /** The transaction that stands for the final state: it comes after every other. `NONE` when there is none. */
+  /** The transaction that represents the final state: it comes after every other. `NONE` without final states. */
   readonly final: number;
 
   readonly #history: IndexedHistory;

@@ -4,8 +4,9 @@ import type { ForcedEdges, Hop } from '../order/paths.js';
 import type { VisibilityRule } from './visibility-rule.js';
 
 /**
- * The order of commits, as far as a guarantee forces it: if T3 reads x from T1 and must see T2, which writes x too, then T2
- * comes before T1. Per version it is enough to look at the last writer in each session: earlier ones come before it anyway.
+ * The order of commits, as far as a guarantee forces it: if T3 reads x from T1 and must see T2, which writes x too,
+ * then T2 comes before T1. Per version it is enough to look at the last writer in each session: earlier ones come
+ * before it anyway.
  */
 export class CommitOrder implements ForcedEdges {
   /** Orders that happens-before does not imply: edge i from `from[i]` to `to[i]` because of `read[i]`. */
@@ -21,7 +22,7 @@ export class CommitOrder implements ForcedEdges {
   readonly #analysis: Analysis;
   readonly #rule: VisibilityRule;
 
-  /** Looks at versions of the transactions that `isSuspect` names only. */
+  /** Visits only versions of the transactions that `isSuspect` accepts. */
   constructor(analysis: Analysis, rule: VisibilityRule, isSuspect: (writer: number) => boolean) {
     this.#analysis = analysis;
     this.#rule = rule;
@@ -63,7 +64,10 @@ export class CommitOrder implements ForcedEdges {
     if (stale) this.staleReads.push(this.#firstStale(writer, key, reads));
   }
 
-  /** Orders `other`, which a reader must see, before the writer it read from. False when happens-before orders them the other way round. */
+  /**
+   * Orders `other`, which a reader must see, before the writer it read from. False when happens-before orders them the
+   * other way round.
+   */
   #relate(other: number, writer: number, read: number): boolean {
     const { clocks } = this.#analysis;
     if (other === writer || clocks.before(other, writer)) return true;

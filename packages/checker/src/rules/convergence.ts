@@ -8,11 +8,11 @@ interface Holding {
   readonly value: string | null;
 }
 
-/** What the replicas hold at the end. */
+/** The final values of the replicas. */
 export class FinalStates {
   readonly #holdings = new Map<string, Holding[]>();
   readonly #replicas = new Set<string>();
-  /** Where the first of them stands in the file. */
+  /** Line of the first of them in the file. */
   #line = 0;
 
   /** Number of replicas. */
@@ -40,7 +40,7 @@ export class FinalStates {
     }
   }
 
-  /** Adds to the history what the replicas agree on; of a key they do not agree on, what the first of them holds. */
+  /** Adds to the history the values on which the replicas agree; for any other key, the value of the first of them. */
   appendTo(history: IndexedHistory): void {
     if (this.replicas === 0) return;
     const values = Array.from(this.#holdings, ([k, [held]]): FinalValue => ({ k, v: held!.value }));

@@ -1,6 +1,6 @@
 /**
- * What a history can be held to. Each is judged by itself, so that a store which promises less can be held to just that.
- * README.md defines them; here is what breaks each.
+ * The guarantees that a history can be judged by. Each is judged by itself, so that a store with a weaker level can be
+ * held to just that. README.md defines them; here is what breaks each.
  *
  * - `internal-consistency`: a transaction did not read its own write, or read a key twice and saw two values.
  * - `no-thin-air-reads`: a read of a value that no transaction wrote.
@@ -33,28 +33,28 @@ export const GUARANTEES = [
 /** One of {@link GUARANTEES}. */
 export type Guarantee = (typeof GUARANTEES)[number];
 
-/** Whether the word is one of {@link GUARANTEES}. */
+/** Whether a text is one of {@link GUARANTEES}. */
 export const isGuarantee = (word: string): word is Guarantee => (GUARANTEES as readonly string[]).includes(word);
 
 /** `not-judged`: the history lacks the final states of replicas, which the guarantee is about. */
 export type Judgement = 'holds' | 'violated' | 'not-judged';
 
 /**
- * What counts as one transaction: a line of the history; only a line that writes nothing, every operation of the other
- * lines being one by itself; or every operation.
+ * The unit of a transaction: a line of the history; a line only if it writes nothing, with every operation of the other
+ * lines by itself; or every operation.
  */
 export type Unit = 'transaction' | 'read-only-transaction' | 'operation';
 
-/** What a store promises. */
+/** The guarantees of a store. */
 export interface HistoryLevel {
   readonly unit: Unit;
-  /** What a history must not violate. All of {@link GUARANTEES} are judged, whatever is demanded. */
+  /** The guarantees that a history must not violate. All of {@link GUARANTEES} are judged, demanded or not. */
   readonly demands: readonly Guarantee[];
 }
 
 const WRITES_ARE_REAL: readonly Guarantee[] = ['no-thin-air-reads', 'no-aborted-reads', 'no-intermediate-reads'];
 
-/** What stores usually promise. A caller may as well make a level of its own. */
+/** The usual levels of stores. A caller may make a level of its own. */
 export const LEVELS = {
   /** Interactive transactions that read from causal snapshots. */
   'transactional-causal': { unit: 'transaction', demands: GUARANTEES },
@@ -63,19 +63,19 @@ export const LEVELS = {
   /** Single reads and writes. */
   'causal-operations': { unit: 'operation', demands: GUARANTEES },
   /**
-   * All or nothing of a transaction, without sessions. Not `durability`: without causality the later of two writes of one
-   * session may rightly be the one that loses.
+   * A transaction takes effect as a whole or not at all, without sessions. Not `durability`: without causality the
+   * later of two writes of one session may rightly be the one that loses.
    */
   'read-atomic': {
     unit: 'transaction',
     demands: ['internal-consistency', ...WRITES_ARE_REAL, 'acyclic-causality', 'read-atomicity', 'convergence'],
   },
-  /** Replicas agree in the end, and no read returns what was never committed. */
+  /** Replicas agree in the end, and no read returns a value that was never committed. */
   eventual: { unit: 'transaction', demands: [...WRITES_ARE_REAL, 'convergence'] },
 } as const satisfies Readonly<Record<string, HistoryLevel>>;
 
 /** A name in {@link LEVELS}. */
 export type LevelName = keyof typeof LEVELS;
 
-/** Whether the word is a name in {@link LEVELS}. */
+/** Whether a text is a name in {@link LEVELS}. */
 export const isLevelName = (word: string): word is LevelName => Object.hasOwn(LEVELS, word);

@@ -16,7 +16,7 @@ import {
 } from './session-visibility.js';
 import type { VisibilityRule } from './visibility-rule.js';
 
-/** What each guarantee demands to be seen; the most particular first, which is how violations are named. */
+/** The rule of each guarantee; the most particular first, which is how violations are named. */
 const VISIBILITY_RULES = {
   'read-your-writes': ReadYourWrites,
   'read-atomicity': ReadAtomicity,
@@ -33,36 +33,36 @@ export type OrderGuarantee = keyof typeof VISIBILITY_RULES;
 /** All of them, in the order of {@link VISIBILITY_RULES}; the last contains all others. */
 export const ORDER_GUARANTEES = Object.keys(VISIBILITY_RULES) as OrderGuarantee[];
 
-/** How often reads of null are looked at again, once it is known what some of them saw. */
+/** Rounds of resolving reads of null, each with the deletes found in the one before. */
 const MAX_ROUNDS = 20;
 
-/** What a guarantee makes of a history. */
+/** The judgement of a history by one guarantee. */
 export interface Outcome {
   readonly guarantee: OrderGuarantee;
   readonly analysis: Analysis;
   readonly rule: VisibilityRule;
   readonly commitOrder: CommitOrder;
   readonly nullReads: NullReads;
-  /** Where the forced orders contradict one another. */
+  /** The contradictions between forced orders. */
   readonly knots: readonly Knot[];
 }
 
-/** Happens-before has a cycle, once it is known what some reads of null saw. */
+/** Happens-before has a cycle, with the deletes that some reads of null saw. */
 export interface CyclicOutcome {
   readonly guarantee: OrderGuarantee;
   readonly reads: Reads;
   readonly graph: Digraph;
 }
 
-/** Where something can be wrong at all. */
+/** The parts of a history that can be wrong at all. */
 export interface Focus {
   /** Reads of null that may have to be explained. */
   readonly nullReads: readonly number[];
-  /** Transactions whose versions may have been read wrongly. */
+  /** Transactions with versions that may have been read wrongly. */
   readonly isSuspect: (writer: number) => boolean;
 }
 
-/** Everywhere. */
+/** All parts. */
 export function everywhere({ reads }: Analysis): Focus {
   const nullReads: number[] = [];
   for (let read = 0; read < reads.length; read++) if (reads.write[read] === NONE) nullReads.push(read);
@@ -89,7 +89,7 @@ export function judge(guarantee: OrderGuarantee, start: Analysis, focus: Focus):
   }
 }
 
-/** Whether a history keeps what the guarantee demands. */
+/** Whether a history keeps the guarantee. */
 export const isKept = (outcome: Outcome | CyclicOutcome): boolean =>
   !('graph' in outcome) &&
   outcome.commitOrder.staleReads.length + outcome.nullReads.stale.length + outcome.knots.length === 0;
@@ -111,9 +111,9 @@ function commitGraph({ history, order, reads }: Analysis, more: readonly Edges[]
 }
 
 /**
- * Where guarantees that demand less can be violated, once causal convergence is. Each order that they force follows from
- * those that causal convergence forces, so their cycles lie inside its knots. A null that has several explanations here has
- * no fewer there.
+ * The parts where weaker guarantees can be violated, once causal convergence is. Each order that they force follows
+ * from those that causal convergence forces, so their cycles lie inside its knots. A null that has several explanations
+ * here has no fewer there.
  */
 export function focusOf(start: Analysis, convergence: Outcome | CyclicOutcome): Focus {
   const all = everywhere(start);

@@ -2,18 +2,18 @@ import { NONE } from '../input/indexed-history.js';
 import type { Analysis } from '../order/analysis.js';
 import type { VisibilityRule } from './visibility-rule.js';
 
-/** What is known about the reads of null whose reader must see some write of the key. */
+/** The reads of null whose reader must see some write of the key. */
 export interface NullReads {
-  /** Those that nothing explains. */
+  /** Those without an explanation. */
   readonly stale: number[];
   /** Those that only one delete explains, with that operation. */
   readonly explained: Map<number, number>;
 }
 
 /**
- * A read of null saw either the state before any write, or a delete; the history does not show which. When the reader must
- * see some write of the key, it was a delete: one that neither happened after the reader nor before such a write. Where
- * only one is left, that is what was read.
+ * A read of null saw either the state before any write, or a delete; the history does not show which. When the reader
+ * must see some write of the key, it was a delete that happened neither after the reader nor before such a write. If
+ * only one is left, that is the one it saw.
  */
 export function resolveNullReads(analysis: Analysis, rule: VisibilityRule, nullReads: readonly number[]): NullReads {
   const { reads } = analysis;
@@ -43,7 +43,7 @@ function possibleDeleters(analysis: Analysis, reader: number, key: number, past:
   for (let run = deletes.keyStart[key]!; run < deletes.keyStart[key + 1]!; run++) {
     const session = deletes.runSession.at(run);
     const overwritten = past.reduce((most, other) => Math.max(most, clocks.count(other, session)), 0);
-    // What is behind the first that happened after the reader did so too.
+    // Transactions behind the first one that happened after the reader did so too.
     for (const deleter of deletes.from(run, overwritten).subarray(0, 2)) if (!offer(deleter)) return found;
   }
   for (const deleter of deletes.indeterminate(key)) {

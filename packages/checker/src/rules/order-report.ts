@@ -10,8 +10,8 @@ import type { Guarantee } from './guarantees.js';
 import { type CyclicOutcome, everywhere, focusOf, isKept, judge, ORDER_GUARANTEES, type Outcome } from './judge.js';
 
 /**
- * Judges every guarantee about the order of transactions. Causal convergence contains all others, so they are only
- * looked at when it fails.
+ * Judges every guarantee about the order of transactions. Causal convergence contains all others, so they are judged
+ * only when it fails.
  * @throws HistoryTooLargeError
  */
 export function judgeOrder(
@@ -26,7 +26,7 @@ export function judgeOrder(
   const guarantees = ORDER_GUARANTEES.filter((guarantee) => guarantee !== 'durability' || input.order.final !== NONE);
   const report = new OrderReport(input, labels, findings);
   if (analysis instanceof Digraph) {
-    // Without happens-before nothing further can be said.
+    // Without happens-before no other guarantee can be judged.
     report.takeCycles(['acyclic-causality', ...guarantees], reads, analysis, false);
     report.finish();
     return;
@@ -45,7 +45,7 @@ export function judgeOrder(
   report.finish();
 }
 
-/** A read that missed a write, and how to explain it. */
+/** A read that missed a write, and its explanation. */
 interface StaleRead {
   readonly reader: number;
   readonly breaks: Set<Guarantee>;
@@ -60,7 +60,7 @@ interface FoundKnot {
 }
 
 /**
- * Collects what several guarantees have found. The same read or the same knot is often wrong under many of them; it is
+ * Collects the findings of several guarantees. The same read or the same knot is often wrong under many of them; it is
  * reported once, by the most particular one, which is taken first.
  */
 class OrderReport {
@@ -78,7 +78,7 @@ class OrderReport {
     this.#findings = findings;
   }
 
-  /** Takes what one guarantee has found; the one that contains all others comes last. */
+  /** Adds the findings of one guarantee; the one that contains all others comes last. */
   take(outcome: Outcome | CyclicOutcome): void {
     const breaks: Guarantee[] = [...new Set([outcome.guarantee, 'causal-convergence'] as const)];
     const isLast = outcome.guarantee === 'causal-convergence';
@@ -99,14 +99,14 @@ class OrderReport {
     for (const knot of outcome.knots) this.#addKnot(knot, isLast, breaks, () => explaining().cycle(knot));
   }
 
-  /** Takes a happens-before that has cycles. */
+  /** Adds a happens-before that has cycles. */
   takeCycles(breaks: readonly Guarantee[], reads: Reads, graph: Digraph, isLast: boolean): void {
     for (const knot of findKnots(graph, readHops(reads))) {
       this.#addKnot(knot, isLast, breaks, () => causalCycle(this.#input.order, reads, knot, this.#labels));
     }
   }
 
-  /** Reports it all. The reader that comes first has the smallest past: its counterexample is the one to look at. */
+  /** Reports all findings. The first reader has the smallest past: its counterexample is the clearest. */
   finish(): void {
     const stale = [...this.#staleReads.values()].sort((a, b) => a.reader - b.reader);
     for (const { breaks, explain } of stale) this.#findings.add([...breaks], explain);
@@ -120,7 +120,7 @@ class OrderReport {
     else for (const guarantee of breaks) known.breaks.add(guarantee);
   }
 
-  /** Of the guarantee that contains all others, only what none of them has found. */
+  /** For the guarantee that contains all others, adds only knots that none of them has found. */
   #addKnot(knot: Knot, isLast: boolean, breaks: readonly Guarantee[], explain: () => Counterexample): void {
     if (isLast && this.#knots.some((known) => knot.contains(known.member))) return;
     this.#knots.push({ member: knot.hops[0]!.from, breaks, explain });

@@ -9,7 +9,7 @@ import { VisibilityRule } from './visibility-rule.js';
  * transactions. None of them covers the final state.
  */
 
-/** Read your writes: what its session wrote before. */
+/** Read your writes: the earlier writes of its session. */
 export class ReadYourWrites extends VisibilityRule {
   readonly coversEarlier = true;
 
@@ -40,7 +40,7 @@ export class ReadAtomicity extends VisibilityRule {
   }
 }
 
-/** Monotonic writes: what came before, in their sessions, the transactions that it read from. */
+/** Monotonic writes: the transactions before, in their sessions, those that it read from. */
 export class MonotonicWrites extends VisibilityRule {
   readonly coversEarlier = true;
 
@@ -151,7 +151,7 @@ export class WritesFollowReads extends VisibilityRule {
     return best;
   }
 
-  /** Who read from the writer, and the parent that it is or that it happened before. */
+  /** The readers of the writer, and the parent that it is or that it happened before. */
   #link(writer: number, parents: readonly number[]): { first: number; last: number } | undefined {
     const { reads } = this.analysis;
     for (const read of reads.readsFrom(writer)) {

@@ -9,8 +9,9 @@ export interface Miss {
 }
 
 /**
- * The writes that a guarantee demands to be visible. All rules follow one scheme (Biswas and Enea, OOPSLA 2019): if T3 reads x from T1,
- * and T3 must see T2, which writes x too, then T2 comes before T1 in the order of commits. They differ in *must see*.
+ * The writes that a guarantee demands to be visible. All rules follow one scheme (Biswas and Enea, OOPSLA 2019): if T3
+ * reads x from T1, and T3 must see T2, which writes x too, then T2 comes before T1 in the order of commits. They differ
+ * in *must see*.
  */
 export abstract class VisibilityRule {
   protected readonly analysis: Analysis;
@@ -20,8 +21,8 @@ export abstract class VisibilityRule {
   }
 
   /**
-   * The writers of a key that a reader must see. Those that others of the list follow in their session may be left out, and
-   * so may those that happened before `seen`, which it saw (`NONE`: no version).
+   * The writers of a key that a reader must see. Those that others of the list follow in their session may be left out,
+   * and so may those that happened before `seen`, which it saw (`NONE`: no version).
    */
   abstract past(reader: number, key: number, seen: number): number[];
 
@@ -31,7 +32,7 @@ export abstract class VisibilityRule {
   /** Why a reader must see a writer. */
   abstract witness(writer: number, reader: number, paths: PathFinder): readonly Hop[];
 
-  /** Visits what comes before a version in the order of commits, each with the read that shows it. */
+  /** Visits the transactions before a version in the order of commits, each with the read that shows it. */
   forVersion(version: number, key: number, reads: Int32Array, visit: (other: number, read: number) => void): void {
     for (const read of reads) {
       for (const other of this.past(this.analysis.reads.tx.at(read), key, version)) visit(other, read);

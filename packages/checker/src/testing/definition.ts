@@ -2,8 +2,8 @@ import { type HistoryRecord, isReplicaState, type Transaction } from '../input/h
 import type { Guarantee } from '../rules/guarantees.js';
 
 /**
- * The definitions of README.md, taken literally and slowly: it tries every choice of what the history leaves open, and every
- * total order of transactions. Shares no code with the checker.
+ * The definitions of README.md, taken literally and slowly: it tries every choice for the open points of the history,
+ * and every total order of transactions. Shares no code with the checker.
  */
 export function violatedByDefinition(history: readonly HistoryRecord[]): Set<Guarantee> {
   const violated = new Set<Guarantee>();
@@ -35,7 +35,7 @@ const ORDERED = [
 ] as const;
 type OrderGuarantee = (typeof ORDERED)[number] | 'acyclic-causality';
 
-/** The final state is what a transaction would read that comes after everything. */
+/** The final state as a transaction that reads after every other. */
 function finalTransaction(history: readonly HistoryRecord[]): Transaction | undefined {
   const values = new Map<string, string | null>();
   const states = history.filter(isReplicaState);
@@ -67,7 +67,7 @@ const readsFrom = (reader: Transaction, writer: Transaction): boolean =>
 const writes = (t: Transaction, key: string, value: string): boolean =>
   t.ops.some((op) => op.f === 'w' && op.k === key && op.v === value);
 
-/** What a transaction leaves behind for a key; undefined when it does not write it. */
+/** A transaction's final value of a key; undefined when it does not write it. */
 const lastWrite = (t: Transaction, key: string): string | null | undefined =>
   t.ops.findLast((op) => op.f === 'w' && op.k === key)?.v;
 
@@ -110,7 +110,7 @@ interface Read {
   readonly writer: Transaction | null;
 }
 
-/** For each transaction's first read of a key from outside: all that it may have seen. */
+/** For each transaction's first read of a key from outside: all versions that it may have seen. */
 function judgedReads(real: readonly Transaction[]): Read[][] {
   const choices: Read[][] = [];
   for (const reader of real) {
@@ -129,7 +129,7 @@ function judgedReads(real: readonly Transaction[]): Read[][] {
 
 type Relation = readonly (readonly boolean[])[];
 
-/** Takes out of `open` what some total order satisfies. */
+/** Removes from `open` the guarantees that some total order satisfies. */
 function settle(
   open: Set<OrderGuarantee>,
   real: readonly Transaction[],

@@ -1,9 +1,9 @@
 import type { FinalValue, HistoryRecord, Op, Status, Transaction } from '../input/history.js';
 
 /**
- * A history in short, for tests: one transaction a line, `session: op, op, …`. `x=1` writes, `x?1` reads, `-` is null, for a
- * read and for a write. `session(aborted):` and `session(unknown):` set the status. `final replica: x=1, y=-` is what a
- * replica holds in the end. A line that begins with `#` is a comment.
+ * A history in short, for tests: one transaction a line, `session: op, op, …`. `x=1` writes, `x?1` reads, `-` is null,
+ * for a read and for a write. `session(aborted):` and `session(unknown):` set the status. `final replica: x=1, y=-` is
+ * what a replica holds in the end. A line that begins with `#` is a comment.
  */
 export function textHistory(text: string): HistoryRecord[] {
   const seqs = new Map<string, number>();
@@ -11,7 +11,7 @@ export function textHistory(text: string): HistoryRecord[] {
   return lines.filter((line) => line !== '' && !line.startsWith('#')).map((line) => recordOf(line, seqs));
 }
 
-/** The same where there are no final states. */
+/** The same for a history without final states. */
 export const textTransactions = (text: string): Transaction[] => textHistory(text) as Transaction[];
 
 function recordOf(line: string, seqs: Map<string, number>): HistoryRecord {

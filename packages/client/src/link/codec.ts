@@ -2,7 +2,7 @@ import type { Value } from '@isochron/core/ids';
 import type { ClientFrame, WireValue } from '@isochron/wire/session-frames';
 import { toBase64 } from '../encoding.js';
 
-/** A message as it goes through a socket. */
+/** A message in the form that a socket carries. */
 export type Encoded = string | Uint8Array<ArrayBuffer>;
 
 /** An encoding of frames: JSON is built in, `@isochron/sdk/msgpack` is the other one. */
@@ -15,7 +15,7 @@ export interface Codec {
   encode(frame: ClientFrame): Encoded;
   /** Encoded frames, packed into one message. */
   pack(frames: readonly Encoded[]): Encoded;
-  /** A message, decoded but not validated. May throw anything when the message is damaged. */
+  /** A message, decoded but not validated. May throw any error when the message is damaged. */
   decode(data: unknown): unknown;
 }
 

@@ -15,20 +15,20 @@ import { type Carrier, type Exchange, PingExchange } from './exchange.js';
 import { type Answer, type Incoming, parseFrame, type Welcome } from './frames.js';
 import type { LinkSettings } from './settings.js';
 
-/** The owner of connections. Nothing is reported of a connection before its welcome. */
+/** The owner of connections. It gets no report of a connection before its welcome. */
 export interface ConnectionOwner {
   /** A request was refused. */
   refused(exchange: Exchange, error: IsochronError, connection: Connection): void;
-  /** A message has been taken in: credits may be free, and the connection is of use. */
+  /** A message has been processed: credits may be free, and the connection works. */
   progressed(connection: Connection): void;
   token(token: string, connection: Connection): void;
   ust(frame: UstFrame, connection: Connection): void;
   goaway(frame: GoawayFrame, connection: Connection): void;
-  /** It is gone, and with it the answers to these. */
+  /** The connection is gone, and with it the answers to the `lost` requests. */
   closed(connection: Connection, error: IsochronError, lost: readonly Exchange[]): void;
 }
 
-/** After two of these without a message the node is asked; after a third one the connection is given up. */
+/** After two intervals without a message the node is pinged; after a third one the connection is given up. */
 const HEARTBEAT_MS = 5000;
 /** The close codes that have an error of their own; all others are CONNECTION_LOST. */
 const CLOSE_CODES: Readonly<Record<number, 'UNAUTHENTICATED' | 'FRAME_INVALID'>> = {
@@ -48,10 +48,7 @@ export class Connection implements SocketListener, Carrier {
   #nextId = 1;
   #closed = false;
   #quietBeats = 0;
-  /**
-   * Steady times: of the last message, of the oldest request that is not answered, of the question whether the node is
-   * there.
-   */
+  /** Steady times: of the last message, of the oldest unanswered request, of the ping that checks the node. */
   #receivedMs = 0;
   #owingSinceMs = 0;
   #askedMs: number | undefined;
@@ -94,17 +91,17 @@ export class Connection implements SocketListener, Carrier {
     return this.#welcome;
   }
 
-  /** Freshness of the node's snapshots, as it has reported last. */
+  /** Freshness of the node's snapshots, from its last report. */
   get freshness(): Freshness {
     return this.#freshness ?? this.welcome.freshness;
   }
 
-  /** Which nodes and regions do not answer the node, as it has reported last. */
+  /** Nodes and regions that do not answer the node, from its last report. */
   get unresponsive(): Unresponsive {
     return this.#unresponsive;
   }
 
-  /** The regions that a new attempt of a commit through this node avoids (D4): none where that would be all of them. */
+  /** The regions that a new attempt of a commit through this node avoids (D4); empty if that would be every region. */
   get avoid(): readonly RegionId[] {
     const { regions } = this.#unresponsive;
     return this.welcome.regions.every(({ id }) => regions.includes(id)) ? [] : [...regions].sort();
@@ -133,7 +130,7 @@ export class Connection implements SocketListener, Carrier {
   }
 
   /**
-   * Measures the round trip; undefined where no credit is free, or the connection is lost before the answer.
+   * Measures the round trip; undefined if no credit is free, or the connection is lost before the answer.
    * @param token of the session, from another connection: the answer has the token of both
    */
   ping(done: (rttMs: number | undefined) => void = () => {}, token?: string): void {
@@ -178,14 +175,14 @@ export class Connection implements SocketListener, Carrier {
     if (parts.length > 0) this.loop.out.send(this.#socket, this.settings.codec.pack(parts));
   }
 
-  /** Requests that wait for their answer here. */
+  /** Requests that wait for an answer on this connection. */
   inFlight(): IterableIterator<Exchange> {
     return this.#inFlight.values();
   }
 
   /**
-   * Answers are owed and no message has come for a while: pings the node, and gives up when the ping is not answered
-   * either. Takes `limitMs` in all; a server that is merely slow to answer a request answers the ping.
+   * Requests are unanswered and no message has come for a while: pings the node, and gives up without an answer to the
+   * ping. Takes `limitMs` in all; a server that is merely slow to answer a request answers the ping.
    */
   checkQuiet(nowMs: number, limitMs: number): void {
     if (this.isIdle) return;
@@ -196,13 +193,13 @@ export class Connection implements SocketListener, Carrier {
     }
   }
 
-  /** Asks whether the node is there: without any message the connection is given up soon. */
+  /** Pings the node: without any message the connection is given up soon. */
   ask(): void {
     this.#askedMs ??= this.loop.nowMs;
     this.ping();
   }
 
-  /** Closes in good order, once there was a welcome: nothing is waited for here any more. */
+  /** Closes in good order after a welcome: the client waits for no answer here any more. */
   close(): void {
     this.#finish(lost('the connection was closed'), this.#unopened !== undefined);
   }
@@ -225,7 +222,7 @@ export class Connection implements SocketListener, Carrier {
 
   received(data: unknown): void {
     if (this.#closed) return;
-    // A welcome alone is no progress: a node that fails after it is not to be tried again without a pause.
+    // A welcome alone is no progress: a node that fails after it must not be tried again without a pause.
     const isWelcomed = this.#welcome !== undefined;
     this.#quietBeats = 0;
     this.#receivedMs = this.loop.nowMs;
@@ -285,7 +282,7 @@ export class Connection implements SocketListener, Carrier {
     } catch (thrown) {
       const error = toIsochronError(thrown);
       this.owner.refused(exchange, error, this);
-      // An answer that does not fit its request ends the connection; one that this client refuses does not.
+      // An answer that does not fit its request ends the connection; an answer that this client refuses does not.
       if (error.code === 'FRAME_INVALID' || error.code === 'INTERNAL') throw error;
     }
   }
@@ -334,7 +331,7 @@ function closeError(url: string, code: number | undefined, reason: string): Isoc
   return new IsochronError(CLOSE_CODES[code ?? 0] ?? 'CONNECTION_LOST', message);
 }
 
-/** Bytes of an encoded frame. Counts exactly only where that can matter. */
+/** Bytes of an encoded frame. Exact only near the limit. */
 function bytesOf(part: string | Uint8Array, limit: number): number {
   if (typeof part !== 'string') return part.length;
   return part.length * 3 > limit / 4 ? utf8Length(part) : part.length * 3;

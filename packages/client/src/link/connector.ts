@@ -23,19 +23,19 @@ const RECONNECT_CAP_MS = 30_000;
 /** How long a closed client waits for the closing handshake. */
 const CLOSE_WAIT_MS = 1000;
 
-/** What the connector reports to the client, and asks of it. */
+/** The connector's reports to the client, and its questions. */
 export interface ConnectorEvents {
   /** The session's newest token. */
   currentToken(): string | undefined;
   /**
-   * Loads what the protocol of a node needs, before the first `welcomed`. `done` gets an error where the client cannot
-   * be used with it.
+   * Loads the client of a node's protocol, before the first `welcomed`. `done` gets an error if the client cannot be
+   * used with it.
    */
   prepare(welcome: Welcome, done: (error?: IsochronError) => void): void;
   welcomed(welcome: Welcome): void;
   token(token: string): void;
   ust(frame: UstFrame): void;
-  /** The connection, or the lack of one, has changed. */
+  /** The client got, lost or changed its connection. */
   changed(): void;
 }
 
@@ -52,9 +52,9 @@ export class Connector implements ConnectionOwner {
   readonly #draining = new Set<Connection>();
   #cluster: string | undefined;
   #reconnecting = false;
-  /** Until the next round of attempts. */
+  /** The pause before the next round of attempts. */
   #pause: Timer | undefined;
-  /** Rounds of attempts since a connection was of use. */
+  /** Rounds of attempts since a connection last worked. */
   #round = 0;
   #closed = false;
 
@@ -95,7 +95,7 @@ export class Connector implements ConnectionOwner {
     return nearest(this.#loop, all, this.#probe, (cause) => unreachable(urls, cause), { resolve: adopt, reject });
   }
 
-  /** Gives everything up. `done` is called once all sockets are closed; not again where that was asked for before. */
+  /** Gives everything up. Calls `done` once all sockets are closed; a second call does not. */
   close(done: () => void): void {
     if (this.#closed) done();
     else {
@@ -106,8 +106,7 @@ export class Connector implements ConnectionOwner {
   }
 
   /**
-   * An answer is overdue on a connection that seems alive: asks on another one. Returns whether there is one that owes
-   * it.
+   * An answer is overdue on a connection that seems alive: asks on another one. Returns whether a connection owes it.
    */
   suspect(exchange: Exchange): boolean {
     const owes = (one: Connection | undefined): boolean => one !== undefined && [...one.inFlight()].includes(exchange);
@@ -154,7 +153,7 @@ export class Connector implements ConnectionOwner {
     this.#shun(connection.url, now + delayMs);
     if (connection !== this.#current) return;
     this.#loop.debug(`leaving ${connection.url}: ${reason}`);
-    // Without anywhere else to go, what comes waits for the node to come back: it closes the sooner.
+    // Without another endpoint, new requests wait for the node to come back: the sooner it closes, the better.
     if (this.#endpoints.candidates(now).length === 0) this.#retire();
     else this.#leaving = true;
     this.#reconnect();
@@ -181,7 +180,7 @@ export class Connector implements ConnectionOwner {
     return connection === this.#current || this.#draining.has(connection);
   }
 
-  /** Requests are refused here that may be served elsewhere. */
+  /** The node refuses requests that another one may serve. */
   #moveOn(from: Connection, whereTo: 'node' | 'region', why: string): void {
     const its = whereTo === 'node' ? [] : this.#endpoints.all.filter(({ region }) => region === from.region);
     for (const url of new Set([from.url, ...its.map((endpoint) => endpoint.url)])) this.#shun(url, 0);
@@ -198,7 +197,7 @@ export class Connector implements ConnectionOwner {
     endpoint.failures++;
   }
 
-  /** New requests go elsewhere; this connection stays open until it has answered what it owes. */
+  /** New requests go elsewhere; this connection stays open until its requests are answered. */
   #retire(): void {
     const from = this.#current;
     if (from === undefined) return;
@@ -210,7 +209,7 @@ export class Connector implements ConnectionOwner {
     this.#events.changed();
   }
 
-  /** Rejects where it cannot be used: with a refusal, for another cluster, or with CONNECTION_LOST. */
+  /** Rejects if the connection cannot be used: with a refusal, for another cluster, or with CONNECTION_LOST. */
   readonly #open: Open<Connection> = (endpoint, { resolve, reject }) => {
     if (this.#closed) {
       reject(clientClosed());
@@ -246,7 +245,7 @@ export class Connector implements ConnectionOwner {
       }
       connection.ping((rttMs) => {
         if (rttMs === undefined) {
-          // It is open still where the ping was refused.
+          // The connection is still open if the ping was refused.
           connection.close();
           caller.reject(notUsable(`${endpoint.url} is gone`));
           return;
@@ -291,7 +290,7 @@ export class Connector implements ConnectionOwner {
       this.#events.token(token);
       connection.ping(undefined, token);
     }
-    // Before anything else is sent: it needs one of the credits.
+    // Before any other request: it needs one of the credits.
     if (connection.rttMs === undefined) this.#measure(connection);
     this.dispatcher.attach(connection);
     this.#events.changed();
@@ -306,7 +305,7 @@ export class Connector implements ConnectionOwner {
     });
   }
 
-  /** `done` gets an error where the connection cannot be used. */
+  /** `done` gets an error if the connection cannot be used. */
   #fit(connection: Connection, done: (error?: IsochronError) => void): void {
     const { cluster } = connection.welcome;
     const judged = (problem?: IsochronError): void => {
@@ -330,7 +329,7 @@ export class Connector implements ConnectionOwner {
     return !this.#closed && (this.#current === undefined || this.#leaving);
   }
 
-  /** Round after round over all endpoints, with a pause between rounds, until one is adopted. */
+  /** Tries all endpoints round after round, with a pause between rounds, until one is adopted. */
   #nextRound(): void {
     this.#reconnecting = this.#needsAnother;
     if (!this.#reconnecting) return;

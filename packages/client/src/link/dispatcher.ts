@@ -1,6 +1,6 @@
 /**
- * Holds requests until a connection has credits for them, packs what one turn of the program asked for into one message, and
- * repeats what was refused or lost. One timer watches all deadlines.
+ * Holds requests until a connection has credits for them, packs the requests of one turn of the program into one
+ * message, and repeats refused and lost ones. One timer watches all deadlines.
  */
 
 import { fullJitterMs } from '@isochron/core/backoff';
@@ -12,11 +12,11 @@ import type { LinkSettings } from './settings.js';
 
 const RETRY_BASE_MS = 20;
 const RETRY_CAP_MS = 2000;
-/** A connection that owes answers may be silent for this long, in all; less where requests may not take that long. */
+/** A connection with unanswered requests may be silent for this long in all; less if requests have a shorter limit. */
 const QUIET_MS = 1500;
 /**
- * A timer this late says that the program was held up: what has arrived meanwhile is taken in before anything is judged
- * late.
+ * A timer this late shows that the program was held up: messages that arrived meanwhile are processed before any
+ * request counts as late.
  */
 const STALL_MS = 1000;
 
@@ -25,7 +25,7 @@ export class Dispatcher {
   readonly #settings: LinkSettings;
   #connection: Connection | undefined;
   #waiting: Exchange[] = [];
-  /** Refused requests that wait for their next try. */
+  /** Refused requests that wait for their next attempt. */
   readonly #resting = new Set<Exchange>();
   #flushing = false;
   #sweeping: Timer | undefined;
@@ -33,9 +33,9 @@ export class Dispatcher {
   #stalled = false;
   #closed = false;
   #offlineSinceMs: number;
-  /** Called with every sweep, while there is anything to sweep. Returns whether it wants another one. */
+  /** Called with every sweep, while there is anything to sweep. Returns whether another sweep is needed. */
   onSweep: (nowMs: number) => boolean = () => false;
-  /** Connections that still owe answers: the current one and those that drain. */
+  /** Connections with unanswered requests: the current one and those that drain. */
   readonly #connections = new Set<Connection>();
 
   constructor(
@@ -75,21 +75,21 @@ export class Dispatcher {
     this.submit(exchange);
   };
 
-  /** New requests go here. */
+  /** New requests go to this connection. */
   attach(connection: Connection): void {
     this.#connection = connection;
     this.#connections.add(connection);
     this.flush();
   }
 
-  /** New requests wait for another connection; this one may still answer what it has. */
+  /** New requests wait for another connection; this one may still answer its own. */
   detach(connection: Connection): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     this.#offlineSinceMs = this.#loop.nowMs;
   }
 
-  /** The connection is gone: what it owed is asked again, in the old order, before anything younger. */
+  /** The connection is gone: its requests are sent again, in the old order, before younger ones. */
   lost(connection: Connection, error: IsochronError, exchanges: readonly Exchange[]): void {
     this.detach(connection);
     this.#connections.delete(connection);
@@ -122,12 +122,12 @@ export class Dispatcher {
   refuseWaiting(error: IsochronError): void {
     const those = this.#waiting;
     this.#waiting = [];
-    // One that fails may make room for the next one, which is submitted meanwhile.
+    // A request that fails may make room for the next one, which is submitted meanwhile.
     const left = those.filter((exchange) => !exchange.settled && !exchange.clientRefused(error));
     this.#waiting = [...left, ...this.#waiting];
   }
 
-  /** Keeps an eye on deadlines from now on. */
+  /** Watches deadlines from now on. */
   watch(): void {
     if (this.#sweeping !== undefined || this.#closed) return;
     const intervalMs = Math.max(5, Math.min(250, this.#settings.requestTimeoutMs / 8));
@@ -154,7 +154,7 @@ export class Dispatcher {
 
   #survives(exchange: Exchange, error: IsochronError, connection: Connection): boolean {
     if (exchange.settled) return false;
-    // A message that one side cannot read may come again for the same request: that must end some time.
+    // A message that one side cannot read may come again for the same request: the repetitions have to end.
     const unreadable = new IsochronError('FRAME_INVALID', error.message, { retryable: true, cause: error });
     if (exchange.repeats && (error.code !== 'FRAME_INVALID' || exchange.refused(unreadable, connection))) return true;
     exchange.failed(error);

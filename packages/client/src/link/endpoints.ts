@@ -1,9 +1,11 @@
-/** The nodes that the client knows: those it was given and those it learned, in the order in which to try them. */
+/** The nodes that the client was given and those it learned, in the order in which to try them. */
 import { IsochronError } from '@isochron/core/errors';
 
 export interface Endpoint {
   readonly url: string;
-  /** Whether the application named it. Those that were learned are there to fail over to, never to go to unasked. */
+  /**
+   * Whether the application named it. Learned endpoints are for failover only; the client never moves there by itself.
+   */
   readonly given: boolean;
   region: string | undefined;
   /** Measured round trip, and the monotonic time of the measurement. */
@@ -15,7 +17,7 @@ export interface Endpoint {
   notBeforeMs: number;
 }
 
-/** Further than any endpoint that was measured. */
+/** Further than any measured endpoint. */
 const UNKNOWN_DISTANCE_MS = 1e7;
 const SESSION_PATH = '/v1/session';
 const SCHEMES: Readonly<Record<string, string>> = { 'http:': 'ws:', 'https:': 'wss:', 'ws:': 'ws:', 'wss:': 'wss:' };
@@ -64,7 +66,7 @@ export class Endpoints {
     }
   }
 
-  /** Takes a measurement. */
+  /** Stores a measurement. */
   measured(url: string, rttMs: number, nowMs: number): void {
     const endpoint = this.#all.get(url);
     if (endpoint === undefined) return;
@@ -73,12 +75,12 @@ export class Endpoints {
     endpoint.failures = 0;
   }
 
-  /** Those that may be tried now: what failed last comes last, then by distance. */
+  /** Endpoints that may be tried now: the last one to fail comes last, then by distance. */
   candidates(nowMs: number): Endpoint[] {
     return this.all.filter((endpoint) => endpoint.notBeforeMs <= nowMs).sort((a, b) => this.#compare(a, b));
   }
 
-  /** Those among the given ones whose distance is not known: never measured, failed since, or measured long ago. */
+  /** The given endpoints whose distance is not known: never measured, failed since, or measured long ago. */
   unmeasured(nowMs: number, maxAgeMs: number): Endpoint[] {
     return this.candidates(nowMs).filter(
       ({ given, rttMs, failures, measuredMs }) =>
@@ -96,7 +98,7 @@ export class Endpoints {
   }
 
   /**
-   * One never measured lies as far away as its region; of a region without any measurement, behind all others. Never
+   * An endpoint without a measurement lies as far away as its region; in a region without one, behind all others. Never
    * infinite.
    */
   #distance({ rttMs, region }: Endpoint): number {

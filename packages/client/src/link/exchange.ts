@@ -6,7 +6,7 @@ import type { Loop } from '../loop.js';
 import type { Codec } from './codec.js';
 import type { Answer } from './frames.js';
 
-/** What carries requests to a node and answers back, as far as requests look at it. */
+/** The part of a connection that requests use. */
 export interface Carrier {
   /** Region of the node. */
   readonly region: RegionId;
@@ -27,28 +27,26 @@ export interface Retry {
 /** What to leave after a refusal: nothing, the node, or its whole region, which may be cut off. */
 export type Elsewhere = false | 'node' | 'region';
 
-/**
- * These may be a fault that stays: a few repetitions only. Everything else retryable is repeated until the deadline.
- */
+/** These may be a lasting fault: a few repetitions only. Every other retryable error is repeated until the deadline. */
 const RARELY_TRANSIENT = new Set(['INTERNAL', 'STORAGE_FAILED', 'FRAME_INVALID']);
 const MAX_RARELY_TRANSIENT = 3;
-/** Here it cannot be done now; elsewhere it may. */
+/** Another node or region may do now what this one cannot. */
 const ELSEWHERE: Readonly<Record<string, Elsewhere>> = { NOT_READY: 'node', REPLICA_UNREACHABLE: 'region' };
-/** Refusals in a row after which another endpoint is asked. */
+/** Refusals in a row before another endpoint is tried. */
 const ELSEWHERE_AFTER = 3;
 
-/** Who waits for an outcome. */
+/** The receiver of an outcome. */
 export interface Caller<T> {
   resolve(value: T): void;
   reject(reason: unknown): void;
-  /** What takes the call back, once it has begun: the machine puts it here. */
+  /** Cancels the call, once it has begun: the machine sets it. */
   cancellable?: Cancellable | undefined;
 }
 
-/** For what nothing waits for. */
+/** For calls without a receiver. */
 export const UNAWAITED: Caller<unknown> = { resolve: () => {}, reject: () => {} };
 
-/** What was asked for and can be taken back. */
+/** A call that can be cancelled. */
 export interface Cancellable {
   /** The caller does not wait any more. */
   cancel(reason: unknown): void;
@@ -61,7 +59,7 @@ export interface Cancellable {
 export abstract class Exchange<T = unknown> implements Cancellable {
   /** Monotonic time at which waiting ends. */
   deadlineMs = Number.POSITIVE_INFINITY;
-  /** Answered, failed or cancelled: whatever still arrives is of no interest. */
+  /** Answered, failed or cancelled: later answers are ignored. */
   settled = false;
   #refusals = 0;
   #lastRefusal: IsochronError | undefined;
@@ -74,16 +72,16 @@ export abstract class Exchange<T = unknown> implements Cancellable {
 
   /**
    * Whether the session takes the token of its answer. Where nodes keep the session, the newest token of a connection
-   * has all that came before on it, so none is left out, not even that of an answer that nobody waits for any more.
+   * covers all earlier ones on it. So no token is skipped, not even that of an answer without a caller.
    */
   get takesToken(): boolean {
     return true;
   }
 
-  /** What to send on this connection. Called once for every time it is sent. */
+  /** The frame to send on this connection. Called once for every sending. */
   abstract frame(id: number, connection: Carrier): RequestFrame;
 
-  /** Takes the answer and settles. An IsochronError thrown from here costs the connection, unless it is retryable. */
+  /** Takes the answer and settles. An IsochronError thrown from here closes the connection, unless it is retryable. */
   abstract answered(frame: Answer, connection: Carrier): void;
 
   /** A request that has to precede this one on this connection. */
@@ -101,13 +99,13 @@ export abstract class Exchange<T = unknown> implements Cancellable {
     return { refusals: this.#refusals, elsewhere };
   }
 
-  /** The deadline has passed, with or without a connection. Returns whether it has ended by that. */
+  /** The deadline has passed, with or without a connection. Returns whether that ended it. */
   expired(isOffline: boolean): boolean {
     this.failed(this.#lastRefusal ?? late(isOffline));
     return true;
   }
 
-  /** The cluster refuses this client as such. Returns whether it has ended by that. */
+  /** The cluster refuses this client as such. Returns whether that ended it. */
   clientRefused(error: IsochronError): boolean {
     this.failed(error);
     return true;
@@ -122,7 +120,7 @@ export abstract class Exchange<T = unknown> implements Cancellable {
     this.failed(reason);
   }
 
-  /** Begins it; `submit` hands it in. */
+  /** Begins it; `submit` puts it into the queue. */
   run(submit: (exchange: this) => void, caller: Caller<T> = UNAWAITED): this {
     this.#caller = caller;
     submit(this);
@@ -141,7 +139,7 @@ export abstract class Exchange<T = unknown> implements Cancellable {
     this.#caller.resolve(value);
   }
 
-  /** Answers the caller before the exchange itself has ended; what follows does not reach it any more. */
+  /** Rejects the caller before the exchange itself has ended; later results do not reach the caller. */
   protected rejectCaller(reason: unknown): void {
     const caller = this.#caller;
     this.#caller = UNAWAITED;
@@ -180,7 +178,7 @@ export class PingExchange extends Exchange<number> {
   }
 }
 
-/** Ends an open transaction on the server; nothing waits for the answer. */
+/** Ends an open transaction on the server without waiting for the answer. */
 export class AbortExchange extends Exchange<void> {
   constructor(readonly txId: string) {
     super();
@@ -205,5 +203,5 @@ export class AbortExchange extends Exchange<void> {
   }
 }
 
-/** An answer of another type than its request asks for. */
+/** An answer whose type does not fit its request. */
 export const unexpected = (frame: Answer): IsochronError => malformed(`an answer of the wrong type, ${frame.type}`);

@@ -6,7 +6,7 @@ import { firstOf } from './first-of.js';
 
 const endpoints = new Endpoints(['ws://a', 'ws://b', 'ws://c']).all;
 
-/** A connection that knows only whether it was closed. */
+/** A connection that records only whether it was closed. */
 class FakeConnection {
   closed = false;
   close(): void {
@@ -14,7 +14,7 @@ class FakeConnection {
   }
 }
 
-/** A choice under way: what was tried, and what came of it. */
+/** A choice under way: the endpoints tried, and their results. */
 function choosing(among: readonly Endpoint[] = endpoints) {
   const tried = new Map<string, Caller<FakeConnection>>();
   const chosen: (FakeConnection | undefined)[] = [];
@@ -40,7 +40,7 @@ function choosing(among: readonly Endpoint[] = endpoints) {
 }
 
 describe('the first of several endpoints', () => {
-  it('is found by trying one after the other, until one opens', () => {
+  it('the first of several endpoints is found by trying one after the other, until one opens', () => {
     const { tried, chosen, fail } = choosing();
     expect([...tried.keys()]).toEqual(['a']);
     fail('a', 'CONNECTION_LOST');
@@ -49,7 +49,7 @@ describe('the first of several endpoints', () => {
     expect([[...tried.keys()], chosen]).toEqual([['a', 'b'], [connection]]);
   });
 
-  it('does not wait for one that does not answer, and closes it when it opens after all', () => {
+  it('the choice does not wait for an endpoint without an answer, and closes it when it opens later', () => {
     const { tried, chosen, stagger } = choosing();
     stagger();
     const [slow, fast] = [new FakeConnection(), new FakeConnection()];
@@ -58,7 +58,7 @@ describe('the first of several endpoints', () => {
     expect([chosen, slow.closed, fast.closed]).toEqual([[fast], true, false]);
   });
 
-  it('is a refusal only when no endpoint takes the client', () => {
+  it('the choice ends with a refusal only when every endpoint has failed', () => {
     const refused = choosing();
     refused.fail('a', 'UNAUTHENTICATED');
     refused.fail('b', 'UNAUTHENTICATED');
@@ -71,7 +71,7 @@ describe('the first of several endpoints', () => {
     expect([taken.chosen.length, taken.refusals]).toEqual([1, []]);
   });
 
-  it('of no endpoints is none', () => {
+  it('the first of no endpoints is undefined', () => {
     expect(choosing([]).chosen).toEqual([undefined]);
   });
 });

@@ -13,8 +13,8 @@ export type Open<C> = (endpoint: Endpoint, caller: Caller<C>) => void;
 
 /**
  * The first connection that opens. Endpoints are tried in their order; the next one when the one before has failed, or
- * has not answered for a while, as where packets are dropped. Those that open later are closed. `done` gets undefined
- * when all have failed, after `refuse` got the first definite refusal, if there was one.
+ * has not answered for a while, as when packets are dropped. Connections that open later are closed. `done` gets
+ * undefined when all have failed, after `refuse` got the first definite refusal, if there was one.
  */
 export function firstOf<C extends { close(): void }>(
   loop: Pick<Loop, 'after' | 'cancel'>,

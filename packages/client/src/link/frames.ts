@@ -1,6 +1,4 @@
-/**
- * Validates what a server sends. Nothing of it is used before (D12): a damaged frame is FRAME_INVALID, never a crash.
- */
+/** Validates all data of a server before use (D12): a damaged frame is FRAME_INVALID, never a crash. */
 import { isTimestamp } from '@isochron/core/hlc';
 import type { Deps, Timestamp, Value } from '@isochron/core/ids';
 import type { Limits } from '@isochron/core/limits';
@@ -30,7 +28,10 @@ export interface Values extends Omit<ValuesFrame, 'values'> {
   readonly values: readonly (readonly [Timestamp, Value] | null)[];
 }
 
-/** What clients of single operations get and validate themselves (`operation-frames.ts`): others do not load that. */
+/**
+ * The answers that clients of single operations validate themselves (`operation-frames.ts`), so that others do not load
+ * it.
+ */
 export interface OperationAnswer {
   readonly type: 'got' | 'written';
   readonly id: number;
@@ -38,7 +39,7 @@ export interface OperationAnswer {
   readonly raw: Raw;
 }
 
-/** `welcome`; what its token's session has seen is validated by who knows of it. */
+/** `welcome`; the state of its token's session is validated by the protocol's client. */
 export interface Welcome extends Omit<WelcomeFrame, 'seen'> {
   readonly seen: unknown;
 }
@@ -60,7 +61,7 @@ export type Answer =
   | PongFrame;
 export type Incoming = Welcome | Answer | ErrorFrame | UstFrame | GoawayFrame;
 
-/** An object of which nothing is known. */
+/** An unvalidated object. */
 export type Raw = Readonly<Record<string, unknown>>;
 
 /** Checks a part of a frame, which `name` names in the error. @throws IsochronError FRAME_INVALID */
@@ -107,7 +108,7 @@ export const orNull =
   (raw, name) =>
     raw === null ? null : parse(raw, name);
 
-/** A part that may be absent: it stays so. */
+/** A part that may be absent. */
 export const optional =
   <T>(parse: Parse<T>): Parse<T | undefined> =>
   (raw, name) =>
@@ -183,7 +184,7 @@ export const parts = {
 };
 export type FrameParts = typeof parts;
 
-/** What every answer has. */
+/** The fields of every answer. */
 const head = { type: text, id: count, token: optional(text) };
 const snapshot = { ...head, snapshot: timestamp, deps: optional(timestamps) };
 

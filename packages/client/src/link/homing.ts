@@ -1,6 +1,6 @@
 /**
- * Finds the way back to a nearer endpoint after a failover, and finds out when another one has become the nearest. It
- * imports nothing that is loaded: an application of one endpoint does without this file.
+ * Returns to a nearer endpoint after a failover, and detects when another one has become the nearest. It imports
+ * nothing at run time: an application of one endpoint does without this file.
  */
 import type { Loop, Timer } from '../loop.js';
 import type { Connection } from './connection.js';
@@ -8,22 +8,22 @@ import type { Endpoint, Endpoints } from './endpoints.js';
 import type { Caller } from './exchange.js';
 import type { Welcome } from './frames.js';
 
-/** Looks come at doubling distances, up to this one. A measurement is good for as long. */
+/** Searches come at doubling intervals, up to this one. A measurement is valid for as long. */
 const MAX_PAUSE_MS = 600_000;
-/** A round trip counts as shorter when it is so by this factor and this many ms: by more than chance. */
+/** A round trip counts as shorter by this factor and this many ms: by more than chance. */
 const NEARER_FACTOR = 1.5;
 const NEARER_BY_MS = 2;
-/** A node whose stable time is behind what the session has seen by more than this has not caught up. */
+/** A node whose stable time is further than this behind what the session has seen has not caught up. */
 const CAUGHT_UP_MS = 1000;
 
-/** What it asks of the connector. */
+/** What homing needs from the connector. */
 export interface HomingPorts {
   /** The connection in use. */
   current(): Connection | undefined;
   open(endpoint: Endpoint, caller: Caller<Connection>): void;
-  /** How far the node's own stable time is behind the session's, which the welcome gives back. */
+  /** Distance of the node's own stable time behind the session's, which the welcome gives back. */
   lagMs(welcome: Welcome): number;
-  /** Goes over to a connection; what is under way on the present one ends there. */
+  /** Moves to a connection; requests under way on the present one end there. */
   adopt(connection: Connection): void;
 }
 
@@ -37,7 +37,7 @@ export class Homing {
   #timer: Timer | undefined;
   #pauseMs = 0;
 
-  /** @param returnAfterMs time to the first look */
+  /** @param returnAfterMs time to the first search */
   constructor(
     readonly loop: Loop,
     readonly endpoints: Endpoints,
@@ -45,7 +45,7 @@ export class Homing {
     readonly ports: HomingPorts,
   ) {}
 
-  /** A connection is in use: there may be a nearer one. */
+  /** A connection is in use: a nearer one may exist. */
   start(): void {
     this.#pauseMs = this.returnAfterMs;
     this.#schedule();
@@ -56,7 +56,7 @@ export class Homing {
     const url = this.ports.current()?.url;
     if (!Number.isFinite(this.#pauseMs) || !this.endpoints.all.some((other) => other.given && other.url !== url))
       return;
-    // All clients of a region that comes back would come back at once.
+    // Without jitter, all clients of a returning region would come back at once.
     const pauseMs = this.#pauseMs * (0.75 + this.loop.random() / 2);
     this.#pauseMs = Math.min(MAX_PAUSE_MS, 2 * this.#pauseMs);
     this.#timer = this.loop.after(pauseMs, () => this.#look());
@@ -64,10 +64,10 @@ export class Homing {
 
   #look(): void {
     const present = this.ports.current();
-    // Without a connection one is being looked for; it starts this anew.
+    // Without a connection the connector searches for one, and starts this anew.
     if (present === undefined) return;
     const unsure = this.endpoints.unmeasured(this.loop.nowMs, MAX_PAUSE_MS).filter(({ url }) => url !== present.url);
-    // Where all credits are in use the present distance cannot be measured.
+    // While all credits are in use the present distance cannot be measured.
     if (unsure.length === 0 || present.free <= 0) {
       this.#schedule();
       return;
@@ -102,7 +102,7 @@ export class Homing {
     else if (this.ports.current() === present) this.#schedule();
   }
 
-  /** A healthy endpoint, and how far away it is. */
+  /** Opens and measures an endpoint; undefined if it is not healthy. */
   #probe(endpoint: Endpoint, done: (probe: Probe | undefined) => void): void {
     const opened = (connection: Connection): void => {
       const measured = (rttMs: number): void => {
@@ -121,8 +121,8 @@ export class Homing {
   }
 
   /**
-   * It has caught up, and stable time does not wait for its region at the present node: that region may be cut off from
-   * the others.
+   * The node has caught up, and stable time at the present node does not wait for its region: that region may be cut
+   * off from the others.
    */
   #isHealthy({ welcome, region }: Connection): boolean {
     const heldBackBy = this.ports.current()?.freshness.heldBackBy;
@@ -130,7 +130,7 @@ export class Homing {
   }
 }
 
-/** The shorter of two measurements; infinite where the connection is lost meanwhile. */
+/** The shorter of two measurements; infinite if the connection is lost meanwhile. */
 function roundTrip(connection: Connection, done: (rttMs: number) => void): void {
   connection.ping((first) => {
     if (first === undefined) done(Number.POSITIVE_INFINITY);

@@ -11,8 +11,8 @@ import type { Open } from './first-of.js';
 const MIN_GRACE_MS = 50;
 
 /**
- * The connection with the shortest round trip. Once the first one is there, the others have as long again: what takes
- * more than twice as long to open is not nearer. Those not chosen are closed. Rejects with a definite refusal, if there
+ * The connection with the shortest round trip. Once the first one is open, the others have as long again: one that
+ * takes more than twice as long to open is not nearer. The others are closed. Rejects with a definite refusal, if there
  * is one, else with `none`.
  */
 export function nearest(

@@ -1,6 +1,6 @@
 import type { Codec } from './codec.js';
 
-/** What connections and requests of a client go by. */
+/** Settings of a client's connections and requests. */
 export interface LinkSettings {
   readonly requestTimeoutMs: number;
   readonly connectTimeoutMs: number;

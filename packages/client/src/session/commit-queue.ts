@@ -1,7 +1,7 @@
 /**
- * What a session does in order: writes, and under protocols of single operations everything. Where nodes chain commits,
- * a write is sent behind the ones before it, and begins above them once they have committed; else it is not sent until
- * the outcome of the one before is known, or it might be ordered before it (P8).
+ * The requests that a session makes in order: writes, and under protocols of single operations reads too. Where nodes
+ * chain commits, a write is sent behind the ones before it, and begins above them once they have committed. Elsewhere
+ * it is sent once the outcome of the one before is known, or it might be ordered before it (P8).
  */
 import type { IsochronError } from '@isochron/core/errors';
 import type { TxId } from '@isochron/core/ids';
@@ -34,9 +34,9 @@ class Queued implements Cancellable {
 export class CommitQueue {
   readonly #core: ClientParts;
   #queue: Queued[] = [];
-  /** What is under way, in order. Only the first one may have had an effect that those behind it have not had. */
+  /** Exchanges under way, in order. Only the first one may have had an effect that those behind it have not had. */
   readonly #chain: QueuedExchange[] = [];
-  /** Writes that the session goes on without. */
+  /** Writes that the session no longer waits for. */
   readonly #detached = new Set<QueuedExchange>();
   #closed = false;
 
@@ -44,7 +44,7 @@ export class CommitQueue {
     this.#core = core;
   }
 
-  /** When each write was asked for whose outcome is not known yet, those that wait for their turn included. */
+  /** When each undecided write was called, those that wait for their turn included. */
   get writesSinceMs(): readonly number[] {
     const begun = this.#begun.filter(({ txId }) => txId !== undefined);
     const queued = this.#queue.filter(({ job }) => job.writes);
@@ -60,13 +60,13 @@ export class CommitQueue {
     return this.#begun.some((turn) => turn.txId === txId);
   }
 
-  /** What this one follows: the one before it, while that is not decided. */
+  /** The write before this one, while that is not decided. */
   before(turn: QueuedExchange): QueuedExchange | undefined {
     return this.#chain[this.#chain.indexOf(turn) - 1];
   }
 
   /**
-   * Gives up the order behind the first write under way, where its outcome is not known: what is behind it goes on.
+   * Gives up the order behind the first write under way, if its outcome is unknown: the entries behind it go on.
    * Returns its id.
    * @param detach makes the session another one
    */
@@ -80,7 +80,7 @@ export class CommitQueue {
     return head.txId;
   }
 
-  /** Begins it when its turn has come. What is taken back before that has no effect; later its exchange is. */
+  /** Begins it when its turn has come. Cancelled before that, it has no effect; later its exchange is cancelled. */
   enqueue<T>(job: QueueEntry<T>, caller: Caller<T>): Cancellable | undefined {
     if (this.#closed) {
       caller.reject(clientClosed());
@@ -93,7 +93,7 @@ export class CommitQueue {
     return queued;
   }
 
-  /** Rejects what has waited too long without being sent. Returns whether anything waits. */
+  /** Rejects entries that have waited too long without being sent. Returns whether any entry waits. */
   sweep(nowMs: number): boolean {
     const behind = this.#chain.filter((turn, i) => i > 0 && !turn.inDoubt);
     if (this.#queue.length + behind.length === 0) return false;
@@ -109,7 +109,7 @@ export class CommitQueue {
     return true;
   }
 
-  /** Why what waits for its turn was not sent. */
+  /** The reason why a waiting write was not sent. */
   #lateError(): IsochronError {
     const { overdue, txId, sentAfter } = this.#chain[0] ?? {};
     if (overdue === true && txId !== undefined && sentAfter !== undefined)
@@ -122,7 +122,7 @@ export class CommitQueue {
     this.withdraw(this.#queue, clientClosed());
   }
 
-  /** Begins what may be under way behind what is. */
+  /** Begins the entries that may be under way behind the present ones. */
   #next(): void {
     while (this.#queue.length > 0 && this.#takesMore) {
       const queued = this.#queue.shift()!;
@@ -142,7 +142,7 @@ export class CommitQueue {
     return this.#chain.length < MAX_CHAINED && !isStuck && this.#core.can('chained-commits');
   }
 
-  /** All before the first one are decided: it may take as long as a request may. */
+  /** All before the first one are decided: its own deadline begins. */
   #lead(): void {
     const turn = this.#chain[0]!;
     const { offlineSinceMs } = this.#core.connector.dispatcher;
@@ -157,7 +157,7 @@ export class CommitQueue {
     else this.#leave(turn, committed);
   }
 
-  /** It is the next one's turn. */
+  /** Removes it, and begins the next one. */
   #leave(turn: QueuedExchange, committed?: boolean): void {
     const at = this.#chain.indexOf(turn);
     this.#chain.splice(at, 1);
@@ -173,7 +173,7 @@ export class CommitQueue {
     this.#next();
   }
 
-  /** Rejects what waits; what does not wait any more has been settled. */
+  /** Rejects waiting entries; any other has been settled. */
   withdraw(those: readonly Queued[], reason: unknown): void {
     const gone = those.filter((queued) => this.#queue.includes(queued));
     if (gone.length === 0) return;

@@ -11,7 +11,7 @@ import type { ClientParts } from './parts.js';
 import type { SnapshotHandle } from './snapshot-handle.js';
 
 /**
- * Commits when its turn has come. Taken back before it is sent, it has no effect; afterwards the outcome is unknown.
+ * Commits when its turn has come. Cancelled before it is sent, it has no effect; afterwards the outcome is unknown.
  * @param begin its transaction, made when the turn has come
  * @param handle the one that it read through, if it did
  */
@@ -35,7 +35,7 @@ class CommitExchange extends OutcomeExchange {
   readonly #handle: SnapshotHandle | undefined;
   #writes: CommitFrame['writes'] | undefined;
   #sentOpen = false;
-  /** Where it leads: the last write of its session before it. */
+  /** The session's last write before it, set once it leads. */
   #hwt: Timestamp | undefined;
 
   constructor(
@@ -58,7 +58,7 @@ class CommitExchange extends OutcomeExchange {
   frame(id: number, connection: Carrier): RequestFrame {
     const { txId: tx, snapshot, deps, sentAfter, writes } = this.attempt;
     const { before: after } = this;
-    // Where the transaction is open, the commit ends it. A commit with a snapshot asks for nothing open, anywhere.
+    // Where the transaction is open, the commit ends it. A commit with a snapshot needs no open transaction, anywhere.
     const open = !this.sent && this.#handle?.isOpenOn(connection) === true;
     if (!open) this.#handle?.release();
     this.#sentOpen = open;
@@ -90,7 +90,7 @@ class CommitExchange extends OutcomeExchange {
 
   override refused(error: IsochronError, connection: Carrier): Retry | undefined {
     if (error.code !== 'TRANSACTION_UNKNOWN' || !this.#sentOpen) return super.refused(error, connection);
-    // The server forgot the open transaction; the commit itself can do without.
+    // The server has dropped the open transaction; the commit can do without.
     this.notBegun();
     return { refusals: 0, elsewhere: false };
   }

@@ -1,4 +1,4 @@
-/** What all parts of one client share: session, connection, commits, limits, status. */
+/** The state that all parts of one client share: session, connection, commits, limits, status. */
 import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
 import { DEFAULT_LIMITS, type Limits } from '@isochron/core/limits';
@@ -20,7 +20,7 @@ import { ServerClock } from './server-clock.js';
 import { StableExchange } from './stable.js';
 import { TxStatusExchange } from './tx-status.js';
 
-/** How the client is doing. */
+/** The state of the client. */
 export interface ClientStatus {
   /** `offline`: no connection at the moment; requests wait for the next one. */
   readonly state: 'connecting' | 'online' | 'offline' | 'closed';
@@ -41,7 +41,7 @@ export interface ClientStatus {
    * has no connection. Reads and writes go on.
    */
   readonly stale: boolean;
-  /** Whose writes are missing, while `stale` and where the node knows. */
+  /** The region or node whose writes are missing, while `stale`; undefined if not known to the node. */
   readonly heldBackBy: HeldBack | undefined;
   /**
    * Nodes that do not answer the node of the connection: new writes avoid their regions. Empty while there is no
@@ -50,7 +50,7 @@ export interface ClientStatus {
   readonly unresponsive: readonly string[];
   /** Commits whose outcome is not known yet, those that wait for their turn included. */
   readonly pendingCommits: number;
-  /** How long ago the oldest of them was asked for, in ms; undefined while there is none. */
+  /** Age of the oldest of them, in ms; undefined if there is none. */
   readonly oldestPendingCommitMs: number | undefined;
 }
 
@@ -59,22 +59,22 @@ export class ClientCore implements ClientParts, ConnectorEvents {
   readonly queue: CommitQueue;
   readonly clock = new ServerClock();
   limits: Limits = DEFAULT_LIMITS;
-  /** What the cluster can do, by the newest welcome. */
+  /** The cluster's capabilities, by the newest welcome. */
   #capabilities: readonly string[] = [];
   #token: string | undefined;
   #engine: Engine | undefined;
   #protocol = '';
   /** Connections that wait until the client of their protocol is loaded. */
   readonly #loading = new Map<string, ((loaded: OpenEngine | IsochronError) => void)[]>();
-  /** Everything up to here is known to be in every region. */
+  /** Every region has all writes up to this timestamp. */
   #stable: Timestamp = 0;
   /**
-   * Every node of every region serves everything up to here, as a node has answered: what is stable at one node may not
-   * be served yet.
+   * Every node of every region serves all writes up to here, by a node's answer: a write that is stable at one node may
+   * not be served yet.
    */
   #served: Timestamp = 0;
   readonly #imported: ImportedSession | undefined;
-  /** The session's last write as its token has it, where that is not known to be visible everywhere. */
+  /** The session's last write in its token, if it is not known to be visible everywhere. */
   #tokenHwt: Timestamp = 0;
   /** The cluster's `stalenessAlertMs`. */
   #alertMs = Number.POSITIVE_INFINITY;
@@ -96,20 +96,20 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     this.connector.dispatcher.onSweep = (nowMs) => this.queue.sweep(nowMs);
   }
 
-  /** There is one from the first welcome on. */
+  /** Defined from the first welcome on. */
   get engine(): Engine {
     if (this.#engine === undefined) throw new IsochronError('CONNECTION_LOST', 'no node has answered yet');
     return this.#engine;
   }
 
-  /** The session of transactions. Throws NOT_SUPPORTED_BY_PROTOCOL where there are none. */
+  /** The session of transactions. Throws NOT_SUPPORTED_BY_PROTOCOL if there is none. */
   get session(): Session {
     const { session } = this.engine;
     if (session !== undefined) return session;
     throw this.unsupported('has no transactions, snapshots and listings: get, set and delete keys');
   }
 
-  /** The error of what the cluster's protocol cannot do. */
+  /** The error of a call that the cluster's protocol does not support. */
   unsupported(what: string): IsochronError {
     return new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', `the cluster's protocol, ${this.#protocol}, ${what}`);
   }
@@ -119,7 +119,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     return this.#protocol;
   }
 
-  /** Whether the cluster's protocol can do something, by its name in `welcome`. */
+  /** Whether the cluster's protocol has a capability, by its name in `welcome`. */
   can(capability: string): boolean {
     return this.#capabilities.includes(capability);
   }
@@ -149,7 +149,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
   }
 
   /**
-   * The session's newest token. Where an older connection still answers, it may lack for a round trip what came over
+   * The session's newest token. While an older connection still answers, it may lack for a round trip the changes of
    * one of the two.
    */
   currentToken(): string | undefined {
@@ -161,8 +161,8 @@ export class ClientCore implements ClientParts, ConnectorEvents {
   }
 
   /**
-   * Loads the client of the cluster's protocol. Ends with NOT_SUPPORTED_BY_PROTOCOL where there is none, TOKEN_INVALID
-   * for a session of another protocol.
+   * Loads the client of the cluster's protocol. Ends with NOT_SUPPORTED_BY_PROTOCOL if there is none, with
+   * TOKEN_INVALID for a session of another protocol.
    */
   prepare(welcome: Welcome, done: (error?: IsochronError) => void): void {
     const { protocol } = welcome;
@@ -190,7 +190,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     for (const done of waiting) done(engine);
   }
 
-  /** Begins with the first endpoint whose protocol is loaded. Returns why the client cannot be used with this one. */
+  /** Begins with the first endpoint whose protocol is loaded. Returns why the client cannot use this one. */
   #begin(loaded: OpenEngine | IsochronError, welcome: Welcome): IsochronError | undefined {
     if (loaded instanceof IsochronError) return loaded;
     if (this.#engine === undefined) {
@@ -226,12 +226,12 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     this.changed();
   }
 
-  /** An answer is overdue on a connection that seems alive. Returns whether there is one that owes it. */
+  /** An answer is overdue on a connection that seems alive. Returns whether a connection owes it. */
   suspect(exchange: Exchange): boolean {
     return this.connector.suspect(exchange);
   }
 
-  /** The status has changed: the driver learns it once for all changes of a turn. */
+  /** The status has changed: the driver is notified once for all changes of a turn. */
   changed(): void {
     if (this.#hasNews) return;
     this.#hasNews = true;
@@ -241,7 +241,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     });
   }
 
-  /** Connects, and waits until the session of a token sees what that has written. */
+  /** Connects, and waits until the session of a token sees its own writes. */
   connect(caller: Caller<void>): Cancellable {
     const started = (): void => {
       if (this.#imported === undefined) current = this.#closeGap(caller);
@@ -251,7 +251,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     return { cancel: (reason) => current?.cancel(reason) };
   }
 
-  /** Resolves once every new session of every region sees what was written at `timestamp`. */
+  /** Resolves once every new session of every region sees the writes at `timestamp`. */
   stable(timestamp: Timestamp, timeoutMs: number, { resolve, reject }: Caller<void>): Cancellable | undefined {
     if (timestamp <= this.#served) {
       resolve();
@@ -272,7 +272,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
    * (D9).
    */
   #closeGap({ resolve, reject }: Caller<void>): Cancellable | undefined {
-    // Stable at the node of the connection is enough for what this session reads itself.
+    // Stable at the node of the connection is enough for this session's own reads.
     if (this.#tokenHwt <= (this.can('stable-snapshots') ? this.engine.ust : this.#stable)) {
       resolve();
       return undefined;
@@ -285,7 +285,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     return this.stable(this.#tokenHwt, this.settings.requestTimeoutMs, { resolve, reject: failed });
   }
 
-  /** What became of a transaction, of this session or of any other. */
+  /** The status of a transaction, of this session or of any other. */
   txStatus(txId: TxId, sentAfter: Timestamp | undefined, caller: Caller<TransactionStatus>): Cancellable | undefined {
     if (!this.can('transactions')) {
       caller.reject(this.unsupported('keeps no outcomes of writes'));
@@ -300,20 +300,20 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     return new TxStatusExchange(txId, sentAfter).run(dispatcher.submitTimed, { resolve, reject: caller.reject });
   }
 
-  /** Goes on without the write whose outcome is not known, as another session; returns its id. */
+  /** Goes on without the undecided write, as another session; returns its id. */
   detach(): TxId | undefined {
     return this.queue.detach(() => this.engine.detach());
   }
 
   /** Gives everything up. */
   close({ resolve }: Caller<void> = UNAWAITED): void {
-    // First those that wait, or each would move up only to be refused.
+    // First the waiting ones, or each would move up only to be refused.
     this.queue.close();
     this.connector.close(resolve);
     this.changed();
   }
 
-  /** A node has reported how far it is. Where no other report follows, the local clock says when that is stale. */
+  /** A node has reported its freshness. Without another report, it becomes stale by the local clock. */
   #fresh(freshness: Freshness): void {
     this.clock.take(freshness, this.loop.nowMs);
     this.loop.cancel(this.#alert);

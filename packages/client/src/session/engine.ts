@@ -9,17 +9,18 @@ import type { Committed } from './outcome.js';
 import type { ClientParts } from './parts.js';
 
 export interface Engine {
-  /** The session of transactions; undefined where there are none. */
+  /** The session of transactions; undefined under protocols without them. */
   readonly session: Session | undefined;
   /**
-   * Timestamp of the highest snapshot that the session has seen; where none has a timestamp, the highest stable time.
+   * Timestamp of the highest snapshot that the session has seen; under protocols without such timestamps, the highest
+   * stable time.
    */
   readonly ust: Timestamp;
   /** A node has sent its welcome. */
   welcomed(welcome: Welcome): void;
-  /** A stable time. */
+  /** Takes a stable time. */
   stable(ust: Timestamp): void;
-  /** Reads keys at once, in order; null where there is no value. */
+  /** Reads keys at once, in order; null for an absent one. */
   read(keys: readonly QualifiedKey[], caller: Caller<readonly (Value | null)[]>): Cancellable | undefined;
   write(key: QualifiedKey, value: Value | null, caller: Caller<Committed>): Cancellable | undefined;
   /** Gives up the order behind the write that is under way: goes on as another session that does not follow it. */
@@ -27,7 +28,7 @@ export interface Engine {
   export(): ExportedState;
 }
 
-/** Begins a session, or goes on with an imported one. Throws TOKEN_INVALID where that is of another kind. */
+/** Begins a session, or goes on with an imported one. Throws TOKEN_INVALID for a session of another kind. */
 export type OpenEngine = (
   core: ClientParts,
   kit: ClientKit,

@@ -10,7 +10,7 @@ import { toBase64 } from '../encoding.js';
  */
 export type ExportedWrite = readonly [string, Timestamp, TxId, string | { readonly bytes: string } | null];
 
-/** Everything that a session is. Plain JSON; treat it as opaque, and as a secret: the token is in it. */
+/** The whole state of a session. Plain JSON; treat it as opaque, and as a secret: the token is in it. */
 export interface ExportedSession extends ExportedState {
   readonly version: 1;
   readonly token: string;
@@ -18,15 +18,15 @@ export interface ExportedSession extends ExportedState {
   readonly protocol?: string;
 }
 
-/** What the protocol's session remembers. */
+/** The state of the protocol's session. */
 export interface ExportedState {
   readonly ust: Timestamp;
-  /** What it has seen beside `ust`, under protocols that have it. */
+  /** The entries beside `ust`, under protocols that have them. */
   readonly deps?: readonly Timestamp[];
   readonly hwt: Timestamp;
   /** Own writes that may not be stable yet. */
   readonly writes: readonly ExportedWrite[];
-  /** What it has seen, under protocols of single operations. */
+  /** The session's state under protocols of single operations. */
   readonly seen?: WireSeen;
 }
 
@@ -35,7 +35,7 @@ export interface ImportedSession {
   readonly token: string;
   readonly protocol: string;
   readonly state: SessionState;
-  /** Whatever it has seen beside, unchecked. */
+  /** The protocol's further state, unchecked. */
   readonly seen: unknown;
 }
 

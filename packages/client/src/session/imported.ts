@@ -6,8 +6,8 @@ import type { ExportedSession, ImportedSession } from './exported.js';
 import type { ClientKit } from './kit.js';
 
 /**
- * Validates an exported session. It takes what all clients share from the kit, and imports none of it: few applications
- * load this file.
+ * Validates an exported session. It takes the shared code from the kit, and imports none of it: few applications load
+ * this file.
  *
  * @throws IsochronError TOKEN_INVALID
  */

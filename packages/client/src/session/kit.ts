@@ -5,7 +5,7 @@ import { Exchange, unexpected } from '../link/exchange.js';
 import { parts } from '../link/frames.js';
 import { OutcomeExchange } from './outcome.js';
 
-/** What the clients of all protocols are made of. */
+/** The parts that the clients of all protocols are made of. */
 export const CLIENT_KIT = {
   Exchange,
   OutcomeExchange,

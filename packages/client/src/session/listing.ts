@@ -7,7 +7,7 @@ import type { Listed } from '../link/frames.js';
 import { type ListRequest, listPage } from './reads.js';
 import type { SnapshotHandle } from './snapshot-handle.js';
 
-/** Keys with their values, in key order. `next` is where the following page starts, null after the last one. */
+/** Keys with their values, in key order. `next` is the start of the following page, null after the last one. */
 export interface MergedPage {
   readonly entries: readonly (readonly [string, Value])[];
   readonly next: string | null;

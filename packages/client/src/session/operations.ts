@@ -1,6 +1,6 @@
 /**
- * A client of a protocol of single operations: it does one at a time, as the papers' clients do. It takes what all
- * clients share from the core's kit, and imports none of it, so that bundlers keep this file and the core's apart.
+ * A client of a protocol of single operations: it does one at a time, as the papers' clients do. It takes the shared
+ * code from the core's kit, and imports none of it, so that bundlers keep this file and the core's apart.
  */
 import type { QualifiedKey, RegionId, Timestamp, Value } from '@isochron/core/ids';
 import {
@@ -19,7 +19,7 @@ import type { ClientKit } from './kit.js';
 import type { Committed } from './outcome.js';
 import type { ClientParts } from './parts.js';
 
-/** What goes with every request: what the session has seen, and where. */
+/** The session's state, and the region where it was seen: part of every request. */
 function seenOf(session: OperationSession): WireSeen {
   const { seen, region, depends } = session.export();
   return { seen, region, ...(depends === undefined ? {} : { depends: depends as NonNullable<WireSeen['depends']> }) };
@@ -39,7 +39,7 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }:
       super();
     }
 
-    /** Its token has what the session had seen when it was sent: one that comes too late lacks what came since. */
+    /** Its token has the session's state at its sending: a late one lacks the newer state. */
     override get takesToken(): boolean {
       return !this.settled;
     }
@@ -87,7 +87,7 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }:
       this.#seen = seenOf(session);
     }
 
-    /** Else its token is that of a session that this client has left. */
+    /** A write that the session has left answers with the token of the old session. */
     override get takesToken(): boolean {
       return !this.detached;
     }
@@ -100,7 +100,7 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }:
       return { type: 'put', id, tx, key, value: wireValue, sentAfter, attemptRegions, ...this.#seen };
     }
 
-    /** Only in its home, or where it was seen, is what the session depends on known to be. */
+    /** The session's dependencies are known to be in its home and in the region where they were seen, nowhere else. */
     protected override mustMove(home: RegionId, { region }: Carrier): boolean {
       return home !== region && home !== this.#seen.region;
     }
@@ -161,7 +161,7 @@ class Operations implements Engine {
     return this.#core.queue.enqueue({ writes: true, begin }, caller);
   }
 
-  /** The write under way has its own hold of the old session. */
+  /** The write under way keeps the old session. */
   detach(): void {
     const region = this.#core.connector.current?.region ?? this.#session.export().region;
     this.#session = new OperationSession(this.#core.settings.newId(), region, this.rules, this.#session.export());
@@ -184,9 +184,7 @@ export const openOperations =
     return new Operations(core, session, rules, requests);
   };
 
-/**
- * What the session has seen: as it was exported, which may be of a protocol that it cannot be of, or as its token says.
- */
+/** The session's state: as exported, possibly by a protocol that does not fit, or from its token. */
 function stateOf(
   { invalidSession }: ClientKit,
   wireSeen: (raw: unknown) => WireSeen,

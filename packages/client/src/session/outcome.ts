@@ -1,23 +1,23 @@
-/** A write is repeated, unchanged, until it is known what became of it (D4, D5). */
+/** Repeats a write, unchanged, until its outcome is known (D4, D5). */
 import { IsochronError } from '@isochron/core/errors';
 import type { RegionId, Timestamp, TxId } from '@isochron/core/ids';
 import { late, OutcomeUnknownError } from '../errors.js';
 import { type Carrier, type Elsewhere, Exchange, type Retry } from '../link/exchange.js';
 import type { ClientParts } from './parts.js';
 
-/** What is known of a write that succeeded. */
+/** The result of a write that succeeded. */
 export interface Committed {
   readonly timestamp: Timestamp;
   readonly txId: TxId;
 }
 
-/** What every sending of a write carries. */
+/** The fields of every sending of a write. */
 export interface Attempt {
   readonly txId: TxId;
   readonly sentAfter: Timestamp;
 }
 
-/** What fixes the cohorts of an attempt (D4): kept as it is from its first sending on. */
+/** The fields that fix the cohorts of an attempt (D4): unchanged from its first sending on. */
 interface Cohorts {
   readonly home: RegionId;
   /** Regions that did not answer the node when the attempt was made. */
@@ -26,18 +26,15 @@ interface Cohorts {
 
 const cohortsOf = ({ region, avoid }: Carrier): Cohorts => ({ home: region, avoid });
 
-/** Answers after which nothing can have happened: the node refused before it began. */
+/** Answers that exclude an effect: the node refused before it began. */
 const NOT_STARTED = new Set(['NOT_READY', 'CREDITS_EXHAUSTED', 'SNAPSHOT_UNAVAILABLE', 'SESSION_BLOCKED']);
-/**
- * A cohort has written down that this attempt never commits: nothing of it has happened, and another attempt may commit
- * (D4).
- */
+/** A cohort has written down that this attempt never commits: it had no effect, and another attempt may commit (D4). */
 const ATTEMPT_ABORTED = new Set(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_FULL', 'CLOCK_DRIFT']);
 /** Aborted attempts, as after the crash of a node, before the caller gets the error. */
 const MAX_ABORTED_ATTEMPTS = 4;
 /** The wire's limit. */
 const MAX_ATTEMPTS = 16;
-/** How often the time doubles that an answer may take. */
+/** How often the deadline of an answer doubles. */
 const MAX_DOUBLINGS = 5;
 
 export abstract class OutcomeExchange extends Exchange<Committed> {
@@ -47,7 +44,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   detached = false;
   /** It was refused behind the one before it, and waits until that one is decided. */
   held = false;
-  /** What it was sent behind has ended, and is not known to have committed. */
+  /** The write before it has ended, and is not known to have committed. */
   orphaned = false;
   readonly #core: ClientParts;
   readonly #ended: (committed?: boolean) => void;
@@ -59,11 +56,11 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   #sent = false;
   #aborted = 0;
   #refusals = 0;
-  /** Sendings whose answers were overdue. */
+  /** Sendings with overdue answers. */
   #unanswered = 0;
   #outcomeDeadlineMs = Number.POSITIVE_INFINITY;
   #lastError: IsochronError | undefined;
-  /** What its caller got before its outcome was known. */
+  /** The error that its caller got before the outcome was known. */
   #unknownError: OutcomeUnknownError | undefined;
 
   /** @param ended called when the outcome is known, or cannot be found out any more */
@@ -81,7 +78,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     return this.attempt.sentAfter;
   }
 
-  /** Whether it may have had an effect, and it is not known whether it has. */
+  /** Whether it may have had an effect, and that is not decided. */
   get inDoubt(): boolean {
     return this.#inDoubt && !this.settled;
   }
@@ -124,12 +121,12 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
       return this.#retry(false);
     }
     if (ATTEMPT_ABORTED.has(error.code)) {
-      // What lasts for a while is tried for a while, elsewhere too; a crash between prepares happens once.
+      // A lasting refusal is retried for a while, elsewhere too; a crash between prepares happens once.
       const again = this.#nextAttempt(connection, error.retryable ? MAX_ATTEMPTS : MAX_ABORTED_ATTEMPTS);
       return again ? this.#retry(error.retryable && this.#refusals % 3 === 0 && 'node') : undefined;
     }
     if (!error.retryable) {
-      // It is about this sending alone: one before may have had an effect.
+      // The refusal is about this sending alone: an earlier one may have had an effect.
       this.#inDoubt = this.#wasInDoubt;
       return undefined;
     }
@@ -141,7 +138,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     return { refusals: this.#refusals, elsewhere };
   }
 
-  /** No answer in time: whatever is not known to have been refused may have happened. */
+  /** No answer in time: a write that is not known to be refused may have happened. */
   override expired(isOffline: boolean): boolean {
     const now = this.#core.loop.nowMs;
     if (!this.#inDoubt) {
@@ -170,7 +167,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   /** It is known to have had no effect, or its outcome cannot be found out any more. */
   override failed(reason: unknown): void {
     if (this.settled) return;
-    // Where it may have had an effect, a refusal is about its last sending only. One that is too large was never sent.
+    // If it may have had an effect, a refusal is about its last sending only. A too large one was never sent.
     const isOpen = this.#inDoubt && reason instanceof IsochronError && !/^(OUTCOME|REQUEST)_/.test(reason.code);
     if (isOpen) this.#unknown(reason.message, reason);
     super.failed(reason);
@@ -181,15 +178,15 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     this.#ended();
   }
 
-  /** Whether a node does not pass it on to its last home: the node's own region has to be the next one (D4). */
+  /** Whether a node does not forward it to its last home: the node's own region has to be the next one (D4). */
   protected mustMove(_home: RegionId, _connection: Carrier): boolean {
     return false;
   }
 
-  /** It is about to be sent: returns its attempts. */
+  /** Called before each sending: returns its attempts. */
   protected sending(connection: Carrier): readonly Cohorts[] {
     const home = this.#attempts.at(-1)?.home;
-    // What the attempt before was to be above is not known: the next one waits until that one is given up (D4).
+    // The write that it had to be above is undecided: the next attempt waits until that write is given up (D4).
     if (home === undefined || this.orphaned || this.mustMove(home, connection)) this.#addAttempt(connection);
     this.held = this.orphaned = false;
     this.#wasInDoubt = this.#inDoubt;
@@ -202,8 +199,8 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   }
 
   /**
-   * How long the next answer may take: where every node needs longer than the request timeout, no repetition would end,
-   * so each one may take twice as long as the one before. Behind another write it has to be answered first.
+   * Deadline of the next answer. If every node needs longer than the request timeout, no repetition would end, so each
+   * one may take twice as long as the one before. Behind another write it has to be answered first.
    */
   #answerDueMs(now: number): number {
     if (this.before !== undefined)
@@ -213,15 +210,14 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   }
 
   /**
-   * The last sending has done nothing. Where it was the only one, the commit may still have its home where it is sent
-   * next.
+   * The last sending had no effect. If it was the only one, the commit may still have its home where it is sent next.
    */
   protected notBegun(): void {
     this.#inDoubt = this.#wasInDoubt;
     if (!this.#inDoubt && this.#attempts.length === 1) this.#attempts = [];
   }
 
-  /** The same writes under the same id once more, as the next attempt, where there have not been too many. */
+  /** The same writes under the same id once more, as the next attempt, unless there have been too many. */
   #nextAttempt(connection: Carrier, most: number): boolean {
     this.#inDoubt = false;
     if (++this.#aborted > most || this.#attempts.length >= MAX_ATTEMPTS) return false;
@@ -230,10 +226,10 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   }
 
   /**
-   * The cohorts do not decide. At home that may be because the region is cut off from one of them, and another one is
-   * not: returns whether to ask there. Elsewhere, or where other regions are to be avoided by now, other cohorts become
-   * the next attempt (D4); it begins only when a cohort of the old one has durably given that up, so there is no harm
-   * in asking for it early.
+   * The cohorts do not decide. At home, the region may be cut off from one of them, and another region not: returns
+   * whether to ask there. Elsewhere, or when other regions are to be avoided by now, other cohorts become the next
+   * attempt (D4). It begins only when a cohort of the old one has durably given that up, so an early request does no
+   * harm.
    */
   #stuck(connection: Carrier): boolean {
     const next = cohortsOf(connection);

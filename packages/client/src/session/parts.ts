@@ -1,4 +1,4 @@
-/** What sessions, snapshots and requests take from the client that they are part of. */
+/** The parts of the client that sessions, snapshots and requests use. */
 import type { IsochronError } from '@isochron/core/errors';
 import type { Session } from '@isochron/protocols/kernel/transactions/session';
 import type { Connector } from '../link/connector.js';
@@ -7,11 +7,11 @@ import type { Loop } from '../loop.js';
 import type { ClientSettings } from '../settings.js';
 import type { QueuedExchange, QueueEntry } from './queued-exchange.js';
 
-/** Does in order what a session does. */
+/** Runs a session's writes in order. */
 export interface Queue {
   /** Begins a job when its turn has come. */
   enqueue<T>(job: QueueEntry<T>, caller: Caller<T>): Cancellable | undefined;
-  /** What this one follows: the one before it, while that is not decided. */
+  /** The write before this one, while that is not decided. */
   before(turn: QueuedExchange): QueuedExchange | undefined;
 }
 
@@ -20,14 +20,14 @@ export interface ClientParts {
   readonly settings: ClientSettings;
   readonly connector: Connector;
   readonly queue: Queue;
-  /** The session of transactions. Throws NOT_SUPPORTED_BY_PROTOCOL where there are none. */
+  /** The session of transactions. Throws NOT_SUPPORTED_BY_PROTOCOL if there is none. */
   readonly session: Session;
-  /** Whether the cluster's protocol can do something, by its name in `welcome`. */
+  /** Whether the cluster's protocol has a capability, by its name in `welcome`. */
   can(capability: string): boolean;
-  /** The error of what the cluster's protocol cannot do. */
+  /** The error of a call that the cluster's protocol does not support. */
   unsupported(what: string): IsochronError;
-  /** An answer is overdue on a connection that seems alive. Returns whether there is one that owes it. */
+  /** An answer is overdue on a connection that seems alive. Returns whether a connection owes it. */
   suspect(exchange: Exchange): boolean;
-  /** The status has changed: the driver learns it once for all changes of a turn. */
+  /** The status has changed: the driver is notified once for all changes of a turn. */
   changed(): void;
 }

@@ -1,4 +1,6 @@
-/** Reads and listings through a snapshot handle: what the session knows from itself, the rest from the server. */
+/**
+ * Reads and listings through a snapshot handle: from the session's own writes where they suffice, else from the server.
+ */
 import type { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
 import type { ReadResult } from '@isochron/protocols/kernel/transactions/session';
@@ -61,7 +63,7 @@ class ReadExchange extends SnapshotExchange<readonly ReadResult[]> {
   }
 }
 
-/** What to list, in unqualified keys. */
+/** The range of a listing, in unqualified keys. */
 export interface ListRequest {
   readonly keyspace: string;
   readonly prefix: string;
@@ -89,8 +91,8 @@ class ListExchange extends SnapshotExchange<Listed> {
 }
 
 /**
- * Reads keys in the handle's snapshot, in order (Alg. 1 lines 8–20); null where there is no value. Undefined where the
- * session itself has all of them.
+ * Reads keys in the handle's snapshot, in order (Alg. 1 lines 8–20); null for an absent one. Undefined if the session
+ * itself has all of them.
  */
 export function readKeys(
   handle: SnapshotHandle,

@@ -3,12 +3,12 @@ import type { Timestamp } from '@isochron/core/ids';
 import type { Freshness } from '@isochron/wire/session-frames';
 
 /**
- * How old timestamps are, by the clock of the node whose freshness was received last: a wrong clock of this machine has
- * no effect. Between two reports of a node, time goes on by this machine's steady clock.
+ * The age of timestamps, by the clock of the node whose freshness was received last: a wrong clock of this machine has
+ * no effect. Between two reports of a node, this machine's steady clock counts.
  */
 export class ServerClock {
   #latest: Freshness | undefined;
-  /** The node's clock above the steady one. */
+  /** The node's clock minus the steady one. */
   #aheadMs = 0;
 
   /** The newest report. */
@@ -21,7 +21,7 @@ export class ServerClock {
     this.#aheadMs = freshness.now - nowMs;
   }
 
-  /** Age in ms; undefined where there is no timestamp, or no node has reported yet. */
+  /** Age in ms; undefined without a timestamp, or before the first report of a node. */
   ageMs(timestamp: Timestamp, nowMs: number): number | undefined {
     if (timestamp === 0 || this.#latest === undefined) return undefined;
     return Math.max(0, this.#aheadMs + nowMs - wallOf(timestamp));

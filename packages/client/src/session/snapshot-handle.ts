@@ -1,6 +1,6 @@
 /**
- * One snapshot that is read from: of a one-shot read, of a transaction, of `client.snapshot()`. Opens itself with its first
- * read, in the same message, and opens again wherever the connection goes: a snapshot is a number (D8).
+ * One snapshot to read from: of a one-shot read, of a transaction, of `client.snapshot()`. Opens itself with its first
+ * read, in the same message, and opens again on every new connection: a snapshot is a number (D8).
  */
 import { IsochronError } from '@isochron/core/errors';
 import type { Deps, Timestamp, TxId } from '@isochron/core/ids';
@@ -31,7 +31,7 @@ export const snapshotOf = ({ snapshot, deps }: { snapshot: Timestamp; deps?: Dep
 const atField = (at: Snapshot | undefined): { at?: Timestamp; deps?: Deps } =>
   at === undefined ? {} : { at: at.ts, ...(at.deps === undefined ? {} : { deps: at.deps }) };
 
-/** Whether a snapshot is the one that was asked for: by all its entries, or by its timestamp alone. */
+/** Whether a snapshot is the requested one: by all its entries, or by its timestamp alone. */
 const isAt = ({ ts, deps }: Snapshot, at: Snapshot): boolean =>
   ts === at.ts && (at.deps === undefined || at.deps.every((entry, i) => entry === deps?.[i]));
 
@@ -43,14 +43,12 @@ export type HandleMode = 'one-shot' | 'transaction' | 'snapshot';
 
 export class SnapshotHandle {
   readonly tx: SessionTransaction;
-  /** The snapshot that is asked for: none at first, the assigned one ever after. */
+  /** The requested snapshot: undefined at first, then the assigned one. */
   at: Snapshot | undefined;
-  /**
-   * The server knows the open transaction by this id. A new one for every opening, so that an old opening is never met.
-   */
+  /** The server's id of the open transaction. A new one for every opening, so that an old opening is never found. */
   #wireId: TxId;
   #openOn: Carrier | undefined;
-  /** The opening before, which ends once the present one is there. */
+  /** The opening before, which ends once the present one is answered. */
   #former: TxId | undefined;
   /** When it is opened again. */
   #renewal: Timer | undefined;
@@ -88,16 +86,16 @@ export class SnapshotHandle {
   /** The start that has to precede a read on this connection. */
   prelude(connection: Carrier): Exchange | undefined {
     if (this.mode === 'one-shot' || this.#openOn === connection) return undefined;
-    // `started` and `startRefused` take what comes of it. Other reads of the same message need no start of their own.
+    // `started` and `startRefused` take its result. Other reads of the same message need no start of their own.
     return new StartExchange(this, this.opening(connection));
   }
 
-  /** Opens it on the server and learns its timestamp, without reading anything. */
+  /** Opens it on the server and gets its timestamp, without reading anything. */
   open(caller: Caller<void>): Cancellable {
     return new StartExchange(this).run(this.core.connector.dispatcher.submitTimed, caller);
   }
 
-  /** It is being opened on this connection, under the id that is returned. */
+  /** It is being opened on this connection, under the returned id. */
   opening(connection: Carrier): TxId {
     if (this.#openOn === connection) this.#former = this.#wireId;
     if (this.#openOn !== undefined) this.#renew();
@@ -107,7 +105,7 @@ export class SnapshotHandle {
     return this.#wireId;
   }
 
-  /** Takes the snapshot of an answer. Throws a retryable error when it is not the one that the session needs. */
+  /** Takes the snapshot of an answer. Throws a retryable error if it is not the one that the session needs. */
   accept(snapshot: Snapshot): void {
     if (snapshot.ts < this.tx.floor) {
       // The node lags behind the session. Asked for exactly the session's snapshot, it waits for it or refuses.
@@ -129,7 +127,7 @@ export class SnapshotHandle {
     if (this.mode === 'snapshot' && this.#renewal === undefined && !this.#ended) this.#holdOpen();
   }
 
-  /** Opens it again before the server ends it, so that its versions are kept while nothing reads them. */
+  /** Opens it again before the server ends it, so that its versions are kept while it is idle. */
   #holdOpen(): void {
     const { loop, connector } = this.core;
     const leaseMs = connector.current?.welcome.maxTransactionMs ?? Number.POSITIVE_INFINITY;
@@ -152,10 +150,7 @@ export class SnapshotHandle {
     this.#starting = false;
   }
 
-  /**
-   * What a refused read really means: the fate of the start that went with it, or that the server forgot the
-   * transaction.
-   */
+  /** The cause of a refused read: the refusal of the start before it, or a transaction that the server has dropped. */
   refusal(error: IsochronError, wireId: TxId | undefined): IsochronError {
     const resumable =
       error.code === 'TRANSACTION_UNKNOWN' || (error.code === 'TRANSACTION_EXPIRED' && this.mode === 'snapshot');
@@ -175,12 +170,12 @@ export class SnapshotHandle {
     this.release();
   }
 
-  /** A commit takes the session's half over; what the server still holds under another id is given back. */
+  /** A commit takes the session's half over; the server's other openings are ended. */
   handOver(): void {
     this.#ended = true;
   }
 
-  /** Gives back what the server holds. */
+  /** Ends the openings on the server. */
   release(): void {
     const { dispatcher } = this.core.connector;
     if (this.#openOn === undefined || this.#openOn !== dispatcher.connection) return;
@@ -189,7 +184,7 @@ export class SnapshotHandle {
     this.#abort(this.#former);
   }
 
-  /** Where it does not arrive, the server ends the transaction by its expiry. */
+  /** If it does not arrive, the server ends the transaction by its expiry. */
   #abort(id: TxId | undefined): void {
     if (id !== undefined) new AbortExchange(id).run(this.core.connector.dispatcher.submitTimed);
   }
@@ -209,7 +204,7 @@ export class SnapshotHandle {
 class StartExchange extends Exchange<void> {
   #wireId: TxId = '';
 
-  /** @param leadsAs its id where a read follows it, which brings another start along should this one fail */
+  /** @param leadsAs its id where a read follows it, which sends another start if this one fails */
   constructor(
     readonly handle: SnapshotHandle,
     readonly leadsAs?: TxId,

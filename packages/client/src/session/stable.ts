@@ -7,8 +7,8 @@ import type { Answer } from '../link/frames.js';
 import type { Loop } from '../loop.js';
 
 /**
- * Waits until every node of every region serves a timestamp; what is left of the time goes with it from one connection
- * to the next.
+ * Waits until every node of every region serves a timestamp; the remaining time goes with it from one connection to the
+ * next.
  */
 export class StableExchange extends Exchange<Timestamp> {
   readonly #endMs: number;

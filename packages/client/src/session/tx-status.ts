@@ -4,7 +4,7 @@ import { Exchange, unexpected } from '../link/exchange.js';
 import type { Answer } from '../link/frames.js';
 import type { TransactionStatus } from '../transaction-status.js';
 
-/** Asks any node what became of a transaction. */
+/** Asks any node for the status of a transaction. */
 export class TxStatusExchange extends Exchange<TransactionStatus> {
   constructor(
     readonly txId: TxId,

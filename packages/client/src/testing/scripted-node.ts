@@ -15,7 +15,7 @@ import type {
 
 export const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots'];
 
-/** What the scripted nodes of one cluster share. Each write is stable at once. */
+/** The shared state of one cluster's scripted nodes. Each write is stable at once. */
 export class ScriptedStore {
   readonly #values = new Map<string, { readonly ts: Timestamp; readonly value: WireValue | null }>();
   /** Commit timestamps by transaction. */
@@ -40,7 +40,7 @@ export class ScriptedStore {
 }
 
 /**
- * What a script does with a frame: an answer of its own, none at all, the end of the connection; undefined: the usual
+ * A script's reaction to a frame: an answer of its own, none at all, the end of the connection; undefined: the usual
  * answer.
  */
 export type Scripted = undefined | 'drop' | 'close' | 'apply-and-drop' | 'apply-and-close' | ServerFrame;
@@ -51,7 +51,7 @@ export class ScriptedNode {
   readonly packing: number[] = [];
   /** Runs before a frame is answered. */
   script: (frame: ClientFrame) => Scripted = () => undefined;
-  /** Time that a message needs in one direction. */
+  /** One-way delay of a message. */
   delayMs = 1;
   /** `refuses`: no socket opens. `silent`: a socket neither opens nor fails. */
   state: 'serves' | 'refuses' | 'silent' = 'serves';
@@ -134,7 +134,7 @@ export class ScriptedNode {
     return { type: 'started', id, snapshot: at };
   }
 
-  /** Values are the newest ones: what a snapshot holds is not what these tests are about. */
+  /** Values are the newest ones: these tests do not check the contents of snapshots. */
   #read({ id, tx, at = this.store.ust, keys }: ReadFrame): ServerFrame {
     const snapshot = tx === undefined ? at : this.#open.get(tx);
     if (snapshot === undefined) return refusal(id, 'TRANSACTION_UNKNOWN', false);

@@ -1,6 +1,7 @@
 /**
- * A client machine and what it runs in, for tests: scripted nodes, sockets that deliver in order, one clock. Nothing here
- * takes real time. What every driver may rely on is checked with each effect; `violations` has what did not hold.
+ * A client machine and its environment, for tests: scripted nodes, sockets that deliver in order, one clock. Nothing
+ * here takes real time. Every effect is checked against the rules that drivers rely on; `violations` lists the broken
+ * ones.
  */
 import type { TxId } from '@isochron/core/ids';
 import { Session } from '@isochron/protocols/kernel/transactions/session';
@@ -22,7 +23,7 @@ import type { OpenEngine } from '../session/engine.js';
 import { openTransactions } from '../session/transactions.js';
 import { refusal, type Scripted, type ScriptedNode } from './scripted-node.js';
 
-/** What became of a call. */
+/** The result of a call. */
 export interface Called {
   /** How often it was settled. */
   settled: number;
@@ -42,7 +43,7 @@ interface Socket {
   /** Requests without an answer that has reached the machine. */
   readonly inFlight: Map<number, RequestFrame>;
   lastArrivalMs: number;
-  /** Its last commit, and what came of it; undefined while that is not decided. */
+  /** Its last commit, and the result; undefined while that is not decided. */
   commit: { readonly tx: TxId; readonly isCommitted: boolean | undefined } | undefined;
 }
 
@@ -54,7 +55,7 @@ interface Due {
 export interface WorldOptions {
   readonly settings?: Partial<ClientSettings>;
   readonly random?: RandomSource;
-  /** The client of the cluster's protocol: else that of PaRiS. */
+  /** The client of the cluster's protocol; by default that of PaRiS. */
   readonly engine?: OpenEngine;
 }
 
@@ -62,7 +63,7 @@ const ofParis = openTransactions((id, state) => new Session(id, parisSession, st
 
 type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
 
-/** More events than any test has: the machine goes round in circles. */
+/** More events than any test has: the machine loops. */
 const MAX_EVENTS = 50_000;
 
 export class World implements ClientEffects {
@@ -71,7 +72,7 @@ export class World implements ClientEffects {
   readonly sockets = new Map<SocketId, Socket>();
   readonly calls: Called[] = [];
   nowMs = 0;
-  /** When the machine wants a timer; infinite where it wants none. */
+  /** When the machine wants a timer; infinite for none. */
   timerMs = Number.POSITIVE_INFINITY;
   /** Loads of protocols are answered at once; else by `loaded`. */
   loadsAtOnce = true;
@@ -88,7 +89,7 @@ export class World implements ClientEffects {
   #count = 0;
   /** The writes in the order in which they were sent first, and whether their last sendings have been answered. */
   readonly #writes = new Map<TxId, boolean>();
-  /** Writes that the session goes on without. */
+  /** Writes that the session no longer waits for. */
   #givenUp: ReadonlySet<TxId> = new Set();
 
   constructor(
@@ -146,7 +147,7 @@ export class World implements ClientEffects {
     return called;
   }
 
-  /** Asks for something, and lets some time pass. */
+  /** Makes a call, and lets some time pass. */
   ask(call: Call, ms = 50): Called {
     const called = this.call(call);
     this.run(ms);
@@ -200,7 +201,7 @@ export class World implements ClientEffects {
     for (const socket of this.live) if (socket.node === node) this.#deliver(socket, frames);
   }
 
-  // What the machine asks for.
+  // The effects of the machine.
 
   open(id: SocketId, url: string): void {
     const node = this.nodes.find((one) => url.startsWith(`${one.url}/`));
@@ -339,7 +340,7 @@ export class World implements ClientEffects {
     this.step({ kind: 'closed', socket: socket.id });
   }
 
-  /** When a message arrives that leaves now: not before the one that left before it. */
+  /** Arrival of a message that leaves now: not before the one that left before it. */
   #arrivalMs(socket: Socket): number {
     socket.lastArrivalMs = Math.max(socket.lastArrivalMs, this.nowMs + socket.node.delayMs + this.jitterMs());
     return socket.lastArrivalMs;

@@ -5,19 +5,23 @@ import type { ReplicationMessage } from './replication/messages.js';
 /** Name of the machine that begins a node's rounds (`rounds.ts`). */
 export const ROUNDS_MACHINE = 'rounds';
 
-/** After this time without a write a node's rounds begin to back off: each time it passes, their interval doubles. */
+/**
+ * After this time without a write the rounds of a node begin to back off: each time it passes, their interval doubles.
+ */
 const IDLE_AFTER_MS = 1_000;
 
-/** A node that is written to wakes the others again after this time: well before their rounds back off. */
+/** Writes at a node wake the other nodes again after this time: well before their rounds back off. */
 const WAKE_EVERY_MS = IDLE_AFTER_MS / 2;
 
-/** Whether anything is written in the cluster: rounds come at their interval while it is, less often while it is idle. */
+/**
+ * Whether anything is written in the cluster: rounds keep their interval while it is, and slow down while it is idle.
+ */
 export class Activity {
   #lastAt: WallMs;
   #wokeAt: WallMs = Number.NEGATIVE_INFINITY;
   readonly #rounds: Address;
 
-  /** @param idleBackoff how many times as long the interval of an idle node gets at most */
+  /** @param idleBackoff the greatest factor of the interval of an idle node */
   constructor(
     node: NodeId,
     now: WallMs,
@@ -27,14 +31,14 @@ export class Activity {
     this.#rounds = { node, machine: ROUNDS_MACHINE };
   }
 
-  /** Something was written here or at another node. */
+  /** Data were written here or at another node. */
   touch(now: WallMs): void {
     this.#lastAt = now;
   }
 
   /**
-   * A client has written here, or waits for what only the rounds of others bring. Stable time goes on at the pace of the
-   * slowest node: the rounds of this node come at once, and those of all others as soon as they receive its `Wake`.
+   * A client has written here, or waits for the rounds of other nodes. Stable time advances at the pace of the slowest
+   * node: this node takes rounds at once, all others as soon as they receive its `Wake`.
    */
   wake(now: WallMs, out: Pick<Effects<ReplicationMessage>, 'send'>): void {
     this.touch(now);

@@ -2,30 +2,30 @@ import { type NodeId, packWall, type Timestamp, type WallMs } from '@isochron/co
 
 /** The clocks of a machine, as a driver reads them. */
 export interface ClockReadings {
-  /** The wall clock: it may be wrong, and it may be set at any time. */
+  /** The wall clock: it may be wrong, and may be set at any time. */
   wall(): WallMs;
   /** Milliseconds since some moment, on a monotonic clock. */
   steady(): number;
 }
 
 /**
- * Compares the own wall clock with the peers' (T1, K2). A node that is further from the median of its peers than the
- * limit, or that has peers and has not compared its clock with any of them since its start, takes no time from its wall
- * clock: it makes no timestamps beyond those that it has, and refuses prepares.
+ * Compares the own wall clock with the peers' (T1, K2). Some nodes must not use their wall clock: those further from
+ * the median of their peers than the limit, and those with peers that have compared with none since their start. Such a
+ * node makes no timestamps beyond those that it has, and refuses prepares.
  *
- * A peer's clock is kept in relation to the steady clock of this machine. So a jump of the own clock shows at once,
- * before anything is stamped with it, and so does its correction.
+ * A peer's clock is stored relative to the steady clock of this machine. So a jump of the own clock shows at once,
+ * before any timestamp is taken from it, and so does its correction.
  */
 export class DriftWatch {
-  /** Wall clocks of the peers: above the own steady clock, or above the own wall clock where there are no readings. */
+  /** Wall clocks of the peers: relative to the own steady clock, or to the own wall clock without readings. */
   readonly #clocks = new Map<NodeId, number>();
-  /** The two middle ones of `#clocks`. */
+  /** The two middle values of `#clocks`. */
   #lower = 0;
   #upper = 0;
 
   /**
-   * @param peers how many other nodes the cluster has
-   * @param readings without any, the time of each step is taken for right
+   * @param peers number of the other nodes of the cluster
+   * @param readings by default the time of each step is taken as correct
    */
   constructor(
     readonly maxClockDriftMs: number,
@@ -33,7 +33,7 @@ export class DriftWatch {
     readonly readings?: ClockReadings | undefined,
   ) {}
 
-  /** A peer's wall clock as it stood when its message left; the delay of the link counts as drift, and is small. */
+  /** A peer's wall clock when its message left. The delay of the link counts as drift, and is small. */
   observe(peer: NodeId, peerWall: WallMs, now: WallMs): void {
     this.#clocks.set(peer, peerWall - (this.readings === undefined ? now : this.readings.steady()));
     const clocks = [...this.#clocks.values()].sort((a, b) => a - b);
@@ -41,7 +41,10 @@ export class DriftWatch {
     this.#lower = clocks[Math.floor((clocks.length - 1) / 2)]!;
   }
 
-  /** Median of the peers' clocks minus the own one, in ms; of an even number the middle one that is nearer: one wild peer of two proves nothing. */
+  /**
+   * Median of the peers' clocks minus the own one, in ms. Of an even number, the middle one nearer to the own: one wild
+   * peer of two proves nothing.
+   */
   get medianMs(): number {
     if (this.#clocks.size === 0) return 0;
     const own = this.readings === undefined ? 0 : this.readings.wall() - this.readings.steady();
@@ -49,12 +52,12 @@ export class DriftWatch {
     return Math.abs(lower) < Math.abs(upper) ? lower : upper;
   }
 
-  /** Whether this node is the one that is off. */
+  /** Whether this node's clock is the wrong one. */
   get excessive(): boolean {
     return Math.abs(this.medianMs) > this.maxClockDriftMs;
   }
 
-  /** Whether the clock was compared with a peer's since the start, where there is any. */
+  /** Whether the clock was compared with a peer's since the start; true without peers. */
   get compared(): boolean {
     return this.readings === undefined || this.peers === 0 || this.#clocks.size > 0;
   }
@@ -73,8 +76,8 @@ export class DriftWatch {
   }
 
   /**
-   * The time of a step, as it may go into a timestamp. The time of steps never goes back (`steady-clock.ts`), and the
-   * wall clock may: where that has left it behind by more than half of the limit, timestamps follow the wall clock.
+   * The time of a step, as it may go into a timestamp. The time of steps never goes back (`steady-clock.ts`), but the
+   * wall clock may: once it is behind by more than half of the limit, timestamps follow the wall clock.
    */
   stampable(now: WallMs): WallMs {
     if (this.readings === undefined) return now;
@@ -89,8 +92,7 @@ export class DriftWatch {
   }
 
   /**
-   * The newest timestamp that may be adopted from elsewhere (K1). A clock that is far ahead of the peers' is no measure
-   * of it.
+   * The newest timestamp that may be adopted from elsewhere (K1). A clock far ahead of the peers' is no measure for it.
    */
   get newestAdoptable(): Timestamp {
     if (this.readings === undefined) return Number.POSITIVE_INFINITY;

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 
-/** How much larger the heap is after many rounds, where only young objects were collected: in bytes. */
+/** By how many bytes the heap grows over many rounds in which only young objects are collected. */
 function growth(): number {
   const bundled = buildSync({
     entryPoints: [join(__dirname, 'heartbeats.ts')],

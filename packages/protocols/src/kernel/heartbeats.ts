@@ -1,4 +1,4 @@
-/** The heartbeats of a round: one message to each peer node, whatever number of partitions they share. */
+/** The heartbeats of a round: one message to each peer node, however many partitions they share. */
 import type { NodeId, PartitionId, RegionId } from '@isochron/core';
 import type { Effects } from '../machine.js';
 import { ROUNDS_MACHINE } from './activity.js';
@@ -29,7 +29,7 @@ export class HeartbeatCollector {
     else same.partitions.push(partition);
   }
 
-  /** Sends what was collected, and starts over. */
+  /** Sends the collected heartbeats, and starts over. */
   flush(out: Pick<Effects<ReplicationMessage>, 'send'>): void {
     for (const [node, spans] of this.#spans)
       out.send({ node, machine: ROUNDS_MACHINE }, { type: 'Heartbeats', source: this.source, spans });
@@ -38,7 +38,7 @@ export class HeartbeatCollector {
   }
 }
 
-/** The heartbeats that one message stands for. */
+/** The heartbeats in one message. */
 export function heartbeatsIn({ source, spans }: Heartbeats): Heartbeat[] {
   const heartbeats: Heartbeat[] = [];
   for (const { from, to, verified, partitions } of spans)

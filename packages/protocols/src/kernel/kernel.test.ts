@@ -28,7 +28,7 @@ function batches(): { write(record: DurableRecord): number; records: DurableReco
 }
 
 describe('NodeClock', () => {
-  it('publishes nothing above the durable ceiling (D7)', () => {
+  it("a node's clock publishes nothing above the durable ceiling (D7)", () => {
     const out = batches();
     const clock = new NodeClock(0, 0);
     expect(clock.publishable(NOW, out)).toBe(0);
@@ -40,7 +40,7 @@ describe('NodeClock', () => {
     expect(clock.publishable(NOW + 60_000, out)).toBe(clock.ceiling);
   });
 
-  it('a clock that its peers take along writes as few ceilings as one that follows its wall clock (D7, T2)', () => {
+  it('a clock that its peers move forward writes as few ceilings as one that follows its wall clock (D7, T2)', () => {
     for (const aheadMs of [0, 1_500]) {
       const out = batches();
       const clock = new NodeClock(packWall(NOW), 0);
@@ -73,12 +73,12 @@ describe('NodeClock', () => {
     expect((out.records[0] as { value: number }).value).toBeGreaterThan(pt);
   });
 
-  it('a ceiling counts as soon as it is on disk, although higher ones have been asked for since (D7)', () => {
+  it('a ceiling counts as soon as it is on disk, although higher ones have been requested since (D7)', () => {
     const out = batches();
     const clock = new NodeClock(0, 0);
     let last = clock.publishable(NOW, out);
     for (let batch = 1; batch <= 5; batch++) {
-      // A disk so slow that every batch finds the next ceiling asked for.
+      // A disk so slow that every batch finds the next ceiling requested.
       out.seq = batch + 1;
       clock.publishable(NOW + 600 * batch, out);
       expect(out.records).toHaveLength(batch + 1);
@@ -90,7 +90,7 @@ describe('NodeClock', () => {
     }
   });
 
-  it('proposals rise whatever the wall clock does', () => {
+  it("a clock's proposals rise whatever the wall clock does", () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ jump: fc.integer({ min: -5_000, max: 5_000 }), floor: fc.nat(1e9) })),
@@ -112,7 +112,7 @@ describe('NodeClock', () => {
 });
 
 describe('VersionVector', () => {
-  it('reports an entry as durable only with the batch that wrote its groups (D1)', () => {
+  it('a version vector reports an entry as durable only with the batch that wrote its groups (D1)', () => {
     const vv = new VersionVector([
       ['a', 0],
       ['b', 0],
@@ -124,13 +124,13 @@ describe('VersionVector', () => {
     expect([vv.durable('a'), vv.durable('b'), vv.durableMin]).toEqual([10, 20, 10]);
   });
 
-  it('never falls', () => {
+  it('an entry of a version vector never falls', () => {
     const vv = new VersionVector([['a', 5]]);
     vv.raise('a', 3, 0);
     expect(vv.applied('a')).toBe(5);
   });
 
-  it('its durable part is a prefix of what was applied, whatever is persisted when', () => {
+  it('the durable part of a version vector is a prefix of the applied part, whatever is persisted when', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ by: fc.nat(10), wrote: fc.boolean(), persist: fc.boolean() })), (steps) => {
         const vv = new VersionVector([['a', 0]]);
@@ -153,7 +153,7 @@ describe('VersionVector', () => {
 });
 
 describe('queues', () => {
-  it('drains all transactions of one ct as one group (P4)', () => {
+  it('the committed queue drains all transactions of one ct as one group (P4)', () => {
     const queue = new CommittedQueue();
     const tx = (txId: string, ct: number) => ({ txId, ct, attempt: 0, digest: '', writes: [], logged: false });
     for (const [txId, ct] of [
@@ -171,7 +171,7 @@ describe('queues', () => {
     expect([queue.minCt(), queue.size, queue.get('a')]).toEqual([9, 1, undefined]);
   });
 
-  it('the lowest proposal bounds what may be applied, whatever order decisions come in', () => {
+  it('the lowest proposal bounds what may be applied, in whatever order decisions arrive', () => {
     const queue = new PreparedQueue();
     const record = (pt: number) => ({
       pt,
@@ -255,7 +255,7 @@ describe('replication ranges', () => {
 const SERVICE = { served: 3, wanted: 0 };
 
 describe('aggregation', () => {
-  it('what every node serves is the lowest of their latest reports, and what callers wait for the highest (P14)', () => {
+  it("the served time is the lowest of all nodes' latest reports, and the time that callers wait for the highest (P14)", () => {
     const at = (served: number, wanted: number) => ({ gst: null, sOld: 1, regional: [], served, wanted });
     const members = new Aggregator(['a', 'b']);
     members.report('a', at(7, 9));
@@ -266,7 +266,7 @@ describe('aggregation', () => {
     expect(aggregate(members.complete()!)).toMatchObject({ served: 2 });
   });
 
-  it('takes minima entry by entry, and a node without replicas is absent, not infinite (P13)', () => {
+  it('aggregation takes minima entry by entry, and a node without replicas is absent, not infinite (P13)', () => {
     expect(
       aggregate([
         { gst: null, sOld: 5, regional: [], ...SERVICE },
@@ -284,7 +284,7 @@ describe('aggregation', () => {
     expect(aggregate(regional)).toEqual({ gst: 1, sOld: 1, regional: [5, 2], ...SERVICE });
   });
 
-  it('says nothing until every member has reported (P13)', () => {
+  it('an aggregator gives no result until every member has reported (P13)', () => {
     const members = new Aggregator(['a', 'b']);
     members.report('a', { gst: 1, sOld: 1, regional: [], ...SERVICE });
     expect(members.complete()).toBeUndefined();
@@ -293,7 +293,7 @@ describe('aggregation', () => {
     expect([...members.complete()!]).toHaveLength(2);
   });
 
-  it('what a member said that has lost its disk is forgotten: nothing is said until it has reported again (D10)', () => {
+  it('the report of a member that lost its disk is dropped: no result until it has reported again (D10)', () => {
     const members = new Aggregator(['a', 'b']);
     members.report('a', { gst: 9, sOld: 9, regional: [], ...SERVICE });
     members.report('b', { gst: 9, sOld: 9, regional: [], ...SERVICE });
@@ -303,7 +303,7 @@ describe('aggregation', () => {
     expect(aggregate(members.complete()!)).toEqual({ gst: 2, sOld: 2, regional: [], ...SERVICE });
   });
 
-  it('a lower value of a restarted member does not take the minimum back', () => {
+  it('a lower report of a restarted member does not lower the minimum', () => {
     const members = new Aggregator(['a']);
     members.report('a', { gst: 9, sOld: 9, regional: [], ...SERVICE });
     members.report('a', { gst: 4, sOld: 4, regional: [], ...SERVICE });
@@ -323,7 +323,7 @@ describe('RecentOutcomes', () => {
   const outcome = (ts: number) => ({ status: 'committed' as const, ts, attempt: 0, digest: 'd' });
   const MANY = 8_192;
 
-  it('knows without the disk only transactions born after everything it let go', () => {
+  it('recent outcomes recognise a new transaction without the disk if its sentAfter is above all evicted outcomes', () => {
     const recent = new RecentOutcomes(5);
     expect([recent.complete(5), recent.complete(6)]).toEqual([false, true]);
     recent.persisted(1);
@@ -335,7 +335,7 @@ describe('RecentOutcomes', () => {
     expect([recent.complete(kept[0]! - 1), recent.complete(kept[0]!)]).toEqual([false, true]);
   });
 
-  it('lets nothing go that is on its way to the disk', () => {
+  it('recent outcomes keep every outcome that is on its way to the disk', () => {
     const recent = new RecentOutcomes(0);
     for (let i = 0; i < 2 * MANY; i++) recent.add(`t${i}`, outcome(i), 1);
     expect(recent.get('t0')?.ts).toBe(0);
@@ -347,7 +347,7 @@ describe('RecentOutcomes', () => {
 });
 
 describe('the rest of the kernel', () => {
-  it('a claimed stable time is believed as far as the own vectors go, and counted beyond (P5)', () => {
+  it('a claimed stable time is accepted as far as the own vectors reach, and counted beyond (P5)', () => {
     const stable = new StableTime(10);
     stable.bound({ durableMin: 20 });
     stable.learn(15);
@@ -370,7 +370,7 @@ describe('the rest of the kernel', () => {
     expect([stable.served, stable.wanted]).toEqual([16, 0]);
   });
 
-  it('a transaction is open for its lease, and its end is remembered', () => {
+  it('a transaction is open for its lease, and the table remembers its end', () => {
     const table = new TransactionTable(1_000);
     table.open('a', { ts: 7 }, 7, 0);
     table.open('b', { ts: 5 }, 5, 500);
@@ -396,7 +396,7 @@ describe('the rest of the kernel', () => {
     expect(resolution.decided()).toBe(30);
   });
 
-  it('the digest tells other writes, another order of bytes and another principal apart', () => {
+  it('the digest differs for other writes, another order of bytes and another principal', () => {
     const writes = [{ key: 'default/a', value: '1' }];
     const digests = [
       digestWrites(writes, 'p'),
@@ -410,7 +410,7 @@ describe('the rest of the kernel', () => {
     expect(digestWrites([...writes], 'p')).toBe(digests[0]);
   });
 
-  it('a node is the one that is off when most of its peers disagree with it (T1)', () => {
+  it("a node counts as wrong when most of its peers' clocks differ from its own (T1)", () => {
     const watch = new DriftWatch(1_000);
     watch.observe('a', 5_000, 0);
     expect(watch.excessive).toBe(true);

@@ -13,32 +13,30 @@ import { DriftWatch } from './drift-watch.js';
 
 /** How far ahead of the wall clock the durable ceiling is set, so that no tick needs a write. */
 const CEILING_STEP: Timestamp = 1000 * HLC_TICKS_PER_MS;
-/**
- * The same above a clock that is ahead of the wall itself: it ticks slowly, and every restart begins at the ceiling.
- */
+/** The same for a clock that is ahead of the wall clock: it ticks slowly, and every restart begins at the ceiling. */
 const CEILING_MARGIN: Timestamp = 20 * HLC_TICKS_PER_MS;
 
-/** What of the effects the clock needs. */
+/** The part of the effects that the clock needs. */
 type Writes = Pick<Effects<never>, 'write'>;
 
 /**
- * The hybrid logical clock of a node, shared by its replicas, with a durable ceiling (D7): nothing that this node promises lies
- * above the ceiling, so that after a restart, starting from the ceiling, it never promises below what it had published.
+ * The hybrid logical clock of a node, shared by its replicas, with a durable ceiling (D7): no timestamp in a promise of
+ * this node lies above the ceiling. So a restart from the ceiling never goes below a published timestamp.
  */
 export class NodeClock {
-  /** Timestamps from elsewhere that were not followed, because they lie too far ahead (K1). */
+  /** Timestamps from elsewhere that were not adopted, because they lie too far ahead (K1). */
   refused = 0;
   readonly #hlc: Hlc;
   readonly #begin: Timestamp;
-  /** The wall clock when it was last read. */
+  /** The wall clock at its last reading. */
   #wall: Timestamp = 0;
   #ceiling: Timestamp;
   /** Ceilings that are on their way to the disk, each higher than the one before. */
   #asked: { readonly ceiling: Timestamp; readonly seq: WriteSeq }[] = [];
 
   /**
-   * @param start at least every timestamp that the node had issued: `max(ceiling, own VV, every pt and ct, ust)`.
-   * @param drift how far the wall clock is to be trusted
+   * @param start at least every timestamp that the node has issued: `max(ceiling, own VV, every pt and ct, ust)`.
+   * @param drift whether the wall clock can be trusted
    */
   constructor(
     start: Timestamp,
@@ -60,29 +58,30 @@ export class NodeClock {
   }
 
   /**
-   * The latest timestamp that a client may name: within a tolerance of the wall clock (T1), or not above what this clock has seen.
-   * Refusing what this clock has adopted, which is bounded (K1), would keep every client out that has seen it.
+   * The latest timestamp that a client may name: within a tolerance of the wall clock (T1), or at most the highest that
+   * this clock has adopted. Adoption is bounded (K1). Refusing an adopted timestamp would lock out every client that
+   * has read it.
    */
   latest(now: WallMs, toleranceMs: number): Timestamp {
     return Math.max(packWall(this.drift.stampable(now) + toleranceMs), this.last);
   }
 
   /**
-   * A timestamp was seen that another node has issued (T2). One too far ahead moves nothing (K1): drivers refuse it
-   * before.
+   * Adopts a timestamp that another node has issued (T2). One too far ahead moves nothing (K1): drivers refuse it
+   * earlier.
    */
   observe(ts: Timestamp): void {
     if (ts <= this.drift.newestAdoptable) this.advance(ts);
     else this.refused++;
   }
 
-  /** Why nothing new may get a timestamp here; undefined when it may (K2, K3). */
+  /** Why no new timestamp may be issued here; undefined when one may (K2, K3). */
   get problem(): string | undefined {
-    if (this.last > MAX_TIMESTAMP - 2 * CEILING_STEP) return 'its clock has come to the end of all timestamps';
+    if (this.last > MAX_TIMESTAMP - 2 * CEILING_STEP) return 'its clock has reached the end of all timestamps';
     return this.drift.problem;
   }
 
-  /** This node has said something that is true up to `ts`: what it issues from now on lies above. */
+  /** This node has sent a statement about all times up to `ts`: it issues only higher ones from now on. */
   advance(ts: Timestamp): void {
     this.#hlc.observe(ts);
   }
@@ -92,19 +91,21 @@ export class NodeClock {
     return this.#hlc.read(this.#wallAt(now));
   }
 
-  /** The wall clock alone as a timestamp; while it is not trusted (K2), what this clock has come to. */
+  /** The wall clock alone as a timestamp; while it is not trusted (K2), the highest that this clock has reached. */
   physical(now: WallMs): Timestamp {
     return this.drift.trusted ? packWall(this.drift.stampable(now)) : this.last;
   }
 
-  /** From when on a timestamp above `ts` needs no clock that runs ahead of the wall: at once, where a clock may. */
+  /**
+   * From when on a timestamp above `ts` needs no clock ahead of the wall clock: at once, if the clock may run ahead.
+   */
   readyAt(_ts: Timestamp): WallMs {
     return 0;
   }
 
   /**
-   * Sees to it that nothing at or below `ts` is ever proposed here again, not even after a crash.
-   * @returns whether the disk says so already; else it does with this step's batch
+   * Ensures that no timestamp at or below `ts` is ever proposed here again, also after a crash.
+   * @returns whether this is on disk already; else it is once this step's batch is
    */
   leaveBehind(ts: Timestamp, out: Writes): boolean {
     this.advance(ts);
@@ -112,8 +113,8 @@ export class NodeClock {
   }
 
   /**
-   * Sees to it that every later incarnation of this node begins at or above `ts`; this one may stay below.
-   * @returns whether the disk says so already; else it does with this step's batch
+   * Ensures that every later incarnation of this node begins at or above `ts`; this one may stay below.
+   * @returns whether this is on disk already; else it is once this step's batch is
    */
   reserve(ts: Timestamp, out: Writes): boolean {
     if (ts > this.#highest) this.#raise(ts, out);
@@ -121,12 +122,12 @@ export class NodeClock {
   }
 
   /**
-   * A proposed timestamp. When it lies above the ceiling, a higher one joins this step's batch, which the promise that
-   * carries the timestamp waits for.
+   * A proposed timestamp. If it lies above the ceiling, a higher ceiling joins this step's batch, and the promise with
+   * the timestamp waits for that batch.
    */
   propose(now: WallMs, floor: Timestamp, out: Writes): Timestamp {
     const ts = this.#hlc.tick(this.#wallAt(now), floor);
-    if (ts > MAX_TIMESTAMP) throw new IsochronError('CLOCK_DRIFT', 'The clock has come to the end of all timestamps.');
+    if (ts > MAX_TIMESTAMP) throw new IsochronError('CLOCK_DRIFT', 'The clock has reached the end of all timestamps.');
     if (ts > this.#highest) this.#raise(ts, out);
     return ts;
   }
@@ -143,7 +144,7 @@ export class NodeClock {
     while (this.#asked.length > 0 && this.#asked[0]!.seq <= upTo) this.#ceiling = this.#asked.shift()!.ceiling;
   }
 
-  /** The ceiling that the disk has, or will have. */
+  /** The highest ceiling that is on the disk or on its way there. */
   get #highest(): Timestamp {
     return this.#asked.at(-1)?.ceiling ?? this.#ceiling;
   }
@@ -154,7 +155,9 @@ export class NodeClock {
     return wall;
   }
 
-  /** Grows with what the clock has advanced in this incarnation: peers that are ahead of the wall clock take it along. */
+  /**
+   * Grows with the advance of the clock in this incarnation: peers ahead of the wall clock move this one forward, too.
+   */
   #margin(ts: Timestamp): Timestamp {
     return Math.min(CEILING_STEP, Math.max(CEILING_MARGIN, Math.floor((ts - this.#begin) / 4)));
   }
@@ -167,8 +170,9 @@ export class NodeClock {
 }
 
 /**
- * The clock of protocols that know physical clocks only: no other node's timestamps move it. It runs ahead of the wall clock where the node
- * itself has: after a restart (D7), and for a commit that must lie above what its transaction has seen (P6).
+ * The clock of protocols with physical clocks only: no other node's timestamps move it. It runs ahead of the wall clock
+ * only on account of its own node: after a restart (D7), and for a commit above the timestamps that its transaction has
+ * read (P6).
  */
 export class PhysicalNodeClock extends NodeClock {
   readonly #start: Timestamp;
@@ -179,7 +183,10 @@ export class PhysicalNodeClock extends NodeClock {
     this.#start = start;
   }
 
-  /** When the wall clock has passed it, and whatever a previous incarnation of this node may have issued (D7). */
+  /**
+   * When the wall clock has passed it, and every timestamp that a previous incarnation of this node may have issued
+   * (D7).
+   */
   override readyAt(ts: Timestamp): WallMs {
     return Math.floor(wallOf(Math.max(ts, this.#start))) + 1;
   }
@@ -189,7 +196,7 @@ export class PhysicalNodeClock extends NodeClock {
     else if (ts > this.#seen) this.#seen = ts;
   }
 
-  /** What the cluster has seen is not refused, although this clock does not follow it. */
+  /** Timestamps that the cluster has seen are accepted, although this clock does not follow them. */
   override latest(now: WallMs, toleranceMs: number): Timestamp {
     return Math.max(super.latest(now, toleranceMs), this.#seen);
   }

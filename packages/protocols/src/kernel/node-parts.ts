@@ -1,4 +1,4 @@
-/** What the nodes of all protocols are put together from: the cluster file, the settings, and what the disk holds (D7). */
+/** The parts of a node under every protocol, made from the cluster file, the settings and the data on the disk (D7). */
 import {
   type Deps,
   type ErrorCode,
@@ -27,7 +27,7 @@ import { StableTime } from './replication/stable-time.js';
 import { Verification } from './replication/verification.js';
 import type { ProtocolSettings } from './settings.js';
 
-/** What a driver tells a node that it starts. */
+/** The options with which a driver starts a node. */
 export interface CommonNodeOptions {
   readonly node: NodeId;
   readonly topology: Topology;
@@ -36,21 +36,21 @@ export interface CommonNodeOptions {
   readonly reader: VersionReader;
   readonly recovered: RecoveredState;
   readonly now: WallMs;
-  /** An operator's word that partitions without any copy may come back empty (D10). */
+  /** An operator accepts that partitions without any copy come back empty (D10). */
   readonly acceptLoss?: boolean;
   /** The node had data, which were set aside (D10). */
   readonly setAside?: boolean;
   /** Why new writes must be refused now (D11), as the driver measures it; by default never. */
   readonly writable?: () => ErrorCode | undefined;
-  /** Called in the step that finds losses (D10), with those that are new or have changed; must not throw. */
+  /** Called in the step that finds losses (D10), with new and changed ones; must not throw. */
   readonly lost?: (losses: readonly Loss[]) => void;
-  /** The machine's clocks; without any, the time of each step is taken for right. */
+  /** The machine's clocks; by default the time of each step is taken as correct. */
   readonly readings?: ClockReadings | undefined;
   /** Called in the step that finds two conflicting writes, under protocols that look for them; must not throw. */
   readonly conflict?: (conflict: Conflict) => void;
 }
 
-/** What a node contributes to the times of its region (`RegionalTimes`). */
+/** The contribution of a node to the times of its region (`RegionalTimes`). */
 export interface RegionalRule {
   size(topology: Topology): number;
   own(replicas: readonly Replication[], state: Pick<NodeState, 'region' | 'topology'>): Deps;
@@ -58,7 +58,7 @@ export interface RegionalRule {
   readonly everywhere?: boolean;
 }
 
-/** What a protocol decides of a node's state. */
+/** The parts of a node's state that depend on the protocol. */
 export interface ProtocolParts {
   readonly Clock: new (start: Timestamp, ceiling: Timestamp, drift: DriftWatch) => NodeClock;
   readonly entries: number;
@@ -71,17 +71,18 @@ export function unappliedAfter(recovered: RecoveredState, partition: PartitionId
 }
 
 /**
- * Whether a store holds no data that a node could go on with: the node asks its peers instead (D10). A driver opens it on an *empty*
- * store then, because half a copy would bring collected versions back.
+ * Whether a store lacks the data to continue with: then the node asks its peers (D10). A driver opens it on an *empty*
+ * store then, because half a copy would restore collected versions.
  */
 export const lacksData = ({ meta }: RecoveredState): boolean =>
-  // A store from before there was such a mark has version vectors.
+  // An older store without this mark has version vectors.
   meta.get('joined') !== 1 && ![...meta.keys()].some((name) => name.startsWith('vv/'));
 
 /**
  * The state that a node's machines share.
  *
- * @param known highest timestamp on the disk beside those of clock, stable time and version vectors: the clock starts above all of them
+ * @param known highest timestamp on the disk, besides those of clock, stable time and version vectors: the clock starts
+ * above all
  */
 export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, known: Timestamp): NodeState {
   const { node, topology, settings, recovered } = options;
@@ -115,12 +116,12 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
   };
 }
 
-/** A ceiling lies ahead of the clock that it is for (D7). */
+/** How far a ceiling lies ahead of its clock (D7). */
 const CEILING_AHEAD_MS = 1_000;
 
 /**
- * A disk of the future (K1, K5): every timestamp that was written by the limit lies below, give or take what the own
- * clock may have been set back since. Nothing newer is made from it, and nothing is written to it.
+ * Refuses a disk of the future (K1, K5). Under the drift limit no timestamp on a disk lies further ahead, unless the
+ * own clock was set back since. The node takes no timestamps from such a disk, and writes nothing to it.
  *
  * @throws IsochronError `CLOCK_BEHIND_DATA`
  */
@@ -135,7 +136,7 @@ function refuseFuture(newest: Timestamp, { maxClockDriftMs }: DriftWatch, readin
   );
 }
 
-/** A node's `RegionalTimes` under a rule; none without one. */
+/** A node's `RegionalTimes` under a rule, or empty ones without a rule. */
 export function regionalTimes(
   rule: RegionalRule | undefined,
   { node, topology }: CommonNodeOptions,
@@ -152,7 +153,7 @@ export function regionalTimes(
   return new RegionalTimes(rule.size(topology), own, rule.everywhere, lags);
 }
 
-/** What the disk says of one partition's replica. */
+/** The state of one partition's replica on the disk. */
 export function recoverReplicaState(
   partition: PartitionId,
   { topology, recovered }: CommonNodeOptions,
@@ -177,8 +178,9 @@ export function recoverReplicaState(
 }
 
 /**
- * What a node's replicas contribute to UST; null without any. Until a lost disk is settled, that is the stable time at the
- * loss: a version clock that came back may lie above what was lost, where the disk was lost after it had been an older one.
+ * The contribution of a node's replicas to UST; null without replicas. Until a lost disk is settled, it is at most the
+ * stable time at the loss: a recovered version clock may lie above lost data if the lost disk was itself a rolled-back
+ * one.
  */
 export function stableMinimum(
   replicas: readonly { readonly replication: Replication }[],

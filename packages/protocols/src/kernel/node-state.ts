@@ -20,9 +20,9 @@ import type { Verification } from './replication/verification.js';
 import type { ProtocolSettings } from './settings.js';
 
 /**
- * What the machines of one node share. The papers have one server for each partition; a node here holds several replicas, and they
- * share the clock, the stable time and the coordinator (a deviation that changes no rule: one clock for several replicas
- * is one of the clocks they could have).
+ * The state that the machines of one node share. The papers have one server for each partition; a node here holds
+ * several replicas, which share the clock, the stable time and the coordinator. This deviation changes no rule: one
+ * clock for several replicas is one of the clocks that they could have.
  */
 export interface NodeState {
   readonly node: NodeId;
@@ -30,11 +30,11 @@ export interface NodeState {
   readonly topology: Topology;
   readonly epoch: number;
   readonly settings: ProtocolSettings;
-  /** How many entries a snapshot has beside its timestamp, under this protocol. */
+  /** Number of entries of a snapshot beside its timestamp, under this protocol. */
   readonly entries: number;
   readonly clock: NodeClock;
   readonly stable: StableTime;
-  /** What the region's nodes have installed, under protocols whose snapshots say so. */
+  /** What the region's nodes have installed, under protocols whose snapshots use it. */
   readonly regional: RegionalTimes;
   readonly drift: DriftWatch;
   readonly activity: Activity;
@@ -45,21 +45,21 @@ export interface NodeState {
   /** Why new writes must be refused now (D11), as the driver measures it: a code, or undefined. */
   readonly writable: () => ErrorCode | undefined;
   readonly reader: VersionReader;
-  /** Somebody who wants to know of conflicting writes, under protocols that find them. */
+  /** Receives conflicting writes, under protocols that find them. */
   readonly conflict?: ((conflict: Conflict) => void) | undefined;
 }
 
-/** The detail of the refusal where `writable` is false. */
+/** The detail of a refusal for the code that `writable` returns. */
 export const takesNoWrites = (node: NodeId, why: ErrorCode): string =>
   why === 'STORAGE_FULL'
     ? `The disk of ${node} is full; nothing was written. Make room there, or raise its quota: it takes writes again by itself.`
     : `${node} takes no writes now; nothing was written.`;
 
-/** Two versions of a key that were written without knowing of each other. */
+/** Two versions of a key whose writers had not read each other's. */
 export interface Conflict {
   readonly partition: PartitionId;
   readonly key: QualifiedKey;
-  /** The one that has come. The greater of both is shown. */
+  /** The received one. The greater of both is shown. */
   readonly update: Version;
   /** The one that was here; undefined when it was deleted. */
   readonly existing: Version | undefined;
@@ -68,7 +68,7 @@ export interface Conflict {
 /** Name of the machine of a replica. */
 export const replicaName = (partition: PartitionId): string => `replica/${partition}`;
 
-/** What fixes the cohorts of an attempt, with the partitions that it writes (D4). */
+/** Fixes, with the partitions that it writes, the cohorts of an attempt (D4). */
 export interface Attempt {
   readonly home: RegionId;
   readonly avoid?: readonly RegionId[] | undefined;

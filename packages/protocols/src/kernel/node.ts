@@ -1,4 +1,4 @@
-/** The machines of one node, the same under every protocol but for coordinator and replicas. */
+/** The machines of one node. Only coordinator and replicas differ between protocols. */
 import type { AnyMessage, Timestamp } from '@isochron/core';
 import type { Machine } from '../machine.js';
 import { ROUNDS_MACHINE } from './activity.js';
@@ -15,7 +15,10 @@ import type { StableTime } from './replication/stable-time.js';
 import type { Verification } from './replication/verification.js';
 import { type RoundReplica, Rounds } from './rounds.js';
 
-/** What a driver runs, and looks at. `machines` are by name, in the order in which they act on a common tick. */
+/**
+ * The machines that a driver runs, and the state that it reads. `machines` are by name, in their order on a common
+ * tick.
+ */
 export interface ProtocolNode<M extends AnyMessage, Coordinator, Replica> {
   readonly clock: NodeClock;
   readonly drift: DriftWatch;
@@ -31,11 +34,11 @@ export interface ProtocolNode<M extends AnyMessage, Coordinator, Replica> {
   readonly machines: readonly (readonly [name: string, machine: Machine<M>])[];
 }
 
-/** Name of the machine that settles what a lost disk has taken with it. */
+/** Name of the machine that settles the losses of a lost disk. */
 export const SETTLEMENT_MACHINE = 'settlement';
 
 /**
- * Puts stabilisation and the rebuilding of lost disks beside a protocol's own machines.
+ * Adds stabilisation and the rebuilding of lost disks to a protocol's own machines.
  * @param settlement under protocols whose transactions have several cohorts
  */
 export function assembleNode<

@@ -11,9 +11,9 @@ export interface ClockGreeting {
 }
 
 /**
- * The door through which clocks of other nodes come in (K1): a driver asks it about every greeting and every frame
- * before any machine sees them. What it refuses has no effect here; the driver closes the link, and what was refused is
- * sent again by the resync of a later link.
+ * The check of other nodes' clocks (K1): a driver passes every greeting and every frame through it before any machine
+ * receives them. A refused one has no effect here; the driver closes the link, and the resync of a later link sends its
+ * data again.
  */
 export class PeerClocks<M extends AnyMessage> {
   /** Links and frames that were refused since the start. */
@@ -29,7 +29,7 @@ export class PeerClocks<M extends AnyMessage> {
   /**
    * A link opens.
    *
-   * @param lateMs the greeting may be older than it looks by up to so much
+   * @param lateMs the largest time by which the greeting may be older than it looks
    * @returns why the link is refused
    */
   meets(peer: NodeId, { hlc, wallMs }: ClockGreeting, now: WallMs, lateMs = 0): string | undefined {
@@ -39,7 +39,7 @@ export class PeerClocks<M extends AnyMessage> {
   }
 
   /**
-   * A frame has come. Its clock is observed (T2), unless it is refused.
+   * A frame was received. Its clock is observed (T2), unless it is refused.
    *
    * @returns why the whole frame is refused, and its link
    */
@@ -54,13 +54,13 @@ export class PeerClocks<M extends AnyMessage> {
   #compared(peer: NodeId, wallMs: WallMs | undefined, now: WallMs, lateMs: number): string | undefined {
     if (wallMs === undefined) return undefined;
     const wall = this.drift.wall(now);
-    // Between the time that the greeting names and that plus its way, the one that is nearest to the own clock.
+    // The time in the greeting, plus its possible delay: the value in this range that is nearest to the own clock.
     const peerWall = Math.max(wallMs, Math.min(wall, wallMs + lateMs));
     this.drift.observe(peer, peerWall, now);
     return this.#refusedWall(peerWall, wall);
   }
 
-  /** What a peer answers about its clock counts even where its frame is refused, as what a greeting says does. */
+  /** A peer's response about its clock counts even if its frame is refused, like the clock in a greeting. */
   #answered(peer: NodeId, envelopes: readonly Envelope<M>[], now: WallMs): void {
     for (const { message } of envelopes)
       if (message.type === 'ClockResp' && 'wallMs' in message) this.drift.observe(peer, Number(message.wallMs), now);
@@ -76,7 +76,7 @@ export class PeerClocks<M extends AnyMessage> {
 
   #refusedGossip(peer: NodeId, message: AnyMessage, now: WallMs): string | undefined {
     if (this.drift.readings === undefined || !('wallMs' in message) || typeof message.wallMs !== 'number') return;
-    // One that names an earlier time may only be late: its receiver stood still, or the link is slow.
+    // An earlier time may only be late: its receiver stood still, or the link is slow.
     const { wallMs } = message;
     const own = this.drift.wall(now);
     const refusal = this.#refusedWall(Math.max(wallMs, own), own);

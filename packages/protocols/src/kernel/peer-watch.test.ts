@@ -6,7 +6,7 @@ const topology = new Topology({
   keyspaces: [{ name: 'default', partitions: 1, replication: 2 }],
 });
 
-/** A watch on virginia-1 that received a frame from every peer at `receivedMs`, but for those named. */
+/** A watch on virginia-1 that received a frame from every peer at `receivedMs`, except from those named. */
 function watched() {
   const watch = new PeerWatch('virginia-1', topology, 0);
   const receivedAt = new Map<string, number | undefined>();
@@ -24,7 +24,7 @@ function watched() {
 }
 
 describe('which nodes do not answer', () => {
-  it('reports a node from which no frame has come for a second, and its region where it hosts partitions', () => {
+  it('a node without a frame for a second is reported, with its region if it hosts partitions', () => {
     const { watch, receivedAt, look } = watched();
     receivedAt.set('oregon-1', 1_000);
     expect(look(2_000)).toBe(false);
@@ -35,14 +35,14 @@ describe('which nodes do not answer', () => {
     expect(watch.unresponsive).toEqual({ nodes: [], regions: [] });
   });
 
-  it('reports a node whose link is down at once, and no region for a node without partitions', () => {
+  it('a node whose link is down is reported at once, without a region if it hosts no partitions', () => {
     const { watch, receivedAt, look } = watched();
     receivedAt.set('ireland-2', undefined);
     expect(look(250)).toBe(true);
     expect(watch.unresponsive).toEqual({ nodes: ['ireland-2'], regions: [] });
   });
 
-  it('blames no peer after its own process has stood still', () => {
+  it('no peer is reported after the own process has stood still', () => {
     const { watch, receivedAt, look, jump, now } = watched();
     look(1_000);
     for (const node of topology.nodes) receivedAt.set(node, now());

@@ -2,12 +2,12 @@ import type { NodeId, RegionId, Topology } from '@isochron/core';
 
 /** How often a driver calls {@link PeerWatch.look}. */
 export const LOOK_INTERVAL_MS = 250;
-/** A node from which nothing has come for this long does not answer. */
+/** A node without a frame for this long does not respond. */
 const QUIET_AFTER_MS = 1_000;
-/** A look this late means that this process stood still: what its peers sent meanwhile has not been read yet. */
+/** A look this late means that this process stood still: the peers' frames of that time have not been read yet. */
 const STALLED_AFTER_MS = 600;
 
-/** What does not answer a node: sorted names of nodes, and of the regions in which one of them hosts partitions. */
+/** The nodes that do not respond, sorted, and the regions in which one of them hosts partitions. */
 export interface Unresponsive {
   readonly nodes: readonly NodeId[];
   readonly regions: readonly RegionId[];
@@ -17,14 +17,14 @@ const equal = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((name, i) => name === b[i]);
 
 /**
- * Which other nodes do not answer: their link is down, or no frame came from them for a second. New attempts of commits
- * avoid their regions. It holds no clock and no link: its driver calls `look` with a steady time, about every 250 ms
- * and when a link comes up or goes down.
+ * Which other nodes do not respond: their link is down, or no frame from them arrived for a second. New attempts of
+ * commits avoid their regions. The watch has no clock and no links: its driver calls `look` with a steady time, about
+ * every 250 ms and when a link comes up or goes down.
  */
 export class PeerWatch {
   readonly #others: readonly NodeId[];
   #lookedAtMs: number;
-  /** When this process last went on after it stood still. */
+  /** When this process last continued after it stood still. */
   #resumedAtMs = Number.NEGATIVE_INFINITY;
   #unresponsive: Unresponsive = { nodes: [], regions: [] };
 
@@ -46,7 +46,7 @@ export class PeerWatch {
    * Looks at all links.
    * @param receivedAtMs when the last frame came from a node, by the same clock as `nowMs`; undefined while its link is
    *   down
-   * @returns whether what does not answer has changed
+   * @returns whether the result has changed
    */
   look(nowMs: number, receivedAtMs: (node: NodeId) => number | undefined): boolean {
     if (nowMs - this.#lookedAtMs > STALLED_AFTER_MS) this.#resumedAtMs = nowMs;

@@ -31,7 +31,7 @@ describe('rounds of a node', () => {
     expect(gaps).toEqual([10, 1, 20, 40, 40, 160, 160]);
   });
 
-  it('sends one frame a round to each peer, however many partitions they share', () => {
+  it('a node sends one frame a round to each peer, however many partitions they share', () => {
     const regions = ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] }));
     const frames = [6, 60].map((partitions) => {
       const spec = { regions, keyspaces: [{ name: 'default', partitions, replication: 2 }] };
@@ -49,7 +49,7 @@ describe('rounds of a node', () => {
     expect(world.now - since).toBeLessThanOrEqual(4 * world.settings.applyIntervalMs);
   });
 
-  it('nodes that host nothing of what is written keep up with the stable time as long as writes go on', () => {
+  it('nodes that host no written partition keep up with the stable time as long as writes go on', () => {
     const world = idleWorld();
     const writer = new TestClient(world, 'virginia-1');
     for (let i = 0; i < 60; i++) {
@@ -73,7 +73,7 @@ describe('rounds of a node', () => {
     const world = idleWorld();
     const wakes = () => JSON.stringify(world.node('oregon-1').host.describe());
     const before = /"wakes":\d+/.exec(wakes());
-    world.inject({ node: 'oregon-1', machine: 'rounds' }, { node: 'nobody', machine: 'rounds' }, { type: 'Wake' });
+    world.inject({ node: 'oregon-1', machine: 'rounds' }, { node: 'stranger', machine: 'rounds' }, { type: 'Wake' });
     expect(/"wakes":\d+/.exec(wakes())).toEqual(before);
   });
 

@@ -1,10 +1,9 @@
 /**
- * The rounds of a node: one timer for all its replicas and for stabilisation, instead of some for each partition. A node
- * on which nothing is written takes rounds less and less often (`activity.ts`); `Wake` brings them back in the whole
- * cluster.
+ * The rounds of a node: one timer for all its replicas and for stabilisation, instead of some for each partition. A
+ * node without writes takes rounds less and less often (`activity.ts`); `Wake` brings them back in the whole cluster.
  *
  * The replicas act in this machine's steps. Heartbeats of a round travel as one message to each peer node
- * (`heartbeats.ts`), and are handed to the replicas here.
+ * (`heartbeats.ts`); the receiving machine passes them to its replicas.
  */
 import type { DurableRecord, NodeId, PartitionId, WallMs } from '@isochron/core';
 import type { Address, Effects, Input, Machine, TimerKind, WriteSeq } from '../machine.js';
@@ -16,7 +15,7 @@ import { STABILIZATION_MACHINE } from './replication/stabilization.js';
 
 type Out = Effects<ReplicationMessage>;
 
-/** How often replicas repeat what was not answered, and look for what is overdue. */
+/** How often replicas repeat unanswered requests, and look for overdue decisions. */
 const RETRY_INTERVAL_MS = 250;
 /** How often replicas collect garbage. */
 const COLLECT_INTERVAL_MS = 1_000;
@@ -42,7 +41,7 @@ export class Rounds implements Machine<ReplicationMessage> {
   readonly #stabilizing: ActingEffects;
   readonly #heartbeats: HeartbeatCollector;
   readonly #peers: ReadonlyMap<NodeId, Address>;
-  /** At the start, everybody else: a link says so when it comes up. */
+  /** At the start, all other nodes: a link event removes them. */
   readonly #down: Set<NodeId>;
   #applyAt: WallMs = 0;
   #gossipAt: WallMs = 0;
@@ -101,7 +100,7 @@ export class Rounds implements Machine<ReplicationMessage> {
     } else this.#act(now, out);
   }
 
-  /** What is due. Replicas act before stabilisation, whose messages then share their frames (P12). */
+  /** Runs the due rounds. Replicas act before stabilisation, whose messages then share their frames (P12). */
   #act(now: WallMs, out: Out): void {
     const [applyAt, gossipAt] = [this.#applyAt, this.#gossipAt];
     if (now >= applyAt) {
@@ -126,7 +125,7 @@ export class Rounds implements Machine<ReplicationMessage> {
     this.#heartbeats.flush(out);
   }
 
-  /** @param applyBy nothing is put off that is due by then */
+  /** @param applyBy rounds that are due by then are not put off */
   #plan(now: WallMs, out: Out, applyBy = Number.POSITIVE_INFINITY, gossipBy = Number.POSITIVE_INFINITY): void {
     const { activity, settings } = this.state;
     this.#applyAt = Math.min(applyBy, activity.nextRound(now, settings.applyIntervalMs));
@@ -134,7 +133,7 @@ export class Rounds implements Machine<ReplicationMessage> {
     out.setTimer('round', Math.min(this.#applyAt, this.#gossipAt, this.#retryAt));
   }
 
-  /** From this node: a client has written here. From another one: there. */
+  /** From this node: a client has written here. From another one: a client has written there. */
   #onWake(now: WallMs, from: Address, out: Out): void {
     const isOwn = from.node === this.state.node;
     if (!isOwn && !this.#peers.has(from.node)) return;
@@ -156,7 +155,7 @@ export class Rounds implements Machine<ReplicationMessage> {
   }
 }
 
-/** What a machine does that acts in a step of the rounds: under its own name, but for heartbeats, which are collected. */
+/** The effects of a machine in a step of the rounds: under its own name, except for heartbeats, which are collected. */
 class ActingEffects implements Effects<ReplicationMessage> {
   #out!: Out;
 

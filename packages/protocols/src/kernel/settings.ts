@@ -4,17 +4,15 @@ export interface ProtocolSettings {
   readonly applyIntervalMs: number;
   /** Δ_G and Δ_U: how often stable times are aggregated. */
   readonly gossipIntervalMs: number;
-  /** How many times as long the intervals of an idle node get: they double with each second in which nothing is written. */
+  /** The greatest factor of the intervals of an idle node: they double with each second without a write. */
   readonly idleBackoff: number;
   /** Lease of an open transaction (P9). */
   readonly maxTransactionMs: number;
   /** Versions that a snapshot of this age needs are kept. */
   readonly retentionMs: number;
-  /** How long the outcome of a transaction is known (D5). */
+  /** How long the outcome of a transaction is kept (D5). */
   readonly outcomeRetentionMs: number;
-  /**
-   * How far clocks of different nodes may differ, and how far ahead a timestamp may lie that a node adopts (T1, K1).
-   */
+  /** How far clocks of different nodes may differ, and how far ahead an adopted timestamp may lie (T1, K1). */
   readonly maxClockDriftMs: number;
   /** A prepare without a decision after this time asks the other cohorts (D2); above the WAN round trip. */
   readonly resolveAfterMs: number;
@@ -24,13 +22,13 @@ export interface ProtocolSettings {
   readonly readDeadlineMs: number;
   /** A commit that is not decided until then is answered with OUTCOME_PENDING. */
   readonly commitTimeoutMs: number;
-  /** Bound of the wait for a snapshot that this node has not learned yet (P5). */
+  /** Bound of the wait for a snapshot that this node does not have yet (P5). */
   readonly snapshotWaitMs: number;
   /** Children of a node in the region's aggregation tree. */
   readonly treeFanOut: number;
   /** Estimated memory of the writes that one replica keeps because they cannot be applied yet (D11). */
   readonly maxPendingBytes: number;
-  /** A started node that no peer replica of some partition has reported to until then goes on unverified (D10). */
+  /** A started node continues unverified if, for some partition, no peer replica has reported by then (D10). */
   readonly verifyTimeoutMs: number;
 }
 

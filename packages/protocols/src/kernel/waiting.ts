@@ -1,7 +1,7 @@
 import { TransientMap, type WallMs } from '@isochron/core';
 import type { Effects } from '../machine.js';
 
-/** Something must wait: until something has happened here, or for the clock. */
+/** The reason of a wait: for an event here, or for the clock. */
 export type Wait = 'later' | { readonly notBefore: WallMs };
 
 type Timers = Pick<Effects<never>, 'setTimer'>;
@@ -12,8 +12,8 @@ interface Entry<Item> {
 }
 
 /**
- * What waits under a protocol that blocks, each counted and timed: it is what the protocols without waits are compared with. What is
- * asked again under the same id waits once.
+ * Items that wait under a protocol that blocks, each counted and timed, for the comparison with protocols without
+ * waits. A repeated request with the same id waits once.
  */
 export class Waiting<Item> {
   readonly counters = { blocked: 0, blockedMs: 0, longestBlockMs: 0 };
@@ -32,7 +32,7 @@ export class Waiting<Item> {
     if (wait !== 'later') this.#wakeAt(wait.notBefore, out);
   }
 
-  /** Lets those go on that need not wait any more. */
+  /** Resumes the items that need not wait any more. */
   release(waits: (item: Item) => Wait | undefined, goOn: (item: Item, since: WallMs) => void, out: Timers): void {
     if (this.#waiting.size === 0) return;
     this.#timerAt = Number.POSITIVE_INFINITY;
@@ -45,7 +45,7 @@ export class Waiting<Item> {
     }
   }
 
-  /** Takes out those that have waited for too long. */
+  /** Removes the items that have waited for too long. */
   expired(now: WallMs, afterMs: number): Item[] {
     const expired: Item[] = [];
     for (const [id, { item, since }] of this.#waiting) {

@@ -5,7 +5,7 @@ import type { Done } from './request-port.js';
 
 const link = (port: ClientPort, up: boolean) => port.step({ kind: 'link', now: 0, node: 'virginia-2', up });
 
-/** A port, what it has posted, and the codes of the calls that have ended. */
+/** A port, the requests that it has posted, and the codes of the calls that have ended. */
 function portOf() {
   const posted: ClientRequest[] = [];
   const ended: (string | undefined)[] = [];
@@ -15,7 +15,7 @@ function portOf() {
 }
 
 describe('a call of the coordinator on another node', () => {
-  it('ends at once while the link to it is down: nothing that is sent on it arrives', () => {
+  it("a call of another node's coordinator ends at once while the link to it is down: nothing sent on it arrives", () => {
     const { port, posted, ended, done } = portOf();
     const ask = () => port.txStatus({ txId: 'abcdefghijklmnopqrstuv.0' }, done, 'virginia-2');
     // Never linked, linked, and linked no more.
@@ -30,14 +30,14 @@ describe('a call of the coordinator on another node', () => {
     expect([posted.length, port.inFlight]).toEqual([1, 0]);
   });
 
-  it('that is not answered when the node closes is lost, not refused: a commit may have taken effect', () => {
+  it('a call that is not answered when the node closes is lost, not refused: a commit may have taken effect', () => {
     const { port, ended, done } = portOf();
     port.end({ txId: 'abcdefghijklmnopqrstuv.0' }, done);
     port.close();
     expect(ended).toEqual(['CONNECTION_LOST']);
   });
 
-  it('ends once, with the answer of its type or with INTERNAL', () => {
+  it('a call ends once, with the answer of its type or with INTERNAL', () => {
     const { port, posted, ended, done } = portOf();
     const from = { node: 'virginia-1', machine: 'coordinator' };
     for (let i = 0; i < 2; i++) port.end({ txId: 'abcdefghijklmnopqrstuv.0' }, done);

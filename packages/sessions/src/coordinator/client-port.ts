@@ -1,4 +1,4 @@
-/** The coordinators of a region, as those call them who serve clients. */
+/** Calls of a region's coordinators for clients. */
 import type { NodeId } from '@isochron/core';
 import type {
   ClientRequest,
@@ -26,7 +26,7 @@ import type {
 } from '@isochron/protocols';
 import { type Done, RequestPort } from './request-port.js';
 
-/** A request as its sender writes it: the port adds the reference. */
+/** A request without its reference, which the port adds. */
 export type Unreferenced<R> = Omit<R, 'type' | 'ref'>;
 
 /**

@@ -1,19 +1,16 @@
-/** The outcomes of commits: their answers, and the questions about them afterwards. */
+/** The outcomes of commits: their answers, and later queries. */
 import { type ErrorCode, IsochronError, type NodeId, packWall, type Timestamp, type TxId } from '@isochron/core';
 import type { CommitReq, Snapshot } from '@isochron/protocols';
 import type { TxState } from '@isochron/wire/session-frames';
 import type { CoordinatorPort, Unreferenced } from './client-port.js';
 import type { Done } from './request-port.js';
 
-/**
- * These end a commit without a word of its cohorts: it may have taken effect, and must not look as if it had been
- * refused (D2).
- */
+/** These end a commit without a decision of its cohorts: it may have taken effect, and must not look refused (D2). */
 const UNDECIDED: ReadonlySet<ErrorCode> = new Set(['CONNECTION_LOST', 'OUTCOME_UNKNOWN', 'OUTCOME_PENDING']);
-/** Questions that may be under way at a time: each one goes to every replica of every partition. */
+/** Queries that may be under way at a time: each one goes to every replica of every partition. */
 const MAX_QUESTIONS = 32;
 
-/** A commit that is not known to have failed. Names its transaction: to repeat it with, and to ask about. */
+/** A commit that is not known to have failed. Names its transaction, for a repetition or a query. */
 export class UndecidedError extends IsochronError {
   constructor(
     readonly txId: TxId,
@@ -23,18 +20,18 @@ export class UndecidedError extends IsochronError {
   }
 }
 
-/** The error of a commit: an {@link UndecidedError} where it may have taken effect. */
+/** The error of a commit: an {@link UndecidedError} if it may have taken effect. */
 export const undecided = <E>(txId: TxId, error: E): E | UndecidedError =>
   error instanceof IsochronError && UNDECIDED.has(error.code) ? new UndecidedError(txId, error) : error;
 
-/** What is known of a transaction. */
+/** The status of a transaction. */
 export interface TxStatus {
   readonly status: TxState;
   /** Commit timestamp, or the snapshot of an open transaction. */
   readonly ts: Timestamp | null;
 }
 
-/** The node at which outcomes are asked for. */
+/** The node that answers queries for outcomes. */
 export interface OutcomesNode {
   now(): number;
   ust(): Timestamp;
@@ -51,8 +48,8 @@ export class Outcomes {
   ) {}
 
   /**
-   * Commits, and distinguishes a refusal from an answer that got lost. Ends with the commit timestamp and what it depends on,
-   * with an UndecidedError where it may have taken effect, or with another IsochronError where it has not.
+   * Commits, and distinguishes a refusal from a lost answer. Ends with the commit timestamp and its dependencies, with
+   * an UndecidedError if it may have taken effect, or with another IsochronError if it has not.
    */
   commit(request: Unreferenced<CommitReq>, done: Done<Snapshot>, coordinator?: NodeId): void {
     this.coordinator.commit(
@@ -66,9 +63,10 @@ export class Outcomes {
   }
 
   /**
-   * Asks what became of a transaction: at the node that may have it open, if one is named, and at this node where that one does
-   * not answer. `sentAfter` is the stable time when it was sent, or an earlier one: an unknown transaction that was sent before the
-   * outcomes that are kept is *forgotten* (D5). Ends with `OVERLOADED` while too many questions are under way.
+   * Queries the status of a transaction: at the node that may have it open, if one is named, and at this node if that
+   * one does not answer. `sentAfter` is the stable time when it was sent, or an earlier one: an unknown transaction
+   * that was sent before the retained outcomes is *forgotten* (D5). Ends with `OVERLOADED` while too many queries are
+   * under way.
    */
   status(txId: TxId, sentAfter: Timestamp | null, done: Done<TxStatus>, coordinator?: NodeId): void {
     if (this.#questions >= MAX_QUESTIONS) {

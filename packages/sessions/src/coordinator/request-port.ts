@@ -1,18 +1,18 @@
-/** Calls of the machines of a node, or of another node, from outside: by a callback for each. */
+/** Calls of the machines of a node, or of another node, from outside: each with a callback. */
 import { type AnyMessage, IsochronError, type NodeId, TransientMap } from '@isochron/core';
 import type { Address, Input, Machine, Refused } from '@isochron/protocols';
 
-/** Ends a call, once: with its result, or with the reason why there is none. */
+/** Ends a call, once: with its result, or with its error. */
 export type Done<T> = (result: T | IsochronError) => void;
 
-/** Name of the machine that stands for all clients of a node. */
+/** Name of the machine that represents all clients of a node. */
 export const CLIENT_MACHINE = 'client';
 
-/** What a port takes from its driver. */
+/** The port's driver. */
 export interface PortDriver<Request> {
-  /** Puts a request on its way. Its answer may come before this returns. */
+  /** Sends a request. Its answer may come before this returns. */
   post(to: Address, from: Address, message: Request): void;
-  /** Why a request is not begun now; undefined when it is. */
+  /** The reason why a request is not begun now; undefined when it is. */
   refusal?(message: Request): IsochronError | undefined;
   /** The numbers of requests begin here: an answer to a request of a previous incarnation must not match one. */
   readonly firstRef: number;
@@ -28,8 +28,8 @@ interface Pending<Response> {
 type Message = AnyMessage & { readonly ref: number };
 
 /**
- * Turns calls into requests to a coordinator, and its answers into results. A coordinator always answers or refuses within its own
- * deadlines; an answer that a broken link swallowed ends with CONNECTION_LOST.
+ * Turns calls into requests to a coordinator, and its answers into results. A coordinator always answers or refuses
+ * within its own deadlines; an answer lost on a broken link ends with CONNECTION_LOST.
  */
 export abstract class RequestPort<Request extends Message, Response extends Message>
   implements Machine<Request | Response>
@@ -42,7 +42,7 @@ export abstract class RequestPort<Request extends Message, Response extends Mess
   constructor(
     readonly node: NodeId,
     readonly driver: PortDriver<Request>,
-    /** Name of the machine that the answers come to. */
+    /** Name of the machine that receives the answers. */
     machine = CLIENT_MACHINE,
   ) {
     this.#self = { node, machine };
@@ -72,7 +72,7 @@ export abstract class RequestPort<Request extends Message, Response extends Mess
     return { inFlight: this.#pending.size };
   }
 
-  /** The node stops: what is not answered now never will be. */
+  /** The node stops: open requests get no answer any more. */
   close(): void {
     // Not a refusal: a commit among them may have taken effect.
     const error = new IsochronError('CONNECTION_LOST', 'The node has closed; ask another one.');
@@ -94,7 +94,7 @@ export abstract class RequestPort<Request extends Message, Response extends Mess
     coordinator: NodeId,
     machine = 'coordinator',
   ): void {
-    // What is sent on a link that is down is dropped without a word.
+    // A link that is down drops messages silently.
     if (coordinator !== this.node && !this.#linked.has(coordinator)) {
       done(linkDown(coordinator));
       return;

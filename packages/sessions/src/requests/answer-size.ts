@@ -1,10 +1,10 @@
 /**
- * Bounds of what one answer may hold: the values of a thousand keys may be a gigabyte, and nobody should be able to ask
- * for that twice.
+ * Bounds of the size of one answer: the values of a thousand keys may be a gigabyte, and no client should be able to
+ * request that twice.
  */
 import { IsochronError, type QualifiedKey, type Value, type Version } from '@isochron/core';
 
-/** An answer may be so much larger than a request. */
+/** An answer may be this many times larger than a request. */
 const FACTOR = 4;
 
 /** Most bytes of values in one answer. At least one value of any size fits. */
@@ -19,7 +19,7 @@ export const maxAnswerBytes = ({
 const sizeOf = (value: Value | null | undefined): number => value?.length ?? 0;
 
 /**
- * About how many bytes the values of an answer are.
+ * The approximate bytes of an answer's values.
  * @throws IsochronError `TOO_MANY_KEYS` above the limit
  */
 export function answerBytes(versions: readonly (Version | null)[], limit: number): number {
@@ -32,7 +32,7 @@ export function answerBytes(versions: readonly (Version | null)[], limit: number
   return bytes;
 }
 
-/** A page of a listing, cut where its values become too many bytes: the rest is on the next page. */
+/** A page of a listing, cut at the limit of bytes: the rest is on the next page. */
 export function cutPage<E extends { readonly key: QualifiedKey; readonly version: Version }>(
   entries: readonly E[],
   next: QualifiedKey | null,

@@ -1,15 +1,15 @@
-/** What protocols can do, and the refusals of what they cannot. */
+/** The capabilities of protocols, and the refusals of requests without them. */
 import { IsochronError } from '@isochron/core';
 import type { Capability } from '@isochron/protocols';
 
-/** What a cluster offers under its protocol. */
+/** The capabilities of a cluster under its protocol. */
 export interface Offer {
   /** The protocol's name. */
   readonly name: string;
   readonly capabilities: ReadonlySet<Capability>;
 }
 
-/** What to do instead, where a protocol cannot do something. */
+/** Alternatives to a missing capability. */
 const INSTEAD: { readonly [Needed in Capability]: string } = {
   transactions: 'Get, set and delete one key at a time, or run the cluster under a protocol with transactions.',
   list: 'Read keys by their names, or run the cluster under a protocol with transactions.',
@@ -22,7 +22,7 @@ const INSTEAD: { readonly [Needed in Capability]: string } = {
   'chained-commits': 'Wait for each outcome.',
 };
 
-/** The refusal of what a protocol cannot do. */
+/** The refusal of a request that the protocol does not support. */
 export const unsupported = ({ name }: Offer, needed: Capability, what: string): IsochronError =>
   new IsochronError(
     'NOT_SUPPORTED_BY_PROTOCOL',

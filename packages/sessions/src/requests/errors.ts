@@ -1,8 +1,6 @@
 import { IsochronError } from '@isochron/core';
 
-/**
- * The project's error for anything that was thrown. An unknown one becomes `INTERNAL`, which does not show its details.
- */
+/** The project's error for any thrown value. An unknown one becomes `INTERNAL`, which does not show its details. */
 export const asIsochronError = (thrown: unknown): IsochronError =>
   thrown instanceof IsochronError
     ? thrown

@@ -2,7 +2,7 @@ import { compareKeys, IsochronError, type ListRange, prefixEnd } from '@isochron
 import type { Rules } from './rules.js';
 
 /**
- * The part of a keyspace that a listing asks for. `prefix` and `start` are unqualified; empty means no restriction.
+ * The range of a listing in a keyspace. `prefix` and `start` are unqualified; empty means no restriction.
  * @throws IsochronError `KEYSPACE_UNKNOWN`, `KEY_INVALID`, `INVALID_REQUEST` when `start` lies behind the prefix
  */
 export function listRange(

@@ -1,4 +1,4 @@
-/** What a request may contain: the same rules for HTTP and WebSocket. */
+/** The rules for the contents of requests, the same for HTTP and WebSocket. */
 import {
   IsochronError,
   isTimestamp,
@@ -46,7 +46,7 @@ export class Rules {
     return `${keyspace}/${key}`;
   }
 
-  /** Checks a key that has its keyspace in front. @throws IsochronError `KEYSPACE_UNKNOWN`, `KEY_INVALID` */
+  /** Checks a qualified key. @throws IsochronError `KEYSPACE_UNKNOWN`, `KEY_INVALID` */
   qualified(key: string): QualifiedKey {
     for (const prefix of this.#prefixes) {
       if (key.startsWith(prefix)) {
@@ -104,7 +104,7 @@ export class Rules {
   #key(text: string, length: number, from = 0): void {
     const { maxKeyBytes } = this.limits;
     if (length === 0) throw new IsochronError('KEY_INVALID', 'The key is empty.');
-    // Three bytes a UTF-16 unit is the most there can be: short keys need no count.
+    // A UTF-16 unit has at most three bytes: short keys need no count.
     if (length * 3 > maxKeyBytes && (length > maxKeyBytes || utf8Length(text) - from > maxKeyBytes)) {
       throw new IsochronError('KEY_INVALID', `A key may have ${maxKeyBytes} bytes of UTF-8 at most.`);
     }

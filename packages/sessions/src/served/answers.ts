@@ -14,15 +14,15 @@ export interface FrameEncoder<Encoded> {
 
 /** An answer that may be large: it is encoded when it can leave. */
 export interface LargeAnswer {
-  /** About how many bytes it has. */
+  /** Its approximate bytes. */
   readonly bytes: number;
   encode<Encoded>(encoder: FrameEncoder<Encoded>): Encoded;
 }
 
-/** An answer: a frame, or what becomes one. */
+/** An answer: a frame, or a large answer that becomes one. */
 export type Answer = AnswerFrame | LargeAnswer;
 
-/** What a connection sends. */
+/** Data for a connection to send. */
 export type Outgoing = ServerFrame | LargeAnswer;
 
 export const isLarge = (outgoing: Outgoing): outgoing is LargeAnswer => 'encode' in outgoing;

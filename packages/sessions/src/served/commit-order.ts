@@ -3,12 +3,12 @@ import { IsochronError, type Timestamp, type TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { Done } from '../coordinator/request-port.js';
 
-/** Begins a commit, whose timestamp has to be above this one. */
+/** Begins a commit, whose timestamp has to be above `above`. */
 type Begin = (above: Timestamp, done: Done<Snapshot>) => void;
 
 /** A commit that others may follow. */
 class Predecessor {
-  /** Undefined until it is decided; null where it has not committed. */
+  /** Undefined until it is decided; null if it has not committed. */
   #ct: Timestamp | null | undefined;
   #follower: (ct: Timestamp | null) => void = () => {};
 
@@ -19,7 +19,7 @@ class Predecessor {
     this.#follower(ct);
   }
 
-  /** Calls the only one that follows it, once it is decided. */
+  /** Calls its only follower, once it is decided. */
   followedBy(follower: (ct: Timestamp | null) => void): void {
     if (this.#ct === undefined) this.#follower = follower;
     else follower(this.#ct);
@@ -30,8 +30,8 @@ export class CommitOrder {
   #last: Predecessor | undefined;
 
   /**
-   * Begins a commit: at once, or, where it follows the connection's last one, once that one has committed, above it.
-   * Where that one ends in any other way, the commit does not begin, and ends with SESSION_BLOCKED.
+   * Begins a commit: at once, or, behind the connection's last one, once that one has committed, above it. If that one
+   * ends in any other way, the commit does not begin, and ends with SESSION_BLOCKED.
    * @throws IsochronError SESSION_BLOCKED where it follows another one than the last
    */
   add(txId: TxId, after: TxId | null, begin: Begin, done: Done<Snapshot>): void {

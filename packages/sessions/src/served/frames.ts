@@ -1,4 +1,4 @@
-/** Checks of what a client sends. Written by hand: they run for every frame, and each failure has a code of its own. */
+/** Checks of client frames. Written by hand: they run for every frame, and each failure has a code of its own. */
 import {
   type Dependency,
   IsochronError,
@@ -13,14 +13,14 @@ import {
 import type { OperationSessionState } from '@isochron/protocols';
 import { bytesOf, type Rules } from '../requests/rules.js';
 
-/** A frame's fields, none of them checked. */
+/** A frame's fields, unchecked. */
 export type RawFrame = Readonly<Record<string, unknown>>;
 
-/** Whether what was decoded can be a frame at all. */
+/** Whether a decoded value can be a frame at all. */
 export const isFrame = (raw: unknown): raw is RawFrame =>
   typeof raw === 'object' && raw !== null && !Array.isArray(raw);
 
-/** A cluster file holds no more. */
+/** The limit of a cluster file. */
 const MAX_REGIONS = 64;
 
 const invalid = (detail: string): IsochronError => new IsochronError('INVALID_REQUEST', detail);
@@ -55,7 +55,7 @@ export function depsOf({ deps }: RawFrame, entries: number): readonly Timestamp[
 }
 
 /**
- * What a session of single operations has seen; whether it can be, its coordinator judges. @throws IsochronError
+ * The state of a session of single operations, unjudged: its coordinator does that. @throws IsochronError
  * `INVALID_REQUEST`
  */
 export function seenOf({ seen, region, depends }: RawFrame, rules: Rules): Omit<OperationSessionState, 'ust'> {
@@ -116,7 +116,7 @@ export function homesField(frame: RawFrame, isRegion: (name: string) => boolean)
   return raw as string[];
 }
 
-/** What each attempt avoids, beside its home. @throws IsochronError `INVALID_REQUEST` */
+/** The regions that each attempt avoids, beside its home. @throws IsochronError `INVALID_REQUEST` */
 export function avoidsField(
   { avoids }: RawFrame,
   attempts: number,

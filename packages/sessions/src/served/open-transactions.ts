@@ -2,7 +2,7 @@
 import { IsochronError, Quota, TransientMap, type TxId } from '@isochron/core';
 import type { ServingLimits } from './serving-limits.js';
 
-/** Counts from the start to the end, or until the lease is over: what ended elsewhere lapses. */
+/** Counts from the start to the end, or until the lease is over: a transaction that ended elsewhere lapses. */
 export class OpenTransactions {
   readonly #quota: Quota;
   /** In the order of their leases. */

@@ -1,6 +1,6 @@
 /**
- * A connection's session under protocols of single operations. The client keeps it, and says with every request what it has seen; this side signs what
- * comes of it.
+ * A connection's session under protocols of single operations. The client keeps it, and sends its state with every
+ * request; this side signs the new state.
  */
 import type { RegionId, Timestamp, Version } from '@isochron/core';
 import type { GetResp, OperationSession, OperationSessionState, PutResp, RotResp } from '@isochron/protocols';
@@ -27,7 +27,7 @@ import type { Reply, RequestContext, ServedNode, ServedSession } from './served-
 export interface OperationParts {
   readonly coordinator: OperationsPort;
   readonly tokens: OperationTokens;
-  /** What a client remembers, under the cluster's protocol. */
+  /** A client's session, under the cluster's protocol. */
   session(id: string, region: RegionId, state?: OperationSessionState): OperationSession;
 }
 
@@ -85,7 +85,7 @@ export class ConnectedOperations implements ServedSession, RequestContext {
     this.parts.tokens.decode(token, this.node.latest());
   }
 
-  /** The session that a request is of. */
+  /** The session of a request. */
   sessionOf(frame: RawFrame): OperationSession {
     return this.parts.session('', this.node.region, { ...seenOf(frame, this.node.rules), ust: 0 });
   }
@@ -95,7 +95,7 @@ export class ConnectedOperations implements ServedSession, RequestContext {
     return this.parts.tokens.mint(session.export());
   }
 
-  /** The answer to a read, with all that its session has to know. */
+  /** The answer to a read, with all that its session needs. */
   got(id: number, session: OperationSession, answer: GetResp | RotResp, versions: readonly (Version | null)[]): Answer {
     const { seen, ust, depends } = answer;
     const bytes = answerBytes(versions, this.node.rules.maxAnswerBytes);
@@ -131,7 +131,7 @@ function rot(frame: RawFrame, id: number, context: ConnectedOperations, reply: R
   requireCapability(node.protocol, 'rot', '"rot"');
   const session = context.sessionOf(frame);
   const { id: named, ...asked } = session.rot(keysField(frame, node.rules));
-  // Where it has an id, that is its session's, which is the client's.
+  // A given id is its session's, which is the client's.
   const own = named === undefined ? {} : { id: txIdField(frame) };
   parts.coordinator.rot(
     { ...asked, ...own },

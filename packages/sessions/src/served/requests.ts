@@ -1,4 +1,4 @@
-/** What each request of a session asks of the coordinator, and the frame that answers it. */
+/** For each type of request, the coordinator's request and the frame that answers it. */
 import { IsochronError, type ListRange, type Timestamp } from '@isochron/core';
 import type { Capability, ListResp, Snapshot } from '@isochron/protocols';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
@@ -38,16 +38,16 @@ export interface TransactionParts {
   readonly tokens: SessionTokens;
 }
 
-/** What a request needs of its session. */
+/** A request's view of its session. */
 export interface TransactionRequests extends RequestContext {
   readonly parts: TransactionParts;
   readonly commits: CommitOrder;
   readonly principal: string;
   /** The highest snapshot that the session has seen. */
   readonly seen: Snapshot;
-  /** Raises what the session has seen and, when that changed, returns the token that says so. */
+  /** Raises the highest snapshot that the session has seen and, when that changed, returns its new token. */
   saw(snapshot: Snapshot): string | undefined;
-  /** As `saw`, for a commit, and the snapshot that its transaction read from where the request has said so. */
+  /** As `saw`, for a commit, and the snapshot that its transaction read from if the request names it. */
   committed(commit: Snapshot, snapshot: Snapshot | undefined): string | undefined;
 }
 
@@ -59,7 +59,7 @@ const DEFAULT_LIMIT = 100;
 const DEFAULT_STABLE_TIMEOUT_MS = 10_000;
 const MAX_STABLE_TIMEOUT_MS = 60_000;
 
-/** Ends a call with the reply that is made of its result. An error on the way is the reply, too. */
+/** Ends a call with the reply made of its result. An error on the way is the reply, too. */
 export const answered =
   <R>(reply: Reply, answerOf: (result: R) => Answer): Done<R> =>
   (result) => {
@@ -76,7 +76,7 @@ export const answered =
     reply(answer);
   };
 
-/** Adds the token to the caller's own frame, where there is a new one. A copy of the frame would cost as much as making it. */
+/** Adds a new token to the caller's own frame. A copy of the frame would cost as much as making it. */
 export function withToken<F extends AnswerFrame>(frame: F, token: string | undefined): F {
   if (token !== undefined) (frame as { token?: string }).token = token;
   return frame;
@@ -124,7 +124,7 @@ function start(frame: RawFrame, id: number, context: TransactionRequests, reply:
   );
 }
 
-/** Hot: no intermediate frame, and nothing but closures on the way. */
+/** Hot: no intermediate frame, and only closures on the way. */
 function read(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
   const at = atField(context, frame);
   const txId = optionalTxId(frame);
@@ -152,7 +152,7 @@ function list(frame: RawFrame, id: number, context: TransactionRequests, reply: 
   );
 }
 
-/** @param cut how much of each key is its keyspace */
+/** @param cut length of the keyspace in each key */
 function pageOf(context: TransactionRequests, id: number, cut: number, listed: ListResp): Answer {
   const snapshot = snapshotOf(listed);
   const { entries, next, bytes } = cutPage(listed.entries, listed.next, context.node.rules.maxAnswerBytes);
@@ -240,10 +240,10 @@ function ping(frame: RawFrame, id: number, context: RequestContext, reply: Reply
 /** A handler for every type of request. */
 export type Handlers<C> = { readonly [T in RequestFrame['type']]: Handler<C> };
 
-/** What every kind of session can be asked. */
+/** The requests of every kind of session. */
 export const COMMON_REQUESTS = { stable, ping } satisfies Record<string, Handler<RequestContext>>;
 
-/** A request that this kind of session does not make. */
+/** A request that this kind of session does not support. */
 export const refuse =
   (needed: Capability): Handler<RequestContext> =>
   ({ type }, _id, { node }) => {
@@ -263,6 +263,6 @@ export const TRANSACTION_REQUESTS: Handlers<TransactionRequests> = {
   ...COMMON_REQUESTS,
 };
 
-/** The handler of a type from outside. */
+/** The handler of an unchecked type. */
 export const handlerOf = <C>(handlers: Handlers<C>, type: unknown): Handler<C> | undefined =>
   typeof type === 'string' && Object.hasOwn(handlers, type) ? handlers[type as RequestFrame['type']] : undefined;

@@ -12,12 +12,12 @@ import type { ServedNode, ServedSession } from './served-session.js';
 
 /** Requests that a client of a server may have in flight. */
 export const CREDITS = 256;
-/** Frames in one message: a client with its credits needs no more, and each one that is refused costs an answer. */
+/** Frames in one message: a client with its credits needs no more, and each refused one costs an answer. */
 const MAX_FRAMES = 2 * CREDITS;
-/** How long a client may take to say hello, ms. */
+/** Deadline of a client's hello, ms. */
 const HELLO_TIMEOUT_MS = 5000;
 const MAX_CREDENTIALS = 4096;
-/** The close codes of refused greetings that say more than *protocol error*. */
+/** The close codes of refused greetings that are more specific than *protocol error*. */
 const HELLO_CLOSE: Readonly<Record<string, number>> = {
   UNAUTHENTICATED: SESSION_CLOSE.unauthenticated,
   NOT_READY: SESSION_CLOSE.restart,
@@ -25,21 +25,23 @@ const HELLO_CLOSE: Readonly<Record<string, number>> = {
 
 /** The way to a client. */
 export interface SessionLink {
-  /** Whether the client does not read: what is sent now waits. */
+  /** Whether the client does not read: new messages wait. */
   readonly isPaused: boolean;
-  /** Network address of the client; empty where there is none. */
+  /** Network address of the client; empty if unknown. */
   readonly address: string;
   /** The client's `hello` was accepted. */
   greeted?(): void;
-  /** Sends in order. What is sent in one turn should leave as one message: that is most of the throughput. */
+  /** Sends in order. All frames of one turn should leave as one message: that is most of the throughput. */
   send(outgoing: Outgoing): void;
-  /** Ends the connection, after everything sent that the client takes in. Nothing is sent afterwards. */
+  /** Ends the connection, after all sent frames that the client reads. No frame is sent afterwards. */
   close(code: number, reason: string): void;
 }
 
-/** Rounds after a client's last message in each of which it gets the stable time: its own writes become part of that. */
+/**
+ * Rounds after a client's last message in each of which it gets the stable time: its own writes become part of that.
+ */
 const LIVELY_ROUNDS = 5;
-/** An idle client gets it once in so many rounds: often enough that it never has to ask whether the node is there. */
+/** An idle client gets it once in this many rounds: often enough that it never has to ping the node. */
 const IDLE_ROUNDS = 8;
 
 export class ServedConnection {
@@ -49,7 +51,8 @@ export class ServedConnection {
   #closed = false;
   #inFlight = 0;
   /**
-   * Answered ones among them. A client has no answer before its message is taken in, so they count until the next one.
+   * The answered ones among them. A client has no answer before its message is processed, so they count until the next
+   * one.
    */
   #answered = 0;
   #lastId = 0;

@@ -1,4 +1,4 @@
-/** A connection's session, by the kind of the cluster's protocol, and what it takes from its node. */
+/** A connection's session, by the family of the cluster's protocol, and the services of its node. */
 import type { NodeId, RegionId, Timestamp, Topology, WallMs } from '@isochron/core';
 import type { Unresponsive } from '@isochron/protocols';
 import type { Freshness, WelcomeFrame } from '@isochron/wire/session-frames';
@@ -18,7 +18,7 @@ export interface ServedNode {
   readonly cluster: string;
   readonly protocol: Offer;
   readonly topology: Topology;
-  /** The cluster's limits, and what they mean for requests. */
+  /** The cluster's limits, as rules for requests. */
   readonly rules: Rules;
   readonly maxTransactionMs: number;
   /** Requests that one connection may have in flight. */
@@ -35,27 +35,27 @@ export interface ServedNode {
   /** Its stable time. */
   ust(): Timestamp;
   freshness(): Freshness;
-  /** Which nodes and regions do not answer this one. */
+  /** Nodes and regions that do not answer this one. */
   unresponsive(): Unresponsive;
-  /** Who has these credentials. @throws IsochronError `UNAUTHENTICATED` */
+  /** The principal of these credentials. @throws IsochronError `UNAUTHENTICATED` */
   principal(credentials: string | undefined): string;
-  /** Whose share of the node a client of this principal and address takes from. */
+  /** The holder of the share of the node that this principal and address use. */
   client(principal: string, address: string): string;
-  /** At least 0, below 1. */
+  /** From 0, below 1. */
   random(): number;
   readonly after: After;
   /** A request has ended with `INTERNAL`: for the log. */
   failed(cause: unknown): void;
 }
 
-/** Takes the answer of a request, or the error that is its answer. Called once. */
+/** Takes the answer of a request, or its error. Called once. */
 export type Reply = Done<Answer>;
 
 export interface ServedSession {
-  /** The highest stable time that the client was sent. */
+  /** The highest stable time that was sent to the client. */
   sentUst: Timestamp;
   /**
-   * Begins, or continues from a token. @param client whose share of the node it takes from
+   * Begins, or continues from a token. @param client the holder of its share of the node
    * @throws IsochronError for a bad token
    */
   begin(principal: string, client: string, token: string | undefined): void;
@@ -67,13 +67,13 @@ export interface ServedSession {
   serve(frame: RawFrame, id: number, reply: Reply): void;
 }
 
-/** What requests of every kind of session need. */
+/** The needs of requests of every kind of session. */
 export interface RequestContext {
   readonly node: ServedNode;
-  /** Whose share of the node the session takes from. */
+  /** The holder of the session's share of the node. */
   readonly client: string;
-  /** Takes in a stable time, and returns the token that contains it when there is one. */
+  /** Takes a stable time, and returns the token that contains it if there is a new one. */
   sawStable(ust: Timestamp): string | undefined;
-  /** Takes in a token that another connection of the session was given. @throws IsochronError for a bad token */
+  /** Takes a token of another connection of the session. @throws IsochronError for a bad token */
   learn(token: string): string | undefined;
 }

@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 
 describe('a connection', () => {
-  it('is welcomed once, with what the client has to know, and its deadline for hello ends', () => {
+  it('a connection is welcomed once, with what the client needs, and its deadline for hello ends', () => {
     const { link, connection } = node.connect();
     expect(node.timers.count).toBe(1);
     connection.receive({ type: 'hello' });
@@ -41,14 +41,14 @@ describe('a connection', () => {
     expect(node.timers.count).toBe(0);
   });
 
-  it('that does not say hello in time is closed', () => {
+  it('a connection without a hello in time is closed', () => {
     const { link } = node.connect();
     node.timers.runAll();
     expect(codes(link)).toEqual(['UNAUTHENTICATED']);
     expect(link.closed).toEqual({ code: SESSION_CLOSE.unauthenticated, reason: 'UNAUTHENTICATED' });
   });
 
-  it('is refused by a node that is not ready, and by one that leaves', () => {
+  it('a connection is refused by a node that is not ready, and by one that leaves', () => {
     node.isReady = false;
     const early = node.connect();
     early.connection.receive({ type: 'hello' });
@@ -60,7 +60,7 @@ describe('a connection', () => {
     expect(late.link.closed?.code).toBe(SESSION_CLOSE.restart);
   });
 
-  it('answers in the order in which the coordinator does, several frames of one message too', () => {
+  it('a connection answers in the order in which the coordinator does, several frames of one message too', () => {
     const { link, connection } = node.greeted();
     connection.receive([
       { type: 'read', id: 1, keys: KEYS },
@@ -72,7 +72,7 @@ describe('a connection', () => {
     expect(link.frames[1]).toEqual({ type: 'values', id: 2, snapshot: UST, values: [[UST, '"default/a"']] });
   });
 
-  it('has its credits back when a request is answered, and when one is refused', () => {
+  it('a connection gets its credits back when a request is answered, and when one is refused', () => {
     const { link, connection } = node.greeted();
     const read = (id: number, keys: unknown = KEYS) => connection.receive({ type: 'read', id, keys });
     for (let id = 1; id <= CREDITS; id++) read(id);
@@ -86,7 +86,7 @@ describe('a connection', () => {
     expect(node.posted).toHaveLength(CREDITS + 1);
   });
 
-  it('grants no more requests in one message than its credits, however fast they are answered', () => {
+  it('a connection grants no more requests in one message than its credits, however fast they are answered', () => {
     const { link, connection } = node.greeted();
     node.answersAtOnce = true;
     const reads = (first: number, count: number) =>
@@ -98,7 +98,7 @@ describe('a connection', () => {
     expect(link.frames).toHaveLength(2 * CREDITS + 2);
   });
 
-  it('refuses an id that is not above the last one and an unknown type, and goes on', () => {
+  it('a connection refuses an id that is not above the last one and an unknown type, and goes on', () => {
     const { link, connection } = node.greeted();
     connection.receive([
       { type: 'ping', id: 5 },
@@ -116,7 +116,7 @@ describe('a connection', () => {
     ['an unknown type without an id', { type: 'nonsense' }, 'FRAME_TYPE_UNKNOWN'],
     ['a frame that is no object', [[]], 'FRAME_INVALID'],
     ['more frames in a message than its credits could ever need', tooMany, 'FRAME_INVALID'],
-  ])('is closed by %s', (_, message, code) => {
+  ])('a connection is closed by %s', (_, message, code) => {
     const { link, connection } = node.greeted();
     connection.receive(message);
     connection.receive({ type: 'ping', id: 1_000 });
@@ -124,7 +124,7 @@ describe('a connection', () => {
     expect(link.closed).toEqual({ code: SESSION_CLOSE.protocolError, reason: code });
   });
 
-  it('is closed by a message that is too large, or that cannot be decoded', () => {
+  it('a connection is closed by a message that is too large, or that cannot be decoded', () => {
     const large = node.greeted();
     large.connection.receiveTooLarge();
     expect([codes(large.link), large.link.closed?.code]).toEqual([['REQUEST_TOO_LARGE'], SESSION_CLOSE.tooLarge]);
@@ -133,7 +133,7 @@ describe('a connection', () => {
     expect([codes(broken.link), broken.link.closed?.code]).toEqual([['FRAME_INVALID'], SESSION_CLOSE.protocolError]);
   });
 
-  it('reports a fault of the server without its details, and gives the cause to the log', () => {
+  it('a connection reports a fault of the server without its details, and gives the cause to the log', () => {
     const { link, connection } = node.greeted();
     connection.receive({ type: 'read', id: 1, keys: KEYS });
     const { ref } = node.posted[0]!;
@@ -143,7 +143,7 @@ describe('a connection', () => {
     expect(node.failures).toEqual([expect.any(TypeError)]);
   });
 
-  it('is sent nothing after its link is gone, though its requests still end', () => {
+  it('a connection is sent nothing after its link is gone, though its requests still end', () => {
     const { link, connection } = node.greeted();
     connection.receive({ type: 'read', id: 1, keys: KEYS });
     connection.disconnected();
@@ -166,7 +166,7 @@ describe('a timestamp that a client names', () => {
     writes: WRITES,
   };
 
-  it('is refused where it lies far ahead of the clock of the node, in tokens and in requests (T1)', () => {
+  it("a client's timestamp far ahead of the node's clock is refused, in tokens and in requests (T1)", () => {
     const early = node.connect();
     early.connection.receive({ type: 'hello', token: node.tokens.mint({ seen: { ts: FAR }, hwt: 0 }) });
     expect(codes(early.link)).toEqual(['TIMESTAMP_IN_FUTURE']);
@@ -175,7 +175,7 @@ describe('a timestamp that a client names', () => {
     expect(codes(link)).toEqual(['TIMESTAMP_IN_FUTURE', 'TIMESTAMP_IN_FUTURE']);
   });
 
-  it('is not refused where the node has seen it itself, however far ahead a clock once was (T1)', () => {
+  it("a client's timestamp that the node has seen itself is accepted, however far ahead of the clock (T1)", () => {
     node.hlc = FAR;
     const { link, connection } = node.connect();
     connection.receive({ type: 'hello', token: node.tokens.mint({ seen: { ts: FAR }, hwt: 0 }) });
@@ -185,7 +185,7 @@ describe('a timestamp that a client names', () => {
 });
 
 describe('the sessions of a node', () => {
-  it('are sent the stable time that they do not have, and all of them a change of freshness', () => {
+  it('sessions are sent the stable time that they do not have, and all of them a change of freshness', () => {
     const { link, connection } = node.greeted();
     const paused = node.greeted();
     paused.link.isPaused = true;
@@ -206,7 +206,7 @@ describe('the sessions of a node', () => {
     expect(paused.link.frames).toEqual([]);
   });
 
-  it('are sent the stable time each second while they are in use, and once in eight seconds while they idle', () => {
+  it('sessions are sent the stable time each second while they are in use, and once in eight seconds while they idle', () => {
     const { link, connection } = node.greeted();
     const sentIn = (rounds: number): number => {
       const before = link.frames.length;
@@ -225,7 +225,7 @@ describe('the sessions of a node', () => {
     expect(sentIn(8)).toBe(6);
   });
 
-  it('wait for stable time no longer than the node stays', () => {
+  it('sessions wait for stable time no longer than the node stays', () => {
     const { link, connection } = node.greeted();
     connection.receive([
       { type: 'stable', id: 1, ts: UST },
@@ -238,7 +238,7 @@ describe('the sessions of a node', () => {
     expect(codes(link)).toEqual(['stable', 'stable', 'NOT_READY']);
   });
 
-  it('are sent elsewhere and served until they have gone, or until the time is over', () => {
+  it('sessions of a node that leaves are sent elsewhere and served until they have gone, or until the time is over', () => {
     const [first, second] = [node.greeted(), node.greeted()];
     const silent = node.connect();
     let left = 0;
@@ -262,7 +262,7 @@ describe('the sessions of a node', () => {
 describe('commits of one connection that follow one another', () => {
   const hwts = () => node.posted.map((request) => (request.type === 'CommitReq' ? [request.txId, request.hwt] : []));
 
-  /** The coordinator ends the commit that it was sent last. */
+  /** The coordinator ends the last commit. */
   function decide(ct?: Timestamp): void {
     const { ref } = node.posted.at(-1)!;
     const txId = TX[node.posted.length - 1]!;
@@ -270,7 +270,7 @@ describe('commits of one connection that follow one another', () => {
     else node.answer({ type: 'Refused', ref, code: 'OUTCOME_PENDING', detail: 'A cohort did not answer.' });
   }
 
-  it('begin one after the other, each above the one before it, and are answered in their order', () => {
+  it('chained commits begin one after the other, each above the one before it, and are answered in their order', () => {
     const { link, connection } = node.greeted();
     connection.receive([
       { ...COMMIT, id: 1, tx: TX[0] },
@@ -286,7 +286,7 @@ describe('commits of one connection that follow one another', () => {
     expect(link.frames.map((frame) => ('ts' in frame ? frame.ts : frame))).toEqual([UST + 10, UST + 20, UST + 30]);
   });
 
-  it('begin at once where the one before it has committed by then', () => {
+  it('a chained commit begins at once if the one before it has committed by then', () => {
     const { connection } = node.greeted();
     connection.receive({ ...COMMIT, id: 1, tx: TX[0] });
     decide(UST + 10);
@@ -297,7 +297,7 @@ describe('commits of one connection that follow one another', () => {
     ]);
   });
 
-  it('are refused without effect behind one that has not committed, all of them', () => {
+  it('all commits behind one that has not committed are refused without effect', () => {
     const { link, connection } = node.greeted();
     connection.receive([
       { ...COMMIT, id: 1, tx: TX[0] },
@@ -311,7 +311,7 @@ describe('commits of one connection that follow one another', () => {
     expect(node.posted).toHaveLength(1);
   });
 
-  it('are refused behind one that was not sent last on their connection', () => {
+  it('commits are refused behind one that was not sent last on their connection', () => {
     const [first, second] = [node.greeted(), node.greeted()];
     first.connection.receive({ ...COMMIT, id: 1, tx: TX[0] });
     second.connection.receive({ ...COMMIT, id: 1, tx: TX[1], after: TX[0] });

@@ -23,8 +23,7 @@ export class ServedSessions {
   }
 
   /**
-   * Serves a new connection. The driver gives it the decoded messages of the client, and calls it when the link is
-   * gone.
+   * Serves a new connection. The driver gives it the decoded messages of the client, and reports when the link is gone.
    */
   admit(link: SessionLink): ServedConnection {
     const connection = new ServedConnection(this.node, this.open(), link, () => {
@@ -36,8 +35,8 @@ export class ServedSessions {
   }
 
   /**
-   * Sends the stable time to the clients that do not have it. Called about once a second, and at once when other nodes are
-   * unresponsive than before.
+   * Sends the stable time to the clients that do not have it. Called about once a second, and at once when a node or
+   * region becomes unresponsive or responsive.
    * @param changed whether the freshness has changed by more than time, or other nodes are unresponsive: all clients get it
    */
   tick(changed: boolean): void {
@@ -63,7 +62,7 @@ export class ServedSessions {
     this.#left = end;
   }
 
-  /** Closes all connections. The driver drops the links of clients that do not answer to that. */
+  /** Closes all connections. The driver drops the links of clients that do not answer the close. */
   close(): void {
     this.#sendAway();
     for (const connection of this.#connections) connection.close(LEAVING);

@@ -1,4 +1,4 @@
-/** Bounds of what clients may have under way on a node, in all and for each of them. */
+/** Bounds of the clients' open work on a node, in all and for each of them. */
 export interface ServingLimits {
   /** Transactions that are open. */
   readonly openTransactions: number;

@@ -1,4 +1,4 @@
-/** Whether a node takes work: from the end of its recovery until it is to close. */
+/** Whether a node takes work: from the end of its recovery until it is about to close. */
 import { IsochronError, Quota, type Timestamp } from '@isochron/core';
 import type { VerificationStatus } from '@isochron/protocols';
 import type { Done } from '../coordinator/request-port.js';
@@ -6,18 +6,18 @@ import { OpenTransactions } from './open-transactions.js';
 import { DEFAULT_SERVING_LIMITS, type ServingLimits } from './serving-limits.js';
 
 /**
- * `open`: it serves. `leaving`: sessions are sent elsewhere and no new ones taken. `refusing`: new HTTP requests are refused too; what was
- * begun here is finished.
+ * `open`: it serves. `leaving`: sessions are sent elsewhere and no new ones taken. `refusing`: new HTTP requests are
+ * refused too; work begun here is finished.
  */
 export type ServingPhase = 'open' | 'leaving' | 'refusing';
 
 /** The node that serves. */
 export interface ServingNode {
-  /** Whether it may serve, as far as its data and its clock go. */
+  /** Whether its data and its clock let it serve. */
   ready(): boolean;
   /** Why its wall clock may not go into timestamps (K2); undefined when it may. */
   clockProblem(): string | undefined;
-  /** Where the verification of its disk stands (D10). */
+  /** The state of the verification of its disk (D10). */
   verification(): Pick<VerificationStatus, 'state'>;
   /** Its wall clock, ms. */
   now(): number;
@@ -70,7 +70,7 @@ export class Serving {
     return new IsochronError('NOT_READY', `The node is ${this.state}. Repeat the request, or ask another node.`);
   }
 
-  /** Why it is not ready, where it is not: `The node is …`. */
+  /** Why it is not ready: `The node is …`. */
   get state(): string {
     return this.#phase === 'open' ? this.#notYet() : 'about to close';
   }
@@ -81,7 +81,7 @@ export class Serving {
     return this.node.verification().state === 'verifying' ? 'verifying its disk' : 'starting';
   }
 
-  /** No new sessions; requests that wait for stable time end: they are to wait elsewhere. */
+  /** No new sessions; requests that wait for stable time end: they have to wait elsewhere. */
   leave(): void {
     if (this.#phase === 'open') this.#phase = 'leaving';
     for (const end of this.#waits) end(this.notReady());
@@ -94,9 +94,9 @@ export class Serving {
   }
 
   /**
-   * Waits until every node of every region serves a timestamp, as long as this node stays. Ends with the time that all of them
-   * serve, with `STABLE_TIMEOUT`, with `NOT_READY` when the node is about to close, or with `OVERLOADED`.
-   * @param client who waits, as far as its share is concerned
+   * Waits until every node of every region serves a timestamp, as long as this node stays. Ends with the time that all
+   * of them serve, with `STABLE_TIMEOUT`, with `NOT_READY` when the node is about to close, or with `OVERLOADED`.
+   * @param client the holder of the share that the wait uses
    */
   stable(client: string, ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
     const end = this.#wait(client, done);
@@ -106,7 +106,7 @@ export class Serving {
   /**
    * Waits until this node's stable time has reached a timestamp, as long as the node stays. Ends with the stable time, with
    * `STABLE_TIMEOUT`, with `NOT_READY` when the node is about to close, or with `OVERLOADED`.
-   * @param client who waits, as far as its share is concerned
+   * @param client the holder of the share that the wait uses
    */
   visibleHere(client: string, ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
     const ust = this.node.ust();
@@ -118,7 +118,7 @@ export class Serving {
     if (end !== undefined) this.node.visibleHere(ts, timeoutMs, end);
   }
 
-  /** What ends a wait that begins now, once; undefined where it is refused. */
+  /** The callback that ends a new wait, once; undefined if it is refused. */
   #wait(client: string, done: Done<Timestamp>): Done<Timestamp> | undefined {
     if (this.#phase !== 'open') {
       done(this.notReady());

@@ -1,7 +1,7 @@
 import { IsochronError, type Timestamp } from '@isochron/core';
 import type { Done } from '../coordinator/request-port.js';
 
-/** Runs something after a time, in ms, unless the function that it returns is called first. */
+/** Runs a function after a time, in ms, unless the returned function is called first. */
 export type After = (ms: number, run: () => void) => () => void;
 
 interface Waiter {
@@ -20,7 +20,7 @@ export class StableWaiters {
 
   /**
    * Ends with the time when it has reached `ts`, or with STABLE_TIMEOUT.
-   * @param reached the time as it is now
+   * @param reached the present time
    */
   wait(ts: Timestamp, reached: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
     if (reached >= ts) {

@@ -81,7 +81,7 @@ export class TransactionSession implements ServedSession, TransactionRequests {
     return this.#renew(this.#rules.merge(this.#seen, seen), Math.max(this.#hwt, hwt));
   }
 
-  /** Whether what a snapshot shows is stable. */
+  /** Whether everything in a snapshot is stable. */
   get #stableSnapshots(): boolean {
     return this.node.protocol.capabilities.has('stable-snapshots');
   }
@@ -90,7 +90,7 @@ export class TransactionSession implements ServedSession, TransactionRequests {
     return this.#rules.stable?.(seen, ust) ?? seen;
   }
 
-  /** Takes in what the session has seen and written. Returns its token when that has changed. */
+  /** Raises what the session has seen and written. Returns its token when that has changed. */
   #renew(seen: Snapshot, hwt: Timestamp): string | undefined {
     if (hwt === this.#hwt && sameSnapshot(seen, this.#seen)) return undefined;
     this.#seen = seen;

@@ -1,4 +1,4 @@
-/** A node that serves sessions, for tests: its clock, its timers and its coordinator are moved by hand. */
+/** A node that serves sessions, for tests: the test drives its clock, its timers and its coordinator. */
 import { type Limits, packWall, type Timestamp, Topology } from '@isochron/core';
 import type { ClientRequest, ClientResponse } from '@isochron/protocols';
 import type { Freshness, ServerFrame } from '@isochron/wire/session-frames';
@@ -19,7 +19,7 @@ const NOW = Date.UTC(2026, 0, 1);
 export const UST: Timestamp = packWall(NOW - 20);
 const LIMITS: Limits = { maxKeyBytes: 64, maxValueBytes: 1_000, maxKeysPerRequest: 10, maxRequestBytes: 1_000 };
 
-/** Timers that run when the test says so. */
+/** Timers that the test fires. */
 class Timers {
   readonly #waiting = new Set<{ readonly ms: number; readonly run: () => void }>();
   readonly after: After = (ms, run) => {
@@ -42,7 +42,7 @@ class Timers {
 /** How long a transaction may be open. */
 export const MAX_TRANSACTION_MS = 1_000;
 
-/** A client's end: the frames that it was sent, and the close. */
+/** A client's end: the frames sent to it, and the close. */
 export class TestLink implements SessionLink {
   readonly frames: ServerFrame[] = [];
   closed: { readonly code: number; readonly reason: string } | undefined;
@@ -65,13 +65,13 @@ export class TestNode {
   readonly failures: unknown[] = [];
   readonly waiters = new StableWaiters(this.timers.after);
   readonly tokens = sessionTokens();
-  /** Whether reads are answered before they are posted to the end, as those are whose replica is here. */
+  /** Whether reads are answered before `post` returns, as with a local replica. */
   answersAtOnce = false;
   readonly port = new ClientPort('p-1', { firstRef: 0, post: (_to, _from, message) => this.#post(message) });
   readonly serving: Serving;
   readonly sessions: ServedSessions;
   ust = UST;
-  /** What its clock has seen. */
+  /** The highest timestamp that its clock has seen. */
   hlc: Timestamp = 0;
   isReady = true;
   freshness: Freshness = { now: NOW, stalenessMs: 20, stale: false, heldBackBy: null };

@@ -17,7 +17,7 @@ const refusalOf = (decode: () => unknown): { code?: string; message?: string } =
 };
 
 describe('a token of single operations', () => {
-  it('is the whole session', () => {
+  it('a token of single operations holds the whole session', () => {
     const timestamp = fc.integer({ min: 0, max: 2 ** 52 });
     const state = fc.record({
       seen: fc.array(timestamp, { maxLength: 40 }),
@@ -29,13 +29,13 @@ describe('a token of single operations', () => {
     });
     fc.assert(
       fc.property(state, (session) => {
-        // Another one: what it has made, it knows without reading it.
+        // Another instance: one that made a token decodes it without reading it.
         expect(operationTokens('okapi').decode(okapi.mint(session), NOW)).toEqual(session);
       }),
     );
   });
 
-  it('is none when any of it is another', () => {
+  it('a token of single operations is refused when any of it is changed', () => {
     const record = Buffer.from(okapi.mint(STATE), 'base64url');
     for (let at = 0; at < record.length; at++) {
       const changed = Buffer.from(record);
@@ -47,7 +47,7 @@ describe('a token of single operations', () => {
     }
   });
 
-  it('is refused by other protocols of both kinds, and theirs here, with both names', () => {
+  it('a token of single operations is refused by other protocols of both kinds, and theirs here, with both names', () => {
     // Equal in everything but the protocol: as after an edit of the cluster file.
     const claims = { seen: { ts: 1000 }, hwt: 0 };
     const made = {

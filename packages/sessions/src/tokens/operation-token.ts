@@ -1,6 +1,6 @@
 /**
- * Session tokens under protocols of single operations (D13): the whole session, for there is no more to it than what it has seen. What `signed.ts`
- * says, with version 3, holding
+ * Session tokens under protocols of single operations (D13): the whole state of the session. The record of `signed.ts`,
+ * with version 3, holding
  *
  *     length and protocol · MessagePack of the session's state
  */
@@ -32,6 +32,6 @@ export class OperationTokens extends SignedTokens<OperationSessionState> {
     }
   }
 
-  /** The coordinator judges what was seen, with every request (T1). */
+  /** The coordinator judges the state, with every request (T1). */
   protected judge(): void {}
 }

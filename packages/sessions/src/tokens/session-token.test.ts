@@ -5,7 +5,7 @@ import { MAX_TOKEN_LENGTH, SessionTokens } from './session-token.js';
 import { TOKEN_VERSIONS, textBytes, timestampBytes } from './signed.js';
 
 const NOW = Date.UTC(2026, 0, 1);
-/** What a client may name at most. */
+/** The latest timestamp that a client may name. */
 const LATEST = packWall(NOW + 500);
 const SECRET = 'a secret for tests only';
 const tokens = sessionTokens();
@@ -29,7 +29,7 @@ function codeOf(token: string, reader = sessionTokens()): string {
 }
 
 describe('a session token', () => {
-  it('says what was put in, in at most 256 characters', () => {
+  it('a session token reads as it was written, in at most 256 characters', () => {
     const ts = fc.integer({ min: 0, max: packWall(NOW) });
     const cache = fc.record({
       session: fc.stringMatching(/^[A-Za-z0-9_-]{22}$/),
@@ -48,7 +48,7 @@ describe('a session token', () => {
     );
   });
 
-  it('leaves out a hwt that ust has passed', () => {
+  it('a session token leaves out a hwt that ust has passed', () => {
     const cache = { session: 'a'.repeat(22), node: 'virginia-1', changes: 3 };
     expect(tokens.decode(tokens.mint({ seen: { ts: 100 }, hwt: 100, cache }), LATEST)).toEqual({
       seen: { ts: 100 },
@@ -56,23 +56,23 @@ describe('a session token', () => {
     });
   });
 
-  it('names no cache where a node has signed it that did not count changes', () => {
+  it('a session token of a node that did not count changes names no cache', () => {
     const cluster = { secret: SECRET, protocol: 'paris', identity: 'testing' };
     const old = new OldTokens(cluster, rulesOf('paris'), checksOf('paris'));
     expect(tokens.decode(old.named(1000, 2000), LATEST)).toEqual({ seen: { ts: 1000 }, hwt: 2000 });
   });
 
-  it('is refused where its cache has no name', () => {
+  it('a session token is refused where its cache has no name', () => {
     expect(codeOf(tokens.mint({ seen: { ts: 1 }, hwt: 2, cache: { session: '', node: 'n', changes: 1 } }))).toBe(
       'TOKEN_INVALID',
     );
   });
 
-  it('is the same text for the same timestamps', () => {
+  it('a session token is the same text for the same timestamps', () => {
     expect(tokens.mintPlain({ ts: 5000 }, 0)).toBe(tokens.mintPlain({ ts: 5000 }, 4000));
   });
 
-  it('is refused when any one character is changed', () => {
+  it('a session token is refused when any one character is changed', () => {
     const token = tokens.mint({
       seen: { ts: 1000 },
       hwt: 2000,
@@ -84,19 +84,19 @@ describe('a session token', () => {
     }
   });
 
-  it('is refused when it is cut or longer', () => {
+  it('a session token is refused when it is cut or longer', () => {
     const token = tokens.mint({ seen: { ts: 1000 }, hwt: 2000 });
     for (let length = 0; length < token.length; length++) expect(codeOf(token.slice(0, length))).toBe('TOKEN_INVALID');
     for (const extra of ['A', 'AAAA', '=', ' ']) expect(codeOf(token + extra)).toBe('TOKEN_INVALID');
   });
 
-  it('belongs to one cluster', () => {
+  it('a session token belongs to one cluster', () => {
     const token = tokens.mint({ seen: { ts: 1000 }, hwt: 2000 });
     expect(codeOf(token, sessionTokens('paris', { identity: 'other' }))).toBe('TOKEN_FOREIGN');
     expect(codeOf(token, sessionTokens('paris', { secret: 'another secret of it' }))).toBe('TOKEN_INVALID');
   });
 
-  it('is accepted under both secrets while one replaces the other, and signed with the first', () => {
+  it('a session token is accepted under both secrets while one replaces the other, and signed with the first', () => {
     const [before, after] = ['the secret before', 'the secret after it'] as const;
     const stages = [[before], [before, after], [after, before], [after]] as const;
     const at = ([secret, secondSecret]: readonly [string, string?]) => sessionTokens('paris', { secret, secondSecret });
@@ -109,14 +109,14 @@ describe('a session token', () => {
     }
   });
 
-  it('is refused where it names a later time than clients may, not before it (T1)', () => {
+  it('a session token is refused where it names a later time than clients may, not before it (T1)', () => {
     expect(codeOf(tokens.mint({ seen: { ts: LATEST }, hwt: 0 }))).toBe('accepted');
     expect(codeOf(tokens.mint({ seen: { ts: LATEST + 1 }, hwt: 0 }))).toBe('TIMESTAMP_IN_FUTURE');
     expect(codeOf(tokens.mint({ seen: { ts: 1 }, hwt: LATEST + 1 }))).toBe('TIMESTAMP_IN_FUTURE');
     expect(codeOf(tokens.mint({ seen: { ts: MAX_TIMESTAMP }, hwt: 0 }))).toBe('TIMESTAMP_IN_FUTURE');
   });
 
-  it('never makes the reader fail in another way, whatever it is', () => {
+  it('any text is read as a session token or refused as one', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 300 }), (text) => ['TOKEN_INVALID', 'TOKEN_FOREIGN'].includes(codeOf(text))),
     );
@@ -126,7 +126,7 @@ describe('a session token', () => {
 describe('a session token of another protocol than PaRiS', () => {
   const cure = sessionTokens('cure');
 
-  it('says what was put in, entries and all', () => {
+  it('a session token of another protocol reads as it was written, entries and all', () => {
     const ts = fc.integer({ min: 0, max: packWall(NOW) });
     fc.assert(
       fc.property(ts, ts, ts, ts, (a, b, seen, hwt) => {
@@ -136,17 +136,17 @@ describe('a session token of another protocol than PaRiS', () => {
     );
   });
 
-  it('may have seen nothing yet', () => {
+  it('a session token of another protocol may have seen nothing yet', () => {
     expect(cure.decode(cure.mint({ seen: { ts: 0 }, hwt: 0 }), LATEST)).toEqual({ seen: { ts: 0 }, hwt: 0 });
   });
 
-  it('is another text for another entry', () => {
+  it('a session token of another protocol is another text for another entry', () => {
     const plain = (deps: number[]) => cure.mintPlain({ ts: 9, deps }, 0);
     expect(plain([1, 2])).toBe(plain([1, 2]));
     expect(plain([1, 2])).not.toBe(plain([1, 3]));
   });
 
-  it('is refused by a cluster that runs another protocol, with both names, and theirs by this one', () => {
+  it('a session token is refused by a cluster that runs another protocol, with both names, and theirs by this one', () => {
     // Equal in everything but the protocol: as after an edit of the cluster file.
     const names: TransactionsName[] = ['paris', 'bpr', 'nocc'];
     for (const made of names) {
@@ -162,7 +162,7 @@ describe('a session token of another protocol than PaRiS', () => {
     }
   });
 
-  it('is refused when any one character of it is changed, cut or added', () => {
+  it('a session token of another protocol is refused when any one character of it is changed, cut or added', () => {
     const token = cure.mint({ seen: { ts: 1000, deps: [1000, 900] }, hwt: 2000 });
     for (let i = 0; i < token.length; i++) {
       const forged = token.slice(0, i) + (token[i] === 'A' ? 'B' : 'A') + token.slice(i + 1);
@@ -172,12 +172,12 @@ describe('a session token of another protocol than PaRiS', () => {
     expect(codeOf(`${token}A`, cure)).toBe('TOKEN_INVALID');
   });
 
-  it('is refused where one of its entries lies in the future (T1)', () => {
+  it('a session token of another protocol is refused where one of its entries lies in the future (T1)', () => {
     const deps = [1, packWall(NOW + 3_600_000)];
     expect(codeOf(cure.mint({ seen: { ts: 1, deps }, hwt: 0 }), cure)).toBe('TIMESTAMP_IN_FUTURE');
   });
 
-  it('is refused with another number of entries than the protocol has, whoever signed it', () => {
+  it('a session token is refused with another number of entries than the protocol has, even if it is signed', () => {
     for (const deps of [[1], [1, 2, 3]]) {
       expect(codeOf(cure.mint({ seen: { ts: 1, deps }, hwt: 0 }), cure)).toBe('TOKEN_INVALID');
     }

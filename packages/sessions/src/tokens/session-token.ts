@@ -1,5 +1,6 @@
 /**
- * Session tokens (D13) under protocols with transactions: what a caller carries between requests, opaque to it. What `signed.ts` says, holding
+ * Session tokens (D13) under protocols with transactions: a caller carries them between requests, opaque to it. The
+ * record of `signed.ts`, holding
  *
  *     ust 8 · hwt 8 · length and session id · length and node id
  *
@@ -47,7 +48,7 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
 
   constructor(
     cluster: TokenCluster,
-    /** What sessions of the cluster's protocol remember. */
+    /** The session rules of the cluster's protocol. */
     readonly rules: SessionRules,
     readonly checks: SnapshotChecks,
   ) {
@@ -55,15 +56,14 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
   }
 
   /**
-   * A token. A `hwt` whose write is part of what was seen says nothing that this does not, and is left out together
-   * with its cache.
+   * A token. A `hwt` whose write is part of the seen snapshot adds nothing, and is left out together with its cache.
    */
   mint({ seen, hwt, cache }: SessionClaims): string {
     if (cache !== undefined && this.#isLive(seen, hwt)) return this.#sign({ seen, hwt, cache });
     return this.mintPlain(seen, hwt);
   }
 
-  /** A token without a cache: the same text again as long as the same is asked for. */
+  /** A token without a cache: the same text for repeated arguments. */
   mintPlain(seen: Snapshot, hwt: Timestamp): string {
     const live = this.#isLive(seen, hwt) ? hwt : 0;
     if (live !== this.#lastHwt || !sameSnapshot(seen, this.#lastSeen)) {

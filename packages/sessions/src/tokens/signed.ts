@@ -1,7 +1,7 @@
 /**
- * What all session tokens are: base64url of a record that this cluster has signed.
+ * The format of all session tokens: base64url of a record that this cluster has signed.
  *
- *     version 1 · cluster and history 8 · what the version holds · MAC 16
+ * version 1 · cluster and history 8 · fields of the version · MAC 16
  *
  * The MAC is HMAC-SHA256 under a key derived from the cluster secret, cut to 16 bytes.
  */
@@ -71,10 +71,10 @@ export abstract class SignedTokens<Claims> {
     return claims;
   }
 
-  /** What a record of this protocol says: its fields, to the end. */
+  /** The claims in a record of this protocol: its fields, to the end. */
   protected abstract read(fields: Fields, version: TokenVersion): Claims & object;
 
-  /** @throws IsochronError for what must not be believed although it is signed */
+  /** @throws IsochronError for claims that must not be accepted although they are signed */
   protected abstract judge(claims: Claims, latest: Timestamp): void;
 
   protected sign(version: TokenVersion, parts: readonly Uint8Array[]): string {
@@ -88,7 +88,7 @@ export abstract class SignedTokens<Claims> {
     // A last character with spare bits set decodes to the same bytes: only the one canonical text is a token.
     if (record.length < HEAD_BYTES + MAC_BYTES || record.toString('base64url') !== token) throw damaged();
     if (!Object.values<number>(TOKEN_VERSIONS).includes(record[0]!)) throw damaged();
-    // The cluster comes before the MAC: another cluster signs with another key, and the caller should hear which it is.
+    // The cluster comes before the MAC: another cluster signs with another key, and the caller gets the specific error.
     if (!record.subarray(1, HEAD_BYTES).equals(this.#tag)) {
       throw new IsochronError(
         'TOKEN_FOREIGN',
@@ -114,7 +114,7 @@ const keyOf = (secret: string): Buffer => createHmac('sha256', secret).update('i
 const macOf = (key: Buffer, body: Buffer): Buffer =>
   createHmac('sha256', key).update(body).digest().subarray(0, MAC_BYTES);
 
-/** The protocol of whoever signed a record, of whatever version. */
+/** The protocol of a record's signer, for any version. */
 function protocolIn(fields: Fields): string {
   const version = fields.byte();
   fields.skip(TAG_BYTES);
@@ -142,7 +142,7 @@ export class Fields {
     this.#at += bytes;
   }
 
-  /** All that is left. */
+  /** The remaining bytes. */
   rest(): Buffer {
     const rest = this.record.subarray(this.#at);
     this.#at = this.record.length;
@@ -169,7 +169,7 @@ export class Fields {
     return count;
   }
 
-  /** The result, when nothing is left. */
+  /** The result, if no bytes are left. */
   end<T>(result: T): T {
     if (this.#at !== this.record.length) throw damaged();
     return result;

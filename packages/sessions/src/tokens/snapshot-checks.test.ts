@@ -6,8 +6,8 @@ const NOW = Date.UTC(2026, 0, 1);
 const paris = checksOf('paris');
 const cure = checksOf('cure');
 
-describe('what a caller says of a snapshot', () => {
-  it('has the entries of the protocol, or none', () => {
+describe("a caller's snapshot", () => {
+  it('a snapshot that a caller names has the entries of the protocol, or none', () => {
     expect([paris.entries, cure.entries]).toEqual([0, 2]);
     expect([paris.fits(undefined), paris.fits([]), paris.fits([1])]).toEqual([true, false, false]);
     expect([undefined, [], [1], [1, 2], [1, 2, 3]].map((deps) => cure.fits(deps))).toEqual([
@@ -20,7 +20,7 @@ describe('what a caller says of a snapshot', () => {
     for (const odd of [-1, 0.5, Number.NaN, '1', null, 2 ** 53]) expect(cure.fits([1, odd])).toBe(false);
   });
 
-  it('names no time of the future, in any of its entries (T1)', () => {
+  it('a caller cannot name a snapshot of the future, in any of its entries (T1)', () => {
     const limit = packWall(NOW);
     const code = (ts: number, deps?: number[]): string | undefined => {
       try {
@@ -37,8 +37,8 @@ describe('what a caller says of a snapshot', () => {
   });
 });
 
-describe('what a session has seen', () => {
-  it('is raised until its snapshots show its own writes, and not where they do already', () => {
+describe("a session's state", () => {
+  it("a session's lower bound is raised until its snapshots show its own writes, and not where they do already", () => {
     expect(raisedTo(rulesOf('paris'), { ts: 5 }, 9)).toMatchObject({ ts: 9 });
     expect(raisedTo(rulesOf('paris'), { ts: 9 }, 5)).toEqual({ ts: 9 });
     // Its reads wait for them.
@@ -46,13 +46,13 @@ describe('what a session has seen', () => {
     expect(rulesOf('wren').covers(raisedTo(rulesOf('wren'), { ts: 5, deps: [4, 1, 9] }, 9))).toBe(9);
   });
 
-  it('is asked for as the least that a snapshot may be, or as the snapshot itself', () => {
+  it("a session's state is asked for as a lower bound of the snapshot, or as the snapshot itself", () => {
     expect(wanted({ ts: 5, deps: [1] }, null)).toEqual({ ust: 5, at: null, deps: [1] });
     expect(wanted({ ts: 5, deps: [1] }, { ts: 3, deps: [2] })).toEqual({ ust: 3, at: 3, deps: [2] });
     expect(wanted({ ts: 5 }, { ts: 7 })).toEqual({ ust: 5, at: 7, deps: undefined });
   });
 
-  it('is the same only when every entry is', () => {
+  it('two session states are equal only when every entry is', () => {
     expect(sameSnapshot({ ts: 1 }, { ts: 1, deps: undefined })).toBe(true);
     expect(sameSnapshot({ ts: 1, deps: [1, 2] }, { ts: 1, deps: [1, 2] })).toBe(true);
     for (const other of [{ ts: 1 }, { ts: 2, deps: [1, 2] }, { ts: 1, deps: [1, 3] }, { ts: 1, deps: [1] }])

@@ -21,7 +21,7 @@ export class SnapshotChecks {
 }
 
 /**
- * T1 for what a client claims.
+ * T1 for a client's claims.
  * @param latest the latest timestamp that a client may name at this node
  * @throws IsochronError `TIMESTAMP_IN_FUTURE`
  */

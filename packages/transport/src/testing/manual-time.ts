@@ -1,6 +1,6 @@
 import type { Scheduler } from '../delay-line.js';
 
-/** Time that a test moves by hand. */
+/** Time that a test advances. */
 export class ManualTime implements Scheduler {
   #now = 0;
   #tasks: { at: number; task: () => void }[] = [];
@@ -17,7 +17,7 @@ export class ManualTime implements Scheduler {
     };
   }
 
-  /** Lets time pass, and runs what is due on the way, in order. */
+  /** Lets time pass, and runs due tasks on the way, in order. */
   advance(ms: number): void {
     const end = this.#now + ms;
     for (;;) {

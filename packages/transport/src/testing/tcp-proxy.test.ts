@@ -29,17 +29,17 @@ async function open(): Promise<void> {
   for (const socket of [client, accepted]) socket.setEncoding('utf8').on('error', () => undefined);
 }
 
-/** What arrives next at this end. */
+/** The next data at this end. */
 const next = async (socket: Socket): Promise<string> => ((await once(socket, 'data')) as [string])[0];
 
-it('carries bytes both ways', async () => {
+it('the proxy carries bytes both ways', async () => {
   client.write('ask');
   expect(await next(accepted)).toBe('ask');
   accepted.write('answer');
   expect(await next(client)).toBe('answer');
 });
 
-it('delays each direction by itself, and keeps the order', async () => {
+it('the proxy delays each direction by itself, and keeps the order', async () => {
   proxy.delay({ there: 0, back: 80 });
   client.write('ask');
   expect(await next(accepted)).toBe('ask');
@@ -54,7 +54,7 @@ it('delays each direction by itself, and keeps the order', async () => {
   expect(performance.now() - askedMs).toBeGreaterThanOrEqual(80);
 });
 
-it('is silent in one direction only, until it is healed', async () => {
+it('the proxy is silent in one direction only, until it is healed', async () => {
   let answered = '';
   client.on('data', (text) => {
     answered += text;
@@ -69,7 +69,7 @@ it('is silent in one direction only, until it is healed', async () => {
   expect(answered).toBe('answer');
 });
 
-it('ends connections and takes no new ones while it is cut', async () => {
+it('the proxy ends connections and takes no new ones while it is cut', async () => {
   const closed = Promise.all([once(client, 'close'), once(accepted, 'close')]);
   proxy.cut();
   await closed;

@@ -1,14 +1,16 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { DelayLine, realTime } from '../delay-line.js';
 
-/** Direction of bytes: from who dials to who listens, or the other way. */
+/** Direction of bytes: from the dialling to the listening side, or back. */
 export type Way = 'there' | 'back';
 
 const BOTH_WAYS: readonly Way[] = ['there', 'back'];
-/** So many bytes may be under way on a delayed connection before its sender has to wait. */
+/** Bytes that may be under way on a delayed connection before its sender has to wait. */
 const MAX_UNDER_WAY = 2 ** 20;
 
-/** A TCP proxy on 127.0.0.1 that a test puts before a port, to cut its connections, delay them or let them go silent. */
+/**
+ * A TCP proxy on 127.0.0.1 that a test puts before a port, to cut its connections, delay them or let them go silent.
+ */
 export class TcpProxy {
   readonly #server: Server;
   readonly #sockets = new Map<Socket, Way>();
@@ -36,13 +38,13 @@ export class TcpProxy {
     for (const socket of this.#sockets.keys()) socket.destroy();
   }
 
-  /** Carries no more bytes, in one direction or both, and says nothing to anyone. */
+  /** Carries no more bytes, in one direction or both, and signals that to neither side. */
   silence(ways: readonly Way[] = BOTH_WAYS): void {
     for (const way of ways) this.#silent.add(way);
     for (const [socket, way] of this.#sockets) if (this.#silent.has(way)) socket.pause();
   }
 
-  /** Delivers bytes so much later, in ms. What is under way keeps its place. */
+  /** Delivers bytes this much later, in ms. Bytes under way keep their place. */
   delay(delayMs: Readonly<Record<Way, number>>): void {
     Object.assign(this.#delayMs, delayMs);
   }
@@ -86,7 +88,7 @@ export class TcpProxy {
       line.push(chunk, this.#delayMs[way]);
     });
     to.on('drain', resume);
-    // A reset is what a test asks for; either way 'close' follows.
+    // Tests cause resets on purpose; 'close' follows in any case.
     from.on('error', () => from.destroy());
     from.on('close', () => {
       this.#sockets.delete(from);

@@ -3,9 +3,9 @@ import { CHANNEL_LIMITS } from './entries.js';
 /** A message of a session: text, or bytes. */
 export type SessionMessage = string | Uint8Array;
 
-/** Where the messages of a channel come from. */
+/** The source of a channel's messages. */
 export interface ChannelSource {
-  /** The next message; undefined where there is none now. */
+  /** The next message; undefined if none is ready. */
   next(): SessionMessage | undefined;
 }
 
@@ -17,19 +17,19 @@ interface Held {
   readonly isText: boolean;
 }
 
-/** What a held message takes beside its payload, about. */
+/** Approximate bytes of a held message beside its payload. */
 const HELD_OVERHEAD_BYTES = 128;
 
-/** One channel, as one side of its socket sees it. */
+/** One side's state of a channel. */
 export class Channel {
-  /** The message on its way out, of which `offset` bytes have left. */
+  /** The outgoing message, of which `offset` bytes have left. */
   message: Uint8Array | undefined;
   isText = false;
   offset = 0;
-  /** Bytes that may be sent, and that may come. */
+  /** Bytes that may be sent, and that may be received. */
   outCredit: number = CHANNEL_LIMITS.windowBytes;
   inCredit: number = CHANNEL_LIMITS.windowBytes;
-  /** How this side is about to close it, or has. */
+  /** The pending or sent close of this side. */
   closing: { readonly code: number; readonly reason: string } | undefined;
   sentClose = false;
   receivedClose = false;
@@ -39,16 +39,16 @@ export class Channel {
   #assembly: Uint8Array | undefined;
   #assembled = 0;
 
-  /** @param subprotocol what its open is to name, where this side opens it */
+  /** @param subprotocol the name in its open, if this side opens it */
   constructor(
     readonly number: number,
-    /** Largest message that is taken in, bytes. */
+    /** Largest accepted message, bytes. */
     public maxMessageBytes: number,
     public source: ChannelSource,
     public subprotocol: string | undefined,
   ) {}
 
-  /** Whether a message is in parts on its way in. */
+  /** Whether an incoming message is still in parts. */
   get isPartial(): boolean {
     return this.#assembly !== undefined;
   }
@@ -57,18 +57,18 @@ export class Channel {
     return this.#heldBytes;
   }
 
-  /** Bytes of the message on its way out that have not left. */
+  /** Bytes of the outgoing message that have not left. */
   get unsentBytes(): number {
     return this.message === undefined ? 0 : this.message.length - this.offset;
   }
 
-  /** Takes a part. @returns whether the message stays within its bound */
+  /** Adds a part. @returns whether the message stays within its bound */
   append(part: Uint8Array): boolean {
     const length = this.#assembled + part.length;
     this.#assembly ??= new Uint8Array();
     if (length > this.maxMessageBytes) return false;
     if (length > this.#assembly.length) {
-      // Copied, and doubled: a view of a small part would keep the whole message that it came in.
+      // Copied, and doubled: a view of a small part would keep its whole message alive.
       const grown = new Uint8Array(Math.min(this.maxMessageBytes, Math.max(2 * length, 4 * CHANNEL_LIMITS.chunkBytes)));
       grown.set(this.#assembly.subarray(0, this.#assembled));
       this.#assembly = grown;
@@ -78,7 +78,7 @@ export class Channel {
     return true;
   }
 
-  /** The message whose parts have come. */
+  /** The assembled message. */
   takeAssembled(): Uint8Array {
     const message = this.#assembly?.subarray(0, this.#assembled) ?? new Uint8Array();
     this.#assembly = undefined;
@@ -86,7 +86,7 @@ export class Channel {
     return message;
   }
 
-  /** Keeps a message until the channel is resumed. @returns bytes that it takes */
+  /** Keeps a message until the channel is resumed. @returns its bytes */
   hold(payload: Uint8Array, isText: boolean): number {
     this.#held.push({ payload: payload.slice(), isText });
     this.#heldBytes += payload.length + HELD_OVERHEAD_BYTES;
@@ -100,13 +100,13 @@ export class Channel {
     return held;
   }
 
-  /** Drops what waits for its other parts, or for the channel to be resumed. */
+  /** Drops incomplete and held messages. */
   dropIncoming(): void {
     this.takeAssembled();
     this.takeHeld();
   }
 
-  /** Nothing more leaves but a close. */
+  /** Only a close leaves from now on. */
   dropOutgoing(): void {
     this.message = undefined;
     this.source = EMPTY;

@@ -5,12 +5,12 @@ import { CHANNEL_LIMITS, ChannelFault, ENTRY, ENTRY_HEADER_BYTES, EntryWriter, M
 const { windowBytes, chunkBytes } = CHANNEL_LIMITS;
 const RULES: ChannelRules = { maxMessageBytes: 8 * 2 ** 20, partialsOut: Number.POSITIVE_INFINITY, partialsIn: 4 };
 
-/** One side of a socket, and all that it was told. */
+/** One side of a socket, and all its events. */
 class Side implements ChannelEvents {
   readonly channels: Channels;
   readonly log: string[] = [];
   readonly messages = new Map<number, (string | Uint8Array)[]>();
-  /** What each channel is to send. */
+  /** The messages that each channel has to send. */
   readonly queues = new Map<number, (string | Uint8Array)[]>();
   opened?: NonNullable<ChannelEvents['opened']>;
 
@@ -174,7 +174,7 @@ describe('the channels of a shared socket', () => {
     expect(client.messages.get(other)).toEqual(['goes on']);
     expect(client.messages.get(slow)).toBeUndefined();
     client.channels.resume(slow);
-    // It took in all that it held, and the rest as it comes.
+    // It read all held messages, and reads later ones at once.
     carry(client, server);
     expect(client.messages.get(slow)!.length).toBe(100);
     expect(server.channels.isIdle(slow)).toBe(true);

@@ -1,10 +1,11 @@
 /**
- * The channels of a shared socket, for both sides and without I/O. Messages of the socket go in and come out; sessions open, send, receive
- * and close.
+ * The channels of a shared socket, for both sides and without I/O. Messages of the socket go in and come out; sessions
+ * open, send, receive and close.
  *
- * What holds: the messages of a channel arrive whole and in their order. Channels take turns, an entry each. A side sends at most a window on
- * a channel beyond what the other side has taken in. A number is used once; a channel keeps its place until both sides have closed it, and
- * what still comes for it is dropped. Whatever the peer sends, memory is bounded, and only a {@link ChannelFault} is thrown.
+ * The guarantees: the messages of a channel arrive whole and in their order. Channels take turns, an entry each. A side
+ * sends at most a window on a channel beyond the bytes that the other side has read. A number is used once; a channel
+ * keeps its place until both sides have closed it, and later entries of it are dropped. Whatever the peer sends, memory
+ * is bounded, and only a {@link ChannelFault} is thrown.
  */
 import { Channel, type ChannelSource, EMPTY } from './channel.js';
 import {
@@ -19,29 +20,29 @@ import {
 } from './entries.js';
 import { Turns } from './turns.js';
 
-/** Close code of what there is no room for (*try again later*), and its reason. */
+/** Close code without room for a channel or message (*try again later*), and its reason. */
 export const NO_ROOM = { code: 1013, reason: 'OVERLOADED' } as const;
 
 /** Why the driver is to close a channel: a message is too large, or too much waits because channels are paused. */
 export type Refusal = 'too large' | 'too much';
 
-/** What a driver learns of the channels of its socket. */
+/** The events of a socket's channels, for its driver. */
 export interface ChannelEvents {
-  /** The peer has opened a channel. Absent: it may not. @returns where its answers come from */
+  /** The peer has opened a channel. Absent: it may not. @returns the source of its answers */
   opened?(channel: number, subprotocol: string): ChannelSource;
-  /** `payload` may be a view of the message that was received. */
+  /** `payload` may be a view of the received message. */
   received(channel: number, payload: Uint8Array, isText: boolean): void;
   refused(channel: number, why: Refusal): void;
   /** The peer has closed the channel, or answered the close of this side. The last event of a channel. */
   closed(channel: number, code: number, reason: string): void;
-  /** There is something to send: `takeMessage` is to be called, once for all of a turn. */
+  /** Data is ready: `takeMessage` is to be called, once for all of a turn. */
   writable(): void;
 }
 
 export interface ChannelRules {
-  /** Largest message of a session that is taken in, bytes. */
+  /** Largest accepted message of a session, bytes. */
   readonly maxMessageBytes: number;
-  /** Messages in parts that may be under way on the socket: that this side may send, and that it takes in. */
+  /** Messages in parts that may be under way on the socket: outgoing and incoming. */
   readonly partialsOut: number;
   readonly partialsIn: number;
 }
@@ -49,9 +50,9 @@ export interface ChannelRules {
 export class Channels {
   readonly #channels = new Map<number, Channel>();
   readonly #turns: Turns;
-  /** Channels of which so much was taken in that the peer is to be granted more. */
+  /** Channels that have read so much that the peer is to be granted more. */
   readonly #grants = new Set<Channel>();
-  /** Numbers that the peer has opened in vain. */
+  /** Numbers of the peer's refused channels. */
   readonly #refusals: number[] = [];
   readonly #writer = new EntryWriter();
   readonly #visitor: EntryVisitor;
@@ -82,7 +83,7 @@ export class Channels {
     return this.#channels.size >= CHANNEL_LIMITS.channels || this.#last === MAX_CHANNEL;
   }
 
-  /** Opens a channel: what `source` has may be sent at once. @returns its number */
+  /** Opens a channel: messages of `source` may be sent at once. @returns its number */
   open(subprotocol: string, source: ChannelSource): number {
     this.#last++;
     this.#channels.set(this.#last, new Channel(this.#last, this.rules.maxMessageBytes, source, subprotocol));
@@ -90,7 +91,7 @@ export class Channels {
     return this.#last;
   }
 
-  /** The source of a channel has something to send. */
+  /** The source of a channel has a message to send. */
   ready(number: number): void {
     const channel = this.#channels.get(number);
     if (channel === undefined || channel.sentClose || channel.message !== undefined) return;
@@ -98,7 +99,7 @@ export class Channels {
     this.events.writable();
   }
 
-  /** Whether nothing waits in the channel that its source has been asked for, or is to be. */
+  /** Whether no message waits in the channel or in its source. */
   isIdle(number: number): boolean {
     const channel = this.#channels.get(number);
     return channel === undefined || (channel.message === undefined && !this.#turns.has(channel));
@@ -109,24 +110,24 @@ export class Channels {
     return this.#channels.get(number)?.unsentBytes ?? 0;
   }
 
-  /** Bytes that have left on the channel and that the peer has not granted again: it has not taken them in. */
+  /** Bytes that have left on the channel and that the peer has not granted again: it has not read them. */
   untakenBytes(number: number): number {
     return CHANNEL_LIMITS.windowBytes - (this.#channels.get(number)?.outCredit ?? CHANNEL_LIMITS.windowBytes);
   }
 
-  /** Sets the size of the largest message that is taken in on the channel, where that is not the socket's. */
+  /** Sets the largest accepted message of the channel, if other than the socket's. */
   limit(number: number, maxMessageBytes: number): void {
     const channel = this.#channels.get(number);
     if (channel !== undefined) channel.maxMessageBytes = maxMessageBytes;
   }
 
-  /** What comes on the channel waits from now on: at most a window. */
+  /** Messages on the channel wait from now on: at most a window. */
   pause(number: number): void {
     const channel = this.#channels.get(number);
     if (channel !== undefined) channel.isPaused = true;
   }
 
-  /** Goes on with what has come meanwhile. */
+  /** Delivers the messages that waited, and goes on. */
   resume(number: number): void {
     const channel = this.#channels.get(number);
     if (channel === undefined || !channel.isPaused) return;
@@ -138,8 +139,8 @@ export class Channels {
   }
 
   /**
-   * Closes a channel, after what its source has and the peer takes in. What comes on it is dropped, but for the peer's
-   * close. No effect on one that is closed.
+   * Closes a channel, after the messages of its source that the peer reads. Entries that arrive on it are dropped,
+   * except the peer's close. No effect on a closed channel.
    */
   close(number: number, code: number, reason: string): void {
     const channel = this.#channels.get(number);
@@ -150,12 +151,12 @@ export class Channels {
     this.events.writable();
   }
 
-  /** A message of the socket. @throws ChannelFault where the socket is to be closed */
+  /** Takes a message of the socket. @throws ChannelFault if the socket is to be closed */
   receive(message: Uint8Array): void {
     readEntries(message, this.#visitor);
   }
 
-  /** The next message of the socket; undefined where there is nothing to send. */
+  /** The next message of the socket; undefined if there is none. */
   takeMessage(): Uint8Array<ArrayBuffer> | undefined {
     const writer = this.#writer;
     for (const channel of this.#grants) {
@@ -263,7 +264,7 @@ export class Channels {
     channel.dropIncoming();
   }
 
-  /** Undefined where it is closed. */
+  /** Undefined if it is closed. */
   #find(number: number): Channel | undefined {
     if (number > this.#last) throw invalid(`channel ${number} was never opened`);
     return this.#channels.get(number);

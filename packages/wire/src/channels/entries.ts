@@ -7,15 +7,15 @@
 export const SHARED_SUBPROTOCOL = 'isochron.v1+shared';
 
 export const CHANNEL_LIMITS = {
-  /** Channels of one socket; one that is closed counts until both sides have closed it. */
+  /** Channels of one socket; a closed one counts until both sides have closed it. */
   channels: 1024,
   /** Entries of one message. */
   entries: 4096,
   /** Payload of one entry, bytes: a larger message of a session is cut, so that others get their turn. */
   chunkBytes: 64 * 1024,
-  /** A message that has so many bytes takes no further entry. */
+  /** A message of this many bytes takes no further entry. */
   messageBytes: 64 * 1024,
-  /** Bytes of entries with payload that a side may send on a channel beyond what the other side has granted. */
+  /** Bytes of entries with payload that a side may send on a channel beyond the other side's grants. */
   windowBytes: 1024 * 1024,
   /** Messages in parts that a client may have under way on one socket. */
   partials: 4,
@@ -33,15 +33,15 @@ export const MAX_CHANNEL = 2 ** 32 - 1;
 export const ENTRY = {
   /** Opens a channel; the payload names the session's subprotocol. The first entry of its channel. */
   open: 1,
-  /** A part of a message that goes on. */
+  /** A part of a message, not the last one. */
   part: 2,
-  /** The end of a text message, most often the whole of it. */
+  /** The last part of a text message, usually all of it. */
   text: 3,
-  /** The end of a binary message. */
+  /** The last part of a binary message. */
   bytes: 4,
   /** Ends the channel for this side: code (2 bytes) and reason, as those of a WebSocket. */
   close: 5,
-  /** The other side may send so many bytes (4) more on the channel. */
+  /** The other side may send this many bytes (4) more on the channel. */
   credit: 6,
 } as const;
 

@@ -1,15 +1,15 @@
 import type { Channel } from './channel.js';
 import { CHANNEL_LIMITS, ENTRY, ENTRY_HEADER_BYTES, type EntryWriter } from './entries.js';
 
-/** A text of so many characters fits an entry, whatever they are. */
+/** A text of at most this many characters fits an entry, whatever they are. */
 const SHORT_TEXT = CHANNEL_LIMITS.chunkBytes / 3;
 const encoder = new TextEncoder();
 
-/** What leaves through a shared socket: channels take turns, an entry each. */
+/** The outgoing entries of a shared socket: channels take turns, an entry each. */
 export class Turns {
-  /** What may have something to send, in the order of turns. */
+  /** Channels that may have an entry to send, in the order of turns. */
   readonly #ready = new Set<Channel>();
-  /** Those whose message is cut and has begun to leave, and those that wait for such a place. */
+  /** Channels whose message is cut and has begun to leave, and channels that wait for such a place. */
   readonly #cutting = new Set<Channel>();
   readonly #waiting = new Set<Channel>();
 
@@ -34,7 +34,7 @@ export class Turns {
     return this.#ready.has(channel);
   }
 
-  /** Drops what a channel has. */
+  /** Drops the outgoing messages of a channel. */
   drop(channel: Channel): void {
     this.#ready.delete(channel);
     this.#waiting.delete(channel);
@@ -82,7 +82,7 @@ export class Turns {
     const isLast = offset + size === message.length;
     const mayBegin = isLast || this.#cutting.has(channel) || this.#cutting.size < this.partials;
     if (channel.outCredit < size + ENTRY_HEADER_BYTES || !mayBegin) {
-      // What the peer does not take in does not delay the close.
+      // Bytes that the peer does not read do not delay the close.
       if (channel.closing !== undefined) this.#close(channel, writer);
       else if (!mayBegin) this.#waiting.add(channel);
       // Without credit it cannot use a place that it was offered.

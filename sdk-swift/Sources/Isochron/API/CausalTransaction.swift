@@ -1,11 +1,11 @@
 import IsochronSession
 
-/// A transaction: reads one snapshot, writes at its end all or nothing. It never waits for others and never fails
-/// because of them; of two that write the same key, the later commit wins. Reads see its own writes.
+/// A transaction: it reads one snapshot and its own writes, and commits all its writes at its end or none. It waits for
+/// no other transaction and never fails because of one; of two writes of one key, the later commit wins.
 ///
-/// `Transaction` alone is a type of SwiftUI and one of StoreKit.
+/// SwiftUI and StoreKit have a type `Transaction` each, hence the name.
 ///
-/// After its function has returned everything throws TRANSACTION_FINISHED.
+/// Every call throws TRANSACTION_FINISHED after the transaction's function has returned.
 public struct CausalTransaction: Sendable {
     private let state: TransactionState
     private let scope: Scope
@@ -17,16 +17,16 @@ public struct CausalTransaction: Sendable {
 
     private var reader: Reader { Reader(source: state, scope: scope) }
 
-    /// Its id: what `IsochronClient.transactionStatus(txId:sentAfter:)` takes. Keep it before the commit where the
-    /// process may die in between.
+    /// Its id, for `IsochronClient.transactionStatus(txId:sentAfter:)`. Store it before the commit if the process may
+    /// die in between.
     public var id: TxId { state.id }
 
-    /// Its snapshot; nil before the first read has been answered.
+    /// Timestamp of its snapshot; nil before the answer to its first read.
     public var timestamp: Timestamp? {
         get async { await state.handle.snapshot.tx.snapshot }
     }
 
-    /// Age of its snapshot, by the node's clock; nil before the first read has been answered.
+    /// Age of its snapshot, by the node's clock; nil before the answer to its first read.
     public var staleness: Duration? {
         get async {
             guard let timestamp = await timestamp else { return nil }
@@ -34,7 +34,7 @@ public struct CausalTransaction: Sendable {
         }
     }
 
-    /// The document of a key; nil where there is none. Throws as ``DocumentCollection`` says.
+    /// The document of a key; nil if the key is absent. Throws as ``DocumentCollection`` does.
     public func get<Document: Decodable & Sendable>(_ key: String, as type: Document.Type) async throws -> Document? {
         try await reader.get(key, as: type)
     }
@@ -68,8 +68,8 @@ public struct CausalTransaction: Sendable {
         try state.write(try scope.key(key, state.driver.limits.get()), nil)
     }
 
-    /// Changes a document by a JSON merge patch, as ``DocumentCollection`` does. The commit waits for it, awaited or
-    /// not; when it fails, so does the transaction.
+    /// Changes a document by a JSON merge patch, like ``DocumentCollection``. The commit waits for the update, awaited
+    /// or not; a failed update fails the transaction.
     public func update(_ key: String, _ patch: JSONValue) async throws {
         let qualified = try scope.key(key, state.driver.limits.get())
         try await state.update(qualified) { value, limits in try MergePatch.apply(patch, to: value, limits) }

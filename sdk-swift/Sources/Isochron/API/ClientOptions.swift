@@ -1,32 +1,32 @@
 import IsochronSession
 
-/// How a client works. The defaults suit an app.
+/// Options of a client. The defaults suit an app.
 public struct ClientOptions: Sendable {
     /// Keyspace of the client's own functions.
     public var keyspace = "default"
-    /// How long a request may take in all, waiting for a connection and retries included.
+    /// Limit of a whole request, including the wait for a connection and the retries.
     public var requestTimeout = Duration.seconds(10)
     /// How long a connection may take to open.
     public var connectTimeout = Duration.seconds(5)
     /// How long the client asks for the outcome of a commit before it throws OUTCOME_UNKNOWN.
     public var commitTimeout = Duration.seconds(30)
-    /// How long after it had to leave an endpoint the client first looks whether a nearer one than the present is there
-    /// again; further looks come at doubling distances, up to 10 minutes. It goes back to endpoints that it was given
-    /// only, once they are ready and have caught up, and open transactions go with it. Nil stays where it is.
+    /// Time from a failover to the first probe of nearer endpoints; further probes follow at doubling intervals, up to
+    /// 10 minutes. The client returns only to endpoints that it was given, once they are ready and have caught up, and
+    /// takes open transactions along. Nil disables the return.
     public var returnAfter: Duration? = .seconds(5)
-    /// How documents become JSON.
+    /// Converts documents to JSON and back.
     public var documents = DocumentCoding()
-    /// Opens a WebSocket for each client. By default clients have the platform's own, and those of a process that are
-    /// connected to the same node with the same credentials share one, on which each has a channel.
+    /// Opens a WebSocket for each client. By default clients use the platform's WebSockets, and those of a process with
+    /// the same node and the same credentials share one, each on a channel of its own.
     public var transport: (any WebSocketTransport)?
-    /// Where the client tells what it does; by default nowhere. Called from any thread.
+    /// Receives the log messages, on any thread; by default they are dropped.
     public var logger: (@Sendable (LogLevel, String) -> Void)?
 
-    /// The sockets that clients share without a transport of their own.
+    /// The sockets that clients without an own transport share.
     var socketPool = SocketPool.ofProcess
     /// Monotonic time and timers.
     var timing: any Timing = SystemTiming()
-    /// Spreads retries: uniform in `0 ..< 1`.
+    /// Randomness for the jitter of retries: uniform in `0 ..< 1`.
     var random: @Sendable () -> Double = { Double.random(in: 0..<1) }
 
     /// The defaults.

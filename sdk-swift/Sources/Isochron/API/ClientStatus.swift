@@ -1,40 +1,39 @@
 import IsochronSession
 
-/// How the client is doing.
+/// The state of a client.
 public struct ClientStatus: Hashable, Sendable {
-    /// Whether there is a connection.
+    /// The state of the connection.
     public enum State: String, Hashable, Sendable {
-        /// No node has been met yet.
+        /// Before the first connection.
         case connecting
         /// Connected.
         case online
-        /// No connection at the moment; requests wait for the next one.
+        /// No connection at present; requests wait for the next one.
         case offline
         /// `close()` was called.
         case closed
     }
 
-    /// Whether there is a connection.
+    /// The state of the connection.
     public let state: State
-    /// Region of the connection; nil while there is none.
+    /// Region of the connection; nil without a connection.
     public let region: RegionId?
-    /// Node of the connection; nil while there is none.
+    /// Node of the connection; nil without a connection.
     public let node: String?
     /// Last measured round trip.
     public let roundTrip: Duration?
     /// Timestamp of the highest snapshot that the session has seen; under PaRiS it is a stable one.
     public let ust: Timestamp
-    /// Age of that timestamp by the node's clock: what the session reads is at most this old. Nil before the first one.
+    /// Age of that timestamp by the node's clock: the session's reads are at most this old. Nil before the first one.
     public let staleness: Duration?
-    /// Whether stable time has fallen behind the cluster's alert: a region is down or cut off. Reads and writes go on.
+    /// Whether stable time is older than the cluster's alert: a region is down or cut off. Reads and writes go on.
     public let isStale: Bool
-    /// Whose writes are missing, while `isStale` and where the node knows.
+    /// The region or node whose writes are missing, while `isStale`; nil if the node does not know it.
     public let heldBackBy: HeldBack?
-    /// Nodes that do not answer the node of the connection: new writes avoid their regions. Empty while there is no
-    /// connection.
+    /// Nodes that do not answer the connected node: new writes avoid their regions. Empty without a connection.
     public let unresponsive: [String]
-    /// Commits whose outcome is not known yet, those that wait for their turn included.
+    /// Commits without a known outcome, including those that wait for their turn.
     public let pendingCommits: Int
-    /// How long ago the oldest of them was asked for; nil while there is none.
+    /// Time since the oldest of them was requested; nil without pending commits.
     public let oldestPendingCommitAge: Duration?
 }

@@ -7,12 +7,12 @@ public enum Document: Hashable, Sendable {
 }
 
 extension Document: Codable {
-    /// Reads JSON: bytes exist as a whole document only.
+    /// Reads JSON: bytes can only be a whole document.
     public init(from decoder: any Decoder) throws {
         self = .json(try JSONValue(from: decoder))
     }
 
-    /// Writes JSON. Throws `EncodingError` for bytes inside of another document.
+    /// Writes JSON. Throws `EncodingError` for bytes inside another document.
     public func encode(to encoder: any Encoder) throws {
         switch self {
         case .json(let value): try value.encode(to: encoder)

@@ -1,19 +1,18 @@
 import Foundation
 import IsochronSession
 
-/// Turns documents into stored values and back.
+/// Converts documents to stored values and back.
 ///
-/// `Data` and `[UInt8]` are stored as bytes. Everything else is stored as JSON by `Codable`; ``JSONValue`` and
-/// ``Document`` without a detour through it.
+/// `Data` and `[UInt8]` are stored as bytes. All other types are stored as JSON: ``JSONValue`` and ``Document``
+/// directly, the rest by `Codable`.
 public struct DocumentCoding: Sendable {
     /// Makes the encoder of each document.
     public var encoder: @Sendable () -> JSONEncoder
     /// Makes the decoder of each document.
     public var decoder: @Sendable () -> JSONDecoder
 
-    /// By default Foundation's own strategies, but for `Date`, which is ISO 8601 text in UTC with milliseconds, as
-    /// JavaScript writes it (``ISODates``). Clients in other languages read what these write, so all of them have to
-    /// agree.
+    /// Foundation's own strategies, except for `Date`: ISO 8601 text in UTC with milliseconds, as JavaScript writes it
+    /// (``ISODates``). Clients in other languages read these documents, so all must use the same format.
     public init(
         encoder: @escaping @Sendable () -> JSONEncoder = ISODates.encoder,
         decoder: @escaping @Sendable () -> JSONDecoder = ISODates.decoder
@@ -22,7 +21,7 @@ public struct DocumentCoding: Sendable {
         self.decoder = decoder
     }
 
-    /// The value that is stored for a document. Throws VALUE_INVALID, with the path of what JSON cannot hold, or
+    /// The stored value of a document. Throws VALUE_INVALID, with the path of a part that JSON cannot hold, or
     /// VALUE_TOO_LARGE.
     func encode<T: Encodable>(_ document: T, _ limits: Limits) throws -> Value {
         let value = try value(of: document)
@@ -30,8 +29,8 @@ public struct DocumentCoding: Sendable {
         throw IsochronError(.valueTooLarge, "a value is above the limit of \(limits.maxValueBytes) bytes")
     }
 
-    /// The document behind a value; nil where there is none. Throws VALUE_INVALID where it is another one,
-    /// FRAME_INVALID where it is none.
+    /// The document of a stored value; nil for nil. Throws VALUE_INVALID for a document of another type, FRAME_INVALID
+    /// for a value that is not JSON.
     func decode<T: Decodable>(_ value: Value?, as type: T.Type) throws -> T? {
         switch value {
         case nil: return nil
@@ -40,7 +39,7 @@ public struct DocumentCoding: Sendable {
         }
     }
 
-    /// The same, with what is thrown as a result.
+    /// Like `decode`, with the thrown error as a result.
     func result<T: Decodable>(of value: Value?, as type: T.Type) throws -> Result<T, IsochronError>? {
         do {
             return try decode(value, as: type).map { .success($0) }
@@ -77,7 +76,7 @@ public struct DocumentCoding: Sendable {
         return String(decoding: data, as: UTF8.self)
     }
 
-    /// Whether a JSON text is nested deeper than its readers go.
+    /// Whether a JSON text is nested deeper than its readers accept.
     private static func isTooDeep(_ text: Data) -> Bool {
         var (depth, isInString, isEscaped) = (0, false, false)
         for byte in text {
@@ -95,14 +94,14 @@ public struct DocumentCoding: Sendable {
         return false
     }
 
-    /// As JavaScript writes it: `document.items[2].price`.
+    /// The path as JavaScript writes it: `document.items[2].price`.
     private static func path(_ keys: [any CodingKey]) -> String {
         keys.reduce("document") { path, key in
             key.intValue.map { "\(path)[\($0)]" } ?? "\(path).\(key.stringValue)"
         }
     }
 
-    /// JSON text. Throws VALUE_INVALID, with the path of what JSON cannot hold.
+    /// JSON text. Throws VALUE_INVALID, with the path of a part that JSON cannot hold.
     static func text(of raw: Raw) throws -> String {
         try check(raw, "document", depth: 0)
         var out = JSONWriter()
@@ -119,7 +118,7 @@ public struct DocumentCoding: Sendable {
         do {
             return try decoder().decode(type, from: Data(text.utf8))
         } catch {
-            // It may be no JSON at all: that is the server's fault.
+            // A text that is not JSON at all is the server's fault.
             _ = try Self.raw(of: text)
             throw Self.isOther("the document is no \(type): \(error)", error)
         }

@@ -1,18 +1,17 @@
 import IsochronSession
 
 /// Documents of one type under one prefix, outside of transactions: every call is a transaction of its own, and sees
-/// all that this session has seen and written before.
+/// everything that this session has seen and written before.
 ///
-/// Reads throw KEY_INVALID, TOO_MANY_KEYS or KEYSPACE_UNKNOWN for wrong input; VALUE_INVALID where another document is
-/// stored than `Document`; OFFLINE when no node could be reached within `requestTimeout`; CLIENT_CLOSED;
-/// `CancellationError` in a cancelled task. What can be repeated is repeated before that, on other endpoints too.
+/// Reads throw KEY_INVALID, TOO_MANY_KEYS or KEYSPACE_UNKNOWN for wrong input; VALUE_INVALID if the stored document is
+/// not a `Document`; OFFLINE if no node could be reached within `requestTimeout`; CLIENT_CLOSED; `CancellationError` in
+/// a cancelled task. Before that, retryable requests are repeated, on other endpoints too.
 ///
-/// Writes are durable when they return. They take effect in the order of the calls, and those that are made at once are
-/// sent together. They throw VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong input; OFFLINE when they could
-/// not be sent; OUTCOME_UNKNOWN when their answer was lost and nobody could be asked, or the task was cancelled after
-/// they were sent; `CancellationError` when it was cancelled before; STORAGE_FAILED as ``SessionStore`` says. Inside
-/// of a transaction's function they throw INVALID_REQUEST: they are no part of the transaction, which has `set`,
-/// `delete` and `update` of its own.
+/// Writes are durable when they return. They take effect in the order of the calls; concurrent writes are sent
+/// together. They throw VALUE_INVALID, VALUE_TOO_LARGE or KEY_INVALID for wrong input; OFFLINE if they could not be
+/// sent; OUTCOME_UNKNOWN if their answer was lost and no node could be asked, or the task was cancelled after the send;
+/// `CancellationError` if it was cancelled before; STORAGE_FAILED, see ``SessionStore``. Inside a transaction's
+/// function they throw INVALID_REQUEST: use `set`, `delete` and `update` of the transaction.
 public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     let source: OneShot
     let scope: Scope
@@ -20,12 +19,12 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     private var reader: Reader { Reader(source: source, scope: scope) }
     private var driver: Driver { source.driver }
 
-    /// The document of a key; nil where there is none.
+    /// The document of a key; nil if the key is absent.
     public func get(_ key: String) async throws -> Document? {
         try await reader.get(key, as: Document.self)
     }
 
-    /// The documents of several keys, in their order, all of one snapshot and in one round trip.
+    /// The documents of several keys, in their order, from one snapshot and in one round trip.
     public func getMany(_ keys: [String]) async throws -> [Document?] {
         try await reader.getMany(keys, as: Document.self)
     }
@@ -45,10 +44,10 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
 
     /// Stores a document.
     ///
-    /// - Parameter id: name of the write, to repeat it safely: a call with the id of another one is the same write,
-    ///   whatever it writes. Where that one has happened, it is returned, and nothing written; while its outcome is not
-    ///   known, the call throws the same OUTCOME_UNKNOWN; where it had no effect, it is done. This client remembers the
-    ///   latest 10 000 ids: after a restart, ask with `IsochronClient.transactionStatus(txId:sentAfter:)`.
+    /// - Parameter id: name of the write, to repeat it safely. A call with a used id is the same write, whatever its
+    ///   document: if that has committed, it is returned, and nothing written; while its outcome is not known, the call
+    ///   throws the same OUTCOME_UNKNOWN; if it had no effect, it is repeated. A client remembers its latest 10 000
+    ///   ids: after a restart, use `IsochronClient.transactionStatus(txId:sentAfter:)`.
     @discardableResult
     public func set(_ key: String, _ document: Document, id: String? = nil) async throws -> Write {
         let limits = driver.limits.get()
@@ -56,17 +55,17 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
         return try await source.write(try scope.key(key, limits), value, id: id)
     }
 
-    /// Deletes a key; a key without a document may be deleted too. `id` is that of ``set(_:_:id:)``.
+    /// Deletes a key; an absent key is allowed. `id` is that of ``set(_:_:id:)``.
     @discardableResult
     public func delete(_ key: String, id: String? = nil) async throws -> Write {
         try await source.write(try scope.key(key, driver.limits.get()), nil, id: id)
     }
 
-    /// Changes a document by a JSON merge patch (RFC 7396): members are replaced, nil removes one; without a document
-    /// it starts from an empty one. Reads and writes in one transaction. Of two patches at the same time, the later
-    /// commit wins as a whole.
+    /// Changes a document by a JSON merge patch (RFC 7396): members are replaced, nil removes one. An absent document
+    /// counts as an empty one. Reads and writes in one transaction. Of two concurrent patches, the later commit
+    /// replaces the document as a whole.
     ///
-    /// Throws as reads and writes do, and VALUE_INVALID where bytes are stored. `id` is that of ``set(_:_:id:)``.
+    /// Throws as reads and writes do, and VALUE_INVALID for stored bytes. `id` is that of ``set(_:_:id:)``.
     @discardableResult
     public func update(_ key: String, _ patch: JSONValue, id: String? = nil) async throws -> Write {
         try await source.update(try scope.key(key, driver.limits.get()), id: id) { value, limits in
@@ -74,9 +73,9 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
         }
     }
 
-    /// Changes a document by a function, which gets the present one, or nil, and returns the new one, or nil to delete
-    /// it. It runs exactly once. Reads and writes in one transaction; of two changes at the same time, the later commit
-    /// wins as a whole. `id` is that of ``set(_:_:id:)``.
+    /// Changes a document by a function: its input is the present document or nil, its result the new one, or nil to
+    /// delete it. The function runs exactly once. Reads and writes in one transaction; of two concurrent changes, the
+    /// later commit replaces the document as a whole. `id` is that of ``set(_:_:id:)``.
     @discardableResult
     public func update(
         _ key: String, id: String? = nil, _ change: @escaping @Sendable (Document?) throws -> Document?

@@ -3,13 +3,13 @@ import IsochronSession
 /// Reads, and lends a handle to a listing.
 protocol HandleSource: Sendable {
     var lifetime: Lifetime { get }
-    /// In order; nil where there is no value. Throws TRANSACTION_FINISHED when there is no handle any more.
+    /// Values in the order of the keys; nil for an absent key. Throws TRANSACTION_FINISHED after the end of the handle.
     @SessionActor
     func read(_ keys: [QualifiedKey]) async throws -> [Value?]
-    /// Throws TRANSACTION_FINISHED when there is none any more.
+    /// Throws TRANSACTION_FINISHED after the end of the handle.
     @SessionActor
     func borrow() throws -> Handle
-    /// The read is over.
+    /// Ends the use of a borrowed handle.
     @SessionActor
     func giveBack(_ handle: Handle)
 }
@@ -43,14 +43,14 @@ struct OneShot: HandleSource {
         return try await named(id) { try await driver.write(key, value) }
     }
 
-    /// Writes, unless a write of this id has happened.
+    /// Writes, unless a write of this id has committed.
     @SessionActor
     func named(_ id: String?, _ write: () async throws -> Committed) async throws -> Write {
         Write(lifetime, try await once(id, in: driver.named, write) { $0 })
     }
 }
 
-/// Reads in a scope, whatever from: what all that can be read from does.
+/// Reads in a scope, from any source: shared by all types with reads.
 struct Reader: Sendable {
     let source: any HandleSource
     let scope: Scope

@@ -1,9 +1,9 @@
 import Foundation
 
-/// `Date` in documents as ISO 8601 text in UTC with milliseconds, `2025-03-01T12:00:00.250Z`: what `Date` of JavaScript
-/// writes as JSON. A base for coders of your own.
+/// `Date` in documents as ISO 8601 text in UTC with milliseconds, `2025-03-01T12:00:00.250Z`, like a `Date` of
+/// JavaScript in JSON. A base for your own coders.
 public enum ISODates {
-    /// An encoder that writes dates so. Finer parts than milliseconds are rounded.
+    /// An encoder for such dates. Fractions of a millisecond are rounded.
     @Sendable
     public static func encoder() -> JSONEncoder {
         let encoder = JSONEncoder()
@@ -18,7 +18,7 @@ public enum ISODates {
         return encoder
     }
 
-    /// A decoder that reads dates with and without parts of a second, in UTC or with an offset.
+    /// A decoder for dates with and without fractions of a second, in UTC or with an offset.
     @Sendable
     public static func decoder() -> JSONDecoder {
         let decoder = JSONDecoder()
@@ -33,12 +33,12 @@ public enum ISODates {
 
     /// The years 1 to 9999, in seconds since 1970.
     private static let writable = -62_135_596_800.0..<253_402_300_800.0
-    /// After 400 years the calendar repeats itself, in seconds. Foundation's has Julian days in old times, JavaScript's
-    /// and ISO 8601 have not: dates are turned in years from 1970 on.
+    /// The calendar repeats after 400 years, here in seconds. Foundation uses Julian days for old dates, JavaScript and
+    /// ISO 8601 do not: dates are moved to years from 1970 on.
     private static let cycle = 146_097.0 * 86_400
     private static let cycleYears = 400
 
-    /// Nil for years that four digits do not hold.
+    /// Nil for years of more than four digits.
     private static func text(of date: Date) -> String? {
         let milliseconds = (date.timeIntervalSince1970 * 1000).rounded()
         guard writable.contains(milliseconds / 1000) else { return nil }
@@ -50,7 +50,7 @@ public enum ISODates {
         return padded(year - Int(cycles) * cycleYears, 4) + whole.dropFirst(4).dropLast() + "." + padded(part, 3) + "Z"
     }
 
-    /// Nil for what is no date.
+    /// Nil for text that is not a date.
     private static func date(of text: String) -> Date? {
         guard let year = Int(text.prefix(4)), year > 0 else { return nil }
         let cycles = max(0, (1970 - year + cycleYears - 1) / cycleYears)

@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// What JSON can say. Written as a literal: `["done": true, "tags": ["a", "b"], "note": nil]`.
+/// A JSON value. Written as a literal: `["done": true, "tags": ["a", "b"], "note": nil]`.
 ///
 /// For documents without a type of their own, and for merge patches, where `nil` removes a member.
 public enum JSONValue: Hashable, Sendable {
@@ -10,7 +10,7 @@ public enum JSONValue: Hashable, Sendable {
     case bool(Bool)
     /// A number without fraction and exponent.
     case integer(Int64)
-    /// Any other number. Infinity and NaN are no JSON: a document with them is VALUE_INVALID, with their path.
+    /// Any other number. Infinity and NaN are not JSON: a document with them is VALUE_INVALID, with their path.
     case number(Double)
     /// Text.
     case string(String)
@@ -25,7 +25,7 @@ public enum JSONValue: Hashable, Sendable {
         return nil
     }
 
-    /// An item of a list; nil where there is none.
+    /// An item of a list; nil for an index out of range, and for anything else.
     public subscript(index: Int) -> JSONValue? {
         guard case .array(let items) = self, items.indices.contains(index) else { return nil }
         return items[index]
@@ -99,7 +99,7 @@ extension JSONValue {
 }
 
 extension Raw {
-    /// Members in the order of their names: a literal does not keep its own.
+    /// Members in the order of their names: a literal does not keep its order.
     init(_ value: JSONValue) {
         switch value {
         case .null: self = .null

@@ -1,7 +1,7 @@
 import IsochronSession
 
-/// A keyspace: all of its keys, and collections in it. Throws what ``DocumentCollection`` says, and KEYSPACE_UNKNOWN
-/// for a name that no keyspace can have, or that this cluster does not have.
+/// A keyspace: its keys, and collections in it. Throws as ``DocumentCollection`` does, and KEYSPACE_UNKNOWN for an
+/// invalid name, or a keyspace that this cluster does not have.
 public struct Keyspace: Sendable {
     let source: OneShot
     let scope: Scope
@@ -12,12 +12,12 @@ public struct Keyspace: Sendable {
 
     private var reader: Reader { Reader(source: source, scope: scope) }
 
-    /// The document of a key; nil where there is none.
+    /// The document of a key; nil if the key is absent.
     public func get<Document: Decodable & Sendable>(_ key: String, as type: Document.Type) async throws -> Document? {
         try await reader.get(key, as: type)
     }
 
-    /// The documents of several keys, in their order, all of one snapshot and in one round trip.
+    /// The documents of several keys, in their order, from one snapshot and in one round trip.
     public func getMany<Document: Decodable & Sendable>(
         _ keys: [String], as type: Document.Type
     ) async throws -> [Document?] {
@@ -39,7 +39,7 @@ public struct Keyspace: Sendable {
         try await documents(of: Document.self).set(key, document, id: id)
     }
 
-    /// Deletes a key; a key without a document may be deleted too.
+    /// Deletes a key; an absent key is allowed.
     @discardableResult
     public func delete(_ key: String, id: String? = nil) async throws -> Write {
         try await documents(of: JSONValue.self).delete(key, id: id)
@@ -51,7 +51,7 @@ public struct Keyspace: Sendable {
         try await documents(of: JSONValue.self).update(key, patch, id: id)
     }
 
-    /// The documents under keys `name/<id>`; its functions take and return ids. With an empty name every call is
+    /// The documents under keys `name/<id>`; its functions take and return ids. With an empty name every call throws
     /// KEY_INVALID.
     public func collection<Document: Codable & Sendable>(
         _ name: String, of type: Document.Type

@@ -1,4 +1,4 @@
-/// Closes a client that nobody holds any more: neither itself nor anything that was made from it.
+/// Closes a client when neither the client nor an object made from it is referenced any more.
 final class Lifetime: Sendable {
     let driver: Driver
 

@@ -1,21 +1,21 @@
 import IsochronSession
 
-/// A key and its document, as a listing finds them.
+/// A key and its document, as an entry of a listing.
 public struct ListedDocument<Document: Sendable>: Sendable {
     /// The key, without the collection's name.
     public let key: String
-    /// The document; VALUE_INVALID where another one is stored than `Document`, FRAME_INVALID where it is damaged.
+    /// The document; VALUE_INVALID if the stored document is not a `Document`, FRAME_INVALID if it is damaged.
     public let result: Result<Document, IsochronError>
 
-    /// The document. Throws the error in ``result``: the listing goes on behind it.
+    /// The document. Throws the error of ``result``; the listing continues after it.
     public var value: Document {
         get throws(IsochronError) { try result.get() }
     }
 }
 
-/// Some entries of a listing.
+/// A part of a listing.
 public struct Page<Document: Sendable>: Sendable {
-    /// In key order. About as many as the page size says, fewer or none where keys were deleted.
+    /// In key order. About as many as the page size; fewer or none if keys were deleted.
     public let entries: [ListedDocument<Document>]
     /// Snapshot of the whole listing.
     public let timestamp: Timestamp
@@ -23,7 +23,7 @@ public struct Page<Document: Sendable>: Sendable {
     public let staleness: Duration?
 }
 
-/// What to list, and how.
+/// Options of a listing.
 struct ListOptions: Sendable {
     let prefix: String
     let start: String
@@ -39,13 +39,13 @@ struct ListOptions: Sendable {
     }
 }
 
-/// The entries of a keyspace or collection in key order (by UTF-8 bytes), all of one snapshot, with the session's own
+/// The entries of a keyspace or collection in key order (by UTF-8 bytes), from one snapshot, with the session's own
 /// writes.
 ///
-/// `for try await entry in listing` goes through all of them, every loop in a snapshot of its own; ``pages`` goes
-/// through them a page at a time. The loop throws what reads throw (OFFLINE, KEYSPACE_UNKNOWN,
-/// SNAPSHOT_TOO_OLD, `CancellationError`), and INVALID_REQUEST for wrong options. A document of another type does not
-/// end it: ``ListedDocument/value`` throws VALUE_INVALID there.
+/// `for try await entry in listing` iterates over the entries, every loop in a snapshot of its own; ``pages`` iterates
+/// a page at a time. The loop throws the errors of reads (OFFLINE, KEYSPACE_UNKNOWN, SNAPSHOT_TOO_OLD,
+/// `CancellationError`), and INVALID_REQUEST for wrong options. A document of another type does not end it: its
+/// ``ListedDocument/value`` throws VALUE_INVALID.
 public struct Listing<Document: Decodable & Sendable>: AsyncSequence, Sendable {
     public typealias Element = ListedDocument<Document>
 
@@ -55,12 +55,12 @@ public struct Listing<Document: Decodable & Sendable>: AsyncSequence, Sendable {
     /// The entries, a page at a time.
     public var pages: Pages { Pages(reader: reader, options: options) }
 
-    /// Begins a loop, in a new snapshot.
+    /// Begins a loop in a new snapshot.
     public func makeAsyncIterator() -> Iterator {
         Iterator(cursor: Cursor(reader, options))
     }
 
-    /// One way through a listing.
+    /// One iteration over a listing.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         fileprivate let cursor: Cursor<Document>
         private var page: ArraySlice<ListedDocument<Document>> = []
@@ -86,12 +86,12 @@ public struct Listing<Document: Decodable & Sendable>: AsyncSequence, Sendable {
         fileprivate let reader: Reader
         fileprivate let options: ListOptions
 
-        /// Begins a loop, in a new snapshot.
+        /// Begins a loop in a new snapshot.
         public func makeAsyncIterator() -> Iterator {
             Iterator(cursor: Cursor(reader, options))
         }
 
-        /// One way through a listing.
+        /// One iteration over the pages.
         public struct Iterator: AsyncIteratorProtocol, Sendable {
             fileprivate let cursor: Cursor<Document>
 
@@ -103,7 +103,7 @@ public struct Listing<Document: Decodable & Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// One way through a listing. Whoever drops it lets go of its snapshot.
+/// One iteration over a listing. Releases its snapshot when it is dropped.
 private final class Cursor<Document: Decodable & Sendable>: Sendable {
     private let reader: Reader
     private let options: ListOptions
@@ -149,7 +149,7 @@ private final class CursorState {
     private let reader: Reader
     private let options: ListOptions
     private var handle: Handle?
-    /// Where the next page starts; nil after the last one.
+    /// Start of the next page; nil after the last one.
     private var next: String?
     private var left: Int
 

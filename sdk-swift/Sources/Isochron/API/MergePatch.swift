@@ -2,7 +2,7 @@ import IsochronSession
 
 /// JSON merge patches (RFC 7396).
 enum MergePatch {
-    /// The value after a patch; a missing one counts as an empty object. Throws VALUE_INVALID where bytes are stored,
+    /// The value after a patch; an absent value counts as an empty object. Throws VALUE_INVALID for stored bytes,
     /// VALUE_TOO_LARGE.
     static func apply(_ patch: JSONValue, to value: Value?, _ limits: Limits) throws -> Value {
         let merged: Raw

@@ -1,4 +1,4 @@
-/// Writes that the application has named: a call with the id of another one is the same write.
+/// Writes with an id of the application: a call with a used id is the same write.
 @SessionActor
 final class NamedWrites {
     fileprivate enum Known {
@@ -7,7 +7,7 @@ final class NamedWrites {
         case inDoubt(IsochronError)
     }
 
-    /// Names that are remembered.
+    /// Number of ids that are remembered.
     private static let most = 10_000
 
     private var known: [String: Known] = [:]
@@ -15,7 +15,7 @@ final class NamedWrites {
 
     nonisolated init() {}
 
-    /// The result of the write of this id; nil where it is to be done now.
+    /// The result of the write of this id; nil if it has to be done now.
     fileprivate func begin(_ id: String) async throws -> (any Sendable)? {
         while let one = known[id] {
             switch one {
@@ -58,8 +58,8 @@ final class NamedWrites {
     }
 }
 
-/// Writes, unless a write of this id has happened or may have happened: then its result, or OUTCOME_UNKNOWN again until
-/// that is known. One that had no effect is done anew.
+/// Writes, unless a write of this id has committed or may have committed: then returns its result, or throws
+/// OUTCOME_UNKNOWN again until that is known. A write without effect is repeated.
 ///
 /// - Parameter resultOf: the result of a commit that was in doubt
 func once<Output: Sendable>(

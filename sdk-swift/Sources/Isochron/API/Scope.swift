@@ -1,10 +1,10 @@
 import IsochronSession
 
-/// Where keys lie: a keyspace, and in it what all keys begin with.
+/// A set of keys: a keyspace, and the prefix of all its keys.
 struct Scope: Sendable {
     let keyspace: String
     let prefix: String
-    /// Why it can be none: what every use of it throws.
+    /// The error that every use of it throws, if its name is invalid.
     let problem: IsochronError?
 
     private init(keyspace: String, prefix: String, problem: IsochronError?) {
@@ -13,7 +13,7 @@ struct Scope: Sendable {
         self.problem = problem
     }
 
-    /// A keyspace. A name that none can have is KEYSPACE_UNKNOWN.
+    /// A keyspace. An invalid name is KEYSPACE_UNKNOWN.
     init(keyspace name: String) {
         let isName = !name.utf8.isEmpty && !name.utf8.contains(UInt8(ascii: "/"))
         let message = "\(name.debugDescription) cannot be the name of a keyspace"
@@ -26,7 +26,7 @@ struct Scope: Sendable {
         return Scope(keyspace: keyspace, prefix: "\(prefix)\(name)/", problem: problem ?? nameless)
     }
 
-    /// The whole key. Throws KEY_INVALID, and what its `problem` is.
+    /// The whole key. Throws KEY_INVALID, and the error of `problem`.
     func key(_ key: String, _ limits: Limits) throws -> QualifiedKey {
         if let problem { throw problem }
         if key.utf8.isEmpty { throw IsochronError(.keyInvalid, "a key is a text of at least one character") }

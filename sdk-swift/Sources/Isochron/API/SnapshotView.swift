@@ -1,14 +1,14 @@
 import IsochronSession
 
-/// Many reads of one snapshot. It holds garbage collection back until it is closed, however long nothing reads it:
-/// close it when it is not needed any more, or drop it. Its versions may be gone after a time without a connection
-/// that is longer than a transaction may be open.
+/// Many reads from one snapshot. It holds garbage collection back until it is closed, even without reads: close it when
+/// it is not needed any more, or drop it. Without a connection for longer than a transaction may be open, its versions
+/// may be collected.
 ///
-/// Reads throw as ``DocumentCollection`` says, and TRANSACTION_FINISHED after ``close()``.
+/// Reads throw as in ``DocumentCollection``, and TRANSACTION_FINISHED after ``close()``.
 public struct SnapshotView: Sendable {
     private let source: SnapshotSource
     private let scope: Scope
-    /// Its timestamp: `snapshot(at:)` with it reads the same, in any region.
+    /// Its timestamp: `snapshot(at:)` with it reads the same values, in any region.
     public let timestamp: Timestamp
 
     private var reader: Reader { Reader(source: source, scope: scope) }
@@ -32,12 +32,12 @@ public struct SnapshotView: Sendable {
         return SnapshotView(source: source, scope: scope, timestamp: handle.snapshot.timestamp)
     }
 
-    /// Age of its timestamp, by the node's clock: grows while the snapshot is held. Nil before anything was stable.
+    /// Age of its timestamp, by the node's clock: grows while the snapshot is open. Nil before the first stable time.
     public var staleness: Duration? {
         get async { await source.driver.age(of: timestamp) }
     }
 
-    /// The document of a key; nil where there is none.
+    /// The document of a key; nil if the key is absent.
     public func get<Document: Decodable & Sendable>(_ key: String, as type: Document.Type) async throws -> Document? {
         try await reader.get(key, as: type)
     }
@@ -66,13 +66,13 @@ public struct SnapshotView: Sendable {
         SnapshotView(source: source, scope: scope.collection(name), timestamp: timestamp)
     }
 
-    /// Lets go of the snapshot. Reads that follow throw TRANSACTION_FINISHED.
+    /// Releases the snapshot. Later reads throw TRANSACTION_FINISHED.
     public func close() async {
         await source.close()
     }
 }
 
-/// What the views of one snapshot share.
+/// The state that the views of one snapshot share.
 @SessionActor
 private final class SnapshotSource: HandleSource {
     nonisolated let lifetime: Lifetime

@@ -1,22 +1,22 @@
 import IsochronSession
 
-/// The transaction whose function runs, in the tasks of that function too.
+/// The transaction whose function runs in this task, also in child tasks of the function.
 enum RunningTransaction {
     @TaskLocal static var state: TransactionState?
 }
 
-/// What the views of one transaction share.
+/// The state that the views of one transaction share.
 @SessionActor
 final class TransactionState: HandleSource {
     nonisolated let lifetime: Lifetime
     nonisolated let id: TxId
     let handle: Handle
-    /// What was written outside of the actor, on its way to the handle. Nil once the transaction has ended.
+    /// Writes from outside of the actor, not yet in the handle. Nil after the end of the transaction.
     private nonisolated let written = Locked<[KeyWrite]?>([])
     /// Updates that the function may not have awaited.
     private var updates = 0
     private var onUpdated: CheckedContinuation<Void, Never>?
-    /// Whether the function awaited it or not, the commit must not happen.
+    /// Error of a failed update, awaited or not: the commit must not happen.
     private var failedUpdate: (any Error)?
 
     init(_ lifetime: Lifetime, at: Timestamp?) throws {
@@ -26,7 +26,7 @@ final class TransactionState: HandleSource {
         id = handle.snapshot.tx.id
     }
 
-    /// Throws INVALID_REQUEST inside of the function of a transaction of this client: a write outside is no part of it.
+    /// Throws INVALID_REQUEST inside the function of a transaction of this client: an outside write is not part of it.
     nonisolated static func checkOutside(_ lifetime: Lifetime) throws {
         guard let current = RunningTransaction.state, current.lifetime.driver === lifetime.driver,
             current.written.get() != nil
@@ -42,12 +42,12 @@ final class TransactionState: HandleSource {
         }
     }
 
-    /// The handle, with all that was written so far.
+    /// The handle, with all writes so far.
     func borrow() throws -> Handle {
         try take(leaving: [])
     }
 
-    /// The same; with nil left, writes that come later are refused.
+    /// Like `borrow`; with nil left, later writes are refused.
     private func take(leaving left: [KeyWrite]?) throws -> Handle {
         let writes: [KeyWrite] = try written.change { writes in
             guard let all = writes else { throw Self.finished }
@@ -82,7 +82,7 @@ final class TransactionState: HandleSource {
         }
     }
 
-    /// The function has returned: nothing more may be written. Returns the handle where there is something to commit.
+    /// The function has returned: later writes are refused. Returns the handle if there is something to commit.
     func finish() async throws -> Handle? {
         do {
             if updates > 0 { await withCheckedContinuation { onUpdated = $0 } }
@@ -99,7 +99,7 @@ final class TransactionState: HandleSource {
         }
     }
 
-    /// Nothing of it happens.
+    /// Aborts the transaction.
     func abort() {
         written.set(nil)
         driver.end(handle)
@@ -110,13 +110,13 @@ final class TransactionState: HandleSource {
     }
 }
 
-/// What a transaction came to.
+/// The result of a transaction.
 private struct Ran<Output: Sendable>: Sendable {
     let result: Output
     let write: Write?
 }
 
-/// Runs a function once in a transaction, and commits what it wrote.
+/// Runs a function once in a transaction, and commits its writes.
 func runTransaction<Output: Sendable>(
     _ lifetime: Lifetime, _ scope: Scope, _ at: Timestamp?, _ id: String?,
     _ run: (CausalTransaction) async throws -> Output,

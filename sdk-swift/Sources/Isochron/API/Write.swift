@@ -3,7 +3,7 @@ import IsochronSession
 /// Proof of a commit: durable from now on, and visible to this session.
 public struct Write: Sendable {
     private let lifetime: Lifetime
-    /// Commit timestamp. `snapshot(at: timestamp)` anywhere contains the write.
+    /// Commit timestamp. `snapshot(at: timestamp)` contains the write in every region.
     public let timestamp: Timestamp
     /// Id of the transaction.
     public let txId: TxId
@@ -14,9 +14,9 @@ public struct Write: Sendable {
         txId = committed.txId
     }
 
-    /// Returns once every node of every region serves the write: a session that begins anywhere from then on sees it.
+    /// Returns once every node of every region serves the write: every session that begins afterwards sees it.
     ///
-    /// Throws STABLE_TIMEOUT after `timeout` (the write stays what it is), CLIENT_CLOSED, `CancellationError`.
+    /// Throws STABLE_TIMEOUT after `timeout` (the write stays committed), CLIENT_CLOSED, `CancellationError`.
     public func stable(timeout: Duration = .seconds(30)) async throws {
         try await lifetime.driver.stable(timestamp, timeoutMs: timeout.inMs)
     }

@@ -1,5 +1,5 @@
 extension IsochronError {
-    /// A stable error code, the same text that servers and the other SDKs use (`SNAPSHOT_TOO_OLD`).
+    /// A stable error code, the same text as in servers and the other SDKs (`SNAPSHOT_TOO_OLD`).
     ///
     /// Programs match on the code, never on the message:
     ///
@@ -10,7 +10,7 @@ extension IsochronError {
         /// The code as text.
         public let rawValue: String
 
-        /// The code of a text. A text that is no code makes a value that equals none of the codes below.
+        /// The code of a text. An unknown text makes a value that equals none of the codes below.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
@@ -22,11 +22,11 @@ extension IsochronError {
         public static let invalidRequest = Code(rawValue: "INVALID_REQUEST")
         /// No such keyspace.
         public static let keyspaceUnknown = Code(rawValue: "KEYSPACE_UNKNOWN")
-        /// The key has no value in this snapshot. Of HTTP answers only: `get` returns nil.
+        /// The key has no value in this snapshot. Only in HTTP answers: `get` returns nil.
         public static let keyNotFound = Code(rawValue: "KEY_NOT_FOUND")
         /// The key is empty or too long.
         public static let keyInvalid = Code(rawValue: "KEY_INVALID")
-        /// The value is not a JSON document, or not the document that was asked for.
+        /// The value is not a JSON document, or not of the requested type.
         public static let valueInvalid = Code(rawValue: "VALUE_INVALID")
         /// The value is larger than this cluster accepts.
         public static let valueTooLarge = Code(rawValue: "VALUE_TOO_LARGE")
@@ -80,8 +80,8 @@ extension IsochronError {
         public static let snapshotUnavailable = Code(rawValue: "SNAPSHOT_UNAVAILABLE")
         /// The session's own writes are not visible here yet.
         public static let sessionGap = Code(rawValue: "SESSION_GAP")
-        /// The request was not sent: the outcome of an earlier write is not known, see ``IsochronError/blockedBy``. Of
-        /// this client only; no node sends it.
+        /// The request was not sent: the outcome of an earlier write is not known, see ``IsochronError/blockedBy``.
+        /// Only this client reports it; no node sends it.
         public static let sessionBlocked = Code(rawValue: "SESSION_BLOCKED")
         /// No replica of a partition answered.
         public static let replicaUnreachable = Code(rawValue: "REPLICA_UNREACHABLE")
@@ -97,7 +97,7 @@ extension IsochronError {
         public static let stableTimeout = Code(rawValue: "STABLE_TIMEOUT")
         /// The protocol of the cluster cannot do this.
         public static let notSupportedByProtocol = Code(rawValue: "NOT_SUPPORTED_BY_PROTOCOL")
-        /// What a server sent, or was sent, cannot be decoded.
+        /// A message from or to a server cannot be decoded.
         public static let frameInvalid = Code(rawValue: "FRAME_INVALID")
         /// The frame has an unknown type.
         public static let frameTypeUnknown = Code(rawValue: "FRAME_TYPE_UNKNOWN")
@@ -117,7 +117,7 @@ extension IsochronError {
         public static let placementMismatch = Code(rawValue: "PLACEMENT_MISMATCH")
         /// The peer is not a node of this cluster.
         public static let peerRefused = Code(rawValue: "PEER_REFUSED")
-        /// The peer speaks another protocol version.
+        /// The peer uses another protocol version.
         public static let peerVersionMismatch = Code(rawValue: "PEER_VERSION_MISMATCH")
         /// The peer runs with another cluster file.
         public static let peerConfigMismatch = Code(rawValue: "PEER_CONFIG_MISMATCH")
@@ -125,9 +125,9 @@ extension IsochronError {
         public static let rebuildNeeded = Code(rawValue: "REBUILD_NEEDED")
         /// The disk of a node is full.
         public static let storageFull = Code(rawValue: "STORAGE_FULL")
-        /// A disk refused a write: a node's, or, from a ``SessionStore``, this device's.
+        /// The disk of a node refused a write, or, from a ``SessionStore``, the disk of this device.
         public static let storageFailed = Code(rawValue: "STORAGE_FAILED")
-        /// The server met an error of its own.
+        /// The server met an internal error.
         public static let `internal` = Code(rawValue: "INTERNAL")
     }
 }
@@ -154,9 +154,9 @@ extension IsochronError.Code: CaseIterable {
         .offline, .rebuildNeeded, .storageFull, .storageFailed, .internal,
     ]
 
-    /// Whether it is one of ours.
+    /// Whether the code is in ``allCases``.
     public var isKnown: Bool { Self.known.contains(self) }
 
-    /// Whether the same request may succeed later, where the error does not say otherwise itself.
+    /// Whether the same request may succeed later, unless the error itself overrides it.
     public var isRetryable: Bool { Self.helped.contains(self) }
 }

@@ -1,4 +1,4 @@
-/// What becomes of a transaction whose outcome is not known yet: of ``IsochronError/outcome``.
+/// The status of a transaction whose outcome is not known yet: see ``IsochronError/outcome``.
 public final class EventualStatus: Sendable {
     private struct State: Sendable {
         var status: TransactionStatus?
@@ -7,8 +7,8 @@ public final class EventualStatus: Sendable {
 
     private let state = Locked(State())
 
-    /// Once the client knows it: `committed`, or `aborted`, and then nothing of it was written; `forgotten` or
-    /// `unknown` where that cannot be found out any more, as by a closed client.
+    /// The status, once the client knows it: `committed`, or `aborted`, and then nothing of it was written; `forgotten`
+    /// or `unknown` if it cannot be determined any more, as by a closed client.
     public var value: TransactionStatus {
         get async {
             await withCheckedContinuation { continuation in

@@ -1,6 +1,6 @@
 import Foundation
 
 extension IsochronError: LocalizedError {
-    /// Code and message: what `localizedDescription` says.
+    /// Code and message, for `localizedDescription`.
     public var errorDescription: String? { description }
 }

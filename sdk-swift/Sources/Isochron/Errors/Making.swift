@@ -1,7 +1,7 @@
 import IsochronSession
 
 extension IsochronError {
-    /// The error of a server's error frame. A code from a newer server is passed on; what is no code becomes INTERNAL.
+    /// The error of a server's error frame. Codes of newer servers are passed on; an invalid code becomes INTERNAL.
     static func ofServer(code: String, detail: String, retryable: Bool) -> IsochronError {
         let isCode = !code.isEmpty && code.utf8.allSatisfy { (0x41...0x5A).contains($0) || $0 == 0x5F }
         return IsochronError(isCode ? Code(rawValue: code) : .internal, detail, retryable: retryable)
@@ -9,19 +9,19 @@ extension IsochronError {
 
     static var clientWasClosed: IsochronError { IsochronError(.clientClosed, "the client was closed") }
 
-    /// A server sent something that is not a frame, or not one that fits here.
+    /// A server sent a message that is not a frame, or not a valid one at this point.
     static func malformed(_ what: String) -> IsochronError {
         IsochronError(.frameInvalid, "the server sent \(what)", retryable: true)
     }
 
-    /// A request took too long: it waits for an answer, or for a node that can be reached.
+    /// A request passed its deadline while it waited for an answer, or for a connection.
     static func late(isOffline: Bool) -> IsochronError {
         isOffline ? IsochronError(.offline, "no node could be reached in time") : .lost("no answer in time")
     }
 
     static func lost(_ message: String) -> IsochronError { IsochronError(.connectionLost, message) }
 
-    /// Another call would be another transaction: it is not retryable.
+    /// Not retryable, because another call would be another transaction.
     static func outcomeUnknown(
         _ txId: TxId, _ sentAfter: Timestamp, _ why: String, _ cause: (any Error)?, _ outcome: EventualStatus
     ) -> IsochronError {
@@ -31,18 +31,18 @@ extension IsochronError {
         )
     }
 
-    /// What waited for its turn behind a write whose outcome is not known.
+    /// The error of a request that waited behind a write whose outcome is not known.
     static func sessionBlocked(by txId: TxId, _ sentAfter: Timestamp) -> IsochronError {
         let message = "the request was not sent: the outcome of transaction \(txId) before it is not known"
         return IsochronError(.sessionBlocked, message, sentAfter: sentAfter, blockedBy: txId)
     }
 
-    /// The error of an exported session that makes no sense.
+    /// The error of an invalid exported session.
     static func invalidSession(_ why: String, _ cause: (any Error)? = nil) -> IsochronError {
         IsochronError(.tokenInvalid, "the exported session cannot be used: \(why)", cause: cause)
     }
 
-    /// What a caller sees of anything thrown: errors of ours as they are, others wrapped.
+    /// The error that a caller gets for any thrown one: `IsochronError` unchanged, others wrapped.
     static func of(_ error: any Error) -> IsochronError {
         error as? IsochronError ?? IsochronError(.internal, String(describing: error), cause: error)
     }

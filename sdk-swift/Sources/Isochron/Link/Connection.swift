@@ -1,16 +1,16 @@
 import IsochronSession
 
-/// The owner of connections. Nothing is reported of a connection before its welcome.
+/// The owner of connections. A connection reports nothing before its welcome.
 @SessionActor
 protocol ConnectionOwner: AnyObject {
     /// A request was refused.
     func refused(_ exchange: Exchange, _ error: IsochronError, on connection: Connection)
-    /// A message has been taken in: credits may be free, and the connection is of use.
+    /// A message was processed: credits may be free, and the connection is of use.
     func progressed(_ connection: Connection)
     func token(_ token: String, from connection: Connection)
     func ust(_ frame: UstFrame, from connection: Connection)
     func goaway(_ frame: GoawayFrame, from connection: Connection)
-    /// It is gone, and with it the answers to these.
+    /// The connection is closed. These requests remain without an answer.
     func closed(_ connection: Connection, _ error: IsochronError, lost: [Exchange])
 }
 
@@ -20,35 +20,35 @@ protocol ConnectionOwner: AnyObject {
 final class Connection: SocketListener {
     typealias Opened = @SessionActor (Result<Connection, IsochronError>) -> Void
 
-    /// After two of these without a message the node is asked; after a third one the connection is given up.
+    /// After two intervals without a message the node is pinged; after a third one the connection is given up.
     static let heartbeatMs = 5000.0
-    /// The close codes that have an error of their own; all others are CONNECTION_LOST.
+    /// The close codes with a specific error; all others are CONNECTION_LOST.
     private static let closeCodes: [UInt16: IsochronError.Code] = [4400: .frameInvalid, 4401: .unauthenticated]
 
     let url: String
-    /// The token that it was opened with.
+    /// The token of its hello.
     let helloToken: String?
     private let loop: Loop
     private let settings: ClientSettings
-    /// Whoever holds this.
+    /// The owner of this object.
     private weak var owner: (any ConnectionOwner)?
     private var socket: SocketId = 0
     private var hello: Hello?
     private var greeting: Welcome?
     private var byId: [Int64: Exchange] = [:]
     private var nextId: Int64 = 1
-    /// Tells `open` how it went; nil from then on.
+    /// The callback of `open`; nil after its call.
     private var unopened: Opened?
-    /// Of the welcome, then of the heartbeat.
+    /// The timer of the welcome, then of the heartbeat.
     private var timer: LoopTimer?
     private var quietBeats = 0
-    /// Steady times: of the last message, of the oldest request that is not answered, of the question whether the node
-    /// is there.
+    /// Steady times: of the last message, of the oldest unanswered request, of the ping that checks whether the node is
+    /// there.
     private var receivedMs = 0.0
     private var owingSinceMs = 0.0
     private var askedMs: Double?
     private var latestFreshness: Freshness?
-    /// What does not answer the node, as it has reported last.
+    /// The nodes and regions that do not answer the node, by its latest report.
     private(set) var unresponsive = Unresponsive.nothing
     private(set) var isClosed = false
     /// Last measured round trip.
@@ -64,7 +64,7 @@ final class Connection: SocketListener {
         self.owner = owner
     }
 
-    /// Opens it, up to its welcome. Fails with the server's refusal, or with CONNECTION_LOST.
+    /// Opens the connection, up to its welcome. Fails with the server's refusal, or with CONNECTION_LOST.
     func open(_ hello: Hello, _ opened: @escaping Opened) {
         unopened = opened
         self.hello = hello
@@ -73,15 +73,15 @@ final class Connection: SocketListener {
         timer = loop.after(settings.connectTimeoutMs) { [weak self] in self?.drop(.lost(late)) }
     }
 
-    /// What the server greeted with. `open` hands out no connection without a welcome.
+    /// The server's welcome. `open` returns no connection without one.
     var welcome: Welcome { greeting ?? .absent }
 
     var region: RegionId { welcome.region }
 
-    /// Freshness of the node's snapshots, as it has reported last.
+    /// Freshness of the node's snapshots, by its latest report.
     var freshness: Freshness { latestFreshness ?? welcome.freshness }
 
-    /// The regions that a new attempt of a commit through this node avoids: none where that would be all of them.
+    /// The regions that a new attempt of a commit through this node avoids: none if that would be all of them.
     var avoid: [RegionId] {
         let regions = unresponsive.regions
         if welcome.regions.allSatisfy({ regions.contains($0.id) }) { return [] }
@@ -93,16 +93,16 @@ final class Connection: SocketListener {
 
     var isIdle: Bool { byId.isEmpty }
 
-    /// Requests that wait for their answer here, the oldest first.
+    /// Unanswered requests of this connection, the oldest first.
     var inFlight: [Exchange] { byId.sorted { $0.key < $1.key }.map(\.value) }
 
     func owes(_ exchange: Exchange) -> Bool {
         byId.values.contains { $0 === exchange }
     }
 
-    /// Measures the round trip, in ms; nil where no credit is free, or the connection is lost before the answer.
+    /// Measures the round trip, in ms; nil if no credit is free, or the connection is lost before the answer.
     ///
-    /// - Parameter token: of the session, from another connection: the answer has the token of both
+    /// - Parameter token: the session's token of another connection: the answer has a token that covers both
     func ping(token: String? = nil, _ done: @escaping @SessionActor (_ rttMs: Double?) -> Void = { _ in }) {
         if free <= 0 { return done(nil) }
         let (loop, url) = (loop, url)
@@ -136,15 +136,15 @@ final class Connection: SocketListener {
         if !parts.isEmpty { loop.out?.send(socket, JSONCodec.pack(parts)) }
     }
 
-    /// Bytes of an encoded frame: exact where that can matter, else three for each UTF-16 unit, as the TypeScript
-    /// client counts. Messages are divided at the same places.
+    /// Estimated bytes of an encoded frame: exact near the limit, else three for each UTF-16 unit, as in the TypeScript
+    /// client, so that both divide messages at the same places.
     private static func estimate(_ part: [UInt8], _ limit: Int) -> Int {
         var units = 0
         for byte in part where byte & 0xC0 != 0x80 { units += byte >= 0xF0 ? 2 : 1 }
         return units * 3 > limit / 4 ? part.count : units * 3
     }
 
-    /// Answers are owed and no message has come for a while: pings the node, and gives up when the ping is not answered
+    /// Answers are due and no message has arrived for a while: pings the node, and gives up if the ping is not answered
     /// either. Takes `limitMs` in all; a server that is merely slow to answer a request answers the ping.
     func checkQuiet(_ nowMs: Double, _ limitMs: Double) {
         if isIdle { return }
@@ -155,13 +155,13 @@ final class Connection: SocketListener {
         }
     }
 
-    /// Asks whether the node is there: without any message the connection is given up soon.
+    /// Pings the node: without any message the connection is given up soon.
     func ask() {
         askedMs = askedMs ?? loop.nowMs
         ping()
     }
 
-    /// Closes in good order, once there was a welcome: nothing is waited for here any more.
+    /// Closes with a handshake, if there was a welcome: no request waits for it any more.
     func close() {
         finish(.lost("the connection was closed"), abrupt: unopened != nil)
     }
@@ -171,7 +171,7 @@ final class Connection: SocketListener {
         finish(error, abrupt: true)
     }
 
-    /// Nil where it cannot be sent: then it has failed.
+    /// Nil if the request cannot be sent: then it has failed.
     private func encode(_ exchange: Exchange, _ limit: Int) -> [UInt8]? {
         let id = nextId
         nextId += 1
@@ -204,7 +204,7 @@ final class Connection: SocketListener {
 
     func received(_ message: WebSocketMessage) {
         if isClosed { return }
-        // A welcome alone is no progress: a node that fails after it is not to be tried again without a pause.
+        // A welcome alone is no progress: a node that fails right after it is retried only after a pause.
         let isWelcomed = greeting != nil
         quietBeats = 0
         receivedMs = loop.nowMs
@@ -300,7 +300,7 @@ final class Connection: SocketListener {
 }
 
 extension Welcome {
-    /// Stands where there is no welcome: nothing may be sent.
+    /// The placeholder before the welcome: nothing may be sent.
     fileprivate static let absent = Welcome()
 
     private init() {

@@ -1,17 +1,17 @@
 import IsochronSession
 
-/// What the connector reports to the client, and asks of it.
+/// The connector's reports to the client, and its requests.
 @SessionActor
 protocol ConnectorEvents: AnyObject {
     /// The session's newest token.
     var currentToken: String? { get }
-    /// Loads what the protocol of a node needs, before the first `welcomed`. `done` gets an error where the client
-    /// cannot be used with it.
+    /// Loads the sessions of a node's protocol, before the first `welcomed`. `done` gets an error if the client cannot
+    /// be used with the node.
     func prepare(_ welcome: Welcome, _ done: @escaping @SessionActor (IsochronError?) -> Void)
     func welcomed(_ welcome: Welcome)
     func token(_ token: String)
     func ust(_ frame: UstFrame)
-    /// The connection, or the lack of one, has changed.
+    /// A connection came into use, or was lost.
     func changed()
 }
 
@@ -28,21 +28,21 @@ final class Connector {
     let dispatcher: Dispatcher
     private let endpoints: Endpoints
     private let homing: Homing
-    /// The client's core, which holds this.
+    /// The client's core, which owns this object.
     private weak var events: (any ConnectorEvents)?
     private(set) var current: Connection?
-    /// The current connection's node is about to close: it is used until another one is there.
+    /// The current connection's node is about to close: it is used until there is another connection.
     private var leaving = false
     private var draining: [Connection] = []
     private var cluster: String?
     private var reconnecting = false
     /// Until the next round of attempts.
     private var pause: LoopTimer?
-    /// Rounds of attempts since a connection was of use.
+    /// Rounds of attempts since a connection last was of use.
     private var round = 0
     private(set) var isClosed = false
 
-    /// Throws INVALID_REQUEST for endpoints that are no URLs.
+    /// Throws INVALID_REQUEST for endpoints that are not URLs.
     init(_ loop: Loop, _ bases: [String], _ settings: ClientSettings) throws {
         self.loop = loop
         self.settings = settings
@@ -51,7 +51,7 @@ final class Connector {
         homing = Homing(loop, endpoints, returnAfterMs: settings.returnAfterMs)
     }
 
-    /// Before anything else.
+    /// Has to be called first.
     func begin(_ events: any ConnectorEvents) {
         self.events = events
         dispatcher.moveOn = { [weak self] from, whereTo, why in
@@ -68,7 +68,7 @@ final class Connector {
         return choice
     }
 
-    /// Gives everything up. `done` is called once all sockets are closed; at once where that was asked for before.
+    /// Gives everything up. `done` is called once all sockets are closed; at once after an earlier close.
     func close(_ done: @escaping @SessionActor () -> Void) {
         if isClosed { return done() }
         isClosed = true
@@ -76,8 +76,8 @@ final class Connector {
         loop.closeAll(waitMs: Self.closeWaitMs, done)
     }
 
-    /// An answer is overdue on a connection that seems alive: asks on another one. Returns whether there is one that
-    /// owes it.
+    /// An answer is overdue on a connection that seems alive: drops that one, so that another is asked. Returns whether
+    /// a connection owed the answer.
     func suspect(_ exchange: Exchange) -> Bool {
         let owing = ([current].compactMap({ $0 }) + draining).filter { $0.owes(exchange) }
         for connection in owing { connection.drop(.lost("\(connection.url) owes an answer for too long")) }
@@ -88,7 +88,7 @@ final class Connector {
         connection === current || draining.contains { $0 === connection }
     }
 
-    /// Requests are refused here that may be served elsewhere.
+    /// The node refuses requests that another one may serve.
     private func moveOn(_ from: Connection, _ whereTo: Elsewhere, _ why: String) {
         let its = whereTo == .node ? [] : endpoints.all.filter { $0.region == from.region }.map(\.url)
         for url in Set([from.url] + its) { shun(url, untilMs: 0) }
@@ -104,7 +104,7 @@ final class Connector {
         endpoint.failures += 1
     }
 
-    /// New requests go elsewhere; this connection stays open until it has answered what it owes.
+    /// New requests use another connection; this one stays open until it has answered its requests.
     private func retire() {
         guard let from = current else { return }
         current = nil
@@ -115,7 +115,7 @@ final class Connector {
         events?.changed()
     }
 
-    /// Fails where it cannot be used: with a refusal, for another cluster, or with CONNECTION_LOST.
+    /// Fails if the endpoint cannot be used: with its refusal, for another cluster, or with CONNECTION_LOST.
     func open(_ endpoint: Endpoint, _ opened: @escaping Connection.Opened) {
         if isClosed { return opened(.failure(.clientWasClosed)) }
         let hello = Hello(token: events?.currentToken, credentials: settings.credentials, client: settings.client)
@@ -137,7 +137,7 @@ final class Connector {
             guard case .success(let connection) = result, endpoints.all.count > 1 else { return opened(result) }
             connection.ping { [self] rttMs in
                 guard let rttMs else {
-                    // It is open still where the ping was refused.
+                    // After a refused ping the connection is still open.
                     connection.close()
                     return opened(.failure(.lost("\(endpoint.url) is gone")))
                 }
@@ -152,7 +152,7 @@ final class Connector {
         loop.debug("\(url): \(error.message)")
     }
 
-    /// Goes over to a connection.
+    /// Changes to a connection.
     func adopt(_ connection: Connection) {
         let welcome = connection.welcome
         let token = events?.currentToken
@@ -168,7 +168,7 @@ final class Connector {
             events?.token(token)
             connection.ping(token: token)
         }
-        // Before anything else is sent: it needs one of the credits.
+        // Before all other requests, because it needs one of the credits.
         if connection.rttMs == nil { measure(connection) }
         dispatcher.attach(connection)
         events?.changed()
@@ -183,7 +183,7 @@ final class Connector {
         }
     }
 
-    /// Fails where the connection cannot be used.
+    /// Fails if the connection cannot be used.
     private func fit(_ connection: Connection, _ done: @escaping Connection.Opened) {
         let its = connection.welcome.cluster
         let judged: @SessionActor (IsochronError?) -> Void = { problem in
@@ -219,7 +219,7 @@ final class Connector {
         nextRound()
     }
 
-    /// Round after round over all endpoints, with a pause between rounds, until one is adopted.
+    /// Tries all endpoints in rounds, with a pause between rounds, until it adopts one.
     private func nextRound() {
         let backoffMs =
             round == 0
@@ -250,7 +250,7 @@ final class Connector {
         if let connection {
             if needsAnother { adopt(connection) } else { connection.close() }
         } else if leaving {
-            // No other node takes the client now: the sooner this one closes, the sooner it is back.
+            // No other node accepts the client now: the sooner this one closes, the sooner it is back.
             retire()
         }
         reconnecting = needsAnother
@@ -275,7 +275,7 @@ extension Connector: ConnectionOwner {
     func token(_ token: String, from connection: Connection) {
         guard owns(connection) else { return }
         events?.token(token)
-        // To the node in use, once a credit is free. Its answer has the token of both.
+        // To the node in use, once a credit is free. Its answer has a token that covers both.
         if connection !== current { dispatcher.submit(PingExchange(token: token, loop: loop)) }
     }
 
@@ -288,7 +288,7 @@ extension Connector: ConnectionOwner {
         shun(connection.url, untilMs: now + Double(frame.delayMs))
         guard connection === current else { return }
         loop.debug("leaving \(connection.url): \(frame.reason)")
-        // Without anywhere else to go, what comes waits for the node to come back: it closes the sooner.
+        // Without another endpoint, new requests wait until the node is back: without them it closes sooner.
         if endpoints.candidates(now).isEmpty { retire() } else { leaving = true }
         reconnect()
     }

@@ -1,24 +1,24 @@
 import IsochronSession
 
-/// Holds requests until a connection has credits for them, packs what one turn of the program asked for into one
-/// message, and repeats what was refused or lost. One timer watches all deadlines.
+/// Holds requests until a connection has credits for them, packs the requests of one turn of the program into one
+/// message, and repeats refused and lost ones. One timer watches all deadlines.
 @SessionActor
 final class Dispatcher {
     typealias MoveOn = @SessionActor (_ from: Connection, _ whereTo: Elsewhere, _ why: IsochronError) -> Void
 
     private static let retryBaseMs = 20.0
     private static let retryCapMs = 2000.0
-    /// A connection that owes answers may be silent for this long, in all; less where requests may not take that long.
+    /// Longest silence of a connection that owes answers; shorter if the limit of requests is.
     private static let quietMs = 1500.0
-    /// A timer this late says that the program was held up: what has arrived meanwhile is taken in before anything is
-    /// judged late.
+    /// A timer this late means that the program was held up: messages that have arrived meanwhile are processed before
+    /// a deadline is checked.
     private static let stallMs = 1000.0
 
     private let loop: Loop
     private let requestTimeoutMs: Double
     /// A connection is of no use for a request; another one may be.
     var moveOn: MoveOn = { _, _, _ in }
-    /// Where new requests go.
+    /// The connection of new requests.
     private(set) var connection: Connection?
     private var waiting: [Exchange] = []
     /// Refused requests that wait for their next try.
@@ -29,9 +29,9 @@ final class Dispatcher {
     private var stalled = false
     private var closed = false
     private var lastOnlineMs: Double
-    /// Called with every sweep, while there is anything to sweep. Returns whether it wants another one.
+    /// Called with every sweep while there are deadlines. Returns whether it needs another sweep.
     var onSweep: @SessionActor (_ nowMs: Double) -> Bool = { _ in false }
-    /// Connections that still owe answers: the current one and those that drain.
+    /// Connections that still owe answers: the current one and the draining ones.
     private var connections: [Connection] = []
 
     init(_ loop: Loop, requestTimeoutMs: Double) {
@@ -40,10 +40,10 @@ final class Dispatcher {
         lastOnlineMs = loop.nowMs
     }
 
-    /// Since when there is no connection; nil while there is one.
+    /// Start of the time without a connection; nil with a connection.
     var offlineSinceMs: Double? { connection == nil ? lastOnlineMs : nil }
 
-    /// Takes a request. It leaves with all others of this turn.
+    /// Accepts a request. All requests of a turn leave together.
     func submit(_ exchange: Exchange) {
         if closed { return exchange.closed() }
         waiting.append(exchange)
@@ -51,27 +51,27 @@ final class Dispatcher {
         watch()
     }
 
-    /// As `submit`, under the usual deadline.
+    /// Like `submit`, with the usual deadline.
     func submitTimed(_ exchange: Exchange) {
         exchange.deadlineMs = loop.nowMs + requestTimeoutMs
         submit(exchange)
     }
 
-    /// New requests go here.
+    /// New requests use this connection.
     func attach(_ connection: Connection) {
         self.connection = connection
         if !connections.contains(where: { $0 === connection }) { connections.append(connection) }
         flush()
     }
 
-    /// New requests wait for another connection; this one may still answer what it has.
+    /// New requests wait for another connection; this one may still answer its own.
     func detach(_ connection: Connection) {
         guard self.connection === connection else { return }
         self.connection = nil
         lastOnlineMs = loop.nowMs
     }
 
-    /// The connection is gone: what it owed is asked again, in the old order, before anything younger.
+    /// The connection is closed: its unanswered requests are repeated, in their order, before any younger one.
     func lost(_ connection: Connection, _ error: IsochronError, _ exchanges: [Exchange]) {
         detach(connection)
         connections.removeAll { $0 === connection }
@@ -80,7 +80,7 @@ final class Dispatcher {
         schedule()
     }
 
-    /// A request was refused: repeat it after a pause, or let it fail.
+    /// A request was refused: repeats it after a pause, or lets it fail.
     func refused(_ exchange: Exchange, _ error: IsochronError, on connection: Connection) {
         if exchange.settled { return }
         guard let retry = exchange.refused(error, on: connection) else { return exchange.failed(error) }
@@ -102,12 +102,12 @@ final class Dispatcher {
     func refuseWaiting(_ error: IsochronError) {
         let those = waiting
         waiting = []
-        // One that fails may make room for the next one, which is submitted meanwhile.
+        // A failing request may make room for the next one, which is submitted meanwhile.
         let left = those.filter { !$0.settled && !$0.clientRefused(error) }
         waiting = left + waiting
     }
 
-    /// Keeps an eye on deadlines from now on.
+    /// Watches deadlines from now on.
     func watch() {
         if sweeping != nil || closed { return }
         let intervalMs = max(5, min(250, requestTimeoutMs / 8))
@@ -115,7 +115,7 @@ final class Dispatcher {
         sweeping = loop.after(intervalMs) { [weak self] in self?.sweep() }
     }
 
-    /// Sends as much as the credits allow.
+    /// Sends as many requests as the credits allow.
     func flush() {
         flushing = false
         guard let connection, !waiting.isEmpty else { return }
@@ -133,7 +133,7 @@ final class Dispatcher {
 
     private func survives(_ exchange: Exchange, _ error: IsochronError, _ connection: Connection) -> Bool {
         if exchange.settled { return false }
-        // A message that one side cannot read may come again for the same request: that must end some time.
+        // A message that one side cannot read may come again for the same request: the repetitions have to end.
         let unreadable = IsochronError(.frameInvalid, error.message, retryable: true, cause: error)
         if exchange.repeats, error.code != .frameInvalid || exchange.refused(unreadable, on: connection) != nil {
             return true
@@ -170,7 +170,7 @@ final class Dispatcher {
         loop.atTurnsEnd { [weak self] in self?.flush() }
     }
 
-    /// Everything that has not ended.
+    /// All requests that have not ended.
     private var all: [Exchange] {
         connections.flatMap(\.inFlight) + resting + waiting
     }

@@ -4,15 +4,15 @@ import IsochronSession
 @SessionActor
 final class Endpoint {
     let url: String
-    /// Whether the application named it. Those that were learned are there to fail over to, never to go to unasked.
+    /// Whether the application named it. Learned endpoints serve for failover only, and are never chosen otherwise.
     let given: Bool
     var region: RegionId?
     /// Measured round trip, and the monotonic time of the measurement.
     var rttMs: Double?
     var measuredMs = 0.0
-    /// Number of failures since it last worked.
+    /// Number of failures since its last success.
     var failures = 0
-    /// Not to be tried before this monotonic time.
+    /// Monotonic time before which it is not tried.
     var notBeforeMs = 0.0
 
     init(_ url: String, region: RegionId?, given: Bool) {
@@ -22,16 +22,16 @@ final class Endpoint {
     }
 }
 
-/// The nodes that the client knows: those it was given and those it learned, in the order in which to try them.
+/// The nodes that the client knows, given and learned, in the order of attempts.
 @SessionActor
 final class Endpoints {
-    /// Further than any endpoint that was measured.
+    /// Further than any measured endpoint.
     private static let unknownDistanceMs = 1e7
-    /// A welcome that names more is ignored from there on.
+    /// Further endpoints of a welcome are ignored.
     private static let mostLearned = 1000
 
     private(set) var all: [Endpoint] = []
-    /// Region of the last connection: its other nodes come first among those whose distance is unknown.
+    /// Region of the last connection: its other nodes come first among those without a known distance.
     var region: RegionId?
 
     /// Throws INVALID_REQUEST.
@@ -49,7 +49,7 @@ final class Endpoints {
         all.first { $0.url == url }
     }
 
-    /// Takes in what a welcome tells. Over an encrypted connection no unencrypted endpoint is learned.
+    /// Adds the endpoints of a welcome. Over an encrypted connection no unencrypted endpoint is learned.
     func learn(from: String, _ regions: [RegionEndpoints]) {
         let encrypted = from.hasPrefix("wss:")
         for region in regions {
@@ -60,7 +60,7 @@ final class Endpoints {
         }
     }
 
-    /// Takes a measurement.
+    /// Stores a measurement.
     func measured(_ url: String, _ rttMs: Double, _ nowMs: Double) {
         guard let endpoint = of(url) else { return }
         endpoint.rttMs = rttMs
@@ -68,7 +68,7 @@ final class Endpoints {
         endpoint.failures = 0
     }
 
-    /// Those that may be tried now: what failed last comes last, then by distance.
+    /// The endpoints that may be tried now: the last to fail comes last, then by distance.
     func candidates(_ nowMs: Double) -> [Endpoint] {
         let usable = all.enumerated().filter { $0.element.notBeforeMs <= nowMs }
         let order = usable.sorted { one, other in
@@ -78,7 +78,7 @@ final class Endpoints {
         return order.map(\.element)
     }
 
-    /// Those among the given ones whose distance is not known: never measured, failed since, or measured long ago.
+    /// The given endpoints without a known distance: never measured, failed since, or measured long ago.
     func unmeasured(_ nowMs: Double, maxAgeMs: Double) -> [Endpoint] {
         candidates(nowMs).filter { endpoint in
             endpoint.given
@@ -86,15 +86,15 @@ final class Endpoints {
         }
     }
 
-    /// When the next one may be tried.
+    /// Time at which the next one may be tried.
     var nextMs: Double { all.map(\.notBeforeMs).min() ?? 0 }
 
     private func rank(_ endpoint: Endpoint) -> (Int, Double) {
         (endpoint.failures, distance(endpoint))
     }
 
-    /// One never measured lies as far away as its region; of a region without any measurement, behind all others. Never
-    /// infinite.
+    /// An unmeasured endpoint is as far away as its region; in a region without any measurement, further than all
+    /// others. Never infinite.
     private func distance(_ endpoint: Endpoint) -> Double {
         if let rttMs = endpoint.rttMs { return rttMs }
         guard let its = endpoint.region else { return Self.unknownDistanceMs }

@@ -1,9 +1,9 @@
 import IsochronSession
 
-/// Gets the outcome, once.
+/// Receives the outcome, once.
 typealias Caller<Outcome> = @SessionActor (Result<Outcome, any Error>) -> Void
 
-/// What was asked for and can be taken back.
+/// A request that can be cancelled.
 @SessionActor
 protocol Cancellable: AnyObject {
     /// The caller does not wait any more.
@@ -13,38 +13,37 @@ protocol Cancellable: AnyObject {
 /// One request with its repetitions: sent on one connection after the other until it is answered, refused for good or
 /// late.
 ///
-/// The link carries it as this; `AwaitedExchange` has the type of its outcome.
+/// The link uses this class; `AwaitedExchange` adds the type of the outcome.
 @SessionActor
 class Exchange: Cancellable {
-    /// These may be a fault that stays: a few repetitions only. Everything else retryable is repeated until the
-    /// deadline.
+    /// Possibly permanent faults: a few repetitions only. All other retryable refusals are repeated until the deadline.
     private static let rarelyTransient: Set<IsochronError.Code> = [.internal, .storageFailed, .frameInvalid]
     private static let maxRarelyTransient = 3
-    /// Here it cannot be done now; elsewhere it may.
+    /// Refusals of a node that another node or region may not share.
     private static let elsewhere: [IsochronError.Code: Elsewhere] = [.notReady: .node, .replicaUnreachable: .region]
     /// Refusals in a row after which another endpoint is asked.
     private static let elsewhereAfter = 3
 
-    /// Monotonic time at which waiting ends.
+    /// Monotonic time at which the wait ends.
     var deadlineMs = Double.infinity
-    /// Answered, failed or cancelled: whatever still arrives is of no interest.
+    /// Answered, failed or cancelled: later answers are ignored.
     var settled = false
     private var refusals = 0
     private var lastRefusal: IsochronError?
 
-    /// Whether it is sent again when its connection is lost.
+    /// Whether it is sent again after the loss of its connection.
     var repeats: Bool { true }
 
-    /// Whether the session takes the token of its answer. Where nodes keep the session, the newest token of a connection
-    /// has all that came before on it, so none is left out, not even that of an answer that nobody waits for any more.
+    /// Whether the session takes the token of its answer. If nodes keep the session, the newest token of a connection
+    /// covers all earlier ones, so each is taken, even from an answer without a waiting caller.
     var takesToken: Bool { true }
 
-    /// What to send on this connection. Called once for every time it is sent.
+    /// The request on this connection. Called once for each send.
     func request(on connection: Connection) throws -> Request {
         throw IsochronError(.internal, "an exchange without a request")
     }
 
-    /// Takes the answer and settles. FRAME_INVALID and INTERNAL thrown from here cost the connection.
+    /// Takes the answer and settles. A thrown FRAME_INVALID or INTERNAL closes the connection.
     func answered(_ answer: Answer, on connection: Connection) throws {
         throw unexpected(answer)
     }
@@ -62,13 +61,13 @@ class Exchange: Cancellable {
         return Retry(refusals: refusals, elsewhere: Self.elsewhere[error.code] ?? often)
     }
 
-    /// The deadline has passed, with or without a connection. Returns whether it has ended by that.
+    /// The deadline has passed, with or without a connection. Returns whether the exchange has ended.
     func expired(isOffline: Bool) -> Bool {
         failed(lastRefusal ?? .late(isOffline: isOffline))
         return true
     }
 
-    /// The cluster refuses this client as such. Returns whether it has ended by that.
+    /// The cluster refuses this client as such. Returns whether the exchange has ended.
     func clientRefused(_ error: IsochronError) -> Bool {
         failed(error)
         return true
@@ -89,18 +88,18 @@ class Exchange: Cancellable {
         settled = true
     }
 
-    /// An answer of another type than its request asks for.
+    /// The error of an answer whose type does not fit the request.
     final func unexpected(_ answer: Answer) -> IsochronError {
         .malformed("an answer of the wrong type, \(answer.body.name)")
     }
 }
 
-/// An exchange whose outcome a caller waits for.
+/// An exchange with a caller that waits for its outcome.
 @SessionActor
 class AwaitedExchange<Outcome: Sendable>: Exchange {
     private var caller: Caller<Outcome>?
 
-    /// Begins it; `submit` hands it in.
+    /// Begins it; `submit` sends it.
     final func run(_ submit: @SessionActor (Exchange) -> Void, _ caller: @escaping Caller<Outcome>) {
         self.caller = caller
         if !settled { submit(self) }
@@ -118,7 +117,7 @@ class AwaitedExchange<Outcome: Sendable>: Exchange {
         settleCaller(.success(outcome))
     }
 
-    /// Settles the caller, perhaps before the exchange itself has ended. What follows does not reach it.
+    /// Settles the caller, perhaps before the end of the exchange itself. Later results are dropped.
     final func settleCaller(_ result: Result<Outcome, any Error>) {
         let caller = self.caller
         self.caller = nil
@@ -153,7 +152,7 @@ final class PingExchange: AwaitedExchange<Double> {
     override func refused(_ error: IsochronError, on connection: Connection) -> Retry? { nil }
 }
 
-/// Ends an open transaction on the server; nothing waits for the answer.
+/// Ends an open transaction on the server; no caller waits for the answer.
 final class AbortExchange: AwaitedExchange<Void> {
     private let txId: TxId
 

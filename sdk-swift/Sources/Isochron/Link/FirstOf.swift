@@ -1,12 +1,12 @@
 import IsochronSession
 
-/// The choice among endpoints that are tried one after the other: the first connection that opens.
+/// Chooses among endpoints that are tried one after the other: the first connection that opens.
 ///
-/// The next one is tried when the one before has failed, or has not answered for a while, as where packets are dropped.
-/// Those that open later are closed.
+/// The next endpoint is tried when the one before has failed, or has not answered for a while, as if packets were
+/// dropped. Connections that open later are closed.
 @SessionActor
 final class FirstOf<Opening> {
-    /// After this long without an answer of one endpoint the next one is tried as well.
+    /// After this time without an answer of one endpoint the next one is tried as well.
     static var staggerMs: Double { 300 }
 
     typealias Open = @SessionActor (Endpoint, @escaping @SessionActor (Result<Opening, IsochronError>) -> Void) -> Void
@@ -18,7 +18,7 @@ final class FirstOf<Opening> {
     private var trying = 0
     private var definite: IsochronError?
     private var timer: LoopTimer?
-    /// Called once: with what has opened, or with nothing and the first definite refusal, if there was one.
+    /// Called once: with the opened connection, or with nil and the first definite refusal, if any.
     private var end: (@SessionActor (Opening?, IsochronError?) -> Void)?
 
     init(

@@ -1,25 +1,25 @@
 import IsochronSession
 
-/// What homing asks of the connector.
+/// Homing's requests to the connector.
 @SessionActor
 protocol HomingPorts: AnyObject {
     /// The connection in use.
     var current: Connection? { get }
     var isClosed: Bool { get }
     func open(_ endpoint: Endpoint, _ opened: @escaping Connection.Opened)
-    /// Goes over to a connection; what is under way on the present one ends there.
+    /// Changes to a connection; requests on the present one end there.
     func adopt(_ connection: Connection)
 }
 
-/// Finds the way back to a nearer endpoint after a failover, and finds out when another one has become the nearest.
+/// Returns to a nearer endpoint after a failover, and detects when another endpoint has become the nearest.
 @SessionActor
 final class Homing {
-    /// Looks come at doubling distances, up to this one. A measurement is good for as long.
+    /// Looks follow at doubling intervals, up to this one. A measurement is valid for as long.
     private static let maxPauseMs = 600_000.0
-    /// A round trip is shorter when it is shorter by more than chance: by this factor, and by so many ms.
+    /// A round trip is shorter if it is so by more than chance: by this factor, and by this many ms.
     private static let nearerFactor = 1.5
     private static let nearerByMs = 2.0
-    /// A node whose stable time is behind what the session has seen by more than this has not caught up.
+    /// A node whose stable time is further than this behind the session's has not caught up.
     private static let caughtUpMs = 1000.0
 
     private struct Probe {
@@ -27,13 +27,13 @@ final class Homing {
         let rttMs: Double
     }
 
-    /// One look around.
+    /// One look at the other endpoints.
     @SessionActor
     private final class Look {
         let present: Connection
         var presentMs = Double.infinity
         var found: [Probe] = []
-        /// Answers that are not there yet.
+        /// Number of missing answers.
         var left: Int
 
         init(from present: Connection, left: Int) {
@@ -71,18 +71,18 @@ final class Homing {
         loop.cancel(timer)
         let url = present?.url
         guard pauseMs.isFinite, endpoints.all.contains(where: { $0.given && $0.url != url }) else { return }
-        // All clients of a region that comes back would come back at once.
+        // Without the jitter all clients of a region that comes back would return at once.
         let pauseMs = self.pauseMs * (0.75 + loop.random() / 2)
         self.pauseMs = min(Self.maxPauseMs, 2 * self.pauseMs)
         timer = loop.after(pauseMs) { [weak self] in self?.look() }
     }
 
     private func look() {
-        // Without a connection one is being looked for; it starts this anew.
+        // Without a connection a search is under way; its end starts this anew.
         guard let present else { return }
         let unsure = endpoints.unmeasured(loop.nowMs, maxAgeMs: Self.maxPauseMs)
             .filter { $0.url != present.url }
-        // Where all credits are in use the present distance cannot be measured.
+        // While all credits are in use the present distance cannot be measured.
         if unsure.isEmpty || present.free <= 0 { return schedule() }
         let look = Look(from: present, left: unsure.count + 1)
         roundTrip(present) { [self] rttMs in
@@ -112,7 +112,7 @@ final class Homing {
         }
     }
 
-    /// A healthy endpoint, and how far away it is.
+    /// A healthy endpoint, and its distance.
     private func probe(_ endpoint: Endpoint, _ end: @escaping @SessionActor (Probe?) -> Void) {
         guard let ports else { return end(nil) }
         ports.open(endpoint) { [self] result in
@@ -132,20 +132,20 @@ final class Homing {
         }
     }
 
-    /// It has caught up, and stable time does not wait for its region at the present node: that region may be cut off
-    /// from the others.
+    /// It has caught up, and its region does not hold stable time back at the present node: such a region may be cut
+    /// off from the others.
     private func isHealthy(_ connection: Connection) -> Bool {
         let heldBackBy = present?.freshness.heldBackBy
         return lagMs(connection.welcome) <= Self.caughtUpMs && heldBackBy?.region != connection.region
     }
 
-    /// How far the node's own stable time is behind the session's, which the welcome gives back.
+    /// The distance of the node's stable time behind the session's, which the welcome returns.
     private func lagMs(_ welcome: Welcome) -> Double {
         let nodeMs = Double(welcome.freshness.now) - Double(welcome.freshness.stalenessMs)
         return wallMs(of: welcome.stable ?? welcome.seenSnapshot.ts) - nodeMs
     }
 
-    /// The shorter of two measurements; infinite where the connection is lost meanwhile.
+    /// The shorter of two measurements; infinite if the connection is lost meanwhile.
     private func roundTrip(_ connection: Connection, _ end: @escaping @SessionActor (Double) -> Void) {
         connection.ping { first in
             guard let first else { return end(.infinity) }

@@ -1,12 +1,12 @@
 import IsochronSession
 
-/// The choice among endpoints that are tried at the same time: the connection with the shortest round trip.
+/// Chooses among endpoints that are tried at the same time: the connection with the shortest round trip.
 ///
-/// Once the first one is there, the others have as long again: what takes more than twice as long to open is not
-/// nearer. Those not chosen are closed. Fails with a definite refusal, if there is one.
+/// After the first connection, the others have as long again: an endpoint that takes more than twice as long to open is
+/// not nearer. The others are closed. Fails with a definite refusal, if any.
 @SessionActor
 final class Nearest: Cancellable {
-    /// The others have at least this long, even beside a very near endpoint.
+    /// The others have at least this long, even after a very fast first one.
     private static let minGraceMs = 50.0
 
     private let loop: Loop
@@ -23,7 +23,7 @@ final class Nearest: Cancellable {
         startMs = loop.nowMs
     }
 
-    /// Tries all of these; `probe` opens one and measures it. Calls `decided` once.
+    /// Tries all of these; `probe` opens and measures one. Calls `decided` once.
     func choose(
         among endpoints: [Endpoint], _ probe: @SessionActor (Endpoint, @escaping Connection.Opened) -> Void,
         _ decided: @escaping Caller<Connection>
@@ -35,7 +35,7 @@ final class Nearest: Cancellable {
     }
 
     func cancel(_ reason: any Error) {
-        // It may come when the best one has been handed out already.
+        // A probe may end after the choice.
         if decide == nil { return }
         for connection in found { connection.close() }
         end(.failure(reason))

@@ -3,8 +3,8 @@ enum SessionURL {
     private static let path = "/v1/session"
     private static let schemes = ["http": "ws", "https": "wss", "ws": "ws", "wss": "wss"]
 
-    /// The WebSocket address of a node's base URL; nil where that is no `http(s)` or `ws(s)` URL. Query and user are
-    /// left out.
+    /// The WebSocket address of a node's base URL; nil if that is not an `http(s)` or `ws(s)` URL. Query and user are
+    /// dropped.
     static func of(_ base: String) -> String? {
         let scalars = base.unicodeScalars
         guard let colon = scalars.firstIndex(of: ":"), scalars[colon...].starts(with: "://".unicodeScalars),
@@ -18,7 +18,7 @@ enum SessionURL {
         return "\(scheme)://\(host)\(folder)\(folder.hasSuffix(path) ? "" : path)"
     }
 
-    /// Host and port; nil where they are none.
+    /// Host and port; nil if they are invalid.
     private static func host(_ authority: String) -> String? {
         let host = authority.split(separator: "@", omittingEmptySubsequences: false).last.map(String.init) ?? ""
         let isPlain = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }

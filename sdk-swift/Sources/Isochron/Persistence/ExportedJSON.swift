@@ -1,15 +1,15 @@
 import IsochronSession
 
-/// The form that all SDKs share: what one exports another one goes on with.
+/// The format that all SDKs share: each continues the exports of the others.
 extension ExportedSession {
-    /// As JSON text. Treat it as a secret: the token is in it.
+    /// As JSON text. Keep it secret: it contains the token.
     public var json: String {
         var out = JSONWriter()
         out.value(raw)
         return out.text
     }
 
-    /// Reads what ``json``, `JSON.stringify(session.export())` of the TypeScript SDK or an encoder has written. Throws
+    /// Reads text of ``json``, of `JSON.stringify(session.export())` of the TypeScript SDK, or of an encoder. Throws
     /// TOKEN_INVALID.
     public init(json: String) throws {
         let raw: Raw

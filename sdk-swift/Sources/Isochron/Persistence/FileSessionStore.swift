@@ -1,17 +1,16 @@
 import Foundation
 import IsochronSession
 
-/// Keeps the session in one file, readable by its owner only: the session's token is in it.
+/// Keeps the session in one file that only its owner may read, because it contains the session's token.
 ///
-/// A save writes a new file beside it, forces that to the disk, and puts it in the place of the old one: whenever the
-/// app or the device stops, the file holds a whole session. A file that is damaged all the same makes `connect` throw
-/// TOKEN_INVALID. It never begins a new session by itself, for that would silently lose sight of writes; ``remove()``
-/// does, if that is what the app wants.
+/// A save writes a new file, forces it to the disk, and renames it over the old one: whenever the app or the device
+/// stops, the file holds a whole session. A damaged file makes `connect` throw TOKEN_INVALID. The store never begins a
+/// new session by itself, because that would silently drop writes; ``remove()`` does.
 public struct FileSessionStore: SessionStore {
-    /// Larger files are not sessions.
+    /// A larger file is not a session.
     private static let maxBytes = 256 * 1024 * 1024
 
-    /// Where the file is.
+    /// The file.
     public let url: URL
 
     /// - Parameter url: a file URL; its folder has to exist when the session is saved
@@ -19,8 +18,8 @@ public struct FileSessionStore: SessionStore {
         self.url = url
     }
 
-    /// The saved session; nil where there is no file. Throws TOKEN_INVALID for a damaged file, STORAGE_FAILED where it
-    /// cannot be read.
+    /// The saved session; nil without a file. Throws TOKEN_INVALID for a damaged file, STORAGE_FAILED if it cannot be
+    /// read.
     public func load() async throws -> ExportedSession? {
         let path = url.path
         guard let bytes = try await offActor({ try Files.read(path, atMost: Self.maxBytes) }) else { return nil }
@@ -43,7 +42,7 @@ public struct FileSessionStore: SessionStore {
         try await offActor { try Files.remove(path) }
     }
 
-    /// Disks may take long; the threads of tasks are few.
+    /// Disks may be slow, and the thread pool of tasks is small.
     private func offActor<Output: Sendable>(_ body: @escaping @Sendable () throws -> Output) async throws -> Output {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global(qos: .utility).async {

@@ -1,10 +1,10 @@
 import Foundation
 
-/// Files by their descriptors, as only those can be forced to the disk.
+/// Files by descriptor, because only a descriptor can be forced to the disk.
 enum Files {
     private static let private600: mode_t = 0o600
 
-    /// The bytes of a file; nil where there is none.
+    /// The bytes of a file; nil without a file.
     static func read(_ path: String, atMost limit: Int) throws -> [UInt8]? {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         if file < 0 {
@@ -24,14 +24,14 @@ enum Files {
         throw IsochronError(.storageFailed, "\(path) is larger than any session", retryable: false)
     }
 
-    /// Puts bytes in the place of a file: afterwards it has all of them, or, when this throws, what it had before.
+    /// Replaces a file: afterwards it has all the bytes, or, if this throws, its old contents.
     static func replace(_ path: String, with bytes: [UInt8]) throws {
         let draft = "\(path).\(getpid()).new"
         let file = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, private600)
         if file < 0 { throw failure("create", draft) }
         do {
             defer { _ = close(file) }
-            // An older draft may have been made under other rules.
+            // An older draft may have other permissions.
             if fchmod(file, private600) != 0 { throw failure("protect", draft) }
             try write(bytes, file, draft)
             if fsync(file) != 0 { throw failure("sync", draft) }
@@ -57,7 +57,7 @@ enum Files {
         }
     }
 
-    /// Some file systems cannot do it, and need not: then the new name may be lost with the power, not with the app.
+    /// Some file systems cannot do this: then a power failure may lose the new name, but an end of the app does not.
     private static func syncFolder(of path: String) {
         let folder = open(URL(fileURLWithPath: path).deletingLastPathComponent().path, O_RDONLY | O_CLOEXEC)
         if folder < 0 { return }

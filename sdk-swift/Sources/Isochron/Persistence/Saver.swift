@@ -1,17 +1,16 @@
 import IsochronSession
 
-/// Saves the session as it changes: at once after a write, a little later after anything else, and never twice at a
-/// time.
+/// Saves the session after changes: at once after a write, a little later after other changes, and one save at a time.
 @SessionActor
 final class Saver {
-    /// What is no write waits so long, together with what follows it.
+    /// Delay of changes other than writes, together with those that follow.
     private static let lazyMs = 1000.0
 
     private let store: any SessionStore
     private let settings: Settings
-    /// The session as it is; nil before a node has been met.
+    /// The present session; nil before the first welcome.
     var source: @SessionActor () -> ExportedSession? = { nil }
-    /// Counts the changes: how many there were, how many are to be saved now, how many are.
+    /// Counters of changes: all, those to be saved now, and those saved.
     private var changes = 0
     private var wanted = 0
     private var saved = 0
@@ -42,7 +41,7 @@ final class Saver {
         self.settings = settings
     }
 
-    /// Something has changed that may be saved later.
+    /// A change that may be saved later.
     func touched() {
         changes += 1
         if lazily != nil { return }
@@ -55,7 +54,7 @@ final class Saver {
         saveNow()
     }
 
-    /// Ends once everything up to now is saved. Throws STORAGE_FAILED.
+    /// Returns once all changes so far are saved. Throws STORAGE_FAILED.
     func saved(_ committed: Committed) async throws {
         do {
             try await save()
@@ -66,7 +65,7 @@ final class Saver {
         }
     }
 
-    /// Ends once everything up to now is saved. Throws what the store throws.
+    /// Returns once all changes so far are saved. Throws the store's errors.
     func save() async throws {
         saveNow()
         if saved >= changes { return }
@@ -81,7 +80,7 @@ final class Saver {
         }
     }
 
-    /// Saves what is not saved yet.
+    /// Saves the changes that are not saved yet.
     func close() async {
         do {
             try await save()
@@ -109,7 +108,7 @@ final class Saver {
                 resume(upTo: upTo, .success(()))
             } catch {
                 settings.log(.warning, "the session could not be saved: \(error)")
-                // Until something changes again, or somebody asks again.
+                // Until the next change or the next request.
                 wanted = saved
                 resume(upTo: changes, .failure(error))
             }

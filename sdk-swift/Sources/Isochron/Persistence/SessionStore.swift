@@ -1,26 +1,24 @@
 import IsochronSession
 
-/// Where an app keeps its session, so that it goes on with it after a restart.
+/// Storage for an app's session, so that the app continues it after a restart.
 ///
-/// With `connect(store:)` the client loads the session when it connects and saves it as it changes. What that promises:
+/// With `connect(store:)` the client loads the session when it connects, and saves its changes:
 ///
 /// - A write (`set`, `update`, `delete`, a transaction's commit) is saved before the call returns. An app that is
-///   killed at any moment after that, even by the system without a word, reads its own write on the next launch, in any
-///   region, whether or not the write has become visible everywhere.
-/// - Where saving fails, the call throws STORAGE_FAILED with the transaction's id in `txId`: the write is committed and
-///   visible to this client, only the next launch may not see it until it is visible everywhere. Do not repeat it.
-/// - A write whose call has not returned yet may or may not have happened when the app is killed, and may not be in the
-///   saved session.
-/// - What was only read is saved within a second or so, and by `close()` and `IsochronClient.save()`. An app that is
-///   killed right after a read may, on the next launch, read a snapshot older than that one, never one older than what
-///   was saved.
+///   killed at any moment after that, even by the system without notice, reads its own write on the next launch, in any
+///   region, whether or not the write is visible everywhere yet.
+/// - If a save fails, the call throws STORAGE_FAILED with the transaction's id in `txId`: the write is committed and
+///   visible to this client, but the next launch may not see it until it is visible everywhere. Do not repeat it.
+/// - A write whose call has not returned when the app is killed may have happened or not, and may not be in the saved
+///   session.
+/// - The effects of reads are saved within about a second, and by `close()` and `IsochronClient.save()`. An app that is
+///   killed right after a read may, on the next launch, read an older snapshot than that one, but none older than the
+///   saved one.
 ///
-/// One client at a time uses a store: two that save into one would take turns in losing each other's writes from it.
+/// Only one client at a time may use a store: each of two would overwrite the other's writes.
 public protocol SessionStore: Sendable {
-    /// The session that was saved last; nil where there is none. Called once, by `connect`, which throws what this
-    /// throws.
+    /// The session that was saved last; nil if there is none. Called once, by `connect`, which passes its errors on.
     func load() async throws -> ExportedSession?
-    /// Keeps a session in place of the one before: all of it or nothing, and for good when it returns. Calls do not
-    /// overlap.
+    /// Replaces the stored session: completely or not at all, and durably when it returns. Calls do not overlap.
     func save(_ session: ExportedSession) async throws
 }

@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// What all parts of one client share: session, connection, commits, limits, status.
+/// The state that all parts of one client share: session, connection, commits, limits, status.
 @SessionActor
 final class ClientCore {
     let loop: Loop
@@ -8,7 +8,7 @@ final class ClientCore {
     /// The cluster's limits, readable from anywhere.
     nonisolated let limits = Locked(Limits.standard)
     let connector: Connector
-    /// What the session does one at a time: writes; under protocols of single operations, everything.
+    /// Orders the session's writes; under protocols of single operations, all operations.
     private(set) lazy var queue = CommitQueue(
         loop, requestTimeoutMs: settings.requestTimeoutMs, connector.dispatcher,
         chains: { [weak self] in self?.can("chained-commits") ?? false },
@@ -16,30 +16,30 @@ final class ClientCore {
     private(set) var clock = ServerClock()
     /// Name of the cluster's protocol.
     private(set) var protocolName = ""
-    /// What the cluster can do, by the newest welcome.
+    /// The cluster's capabilities, from the newest welcome.
     private var capabilities: Set<String> = []
     /// The cluster's `stalenessAlertMs`.
     private var alertMs = Double.infinity
-    /// Steady time at which stable time is that far behind, unless a node reports before.
+    /// Steady time at which stable time will be that old, unless a node reports before.
     private var staleMs = Double.infinity
     private var alert: LoopTimer?
-    /// The session's newest token. Where an older connection still answers, it may lack for a round trip what came over
-    /// one of the two.
+    /// The session's newest token. While an older connection still answers, it may lack the latest answers of one of
+    /// the two for a round trip.
     private(set) var currentToken: String?
     private var begun: (any Engine)?
-    /// Connections that wait until the sessions of their protocol are there.
+    /// Connections that wait for the sessions of their protocol.
     private var loading: [String: [@SessionActor (Result<SessionKind, IsochronError>) -> Void]] = [:]
-    /// Everything up to here is known to be in every region.
+    /// Every region has everything up to this timestamp.
     private var stableUpTo: Timestamp = 0
-    /// Every node of every region serves everything up to here, as a node has answered: what is stable at one node may
-    /// not be served yet.
+    /// Every node of every region serves everything up to this timestamp, by a node's answer: a timestamp that is
+    /// stable at one node may not be served yet.
     private var servedUpTo: Timestamp = 0
     private let imported: ExportedSession?
-    /// The session's last write as its token has it, where that is not known to be visible everywhere.
+    /// Commit timestamp of the session's last write, from its token, unless it is known to be visible everywhere.
     private var tokenHwt: Timestamp = 0
     private var hasNews = false
 
-    /// Throws INVALID_REQUEST for endpoints that are no URLs.
+    /// Throws INVALID_REQUEST for endpoints that are not URLs.
     init(
         _ loop: Loop, _ endpoints: [String], token: String?, imported: ExportedSession?, _ settings: ClientSettings
     ) throws {
@@ -52,7 +52,7 @@ final class ClientCore {
         connector.dispatcher.onSweep = { [weak self] nowMs in self?.queue.sweep(nowMs) ?? false }
     }
 
-    /// There is one from the first welcome on.
+    /// Exists from the first welcome on.
     var engine: any Engine {
         get throws {
             guard let begun else { throw IsochronError.lost("no node has answered yet") }
@@ -60,7 +60,7 @@ final class ClientCore {
         }
     }
 
-    /// The engine of transactions. Throws NOT_SUPPORTED_BY_PROTOCOL where there are none.
+    /// The engine of transactions. Throws NOT_SUPPORTED_BY_PROTOCOL under other protocols.
     var transactions: Transactions {
         get throws {
             if let transactions = try engine as? Transactions { return transactions }
@@ -69,7 +69,7 @@ final class ClientCore {
         }
     }
 
-    /// Whether the cluster's protocol can do something, by its name in `welcome`.
+    /// Whether the cluster's protocol has a capability, by its name in `welcome`.
     func can(_ capability: String) -> Bool {
         capabilities.contains(capability)
     }
@@ -90,7 +90,7 @@ final class ClientCore {
             pendingCommits: queue.writes, oldestPendingCommitMs: queue.oldestWriteMs(nowMs))
     }
 
-    /// The status has changed: the driver learns it once for all changes of a turn.
+    /// The status has changed: informs the driver once for all changes of a turn.
     func changed() {
         if hasNews { return }
         hasNews = true
@@ -106,7 +106,7 @@ final class ClientCore {
         begun?.export(token: currentToken ?? "", protocolName: protocolName)
     }
 
-    /// Connects, and waits until the session of a token sees what that has written.
+    /// Connects, and waits until the session of a token sees the writes of that token.
     func connect(_ caller: @escaping Caller<Void>) -> any Cancellable {
         let connecting = Connecting()
         connecting.current = connector.start { [self] result in
@@ -118,7 +118,7 @@ final class ClientCore {
         return connecting
     }
 
-    /// Resolves once every new session of every region sees what was written at `timestamp`.
+    /// Resolves once every new session of every region sees the writes at `timestamp`.
     func stable(_ timestamp: Timestamp, timeoutMs: Double, _ caller: @escaping Caller<Void>) -> (any Cancellable)? {
         if timestamp <= servedUpTo {
             caller(.success(()))
@@ -137,10 +137,9 @@ final class ClientCore {
         return exchange
     }
 
-    /// A token comes without the writes that it names: they are part of every snapshot once stable time has passed
-    /// them.
+    /// A token names writes that it does not hold: every snapshot contains them once stable time has passed them.
     private func closeGap(_ caller: @escaping Caller<Void>) -> (any Cancellable)? {
-        // Stable at the node of the connection is enough for what this session reads itself.
+        // For this session's own reads, stability at the node of the connection is enough.
         if tokenHwt <= (can("stable-snapshots") ? ust : stableUpTo) {
             caller(.success(()))
             return nil
@@ -154,13 +153,13 @@ final class ClientCore {
         }
     }
 
-    /// What became of a transaction, of this session or of any other.
+    /// The status of a transaction of this session or of any other.
     func transactionStatus(
         _ txId: TxId, _ sentAfter: Timestamp?, _ caller: @escaping Caller<TransactionStatus>
     ) throws -> any Cancellable {
         guard can("transactions") else {
-            let instead = "a write that is repeated under its id says so itself"
-            throw unsupported("cannot be asked what became of a write: \(instead)")
+            let instead = "repeat the write under its id"
+            throw unsupported("cannot report the outcome of a write: \(instead)")
         }
         let exchange = TxStatusExchange(txId, sentAfter)
         let answered: Caller<TransactionStatus> = { [self] result in
@@ -176,20 +175,20 @@ final class ClientCore {
         return exchange
     }
 
-    /// Goes on without the write whose outcome is not known, as another session; returns its id.
+    /// Continues as another session, without the write whose outcome is not known. Returns the id of that write.
     func detach() throws -> TxId? {
         try queue.detach { try engine.detach(in: connector.current?.region, id: settings.newId()) }
     }
 
     /// Gives everything up. `done` is called once the sockets are closed.
     func close(_ done: @escaping @SessionActor () -> Void) {
-        // First those that wait, or each would move up only to be refused.
+        // First the waiting ones, or each would move up only to be refused.
         queue.close()
         connector.close(done)
         changed()
     }
 
-    /// The driver has the sessions of a protocol, or there are none.
+    /// The driver has loaded the sessions of a protocol, or has failed to.
     func loaded(_ name: String, _ kind: Result<SessionKind, IsochronError>) {
         for done in loading.removeValue(forKey: name) ?? [] { done(kind) }
     }
@@ -207,7 +206,7 @@ final class ClientCore {
 }
 
 extension ClientCore: ConnectorEvents {
-    /// Ends with NOT_SUPPORTED_BY_PROTOCOL for a protocol that this client does not speak, TOKEN_INVALID for a session
+    /// Ends with NOT_SUPPORTED_BY_PROTOCOL for a protocol that this client does not know, TOKEN_INVALID for a session
     /// of another protocol.
     func prepare(_ welcome: Welcome, _ done: @escaping @SessionActor (IsochronError?) -> Void) {
         let name = welcome.protocol
@@ -221,7 +220,7 @@ extension ClientCore: ConnectorEvents {
         if isFirst { loop.out?.load(name) }
     }
 
-    /// Begins with the first endpoint whose protocol is there. Returns why the client cannot be used with this one.
+    /// Begins with the first endpoint whose protocol is loaded. Returns the reason if the client cannot use it.
     private func begin(_ kind: Result<SessionKind, IsochronError>, _ welcome: Welcome) -> IsochronError? {
         do {
             if begun == nil {
@@ -234,7 +233,7 @@ extension ClientCore: ConnectorEvents {
         }
     }
 
-    /// A node has reported how far it is. Where no other report follows, the local clock says when that is stale.
+    /// A node has reported its freshness. Without further reports, the local clock decides when that is stale.
     private func fresh(_ freshness: Freshness) {
         clock.take(freshness, loop.nowMs)
         loop.cancel(alert)
@@ -272,7 +271,7 @@ extension ClientCore: ConnectorEvents {
     }
 }
 
-/// How the client is doing, with times in ms.
+/// The client's status, with times in ms.
 struct CoreStatus: Sendable {
     let state: ClientStatus.State
     let region: RegionId?
@@ -287,7 +286,7 @@ struct CoreStatus: Sendable {
     let oldestPendingCommitMs: Double?
 }
 
-/// A call of `connect`: the choice of a node, then the wait for the session's writes.
+/// A `connect` call: the choice of a node, then the wait for the session's writes.
 @SessionActor
 private final class Connecting: Cancellable {
     var current: (any Cancellable)?

@@ -1,16 +1,16 @@
 import IsochronSession
 
-/// What a session does in order. Where nodes chain commits, a write is sent behind the ones before it, and begins above
-/// them once they have committed; else it is not sent until the outcome of the one before is known, or it might be
-/// ordered before it.
+/// The ordered work of a session. If nodes chain commits, a write is sent behind earlier ones, and begins above them
+/// once they have committed; else it is not sent until the outcome of the one before is known, because it might be
+/// ordered before that.
 @SessionActor
 final class CommitQueue {
-    /// Makes the exchange when its turn has come. `ended` is to be called once its outcome is known, or nothing can
-    /// find it out any more.
+    /// Makes the exchange when its turn has come. `ended` has to be called once its outcome is known, or cannot be
+    /// determined any more.
     typealias Begin<Outcome: Sendable> = @SessionActor (_ ended: @escaping Ended) throws -> QueuedExchange<Outcome>
     typealias Ended = @SessionActor (_ committed: Bool) -> Void
 
-    /// Writes that are under way at a time.
+    /// Largest number of writes under way.
     private static let maxChained = 128
 
     private let loop: Loop
@@ -21,9 +21,9 @@ final class CommitQueue {
     /// Called when `writes` may have changed.
     private let changed: @SessionActor () -> Void
     private var queue: [any Queued] = []
-    /// What is under way, in order. Only the first one may have had an effect that those behind it have not had.
+    /// The exchanges under way, in order. Only the first one may have had an effect without those behind it.
     private var chain: [any Queued] = []
-    /// Writes whose session goes on without them. Their outcomes are still asked for.
+    /// Writes that their session does not wait for any more. Their outcomes are still asked for.
     private var detached: [any Queued] = []
     private var isClosed = false
 
@@ -38,10 +38,10 @@ final class CommitQueue {
         self.changed = changed
     }
 
-    /// Writes whose outcome is not known yet, or that wait for their turn.
+    /// Number of writes without a known outcome, including those that wait for their turn.
     var writes: Int { pending.count }
 
-    /// How long ago the oldest of them was asked for; nil where there is none.
+    /// Time since the oldest of them was requested; nil without one.
     func oldestWriteMs(_ nowMs: Double) -> Double? {
         pending.map(\.queuedMs).min().map { max(0, nowMs - $0) }
     }
@@ -53,16 +53,16 @@ final class CommitQueue {
         }
     }
 
-    /// What this one follows: the one before it, while that is not decided.
+    /// The transaction before this one, while that is not decided.
     func before(_ exchange: Exchange) -> TxId? {
         guard let at = chain.firstIndex(where: { $0.exchange === exchange }), at > 0 else { return nil }
         return chain[at - 1].txId
     }
 
-    /// Gives up the order behind the first write under way, where its outcome is not known: what is behind it goes on.
+    /// Gives up the order behind the first write under way, if its outcome is not known, so that later ones continue.
     /// Returns its id.
     ///
-    /// - Parameter renew: makes the session another one
+    /// - Parameter renew: replaces the session by another one
     func detach(_ renew: @SessionActor () throws -> Void) rethrows -> TxId? {
         guard let head = chain.first, head.isInDoubt else { return nil }
         try renew()
@@ -72,9 +72,9 @@ final class CommitQueue {
         return head.txId
     }
 
-    /// Begins it when its turn has come. What is taken back before that has no effect; later its exchange is.
+    /// Begins when its turn has come. A cancellation before that leaves no effect; later it goes to the exchange.
     ///
-    /// - Parameter drop: it has been taken back
+    /// - Parameter drop: called when it is withdrawn before its turn
     func enqueue<Outcome: Sendable>(
         writes: Bool, drop: @escaping @SessionActor () -> Void = {}, begin: @escaping Begin<Outcome>,
         _ caller: @escaping Caller<Outcome>
@@ -91,7 +91,7 @@ final class CommitQueue {
         return job
     }
 
-    /// Rejects what has waited too long without being sent. Returns whether anything waits.
+    /// Rejects entries that have waited too long without being sent. Returns whether any entry waits.
     func sweep(_ nowMs: Double) -> Bool {
         let behind = chain.dropFirst().filter { !$0.isInDoubt }
         if queue.isEmpty, behind.isEmpty { return false }
@@ -112,7 +112,7 @@ final class CommitQueue {
         withdraw(queue, IsochronError.clientWasClosed)
     }
 
-    /// Everything has ended that will: lets go of writes whose outcome will not be known.
+    /// All exchanges have ended: releases writes whose outcome will not be known.
     func forget() {
         chain = []
         detached = []
@@ -122,7 +122,7 @@ final class CommitQueue {
         (detached + chain + queue).filter(\.writes)
     }
 
-    /// Why what waits for its turn was not sent.
+    /// The error of entries that were not sent in time.
     private var lateError: IsochronError {
         if let head = chain.first, head.isOverdue, let txId = head.txId, let sentAfter = head.sentAfter {
             return .sessionBlocked(by: txId, sentAfter)
@@ -130,7 +130,7 @@ final class CommitQueue {
         return .late(isOffline: true)
     }
 
-    /// Begins what may be under way behind what is.
+    /// Begins waiting entries, as far as those under way allow it.
     private func next() {
         while !queue.isEmpty, takesMore {
             let job = queue.removeFirst()
@@ -146,14 +146,14 @@ final class CommitQueue {
         return chain.count < Self.maxChained && !head.isOverdue && !last.isHeld && chains()
     }
 
-    /// All before the first one are decided: it may take as long as a request may.
+    /// All entries before the first one are decided: it may take as long as a request may.
     private func lead() {
         guard let head = chain.first else { return }
         let sinceMs = dispatcher.offlineSinceMs.map { max(head.queuedMs, $0) } ?? loop.nowMs
         head.lead(deadlineMs: sinceMs + requestTimeoutMs)
     }
 
-    /// It has ended, one way or the other.
+    /// The exchange has ended, with or without a commit.
     private func ended(_ job: (any Queued)?, _ committed: Bool) {
         if let at = detached.firstIndex(where: { $0 === job }) {
             detached.remove(at: at)
@@ -163,7 +163,7 @@ final class CommitQueue {
         }
     }
 
-    /// It is the next one's turn.
+    /// Removes an entry, and begins the next one.
     private func leave(_ job: any Queued, committed: Bool) {
         guard let at = chain.firstIndex(where: { $0 === job }) else { return }
         chain.remove(at: at)
@@ -187,20 +187,20 @@ final class CommitQueue {
     }
 }
 
-/// Whose turn it is.
+/// An exchange that has its turn.
 @SessionActor
 class QueuedExchange<Outcome: Sendable>: AwaitedExchange<Outcome> {
-    /// Its caller got OUTCOME_UNKNOWN; it goes on in the background.
+    /// Its caller got OUTCOME_UNKNOWN; it continues in the background.
     var isOverdue: Bool { false }
-    /// The id that it writes under; nil for a read.
+    /// Transaction id of a write; nil for a read.
     var txIdOfWrite: TxId? { nil }
     /// Stable time when it was made; nil for a read.
     var sentAfterOfWrite: Timestamp? { nil }
-    /// Whether it may have had an effect, and it is not known whether it has.
+    /// Whether it may have had an effect, and its outcome is not known.
     var isInDoubt: Bool { false }
-    /// It waits until the one before it is decided: it was refused behind that one.
+    /// Waits until the one before it is decided: it was refused behind that one.
     var isHeld: Bool { false }
-    /// Its session goes on without it.
+    /// Its session continues without it.
     func detach() {}
     /// The one before it has ended, and is not known to have committed.
     func orphan() {}
@@ -208,7 +208,7 @@ class QueuedExchange<Outcome: Sendable>: AwaitedExchange<Outcome> {
     func lead() {}
 }
 
-/// What waits for its turn, or has it.
+/// An entry that waits for its turn, or has it.
 @SessionActor
 private protocol Queued: AnyObject {
     var writes: Bool { get }
@@ -218,20 +218,20 @@ private protocol Queued: AnyObject {
     var isOverdue: Bool { get }
     var isInDoubt: Bool { get }
     var isHeld: Bool { get }
-    /// Nil while it waits for its turn.
+    /// Nil before its turn.
     var exchange: Exchange? { get }
-    /// Its session goes on without it.
+    /// Its session continues without it.
     func detach()
     /// The one before it has ended, and is not known to have committed.
     func orphan()
     /// All before it are decided.
     func lead(deadlineMs: Double)
-    /// Its turn has come. False where it has failed at once.
+    /// Its turn has come. False if it has failed at once.
     func make(_ ended: @escaping CommitQueue.Ended) -> Bool
     func start(_ dispatcher: Dispatcher)
-    /// It has waited too long.
+    /// Fails an entry that has waited too long.
     func fail(_ error: any Error)
-    /// It is taken back.
+    /// Withdraws the entry.
     func withdraw(_ error: any Error)
 }
 
@@ -239,7 +239,7 @@ private protocol Queued: AnyObject {
 private final class QueueEntry<Outcome: Sendable>: Queued, Cancellable {
     let writes: Bool
     let queuedMs: Double
-    /// Takes it out of the queue, where it still is in it.
+    /// Takes it out of the queue, if it is still there.
     var withdrawn: @SessionActor (any Queued, any Error) -> Void = { _, _ in }
     private var caller: Caller<Outcome>?
     private let begin: CommitQueue.Begin<Outcome>

@@ -1,11 +1,11 @@
 import IsochronSession
 
 extension ClientCore {
-    /// Commits when its turn has come. Taken back before it is sent, it has no effect; afterwards the outcome is
+    /// Commits when its turn has come. A cancellation before the send leaves no effect; afterwards the outcome is
     /// unknown.
     ///
     /// - Parameters:
-    ///   - handle: the one that it read through, if it did
+    ///   - handle: the handle of its reads, if any
     ///   - begin: makes its transaction, when the turn has come
     func commit(
         _ handle: SnapshotHandle?, _ begin: @escaping @SessionActor (Transactions) throws -> SessionTransaction,
@@ -26,7 +26,7 @@ final class CommitExchange: OutcomeExchange {
     private let attempt: CommitAttempt
     private let handle: SnapshotHandle?
     private var sentOpen = false
-    /// Where it leads: the last write of its session before it.
+    /// Commit timestamp of its session's last write before it.
     private var hwt: Timestamp?
 
     init(
@@ -50,7 +50,7 @@ final class CommitExchange: OutcomeExchange {
     }
 
     override func request(on connection: Connection) -> Request {
-        // Where the transaction is open, the commit ends it. A commit with a snapshot asks for nothing open, anywhere.
+        // If the transaction is open, the commit ends it. A commit with a snapshot needs no open transaction, anywhere.
         let isOpen = !sent && handle?.isOpen(on: connection) == true
         if !isOpen { handle?.release() }
         sentOpen = isOpen
@@ -71,7 +71,7 @@ final class CommitExchange: OutcomeExchange {
 
     override func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
         guard error.code == .transactionUnknown, sentOpen else { return super.refused(error, on: connection) }
-        // The server forgot the open transaction; the commit itself can do without.
+        // The server has lost the open transaction; the commit does not need it.
         notBegun()
         return Retry(refusals: 0, elsewhere: .nowhere)
     }

@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// What is known of a write that succeeded.
+/// The result of a successful write.
 struct Committed: Sendable {
     let timestamp: Timestamp
     let txId: TxId
@@ -9,22 +9,22 @@ struct Committed: Sendable {
 /// The part of a client that depends on the protocol's family.
 @SessionActor
 protocol Engine: AnyObject {
-    /// Timestamp of the highest snapshot that the session has seen; where none has a timestamp, the highest stable
+    /// Timestamp of the highest snapshot that the session has seen; if snapshots have no timestamps, the highest stable
     /// time.
     var ust: Timestamp { get }
     /// A node has sent its welcome.
     func welcomed(_ welcome: Welcome)
     /// A stable time.
     func stable(_ ust: Timestamp)
-    /// Reads keys at once, in order; nil where there is no value.
+    /// Reads keys at once, in order; nil for an absent key.
     func read(_ keys: [QualifiedKey], for core: ClientCore, _ caller: @escaping Caller<[Value?]>) throws
         -> (any Cancellable)?
     func write(_ key: QualifiedKey, _ value: Value?, for core: ClientCore, _ caller: @escaping Caller<Committed>) throws
         -> (any Cancellable)?
-    /// Gives up the order behind the write that is under way: goes on as another session that does not follow it.
+    /// Gives up the order behind the write under way: continues as another session that does not follow it.
     ///
     /// - Parameters:
-    ///   - region: that of the connection, where there is one
+    ///   - region: the region of the connection, if any
     ///   - id: the name of the other session
     func detach(in region: RegionId?, id: String) throws
     func export(token: String, protocolName: String) -> ExportedSession

@@ -1,14 +1,14 @@
 import IsochronSession
 
-/// Begins the session of a protocol, or goes on with an imported one.
+/// Begins the session of a protocol, or continues an imported one.
 ///
-/// Throws TOKEN_INVALID where the imported session is of another kind.
+/// Throws TOKEN_INVALID if the imported session is of another kind.
 @SessionActor
 func openEngine(
     _ kind: SessionKind, _ welcome: Welcome, _ imported: ExportedSession?, newId: @Sendable () -> String
 ) throws -> any Engine {
     switch kind {
-    // A new name in any case: two holders of one exported session must not make the same transaction ids.
+    // Always a new name: two importers of one exported session must not make the same transaction ids.
     case .transactions(let rules):
         let state = imported?.sessionState ?? SessionState()
         return Transactions(Session(id: newId(), rules: rules, state: state))
@@ -19,14 +19,14 @@ func openEngine(
     }
 }
 
-/// The kind of a protocol's sessions, or why there is none.
+/// The kind of a protocol's sessions, or the reason for its absence.
 func loadKind(_ name: String) -> Result<SessionKind, IsochronError> {
     if let kind = sessionKind(protocol: name) { return .success(kind) }
     let known = sessionProtocols.joined(separator: ", ")
-    return .failure(IsochronError(.notSupportedByProtocol, "this client speaks \(known), the cluster \(name)"))
+    return .failure(IsochronError(.notSupportedByProtocol, "this client supports \(known), the cluster uses \(name)"))
 }
 
-/// It may name a protocol that it cannot be of.
+/// It may name a protocol that does not fit its contents.
 private func importedState(_ imported: ExportedSession, _ welcome: Welcome) throws -> OperationSessionState {
     guard let state = imported.operationState(stable: welcome.stable ?? 0) else {
         throw IsochronError.invalidSession("what it has seen is not in it")
@@ -34,7 +34,7 @@ private func importedState(_ imported: ExportedSession, _ welcome: Welcome) thro
     return state
 }
 
-/// Of the session of a token, as the node reads it.
+/// The state of the session of a token, as the node decoded it.
 private func welcomedState(_ welcome: Welcome) throws -> OperationSessionState? {
     guard let seen = try welcome.seen?.wireSeen() else { return nil }
     return OperationSessionState(

@@ -1,7 +1,7 @@
 import IsochronSession
 
 extension SnapshotHandle {
-    /// One page of a listing, with own writes that the snapshot does not hold added, and own deletions taken out.
+    /// One page of a listing, with own writes above the snapshot added, and own deletions removed.
     func mergedPage(_ request: ListRequest, _ caller: @escaping Caller<ListedPage>) -> any Cancellable {
         list(request) { [self] result in
             caller(result.flatMap { page in Result { try merged(page, request) } })

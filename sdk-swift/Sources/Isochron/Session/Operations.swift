@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// A client of a protocol of single operations: it does one at a time, as the papers' clients do.
+/// A client of a protocol of single operations: it runs one at a time, as the papers' clients do.
 @SessionActor
 final class Operations: Engine {
     var session: OperationSession
@@ -36,7 +36,7 @@ final class Operations: Engine {
         return core.queue.enqueue(writes: true, begin: begin, caller)
     }
 
-    /// The write under way keeps what it was sent with.
+    /// The write under way keeps the session state that it was sent with.
     func detach(in region: RegionId?, id: String) {
         let state = session.export()
         session = OperationSession(id: id, region: region ?? state.region, rules: session.rules, state: state)
@@ -47,7 +47,7 @@ final class Operations: Engine {
     }
 }
 
-/// A GET, or a read-only transaction. It is made anew for each sending: the session may have moved.
+/// A GET, or a read-only transaction. It is made anew for each send, because the session may have moved.
 private final class OperationReadExchange: QueuedExchange<[Value?]> {
     private let operations: Operations
     private let keys: [QualifiedKey]
@@ -59,7 +59,7 @@ private final class OperationReadExchange: QueuedExchange<[Value?]> {
         self.ended = ended
     }
 
-    /// Its token has what the session had seen when it was sent: one that comes too late lacks what came since.
+    /// Its token covers the session at the time of the send: a late one lacks the later operations.
     override var takesToken: Bool { !settled }
 
     override func request(on connection: Connection) throws -> Request {
@@ -100,7 +100,7 @@ private final class PutExchange: OutcomeExchange {
         super.init(core, txId: put.txId, sentAfter: put.sentAfter, ended: ended)
     }
 
-    /// Else its token is that of a session that this client has left.
+    /// After a detach its token belongs to a session that this client has left.
     override var takesToken: Bool { !isDetached }
 
     override func request(on connection: Connection) -> Request {
@@ -119,7 +119,7 @@ private final class PutExchange: OutcomeExchange {
         committed(written.ts)
     }
 
-    /// Only in its home, or where it was seen, is what the session depends on known to be.
+    /// The dependencies of the session are known to be present only in its home region, and where it has seen them.
     override func mustMove(from home: RegionId, on connection: Connection) -> Bool {
         home != connection.region && home != put.region
     }

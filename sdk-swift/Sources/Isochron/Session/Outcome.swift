@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// What fixes the cohorts of an attempt: kept as it is from its first sending on.
+/// The inputs that fix the cohorts of an attempt: unchanged from its first send on.
 struct Cohorts: Hashable, Sendable {
     let home: RegionId
     /// Regions that did not answer the node when the attempt was made.
@@ -8,18 +8,18 @@ struct Cohorts: Hashable, Sendable {
 }
 
 extension Connection {
-    /// Those of an attempt that is made now.
+    /// The inputs of a new attempt on this connection.
     fileprivate var cohorts: Cohorts { Cohorts(home: region, avoid: avoid) }
 }
 
-/// A write: repeated, unchanged, until it is known what became of it.
+/// A write: repeated, unchanged, until its outcome is known.
 @SessionActor
 class OutcomeExchange: QueuedExchange<Committed> {
     /// Answers after which nothing can have happened: the node refused before it began.
     private static let notStarted: Set<IsochronError.Code> = [
         .notReady, .creditsExhausted, .snapshotUnavailable, .sessionBlocked,
     ]
-    /// A cohort has written down that this attempt never commits: nothing of it has happened, and another attempt may
+    /// A cohort has recorded that this attempt never commits: nothing of it has happened, and another attempt may
     /// commit.
     private static let attemptAborted: Set<IsochronError.Code> = [
         .transactionAborted, .overloaded, .storageFull, .clockDrift,
@@ -28,7 +28,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
     private static let maxAbortedAttempts = 4
     /// The wire's limit.
     private static let maxAttempts = 16
-    /// How often the time doubles that an answer may take.
+    /// Number of times that the limit of an answer's delay doubles.
     private static let maxDoublings = 5
 
     let core: ClientCore
@@ -42,22 +42,22 @@ class OutcomeExchange: QueuedExchange<Committed> {
     /// Whether it has been sent before.
     private(set) var sent = false
     private var overdue = false
-    /// Its session goes on without it, and does not receive its outcome.
+    /// Its session continues without it, and does not receive its outcome.
     private(set) var isDetached = false
     /// It was refused behind the one before it, and waits until that one is decided.
     private var held = false
-    /// What it was sent behind has ended, and is not known to have committed.
+    /// The write before it has ended, and is not known to have committed.
     private var orphaned = false
     private var aborted = 0
     private var refusals = 0
-    /// Sendings whose answers were overdue.
+    /// Number of sends whose answers were overdue.
     private var unanswered = 0
     private var outcomeDeadlineMs = Double.infinity
     private var lastError: IsochronError?
-    /// What its caller got before its outcome was known.
+    /// The eventual status in its caller's OUTCOME_UNKNOWN.
     private var outcome: EventualStatus?
 
-    /// - Parameter ended: called when the outcome is known, or cannot be found out any more
+    /// - Parameter ended: called when the outcome is known, or cannot be determined any more
     init(_ core: ClientCore, txId: TxId, sentAfter: Timestamp, ended: @escaping CommitQueue.Ended) {
         self.core = core
         self.txId = txId
@@ -87,10 +87,10 @@ class OutcomeExchange: QueuedExchange<Committed> {
         if inDoubt { deadlineMs = answerDueMs(core.loop.nowMs) }
     }
 
-    /// The write that it is sent behind, while that one is not decided.
+    /// The write before this one in the chain, while that one is not decided.
     final var before: TxId? { core.queue.before(self) }
 
-    /// The session goes on without it: it has had no effect, or its outcome cannot be found out.
+    /// The session continues without it: it has had no effect, or its outcome cannot be determined.
     func gaveUp() {}
 
     final func committed(_ timestamp: Timestamp) {
@@ -116,7 +116,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
         }
         if Self.attemptAborted.contains(error.code) { return nextAttempt(error, connection) }
         if !error.retryable {
-            // It is about this sending alone: one before may have had an effect.
+            // It is about this send alone: an earlier one may have had an effect.
             inDoubt = wasInDoubt
             return nil
         }
@@ -124,7 +124,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
         return retry(error.code == .notReady || refusals % 3 == 0 ? .node : .nowhere)
     }
 
-    /// No answer in time: whatever is not known to have been refused may have happened.
+    /// No answer in time: a write that was not refused may have happened.
     final override func expired(isOffline: Bool) -> Bool {
         let now = core.loop.nowMs
         if !inDoubt {
@@ -149,7 +149,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
         if inDoubt { unknown("the caller gave up waiting", reason) } else { failed(reason) }
     }
 
-    /// It is known to have had no effect, or its outcome cannot be found out any more.
+    /// It is known to have had no effect, or its outcome cannot be determined any more.
     final override func failed(_ error: any Error) {
         if settled { return }
         if inDoubt, let reason = error as? IsochronError, Self.isOfSending(reason) { unknown(reason.message, reason) }
@@ -161,20 +161,20 @@ class OutcomeExchange: QueuedExchange<Committed> {
         ended(false)
     }
 
-    /// Whether a refusal is about the last sending only, where one before may have had an effect. One that is too large
-    /// was never sent.
+    /// Whether a refusal concerns the last send only, while an earlier one may have had an effect. A request that is
+    /// too large was never sent.
     private static func isOfSending(_ reason: IsochronError) -> Bool {
         let code = reason.code.rawValue
         return !code.hasPrefix("OUTCOME_") && !code.hasPrefix("REQUEST_")
     }
 
-    /// Whether a node does not pass it on to its last home: the node's own region has to be the next one (D4).
+    /// Whether a node does not pass it on to its last home: then the node's own region has to be the next home (D4).
     func mustMove(from home: RegionId, on connection: Connection) -> Bool { false }
 
-    /// It is about to be sent: returns its attempts.
+    /// Called before a send: returns its attempts.
     final func sending(on connection: Connection) -> [Cohorts] {
         let home = attempts.last?.home
-        // What the attempt before was to be above is not known: the next one waits until that one is given up.
+        // The lower bound of the attempt before is not known: the next one waits until that one is given up.
         if home.map({ orphaned || mustMove(from: $0, on: connection) }) ?? true { addAttempt(connection.cohorts) }
         held = false
         orphaned = false
@@ -187,16 +187,15 @@ class OutcomeExchange: QueuedExchange<Committed> {
         return attempts
     }
 
-    /// How long the next answer may take: where every node needs longer than the request timeout, no repetition would
-    /// end, so each one may take twice as long as the one before. Behind another write it has to be answered first.
+    /// Limit of the next answer's delay: doubles with each repetition, because repetitions would never end if every
+    /// node needed longer than the request timeout. Behind another write, that one has to be answered first.
     private func answerDueMs(_ now: Double) -> Double {
         if before != nil { return nextDeadlineMs(now) }
         let dueMs = now + core.settings.requestTimeoutMs * Double(1 << min(unanswered, Self.maxDoublings))
         return min(dueMs, nextDeadlineMs(now))
     }
 
-    /// The last sending has done nothing. Where it was the only one, the commit may still have its home where it is
-    /// sent next.
+    /// The last send had no effect. If it was the only one, the next send may still choose the commit's home.
     final func notBegun() {
         inDoubt = wasInDoubt
         if !inDoubt, attempts.count == 1 { attempts = [] }
@@ -210,8 +209,8 @@ class OutcomeExchange: QueuedExchange<Committed> {
         outcomeDeadlineMs > now ? outcomeDeadlineMs : .infinity
     }
 
-    /// The same writes under the same id once more, as the next attempt, where there have not been too many. What lasts
-    /// for a while is tried for a while, elsewhere too; a crash between prepares happens once.
+    /// Repeats the writes under the same id as the next attempt, up to a limit. A lasting fault is retried for a while,
+    /// also elsewhere; a crash between prepares happens once.
     private func nextAttempt(_ error: IsochronError, _ connection: Connection) -> Retry? {
         inDoubt = false
         aborted += 1
@@ -221,10 +220,9 @@ class OutcomeExchange: QueuedExchange<Committed> {
         return retry(error.retryable && refusals % 3 == 0 ? .node : .nowhere)
     }
 
-    /// The cohorts do not decide. At home that may be because the region is cut off from one of them, and another one
-    /// is not: returns whether to ask there. Elsewhere, or where other regions are to be avoided by now, other cohorts
-    /// become the next attempt; it begins only when a cohort of the old one has durably given that up, so there is no
-    /// harm in asking for it early.
+    /// The cohorts do not decide. At home the region may be cut off from one of them, unlike another region: returns
+    /// whether to ask there. Elsewhere, or if other regions have to be avoided by now, other cohorts become the next
+    /// attempt; it begins only when a cohort of the old one has durably given that up, so an early request is harmless.
     private func isStuck(at connection: Connection) -> Bool {
         let next = connection.cohorts
         if next == attempts.last { return attempts.count == 1 }

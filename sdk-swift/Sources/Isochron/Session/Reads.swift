@@ -1,8 +1,8 @@
 import IsochronSession
 
 extension SnapshotHandle {
-    /// Reads keys in the handle's snapshot, in order; nil where there is no value. What the session knows from itself
-    /// comes from there, the rest from the server. Returns nil where the session itself has all of them.
+    /// Reads keys in the handle's snapshot, in order; nil for an absent key. The session answers for the keys that it
+    /// holds, the server for the others. Returns nil if the session has all of them.
     func read(_ keys: [QualifiedKey], _ caller: @escaping Caller<[Value?]>) -> (any Cancellable)? {
         let known = keys.map { tx.lookup($0) }
         let missing = zip(keys, known).filter { $0.1 == nil }.map(\.0)
@@ -33,7 +33,7 @@ extension SnapshotHandle {
 /// A page of a listing.
 struct ListedPage: Sendable {
     let entries: [ListedEntry]
-    /// Where the following page starts; nil after the last one.
+    /// Start of the next page; nil after the last one.
     let next: String?
 }
 
@@ -61,7 +61,7 @@ class SnapshotExchange<Outcome: Sendable>: AwaitedExchange<Outcome> {
         guard let meaning = handle.meaning(of: error, sentAs: sentAs) else {
             return super.refused(error, on: connection)
         }
-        // It overtook its start, which waits for the snapshot: nothing speaks against this node.
+        // The read overtook its start, which waits for the snapshot: the node is not at fault.
         if handle.isStarting { return Retry(refusals: 1, elsewhere: .nowhere) }
         let retry = super.refused(meaning, on: connection)
         if retry == nil { failed(meaning) }

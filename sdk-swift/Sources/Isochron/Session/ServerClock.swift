@@ -1,11 +1,11 @@
 import IsochronSession
 
-/// How old timestamps are, by the clock of the node whose freshness was received last: a wrong clock of this machine
-/// has no effect. Between two reports of a node, time goes on by this machine's steady clock.
+/// Age of timestamps, by the clock of the node that reported last: a wrong clock of this machine has no effect. Between
+/// two reports, time advances by this machine's steady clock.
 struct ServerClock {
     /// The newest report.
     private(set) var latest: Freshness?
-    /// The node's clock above the steady one.
+    /// Difference of the node's clock and the steady one.
     private var aheadMs = 0.0
 
     mutating func take(_ freshness: Freshness, _ nowMs: Double) {
@@ -13,7 +13,7 @@ struct ServerClock {
         aheadMs = Double(freshness.now) - nowMs
     }
 
-    /// Age in ms; nil where there is no timestamp, or no node has reported yet.
+    /// Age in ms; nil without a timestamp or a report of a node.
     func ageMs(_ timestamp: Timestamp, _ nowMs: Double) -> Double? {
         if timestamp == 0 || latest == nil { return nil }
         return max(0, aheadMs + nowMs - wallMs(of: timestamp))

@@ -1,7 +1,7 @@
 import IsochronSession
 
-/// One snapshot that is read from: of a one-shot read, of a transaction, of `client.snapshot()`. Opens itself with its
-/// first read, in the same message, and opens again wherever the connection goes: a snapshot is a number.
+/// One snapshot to read from: of a one-shot read, of a transaction, of `client.snapshot()`. It opens itself with its
+/// first read, in the same message, and again on every new connection: a snapshot is a number.
 @SessionActor
 final class SnapshotHandle {
     /// `oneShot` never opens a transaction on the server. `transaction` ends with TRANSACTION_EXPIRED after the
@@ -16,15 +16,14 @@ final class SnapshotHandle {
     let transactions: Transactions
     private let mode: Mode
     var tx: SessionTransaction
-    /// The snapshot that is asked for: none at first, the assigned one ever after.
+    /// The requested snapshot: nil at first, then the assigned one.
     private(set) var at: Snapshot?
-    /// The server knows the open transaction by this id. A new one for every opening, so that an old opening is never
-    /// met.
+    /// The server's id of the open transaction. Each opening has a new one, so that an old opening is never used.
     private var wireId: TxId
     private var openOn: Connection?
-    /// The opening before, which ends once the present one is there.
-    private var former: TxId?
-    /// When it is opened again.
+    /// The previous opening, which ends once the present one exists.
+    private var previousId: TxId?
+    /// Time of the next opening.
     private var renewal: LoopTimer?
     /// Whether its start has not been answered yet.
     private(set) var isStarting = false
@@ -44,10 +43,10 @@ final class SnapshotHandle {
         wireId = tx.id
     }
 
-    /// Snapshot, or the lowest that it can be.
+    /// Timestamp of the snapshot, or its lower bound.
     var timestamp: Timestamp { tx.snapshot ?? tx.floor }
 
-    /// Whether the server has this very transaction open on this connection.
+    /// Whether the server has this transaction open on this connection.
     func isOpen(on connection: Connection) -> Bool {
         openOn === connection && wireId == tx.id
     }
@@ -60,21 +59,20 @@ final class SnapshotHandle {
     /// The start that has to precede a read on this connection.
     func prelude(on connection: Connection) -> Exchange? {
         if mode == .oneShot || openOn === connection { return nil }
-        // `started` and `startRefused` take what comes of it. Other reads of the same message need no start of their
-        // own.
+        // `started` and `startRefused` handle its result. Other reads of the same message need no start of their own.
         return StartExchange(self, leadsAs: opening(on: connection))
     }
 
-    /// Opens it on the server and learns its timestamp, without reading anything.
+    /// Opens it on the server and learns its timestamp, without a read.
     func open(_ caller: @escaping Caller<Void>) -> any Cancellable {
         let exchange = StartExchange(self)
         exchange.run({ core.connector.dispatcher.submitTimed($0) }, caller)
         return exchange
     }
 
-    /// It is being opened on this connection, under the id that is returned.
+    /// It is being opened on this connection, under the returned id.
     fileprivate func opening(on connection: Connection) -> TxId {
-        if openOn === connection { former = wireId }
+        if openOn === connection { previousId = wireId }
         if openOn != nil { renew() }
         openOn = connection
         isStarting = true
@@ -82,14 +80,14 @@ final class SnapshotHandle {
         return wireId
     }
 
-    /// Takes the snapshot of an answer. Throws a retryable error when it is not the one that the session needs.
+    /// Takes the snapshot of an answer. Throws a retryable error if it is not the one that the session needs.
     func accept(_ snapshot: Snapshot) throws {
         if snapshot.ts < tx.floor {
             // The node lags behind the session. Asked for exactly the session's snapshot, it waits for it or refuses.
             at = at ?? tx.seen
             throw misses(snapshot)
         }
-        // A read that was under way without a known snapshot while another connection assigned one.
+        // A read that was sent without a known snapshot while another connection assigned one.
         if let at, !snapshot.isAsked(by: at) { throw misses(snapshot) }
         if core.can("snapshots") { at = snapshot }
         if tx.snapshot == nil, !hasEnded { try transactions.session.started(&tx, snapshot) }
@@ -98,8 +96,8 @@ final class SnapshotHandle {
     fileprivate func started(_ snapshot: Snapshot, _ id: TxId) throws {
         if id != wireId { return }
         isStarting = false
-        abort(former)
-        former = nil
+        abort(previousId)
+        previousId = nil
         try accept(snapshot)
         if mode == .snapshot, renewal == nil, !hasEnded { holdOpen() }
     }
@@ -127,8 +125,8 @@ final class SnapshotHandle {
         isStarting = false
     }
 
-    /// What a refused read really means: the fate of the start that went with it, or that the server forgot the
-    /// transaction.
+    /// The actual cause of a refused read: the refusal of the start that went with it, or a transaction that the server
+    /// has lost.
     func meaning(of error: IsochronError, sentAs id: TxId?) -> IsochronError? {
         let resumable = error.code == .transactionUnknown || (error.code == .transactionExpired && mode == .snapshot)
         guard resumable, let id else { return nil }
@@ -147,21 +145,21 @@ final class SnapshotHandle {
         release()
     }
 
-    /// A commit takes the session's half over; what the server still holds under another id is given back.
+    /// A commit takes over the session's part; a transaction that the server still holds under another id is released.
     func handOver() {
         hasEnded = true
     }
 
-    /// Gives back what the server holds.
+    /// Releases the transaction on the server.
     func release() {
         let dispatcher = core.connector.dispatcher
         guard let openOn, openOn === dispatcher.connection else { return }
         self.openOn = nil
         abort(wireId)
-        abort(former)
+        abort(previousId)
     }
 
-    /// Where it does not arrive, the server ends the transaction by its expiry.
+    /// If it does not arrive, the server ends the transaction by its expiry.
     private func abort(_ id: TxId?) {
         guard let id else { return }
         let (loop, dispatcher) = (core.loop, core.connector.dispatcher)
@@ -184,7 +182,7 @@ final class SnapshotHandle {
 }
 
 extension Snapshot {
-    /// Whether it is the one that was asked for: by all its entries, or by its timestamp alone.
+    /// Whether it is the requested one: by all its entries, or by its timestamp alone.
     fileprivate func isAsked(by at: Snapshot) -> Bool {
         guard ts == at.ts else { return false }
         guard let wanted = at.deps else { return true }
@@ -199,7 +197,7 @@ private final class StartExchange: AwaitedExchange<Void> {
     private let leadsAs: TxId?
     private var wireId: TxId = ""
 
-    /// - Parameter leadsAs: its id where a read follows it, which brings another start along should this one fail
+    /// - Parameter leadsAs: its id if a read follows, which brings another start along should this one fail
     init(_ handle: SnapshotHandle, leadsAs: TxId? = nil) {
         self.handle = handle
         self.leadsAs = leadsAs

@@ -1,7 +1,6 @@
 import IsochronSession
 
-/// Waits until every node of every region serves a timestamp; what is left of the time goes with it from one connection
-/// to the next.
+/// Waits until every node of every region serves a timestamp; each connection in turn gets the remaining time.
 final class StableExchange: AwaitedExchange<Timestamp> {
     private let timestamp: Timestamp
     private let loop: Loop
@@ -12,7 +11,7 @@ final class StableExchange: AwaitedExchange<Timestamp> {
         self.loop = loop
         endMs = loop.nowMs + timeoutMs
         super.init()
-        // The server's own answer comes first, unless there is no server.
+        // The server's own answer comes first, if there is a server.
         deadlineMs = endMs + requestTimeoutMs
     }
 

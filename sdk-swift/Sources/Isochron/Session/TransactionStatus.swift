@@ -1,32 +1,32 @@
 import IsochronSession
 
-/// What became of a transaction.
+/// The status of a transaction.
 public struct TransactionStatus: Hashable, Sendable {
-    /// How a transaction ended, as far as the nodes that could be asked know.
+    /// The outcome of a transaction, as far as the reachable nodes know it.
     public enum State: String, Hashable, Sendable, CaseIterable {
         /// It was started and has not been committed yet.
         case open
-        /// It is on its way; its participants, or this client, will decide it. Ask again.
+        /// It is not decided yet; its participants, or this client, will decide it. Ask again.
         case pending
         /// It is durable, at `timestamp`.
         case committed
-        /// Nothing of it was written, and nothing will be unless somebody still repeats its commit.
+        /// Nothing of it was written, and nothing will be unless a client still repeats its commit.
         case aborted
-        /// No node that could be asked knows how it ended. A commit that is still under way somewhere may arrive yet.
+        /// No reachable node has its outcome. A commit that is still under way may arrive later.
         case unknown
-        /// It is older than the outcomes that are kept; only the keys themselves can tell.
+        /// It is older than the stored outcomes; only the keys themselves show its effect.
         case forgotten
-        /// A node that took part has lost its disk, and what it knew with it.
+        /// A node that took part has lost its disk, and with it the outcome.
         case lost
     }
 
-    /// How it ended.
+    /// The outcome.
     public let state: State
     /// Commit timestamp; of an open transaction, its snapshot; else nil.
     public let timestamp: Timestamp?
 }
 
-/// Asks any node what became of a transaction.
+/// Asks any node for the status of a transaction.
 final class TxStatusExchange: AwaitedExchange<TransactionStatus> {
     private let txId: TxId
     private let sentAfter: Timestamp?

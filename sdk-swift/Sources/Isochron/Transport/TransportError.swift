@@ -1,18 +1,18 @@
-/// Why a transport could not do what it was asked. Each carries a sentence for a log.
+/// The failure of a transport. Each case has a sentence for a log.
 public enum TransportError: Error, Sendable, Hashable {
-    /// The URL cannot be read, or lacks its host.
+    /// The URL cannot be parsed, or lacks its host.
     case invalidURL(String)
-    /// The platform cannot do this; the sentence says what to do instead.
+    /// The platform does not support this; the sentence names an alternative.
     case unsupported(String)
-    /// No connection came about: unknown host, nobody listens, a refused handshake.
+    /// No connection was established: unknown host, no listener, a refused handshake.
     case unreachable(String)
     /// The connection ended before the answer.
     case closed(String)
-    /// The time given was over.
+    /// The time limit has passed.
     case timedOut(String)
     /// More bytes than the limit.
     case tooLarge(String)
-    /// The task that waited was cancelled.
+    /// The waiting task was cancelled.
     case cancelled
 }
 

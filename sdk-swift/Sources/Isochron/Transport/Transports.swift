@@ -12,3 +12,8 @@ public enum Transports {
     /// HTTP over `URLSession`.
     public static var http: any HTTPTransport { FoundationHTTPTransport.shared }
 }
+
+extension SocketPool {
+    /// The pool of all clients without a transport of their own.
+    nonisolated static let ofProcess = SocketPool(Transports.webSocket)
+}

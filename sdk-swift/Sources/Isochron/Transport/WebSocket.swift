@@ -1,4 +1,4 @@
-/// One WebSocket message, whole: fragments are put together below this interface.
+/// One whole WebSocket message: fragments are joined below this interface.
 public enum WebSocketMessage: Sendable, Hashable {
     /// A text message; its bytes on the wire were valid UTF-8.
     case text(String)
@@ -6,17 +6,17 @@ public enum WebSocketMessage: Sendable, Hashable {
     case binary([UInt8])
 }
 
-/// What happens to a connection, in this order: `opened` at most once, then any number of `messages`, then `closed`.
+/// The events of a connection, in this order: `opened` at most once, then any number of `messages`, then `closed`.
 public enum WebSocketEvent: Sendable {
     /// The opening handshake succeeded. The subprotocol is the one that the server chose, empty when it chose none.
     case opened(subprotocol: String)
-    /// Messages in the order in which the server sent them: those that arrived together. Never empty.
+    /// Messages that arrived together, in the order of the server. Never empty.
     case messages([WebSocketMessage])
-    /// The last event, exactly once, however the connection ends.
+    /// The last event, exactly once, for every end of a connection.
     ///
-    /// The code is that of the closing handshake, or the one with which a server that breaks the protocol was refused:
-    /// 1002, 1007, 1009. It is nil when there was none: nobody listens, the opening handshake was refused, the socket
-    /// was dropped, a close frame without a code. The reason is the server's, or a sentence for a log.
+    /// The code is that of the closing handshake, or of the refusal of a server that breaks the protocol: 1002, 1007,
+    /// 1009. It is nil without a handshake: no listener, a refused opening handshake, a dropped socket, a close frame
+    /// without a code. The reason is the server's, or a sentence for a log.
     case closed(code: UInt16?, reason: String)
 }
 
@@ -27,14 +27,14 @@ public protocol WebSocketConnection: Sendable {
     /// Queues messages, in order, and never blocks. Messages sent before `opened` wait for it.
     func send(_ messages: [WebSocketMessage])
 
-    /// Begins the closing handshake after all that is queued. A server that does not answer in time is cut off.
+    /// Begins the closing handshake after all queued messages. A server that does not answer in time is cut off.
     ///
     /// - Parameters:
     ///   - code: A code that an endpoint may send: 1000 to 1003, 1007 to 1014, 3000 to 4999. Any other is sent as 1000.
     ///   - reason: At most 123 bytes of UTF-8; a longer one is cut at a character.
     func close(code: UInt16, reason: String)
 
-    /// Cuts the connection at once, without a handshake. What is queued is lost.
+    /// Cuts the connection at once, without a handshake. Queued messages are lost.
     func terminate()
 }
 
@@ -43,11 +43,11 @@ public protocol WebSocketTransport: Sendable {
     /// Starts to open a connection and returns at once; failures too arrive as a `closed` event.
     ///
     /// Events come one at a time, in order, on a thread or queue of the transport, so a handler must not block.
-    /// The connection lives until its `closed` event, whether or not the returned value is kept.
+    /// The connection lives until its `closed` event, whether or not the returned value is referenced.
     ///
     /// - Parameters:
-    ///   - url: `ws:`, `wss:`, or `http:` and `https:` as other names of these.
-    ///   - subprotocols: Those offered, best first. A server that picks another one is refused.
+    ///   - url: `ws:`, `wss:`, or their aliases `http:` and `https:`.
+    ///   - subprotocols: The offered ones, best first. A server that picks another one is refused.
     ///   - onEvent: Called for each event.
     func open(
         _ url: String, subprotocols: [String], onEvent: @escaping @Sendable (WebSocketEvent) -> Void

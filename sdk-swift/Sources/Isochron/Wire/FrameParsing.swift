@@ -38,7 +38,7 @@ extension Answer {
 }
 
 extension Answer.Body {
-    /// Nil for a type that is none.
+    /// Nil for an unknown type.
     fileprivate init?(_ type: String, _ frame: Raw.Members) throws {
         switch type {
         case "values":

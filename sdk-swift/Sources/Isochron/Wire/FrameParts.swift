@@ -1,7 +1,6 @@
 import IsochronSession
 
-/// Takes members of a frame, validated: nothing of what a server sends is used before. What does not fit is
-/// FRAME_INVALID.
+/// Validates members of a frame: data of a server is not used before. An invalid member is FRAME_INVALID.
 extension Raw {
     func members(_ name: String) throws -> Members {
         guard case .object(let members) = self else {
@@ -128,7 +127,7 @@ extension Raw.Members {
     func timestamp(_ name: String) throws -> Timestamp { try required(name).timestamp(name) }
     func timestamps(_ name: String) throws -> [Timestamp] { try required(name).timestamps(name) }
 
-    /// What does not answer the node; nothing where the frame does not have it.
+    /// The nodes and regions that do not answer the node; empty if the frame has none.
     func unresponsive() throws -> Unresponsive {
         guard let members = try self["unresponsive"]?.members("unresponsive") else { return .nothing }
         return Unresponsive(
@@ -136,7 +135,7 @@ extension Raw.Members {
             regions: try members.required("regions").items("regions").map { try $0.text("region") })
     }
 
-    /// A timestamp with the entries beside it, where the frame has them.
+    /// A timestamp, with the entries beside it if the frame has them.
     func snapshot(_ name: String) throws -> Snapshot {
         Snapshot(ts: try timestamp(name), deps: try self["deps"]?.timestamps("deps"))
     }

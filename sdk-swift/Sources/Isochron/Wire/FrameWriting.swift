@@ -96,7 +96,7 @@ extension JSONWriter {
         list(all) { $0.integer($1) }
     }
 
-    /// A document as its JSON text, bytes as `{ bytes: base64 }`, null for none.
+    /// A document as its JSON text, bytes as `{ bytes: base64 }`, null for nil.
     mutating func value(_ value: Value?) {
         switch value {
         case nil: raw("null")

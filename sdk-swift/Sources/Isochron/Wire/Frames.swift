@@ -17,18 +17,18 @@ struct Welcome: Sendable {
     let cluster: String
     let `protocol`: String
     let capabilities: Set<String>
-    /// What the session has seen: no snapshot that it is given lies below.
+    /// The snapshot that the session has seen: no later snapshot lies below it.
     let seenSnapshot: Snapshot
-    /// The node's stable time, where the protocol's snapshots are none.
+    /// The node's stable time, if the protocol's snapshots are not stable times.
     let stable: Timestamp?
-    /// What the session of the token has seen, under protocols of single operations: validated by who knows of it.
+    /// State of the token's session, under protocols of single operations: not validated yet.
     let seen: Raw?
-    /// Commit timestamp of the session's last write, where that is not visible everywhere; else 0.
+    /// Commit timestamp of the session's last write, if that is not visible everywhere; else 0.
     let hwt: Timestamp
     let freshness: Freshness
-    /// How long a transaction stays open at most, ms; nil before the welcome.
+    /// Longest time that a transaction stays open, ms; nil before the welcome.
     let maxTransactionMs: Int64?
-    /// Stable time that is further behind is stale, ms.
+    /// Age of stable time from which on it is stale, ms.
     let stalenessAlertMs: Int64?
     let unresponsive: Unresponsive
     let token: String
@@ -44,14 +44,13 @@ struct RegionEndpoints: Sendable {
     let endpoints: [String]
 }
 
-/// What holds stable time back: the writes of this region have reached some replica only up to a time that lies far
-/// back.
+/// The cause of old stable time: some replica has the writes of this region only up to a time far in the past.
 public struct HeldBack: Hashable, Sendable {
     /// The region whose writes are missing.
     public let region: RegionId
     /// The node of that region whose writes are missing; nil where only the region is known.
     public let node: String?
-    /// The partition that lacks them; nil where none of the connected node's does.
+    /// The partition that lacks them; nil if none of the connected node's does.
     public let partition: String?
 }
 
@@ -61,12 +60,12 @@ struct Freshness: Sendable, Hashable {
     let now: Int64
     /// Age of the node's stable snapshot, in ms.
     let stalenessMs: Int64
-    /// Whether that is above the cluster's alert.
+    /// Whether that is above the cluster's alert limit.
     let stale: Bool
     let heldBackBy: HeldBack?
 }
 
-/// What does not answer a node: its link is down, or no frame has come for a second.
+/// Nodes that do not answer a node: the link is down, or no frame has arrived for a second.
 struct Unresponsive: Sendable, Hashable {
     /// Every node answers.
     static let nothing = Unresponsive(nodes: [], regions: [])
@@ -83,7 +82,7 @@ struct ErrorFrame: Sendable {
     let error: IsochronError
 }
 
-/// The stable time moved on, or its freshness changed.
+/// Stable time has advanced, or its freshness has changed.
 struct UstFrame: Sendable {
     let ust: Timestamp
     let freshness: Freshness
@@ -93,7 +92,7 @@ struct UstFrame: Sendable {
 /// The node is about to close.
 struct GoawayFrame: Sendable {
     let reason: String
-    /// It may be asked again after so many ms.
+    /// Clients may connect again after this many ms.
     let delayMs: Int64
 }
 
@@ -109,7 +108,7 @@ struct Answer: Sendable {
         case values(Snapshot, [ServedVersion?])
         case listed(Snapshot, entries: [ListedEntry], next: String?)
         case committed(Snapshot)
-        /// Validated by its exchange, as `Got` and `Written`: damage matters only where the answer is waited for.
+        /// Validated by its exchange, as `Got` and `Written`: damage matters only if a caller waits for the answer.
         case got(Raw.Members)
         case written(Raw.Members)
         case aborted
@@ -129,7 +128,7 @@ struct ListedEntry: Sendable {
 struct Got: Sendable {
     let values: [ServedVersion?]
     let seen: [Timestamp]
-    /// Nil, never empty, where there are none.
+    /// Nil, never empty, without dependencies.
     let depends: [Dependency]?
     let ust: Timestamp
 }

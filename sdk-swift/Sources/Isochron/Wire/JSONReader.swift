@@ -1,4 +1,4 @@
-/// Why a text is not JSON.
+/// The reason why a text is not JSON.
 struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertible {
     let what: String
     /// In bytes from the start.
@@ -7,9 +7,9 @@ struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertible {
     var description: String { "\(what) at byte \(position)" }
 }
 
-/// Reads JSON (RFC 8259) from UTF-8 bytes. Whatever the bytes are it ends with a value or an error.
+/// Reads JSON (RFC 8259) from UTF-8 bytes. Any input ends with a value or an error.
 struct JSONReader: ~Copyable {
-    /// Deeper is refused: the reader calls itself once for each level.
+    /// Deeper text is refused: the reader calls itself once for each level.
     static let maxDepth = 128
 
     private let bytes: UnsafeBufferPointer<UInt8>
@@ -25,7 +25,7 @@ struct JSONReader: ~Copyable {
         return try text.withUTF8 { try read($0) }
     }
 
-    /// The value of whole bytes; what is not UTF-8 in a string becomes U+FFFD.
+    /// The value of all the bytes; invalid UTF-8 in a string becomes U+FFFD.
     static func read(_ bytes: UnsafeBufferPointer<UInt8>) throws -> Raw {
         var reader = JSONReader(bytes)
         let value = try reader.value(depth: 0)
@@ -102,7 +102,7 @@ struct JSONReader: ~Copyable {
         }
     }
 
-    /// Goes over a comma, or over the end of the list: then it returns true.
+    /// Skips a comma, or the end of the list: then it returns true.
     private mutating func ends(with end: UInt8) throws -> Bool {
         skipSpace()
         guard let byte = next, byte == end || byte == UInt8(ascii: ",") else { throw error("no comma and no end") }
@@ -134,7 +134,7 @@ struct JSONReader: ~Copyable {
         return .number(value)
     }
 
-    /// At most 18 digits: they fit.
+    /// At most 18 digits, which fit.
     private func integer(from first: Int, negative: Bool) -> Int64 {
         var value: Int64 = 0
         for i in first..<at { value = value &* 10 &+ Int64(bytes[i] &- UInt8(ascii: "0")) }
@@ -194,7 +194,7 @@ struct JSONReader: ~Copyable {
         }
     }
 
-    /// The character of `\uXXXX`, or of two of them that are a surrogate pair.
+    /// The character of `\uXXXX`, or of a surrogate pair of them.
     private mutating func scalar() throws -> Unicode.Scalar {
         let first = try hex()
         if let scalar = Unicode.Scalar(first) { return scalar }

@@ -2,7 +2,7 @@
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
 
-    /// What was written.
+    /// The text so far.
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
     mutating func raw(_ text: StaticString) {
@@ -20,7 +20,7 @@ struct JSONWriter {
         byte("\"")
     }
 
-    /// The ranges between characters that need an escape are copied whole.
+    /// Ranges of characters without escapes are copied whole.
     private mutating func escaped(_ text: UnsafeBufferPointer<UInt8>) {
         var start = 0
         for (i, byte) in text.enumerated() where byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
@@ -63,7 +63,7 @@ struct JSONWriter {
         bytes[start...].reverse()
     }
 
-    /// A finite number; whole ones without a fraction, as JavaScript writes them.
+    /// A finite number; integers without a fraction, as JavaScript writes them.
     mutating func number(_ value: Double) {
         if let whole = Int64(exactly: value), whole.magnitude <= UInt64(Raw.maxSafeInteger) {
             integer(whole)

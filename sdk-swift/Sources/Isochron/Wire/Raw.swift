@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// Decoded JSON of which nothing is known. Members keep their order.
+/// Decoded JSON before validation. Members keep their order.
 enum Raw: Hashable, Sendable {
     case null
     case bool(Bool)
@@ -24,7 +24,7 @@ enum Raw: Hashable, Sendable {
             var value: Raw
         }
 
-        /// Objects of frames are small: looking through them is faster than hashing.
+        /// Objects of frames are small: a linear search is faster than hashing.
         subscript(_ name: String) -> Raw? {
             all.last { isSameText($0.name, name) }?.value
         }

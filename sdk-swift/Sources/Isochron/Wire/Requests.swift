@@ -18,21 +18,21 @@ enum Request: Sendable {
     case status(tx: TxId, sentAfter: Timestamp?)
     case get(GetRequest, depends: [Dependency]?)
     case rot(RotRequest, depends: [Dependency]?)
-    /// The attemptRegions take the place of the request's own.
+    /// `attemptRegions` replaces the request's own.
     case put(PutRequest, attemptRegions: [RegionId])
     case stable(ts: Timestamp, timeoutMs: Int64)
     case ping(token: String?)
 }
 
-/// In which snapshot to read.
+/// The snapshot of a read.
 enum SnapshotFields: Sendable {
-    /// That of the open transaction.
+    /// The snapshot of the open transaction.
     case transaction(TxId)
     /// Exactly this one; nil: the newest.
     case at(Snapshot?)
 }
 
-/// What to list, in keys without their keyspace.
+/// Options of a listing, in keys without their keyspace.
 struct ListRequest: Sendable {
     let keyspace: String
     let prefix: String
@@ -46,11 +46,11 @@ struct CommitRequest: Sendable {
     let at: Snapshot?
     let hwt: Timestamp
     let sentAfter: Timestamp
-    /// The regions whose cohorts were tried, the last one in force.
+    /// The regions whose cohorts were tried, the present one last.
     let attemptRegions: [RegionId]
     /// For each of `attemptRegions` the regions that this attempt avoids, sorted.
     let avoids: [[RegionId]]
-    /// The session's commit before this one, where that was sent on this connection and is not answered yet.
+    /// The session's previous commit, if that was sent on this connection and is not answered yet.
     let after: TxId?
     let writes: [KeyWrite]
 }

@@ -1,5 +1,5 @@
-/// Sparse dependency matrices (Orbe): one element for each partition and region of which something is depended on, as
-/// triples of the partition, the region's position and a timestamp, in this order. Zeros take no room.
+/// Sparse dependency matrices (Orbe): one element for each partition and region with a dependency, as triples of the
+/// partition, the region's position and a timestamp, in this order. Zeros are left out.
 private struct MatrixElement {
     let partition: Timestamp
     let region: Timestamp
@@ -12,7 +12,7 @@ private struct MatrixElement {
     }
 }
 
-/// The elements of a matrix. What is no whole triple at its end, which only a broken node would send, is left out.
+/// The elements of a matrix. An incomplete triple at its end, which only a broken node would send, is ignored.
 private func elements(of matrix: [Timestamp]) -> [MatrixElement] {
     stride(from: 0, to: matrix.count - matrix.count % 3, by: 3).map { i in
         MatrixElement(partition: matrix[i], region: matrix[i + 1], ts: matrix[i + 2])

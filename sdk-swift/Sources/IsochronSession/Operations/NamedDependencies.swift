@@ -4,9 +4,9 @@ public struct Dependency: Hashable, Sendable {
     public let key: QualifiedKey
     /// Position of the region that wrote it in the cluster file.
     public let source: Int64
-    /// When that wrote it.
+    /// Its timestamp.
     public let ts: Timestamp
-    /// Nothing else among the dependencies is known to depend on it: whoever has the nearest ones has all of them.
+    /// No other dependency is known to depend on it: the nearest dependencies imply all others.
     public let near: Bool
 
     /// A dependency on a version.
@@ -28,18 +28,18 @@ public struct Dependency: Hashable, Sendable {
         hasher.combine(near)
     }
 
-    /// The same, where something else depends on it.
+    /// The same dependency, when another one depends on it.
     var far: Dependency { Dependency(key: key, source: source, ts: ts) }
 }
 
-/// Of a key and a region only the newest version is a dependency of its own.
+/// For each key and region only the newest version is a dependency of its own.
 private struct DependencyName: Hashable, Sendable {
     let source: Int64
     let key: ExactString
 }
 
-/// Both without repetition: of each key and region the newest. An older one of the same region is on its way before
-/// it, in the same stream. A dependency is a nearest one only where both lists say so.
+/// Both lists without duplicates: for each key and region the newest version. An older one of the same region arrives
+/// before it, in the same stream. A dependency is a nearest one only if both lists mark it so.
 func mergedDependencies(_ one: [Dependency], _ other: [Dependency]) -> [Dependency] {
     var merged = OrderedMap<DependencyName, Dependency>()
     for dependency in one + other {
@@ -54,8 +54,8 @@ func mergedDependencies(_ one: [Dependency], _ other: [Dependency]) -> [Dependen
     return merged.entries.map { $0.element }
 }
 
-/// Those that the horizon of what was seen, `[highest, horizon, clock]`, has not passed: the others are nobody's any
-/// more.
+/// The dependencies that the horizon of the seen entries, `[highest, horizon, clock]`, has not passed: every region has
+/// the others.
 func aboveHorizon(_ depends: [Dependency], _ seen: [Timestamp]) -> [Dependency] {
     let horizon = seen.count > 1 ? seen[1] : 0
     return depends.filter { $0.ts > horizon }

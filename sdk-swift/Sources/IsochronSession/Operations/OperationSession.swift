@@ -1,12 +1,12 @@
-/// Everything that makes a session of single operations, to continue it elsewhere.
+/// The whole state of a session of single operations, to continue it elsewhere.
 public struct OperationSessionState: Hashable, Sendable {
-    /// What it has seen, in the protocol's entries.
+    /// The seen timestamps, in the protocol's entries.
     public let seen: [Timestamp]
-    /// Where it was seen.
+    /// The region in which they were seen.
     public let region: RegionId
-    /// The highest stable time that it knows of.
+    /// The highest known stable time.
     public let ust: Timestamp
-    /// The versions that it depends on; nil where there are none.
+    /// The versions that it depends on; nil without dependencies.
     public let depends: [Dependency]?
 
     /// A session's state.
@@ -18,10 +18,10 @@ public struct OperationSessionState: Hashable, Sendable {
     }
 }
 
-/// The client of protocols of single operations: what it has seen goes with every request, and grows with every
-/// answer. It runs one operation at a time, as the papers' clients do.
+/// The client of protocols of single operations: its seen entries go with every request, and grow with every answer. It
+/// runs one operation at a time, as the papers' clients do.
 ///
-/// Invariants: one operation is under way; what was seen stays seen: by default no entry ever falls.
+/// Invariants: at most one operation is under way; by default no seen entry falls.
 public struct OperationSession: Sendable {
     private enum UnderWay {
         case read
@@ -30,29 +30,29 @@ public struct OperationSession: Sendable {
 
     /// 128 random bits as text, never used by another session.
     public let id: String
-    /// How its protocol remembers.
+    /// The rules of its protocol.
     public let rules: OperationSessionRules
-    /// What it has seen, in the protocol's entries.
+    /// The seen timestamps, in the protocol's entries.
     public private(set) var seen: [Timestamp]
-    /// Where it has seen that.
+    /// The region in which they were seen.
     public private(set) var region: RegionId
-    /// The highest stable time that it knows of. It needs one before it writes.
+    /// The highest known stable time. The session needs one before it writes.
     public private(set) var ust: Timestamp
     /// The versions that it depends on, under protocols whose dependencies name keys.
     public private(set) var depends: [Dependency]
 
-    /// Where its requests go.
+    /// The region of its requests.
     private var at: RegionId
     private var counter: UInt64 = 0
     private var underWay: UnderWay?
 
-    /// Begins a session, or goes on with one.
+    /// Begins or continues a session.
     ///
     /// - Parameters:
     ///   - id: 128 random bits as text, never used by another session: a session that is imported gets a new one.
     ///   - region: the region that it is connected to
-    ///   - rules: how its protocol remembers
-    ///   - state: what ``export()`` has returned elsewhere; by default it has seen nothing
+    ///   - rules: the rules of its protocol
+    ///   - state: the result of ``export()`` elsewhere; by default the session has seen nothing
     public init(
         id: String, region: RegionId, rules: OperationSessionRules = .highest, state: OperationSessionState? = nil
     ) {
@@ -65,13 +65,13 @@ public struct OperationSession: Sendable {
         depends = state?.depends ?? []
     }
 
-    /// Takes a stable time that a node has told of.
+    /// Takes a stable time from a node.
     public mutating func observe(_ ust: Timestamp) {
         self.ust = max(self.ust, ust)
     }
 
-    /// Goes on in another region. A PUT whose outcome is not known goes there with ``retry()``; a read has to be made
-    /// anew.
+    /// Continues in another region. A PUT whose outcome is not known is sent there with ``retry()``; a read has to be
+    /// made anew.
     public mutating func move(to region: RegionId) {
         at = region
         if case .read = underWay { underWay = nil }
@@ -90,10 +90,10 @@ public struct OperationSession: Sendable {
         return RotRequest(keys: keys, seen: seen, region: region, id: id)
     }
 
-    /// Begins a PUT; nil deletes. What it returns is sent, and sent again, until the outcome is known. Throws
+    /// Begins a PUT; nil deletes. The result is sent, repeatedly, until the outcome is known. Throws
     /// `operationUnderWay`.
     ///
-    /// - Parameter txId: one of ``nextTxId()`` that was told before; by default a new one.
+    /// - Parameter txId: an earlier result of ``nextTxId()``; by default a new one
     public mutating func put(
         _ key: QualifiedKey, _ value: Value?, txId: TxId? = nil
     ) throws(SessionError) -> PutRequest {
@@ -116,7 +116,7 @@ public struct OperationSession: Sendable {
         return put
     }
 
-    /// Takes the answer to what is under way. Throws `noOperationUnderWay`.
+    /// Takes the answer to the operation under way. Throws `noOperationUnderWay`.
     public mutating func answered(_ answer: OperationAnswer) throws(SessionError) {
         guard underWay != nil else { throw .noOperationUnderWay }
         underWay = nil
@@ -134,7 +134,7 @@ public struct OperationSession: Sendable {
         }
     }
 
-    /// What is under way, if anything, was refused, and has had no effect.
+    /// The operation under way, if any, was refused, and has had no effect.
     public mutating func refused() {
         underWay = nil
     }
@@ -150,7 +150,7 @@ public struct OperationSession: Sendable {
         return txId(session: id, counter: counter)
     }
 
-    /// Nil where there are none.
+    /// Nil without dependencies.
     private var named: [Dependency]? { depends.isEmpty ? nil : depends }
 
     private mutating func remember(_ more: [Dependency]?, by rule: DependsRules.Rule?) {

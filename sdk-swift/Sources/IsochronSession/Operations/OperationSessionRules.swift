@@ -1,12 +1,12 @@
-/// How a session of single operations remembers.
+/// How a protocol maintains the state of a session of single operations.
 public struct OperationSessionRules: Sendable {
-    /// What was seen before, and what an answer says.
+    /// The seen entries after an answer with the entries `more`.
     public let merge: @Sendable (_ seen: [Timestamp], _ more: [Timestamp]) -> [Timestamp]
     /// The same after a PUT.
     public let wrote: @Sendable (_ seen: [Timestamp], _ more: [Timestamp]) -> [Timestamp]
-    /// Under protocols whose dependencies name keys: what the session depends on, in the light of what it has seen.
+    /// Under protocols whose dependencies name keys: the session's dependencies.
     public let depends: DependsRules?
-    /// Whether read-only transactions have ids, under protocols that remember who has read.
+    /// Whether read-only transactions have ids, under protocols that record readers.
     public let rotsHaveIds: Bool
 
     /// Rules of a protocol.
@@ -23,15 +23,15 @@ public struct OperationSessionRules: Sendable {
     }
 }
 
-/// How a session remembers dependencies that name keys.
+/// How a protocol maintains dependencies that name keys.
 public struct DependsRules: Sendable {
-    /// A function of what the session depended on, what an answer adds, and what it has seen by then.
+    /// A function of the session's dependencies, those that an answer adds, and the new seen entries.
     public typealias Rule =
         @Sendable (_ depends: [Dependency], _ more: [Dependency], _ seen: [Timestamp]) -> [Dependency]
 
-    /// What it depends on after a read.
+    /// The dependencies after a read.
     public let merge: Rule
-    /// What it depends on after a PUT.
+    /// The dependencies after a PUT.
     public let wrote: Rule
 
     /// Rules of a protocol.
@@ -45,11 +45,11 @@ extension OperationSessionRules {
     /// For vectors and scalars: the highest, entry by entry.
     public static let highest = OperationSessionRules(merge: entrywiseMax, wrote: entrywiseMax)
 
-    /// Orbe: reads add elements, a PUT leaves itself alone: what came before it, it depends on.
+    /// Orbe: reads add elements; a PUT leaves only itself, because it depends on everything before it.
     public static let matrices = OperationSessionRules(merge: mergedMatrices, wrote: { _, more in more })
 
     /// COPS-GT: the context holds every version that the session depends on, directly or not, until that has been in
-    /// every region for a while. What was written depends on all that came before.
+    /// every region for a while. A write depends on everything before it.
     public static let copsGt = OperationSessionRules(
         merge: entrywiseMax,
         wrote: entrywiseMax,
@@ -59,8 +59,8 @@ extension OperationSessionRules {
         )
     )
 
-    /// CC-LO: a session depends on what it has read since it wrote, and on what it wrote, which alone is nearest
-    /// then. Its read-only transactions have ids.
+    /// CC-LO: a session depends on its reads since its last write, and on that write, which alone is nearest then. Its
+    /// read-only transactions have ids.
     public static let ccLo = OperationSessionRules(
         merge: entrywiseMax,
         wrote: entrywiseMax,
@@ -72,7 +72,7 @@ extension OperationSessionRules {
     )
 }
 
-/// The highest of both, entry by entry; nothing seen is an empty vector.
+/// The greater entry of both, everywhere; an empty vector has seen nothing.
 private func entrywiseMax(_ one: [Timestamp], _ other: [Timestamp]) -> [Timestamp] {
     if one.isEmpty { return other }
     return one.enumerated().map { i, ts in other.indices.contains(i) ? max(ts, other[i]) : max(ts, 0) }

@@ -1,35 +1,35 @@
-/// A session of interactive transactions: pure state, no clock, no I/O. What it remembers of the snapshots it has
-/// seen is the protocol's (``SessionRules``).
+/// A session of interactive transactions: pure state, no clock, no I/O. The protocol (``SessionRules``) determines its
+/// record of seen snapshots.
 ///
-/// Several transactions may be open, one commit is in flight. The session makes the transactions' ids, and keeps of
-/// an open one only its id and how far its snapshot covers own writes.
+/// Several transactions may be open, one commit is in flight. The session makes the transactions' ids, and keeps of an
+/// open one only its id and the bound of own writes in its snapshot.
 ///
-/// Invariants: what was seen never falls, nor does `hwt`; every transaction's snapshot is at least what was seen at
-/// its start; no cache entry that an open transaction may need is pruned; at most one commit is in flight.
+/// Invariants: neither the seen snapshot nor `hwt` falls; every transaction's snapshot is at least the one that was
+/// seen at its start; no cache entry that an open transaction may need is pruned; at most one commit is in flight.
 public struct Session: Sendable {
     /// 128 random bits as text, never used by another session. It begins every transaction id that the session makes.
     public private(set) var id: String
-    /// How its protocol remembers.
+    /// The rules of its protocol.
     public let rules: SessionRules
-    /// What it has seen: no later snapshot may lie below.
+    /// The seen snapshot: no later snapshot may lie below it.
     public private(set) var seen: Snapshot
     /// Commit timestamp of its last write.
     public private(set) var hwt: Timestamp
 
-    /// The highest stable time that it knows of: its commits are not older.
+    /// The highest known stable time: its commits are not older.
     private var stableUpTo: Timestamp = 0
     private var cache: WriteCache
-    /// The open transactions, and up to where own writes are part of their snapshots.
+    /// The open transactions, each with the bound up to which its snapshot contains own writes.
     private var open: [TxId: Timestamp] = [:]
     private var committing: CommitAttempt?
     private var counter: UInt64 = 0
 
-    /// Begins a session, or goes on with one.
+    /// Begins or continues a session.
     ///
     /// - Parameters:
     ///   - id: 128 random bits as text, never used by another session: a session that is imported gets a new one.
-    ///   - rules: how its protocol remembers
-    ///   - state: what ``export()`` has returned elsewhere
+    ///   - rules: the rules of its protocol
+    ///   - state: the result of ``export()`` elsewhere
     public init(id: String, rules: SessionRules, state: SessionState = SessionState()) {
         self.id = id
         self.rules = rules
@@ -39,10 +39,10 @@ public struct Session: Sendable {
         prune()
     }
 
-    /// Timestamp of what it has seen: under PaRiS the highest stable snapshot.
+    /// Timestamp of the seen snapshot: under PaRiS the highest stable one.
     public var ust: Timestamp { seen.ts }
 
-    /// So many own writes may not be stable yet.
+    /// Number of own writes that may not be stable yet.
     public var cacheSize: Int { cache.count }
 
     /// An id that no other transaction has.
@@ -66,13 +66,13 @@ public struct Session: Sendable {
         observe(snapshot)
     }
 
-    /// Takes a snapshot that was learned from anywhere trustworthy.
+    /// Takes a snapshot from a trusted source.
     public mutating func observe(_ snapshot: Snapshot) {
         seen = rules.merge(seen, snapshot)
         prune()
     }
 
-    /// Takes a stable time that was learned from anywhere trustworthy.
+    /// Takes a stable time from a trusted source.
     public mutating func stable(_ ust: Timestamp) {
         stableUpTo = max(stableUpTo, ust)
         if let stable = rules.stable { seen = stable(seen, ust) }
@@ -84,7 +84,7 @@ public struct Session: Sendable {
         end(tx.id)
     }
 
-    /// What a commit sends that is to follow the one in flight, above it. It begins with ``commit(_:)`` once that is
+    /// The fields of a commit that follows the one in flight, above it. It begins with ``commit(_:)`` once that is
     /// decided.
     public func attempt(_ tx: SessionTransaction) -> CommitAttempt {
         CommitAttempt(
@@ -97,9 +97,9 @@ public struct Session: Sendable {
         )
     }
 
-    /// Begins the commit of a transaction. What it returns is sent, and sent again, until the outcome is known.
+    /// Begins the commit of a transaction. The result is sent, repeatedly, until the outcome is known.
     ///
-    /// Throws `commitInFlight` where another one is under way.
+    /// Throws `commitInFlight` while another one is under way.
     public mutating func commit(_ tx: SessionTransaction) throws(SessionError) -> CommitAttempt {
         guard committing == nil else { throw .commitInFlight }
         let attempt = attempt(tx)
@@ -107,7 +107,7 @@ public struct Session: Sendable {
         return attempt
     }
 
-    /// The commit in flight has happened, at `commit.ts`. Throws `noCommitInFlight` where there is none.
+    /// The commit in flight has committed at `commit.ts`. Throws `noCommitInFlight` without one.
     public mutating func committed(_ commit: Snapshot) throws(SessionError) {
         let attempt = try takeCommitting()
         hwt = max(hwt, commit.ts)
@@ -118,16 +118,16 @@ public struct Session: Sendable {
         end(attempt.txId)
     }
 
-    /// The commit in flight is known to have had no effect. Throws `noCommitInFlight` where there is none.
+    /// The commit in flight is known to have had no effect. Throws `noCommitInFlight` without one.
     public mutating func refused() throws(SessionError) {
         let attempt = try takeCommitting()
         end(attempt.txId)
     }
 
     /// Gives up the order behind the commit in flight: from now on this is another session, which has seen everything
-    /// that the old one has seen and written but does not follow that commit. What becomes of it changes nothing here.
+    /// that the old one has seen and written but does not follow that commit. Its outcome changes nothing here.
     ///
-    /// Throws `noCommitInFlight` where there is none.
+    /// Throws `noCommitInFlight` without one.
     ///
     /// - Parameter id: of the new session, as for a new one
     public mutating func detach(id: String) throws(SessionError) {

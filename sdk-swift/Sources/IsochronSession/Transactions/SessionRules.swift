@@ -1,13 +1,13 @@
-/// What tells the session of one protocol from that of another.
+/// The rules in which the sessions of protocols differ.
 public struct SessionRules: Sendable {
-    /// What a session has seen after it has seen one thing and another.
+    /// The seen snapshot after the session has seen both.
     public let merge: @Sendable (_ seen: Snapshot, _ more: Snapshot) -> Snapshot
-    /// What it has seen after its transaction, which read from `snapshot`, has committed at `commit.ts`.
+    /// The seen snapshot after its transaction, which read from `snapshot`, has committed at `commit.ts`.
     public let committed: @Sendable (_ seen: Snapshot, _ commit: Snapshot, _ snapshot: Snapshot) -> Snapshot
-    /// Own writes that committed up to here are part of a snapshot; those above come from the session's cache.
+    /// Own writes that committed up to this timestamp are part of a snapshot; later ones come from the session's cache.
     public let covers: @Sendable (_ snapshot: Snapshot) -> Timestamp
-    /// What it has seen once it knows that everything up to `ust` is in every region. Nil where that says nothing to
-    /// it.
+    /// The seen snapshot once everything up to `ust` is known to be in every region. Nil if stable times have no effect
+    /// on it.
     public let stable: (@Sendable (_ seen: Snapshot, _ ust: Timestamp) -> Snapshot)?
 
     /// Rules of a protocol.
@@ -24,14 +24,14 @@ public struct SessionRules: Sendable {
     }
 }
 
-/// Of two snapshots of one timestamp each, the one that contains the other.
+/// Of two snapshots of one timestamp each, the later one, which contains the other.
 func newer(_ seen: Snapshot, _ more: Snapshot) -> Snapshot {
     more.ts > seen.ts ? more : seen
 }
 
 extension SessionRules {
     /// PaRiS: a session has seen a stable time, and keeps its own writes above it. A commit is not stable yet: it is
-    /// remembered as `hwt`, and its writes in the cache. A stable time is a snapshot itself.
+    /// stored as `hwt`, and its writes in the cache. A stable time is a snapshot itself.
     public static let paris = SessionRules(
         merge: newer,
         committed: { seen, _, _ in seen },
@@ -39,7 +39,7 @@ extension SessionRules {
         stable: { seen, ust in newer(seen, Snapshot(ts: ust)) }
     )
 
-    /// BPR: a session has seen a snapshot, its own commits among them. It needs no cache, because its reads wait for
+    /// BPR: a session has seen a snapshot, including its own commits. It needs no cache, because its reads wait for
     /// them.
     public static let bpr = SessionRules(
         merge: newer,
@@ -47,18 +47,18 @@ extension SessionRules {
         covers: { _ in .max }
     )
 
-    /// NoCC: a session remembers nothing that it has read or written; only since when its commits are born.
+    /// NoCC: a session stores no reads and writes; only the stable time before its commits.
     public static let nocc = SessionRules(
         merge: newer,
         committed: { seen, _, _ in seen },
         covers: { _ in .max }
     )
 
-    /// Cure: a session has seen a vector, one entry for each region. Its own writes lie in its next snapshot, and the
+    /// Cure: a session has seen a vector, one entry for each region. Its next snapshot contains its own writes, and the
     /// replicas wait for them: it keeps none of them.
     public static let cure = vectors
 
-    /// H-Cure: as ``cure``.
+    /// H-Cure: like ``cure``.
     public static let hCure = vectors
 
     /// For a snapshot of the past, which is read without own writes.
@@ -75,7 +75,7 @@ extension SessionRules {
     )
 }
 
-/// The highest of both, entry by entry. A timestamp without entries stands for the vector that has it everywhere.
+/// The greater entry of both, everywhere. A timestamp without entries stands for the vector with it in every entry.
 private func mergedVectors(_ one: Snapshot, _ other: Snapshot) -> Snapshot {
     let ts = max(one.ts, other.ts)
     guard let entries = one.deps ?? other.deps else { return Snapshot(ts: ts) }

@@ -1,12 +1,12 @@
-/// One transaction of a session: its snapshot, and what it has read and written.
+/// One transaction of a session: its snapshot, its reads and its writes.
 ///
-/// Reads look at the write set, the read set and the session's write cache as it was at the start, in this order;
-/// what none of them knows is asked of a node. The read set remembers absent keys, too: a transaction never sees two
-/// answers for one key.
+/// Reads look at the write set, the read set and the session's write cache as it was at the start, in this order; a key
+/// in none of them is read from a node. The read set stores absent keys, too: a transaction never sees two answers for
+/// one key.
 public struct SessionTransaction: Sendable {
     /// Its id, which no other transaction has.
     public let id: TxId
-    /// The lowest snapshot that it may be given: what its session had seen at the start.
+    /// The lowest snapshot that it may be given: the one that its session had seen at the start.
     public let seen: Snapshot
 
     private let rules: SessionRules
@@ -29,13 +29,13 @@ public struct SessionTransaction: Sendable {
     /// Timestamp of the lowest snapshot that it may be given.
     public var floor: Timestamp { seen.ts }
 
-    /// The snapshot's timestamp, once it was assigned.
+    /// The snapshot's timestamp, once it is assigned.
     public var snapshot: Timestamp? { assigned?.ts }
 
     /// The snapshot's other entries.
     public var deps: [Timestamp]? { assigned?.deps }
 
-    /// Own writes up to here are part of whatever snapshot it has or will be given.
+    /// Own writes up to this timestamp are part of every snapshot that it may have.
     public var covered: Timestamp { rules.covers(assigned ?? seen) }
 
     /// Whether it has written anything.
@@ -46,22 +46,21 @@ public struct SessionTransaction: Sendable {
         written.entries.map { KeyWrite(key: $0.key.text, value: $0.element) }
     }
 
-    /// Takes the snapshot that a node has assigned.
+    /// Takes the assigned snapshot of a node.
     ///
-    /// Throws `snapshotBelowSeen` where the session has seen more, `snapshotChanged` where another one was assigned
-    /// before.
+    /// Throws `snapshotBelowSeen` if the session has seen more, `snapshotChanged` after another assignment.
     public mutating func started(_ snapshot: Snapshot) throws(SessionError) {
         guard snapshot.ts >= floor else { throw .snapshotBelowSeen(snapshot: snapshot.ts, seen: floor) }
         if let assigned, assigned.ts != snapshot.ts { throw .snapshotChanged(from: assigned.ts, to: snapshot.ts) }
         assigned = snapshot
     }
 
-    /// What the transaction knows of a key by itself; nil: ask a node, and ``record(_:_:)`` its answer.
+    /// The transaction's own result for a key; nil: ask a node, and ``record(_:_:)`` its answer.
     public func lookup(_ key: QualifiedKey) -> ReadResult? {
         ownWrite(ExactString(key)) ?? reads[ExactString(key)] ?? cached(key)
     }
 
-    /// Takes a node's answer for a key into the read set, and returns what the transaction sees.
+    /// Adds a node's answer for a key to the read set, and returns the transaction's result.
     public mutating func record(_ key: QualifiedKey, _ version: ServedVersion?) -> ReadResult {
         let name = ExactString(key)
         if let own = ownWrite(name) { return own }
@@ -76,8 +75,8 @@ public struct SessionTransaction: Sendable {
         written[ExactString(key)] = .some(value)
     }
 
-    /// Own writes, in this transaction and before it, that lie above the snapshot: what a listing lays over its
-    /// pages. Each key once.
+    /// Own writes, of this transaction and earlier ones, above the snapshot: a listing adds them to its pages. Each key
+    /// once.
     public func overlay() -> [OverlayEntry] {
         var overlay = OrderedMap<ExactString, ReadResult>()
         for entry in cache.entries { overlay[ExactString(entry.key)] = cached(entry.key) }
@@ -89,17 +88,17 @@ public struct SessionTransaction: Sendable {
         written[name].map { ReadResult(value: $0, ts: nil) }
     }
 
-    /// The cache's entry counts exactly where it lies above the snapshot; before that is known, nothing does.
+    /// The cache's entry counts exactly if it lies above the snapshot; before that is known, no entry does.
     private func cached(_ key: QualifiedKey) -> ReadResult? {
         guard assigned != nil, let write = cache[key], write.ct > covered else { return nil }
         return ReadResult(value: write.value, ts: write.ct)
     }
 }
 
-/// A key of an overlay, and what the transaction sees there.
+/// A key of an overlay, with the transaction's result.
 public struct OverlayEntry: Sendable {
     /// The key that was written.
     public let key: QualifiedKey
-    /// What its reads return.
+    /// The result of its reads.
     public let result: ReadResult
 }

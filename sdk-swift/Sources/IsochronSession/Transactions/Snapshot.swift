@@ -1,8 +1,8 @@
-/// What a transaction reads at, and what a session has seen: a timestamp, and under some protocols further entries.
+/// The snapshot of a transaction or session: a timestamp, and under some protocols further entries.
 public struct Snapshot: Hashable, Sendable {
     /// Its timestamp.
     public let ts: Timestamp
-    /// The other entries, whose meaning is the protocol's.
+    /// The other entries, which the protocol defines.
     public let deps: [Timestamp]?
 
     /// A snapshot of a timestamp, and the entries beside it.
@@ -14,9 +14,9 @@ public struct Snapshot: Hashable, Sendable {
 
 /// The whole session of transactions, to continue it elsewhere.
 public struct SessionState: Hashable, Sendable {
-    /// Timestamp of what was seen.
+    /// Timestamp of the seen snapshot.
     public let ust: Timestamp
-    /// The other entries of what was seen, under protocols that have them.
+    /// The other entries of the seen snapshot, under protocols that have them.
     public let deps: [Timestamp]?
     /// Commit timestamp of the last write.
     public let hwt: Timestamp
@@ -32,17 +32,17 @@ public struct SessionState: Hashable, Sendable {
     }
 }
 
-/// What every send of one commit carries, unchanged in retries.
+/// The fields of one commit, unchanged in retries.
 public struct CommitAttempt: Hashable, Sendable {
     /// The transaction.
     public let txId: TxId
-    /// What it read from; what its session had seen, where it has read nothing.
+    /// The snapshot of its reads; without reads the seen snapshot of its session.
     public let snapshot: Timestamp
     /// The other entries of `snapshot`.
     public let deps: [Timestamp]?
     /// Commit timestamp of the session's last write before it.
     public let hwt: Timestamp
-    /// A stable time when it was made: tells a transaction too old to be known from one that never was.
+    /// A stable time when it was made: separates *forgotten* from *unknown*.
     public let sentAfter: Timestamp
     /// Its writes, in the order in which their keys were first written.
     public let writes: [KeyWrite]

@@ -1,12 +1,11 @@
 /// A snapshot of Wren: everything that one region, its *place*, sourced up to `lt`, and everything that the others
 /// sourced up to `rt`.
 ///
-/// On the wire it is `{ ts: lt, deps: [rt, place, hwt] }`. The place is the region's position in the cluster file
-/// plus one, for `lt` of one region says nothing in another one; zero stands for no region: such a snapshot has
-/// everything up to `lt`, from everywhere. `hwt` says how far a session has written; a snapshot that a transaction
-/// reads from has zero there.
+/// On the wire it is `{ ts: lt, deps: [rt, place, hwt] }`. The place is the region's position in the cluster file plus
+/// one, because `lt` is specific to its region; zero stands for no region: such a snapshot has everything up to `lt`,
+/// from every region. `hwt` is the commit timestamp of a session's last write; it is zero in a transaction's snapshot.
 struct WrenParts {
-    /// Entries of a snapshot beside its timestamp.
+    /// Number of entries beside the timestamp.
     static let entries = 3
     /// The place of a snapshot that belongs to no region.
     static let nowhere: Timestamp = 0
@@ -16,7 +15,7 @@ struct WrenParts {
     var place: Timestamp
     var hwt: Timestamp
 
-    /// Everything up to one timestamp, wherever it came from.
+    /// Everything up to one timestamp, from every region.
     init(everythingUpTo timestamp: Timestamp) {
         (lt, rt, place, hwt) = (timestamp, timestamp, Self.nowhere, timestamp)
     }
@@ -25,8 +24,8 @@ struct WrenParts {
         (self.lt, self.rt, self.place, self.hwt) = (lt, rt, place, hwt)
     }
 
-    /// Reads a snapshot as it came; a timestamp alone belongs to no region. Without a place, both times are the
-    /// greater one.
+    /// Reads a received snapshot; a timestamp alone belongs to no region. Without a place, both times are the greater
+    /// one.
     init(_ snapshot: Snapshot) {
         let deps = snapshot.deps ?? []
         (lt, rt) = (snapshot.ts, deps.first ?? snapshot.ts)
@@ -37,10 +36,10 @@ struct WrenParts {
 
     var snapshot: Snapshot { Snapshot(ts: lt, deps: [rt, place, hwt]) }
 
-    /// Up to where everything must be there, wherever it came from, for all of it to be there.
+    /// The snapshot is complete in every region that has everything up to this timestamp.
     var reach: Timestamp { max(lt, rt, hwt) }
 
-    /// In one region, entry by entry. Nil across regions: there no entry compares with another.
+    /// Entry by entry, within one region. Nil across regions, whose entries do not compare.
     func merged(_ other: WrenParts) -> WrenParts? {
         guard place == other.place else { return nil }
         return WrenParts(lt: max(lt, other.lt), rt: max(rt, other.rt), place: place, hwt: max(hwt, other.hwt))
@@ -50,10 +49,9 @@ struct WrenParts {
 extension SessionRules {
     /// Wren: a session has seen a snapshot of one region, and keeps its own writes above the snapshot's `lt`.
     ///
-    /// A commit whose home was another region than its snapshot's makes what was seen belong to none: from then on
-    /// the session has seen everything up to one timestamp, and its next start waits for that in whatever region it
-    /// is sent to. The snapshot's `rt` is not above its `lt`, so nothing from elsewhere can be newer than an own
-    /// write that the snapshot lacks.
+    /// After a commit whose home was another region than its snapshot's, the seen snapshot belongs to no region: the
+    /// session has seen everything up to one timestamp, and its next start waits for that in any region. The snapshot's
+    /// `rt` is not above its `lt`, so no version from elsewhere can be newer than an own write that the snapshot lacks.
     public static let wren = SessionRules(
         merge: mergedInWren,
         committed: committedInWren,
@@ -62,7 +60,7 @@ extension SessionRules {
     )
 }
 
-/// Across regions the one stands that has all of the other.
+/// Across regions, the snapshot that contains the other.
 private func mergedInWren(_ seen: Snapshot, _ more: Snapshot) -> Snapshot {
     let (a, b) = (WrenParts(seen), WrenParts(more))
     if let both = a.merged(b) { return both.snapshot }
@@ -84,20 +82,20 @@ private func committedInWren(_ seen: Snapshot, _ commit: Snapshot, _ snapshot: S
     return parts.snapshot
 }
 
-/// A commit that was sent with a snapshot of no region depends on more than its session has seen from elsewhere: a
-/// snapshot of this region at its timestamp need not have it yet.
+/// A commit with a snapshot of no region depends on more than its session has seen from other regions: a snapshot of
+/// this region at its timestamp may lack it.
 private func dependsOnMore(_ commit: Snapshot, than rt: Timestamp) -> Bool {
     guard let deps = commit.deps, deps.count == 2 else { return false }
     return deps[0] > rt
 }
 
-/// A commit that names no home had that of its snapshot; one without entries had any.
+/// A commit without a home has that of its snapshot; one without entries may have any.
 private func homeOf(_ commit: Snapshot, _ snapshot: Snapshot) -> Timestamp {
     guard let deps = commit.deps else { return WrenParts.nowhere }
     return deps.count > 1 ? deps[1] : WrenParts(snapshot).place
 }
 
-/// A stable time is installed in its region too: a session that only writes need not keep its own writes for ever.
+/// A stable time is installed in the region, too, so a session that only writes need not keep its own writes forever.
 private func stableInWren(_ seen: Snapshot, _ ust: Timestamp) -> Snapshot {
     var parts = WrenParts(seen)
     guard parts.place != WrenParts.nowhere else { return seen }

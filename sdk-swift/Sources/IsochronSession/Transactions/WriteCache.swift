@@ -40,18 +40,17 @@ public struct CacheEntry: Hashable, Sendable {
 
 /// The client's private cache of own writes above the stable snapshot. Keeps the greatest `(ct, txId)` of each key.
 ///
-/// A value: a transaction that copies it at its start goes on seeing just that, whatever the session adds or forgets.
-/// A session commits in the order of its timestamps, so the entries lie in that order, and pruning looks only at
-/// those that go.
+/// A value: a copy at a transaction's start does not change with the session. A session commits in the order of its
+/// timestamps, so the entries are in that order, and pruning visits only the removed ones.
 public struct WriteCache: Sendable {
     private var writes = OrderedMap<ExactString, CachedWrite>()
 
-    /// A cache with these entries, in their order. Of a key that comes twice the later entry counts.
+    /// A cache with these entries, in their order. Of two entries of one key the later counts.
     public init(_ entries: [CacheEntry] = []) {
         for entry in entries { writes[ExactString(entry.key)] = entry.write }
     }
 
-    /// So many keys.
+    /// Number of keys.
     public var count: Int { writes.count }
 
     /// The entries, the oldest first.
@@ -64,7 +63,7 @@ public struct WriteCache: Sendable {
         writes[ExactString(key)]
     }
 
-    /// Takes a write in, unless a newer one of the key is there.
+    /// Adds a write, unless it has a newer one of the key.
     public mutating func add(_ key: QualifiedKey, _ write: CachedWrite) {
         let name = ExactString(key)
         if let old = writes[name], (old.ct, old.txId) >= (write.ct, write.txId) { return }
@@ -72,7 +71,7 @@ public struct WriteCache: Sendable {
         writes[name] = write
     }
 
-    /// Forgets what every snapshot from `floor` on contains.
+    /// Removes the entries that every snapshot from `floor` on contains.
     public mutating func prune(upTo floor: Timestamp) {
         while let oldest = writes.first, oldest.element.ct <= floor { writes[oldest.key] = nil }
     }

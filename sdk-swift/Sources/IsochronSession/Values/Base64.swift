@@ -17,8 +17,8 @@ public func toBase64(_ bytes: [UInt8]) -> String {
     return String(decoding: text, as: UTF8.self)
 }
 
-/// The bytes of base64, read as a browser's `atob` reads it: white space is skipped, padding may be missing. Nil
-/// where it is not base64.
+/// The bytes of base64, read like a browser's `atob`: white space is skipped, padding may be missing. Nil for other
+/// text.
 public func fromBase64(_ text: String) -> [UInt8]? {
     var digits = text.utf8.filter { !isSpace($0) }
     if digits.count % 4 == 0 {

@@ -1,9 +1,9 @@
 /// Text that is compared by its UTF-8 bytes.
 ///
-/// Swift holds `é` and `e` with a combining accent for one string. To the store they are two keys, and two documents.
-/// Whatever is looked up by a key, or compared as a stored value, goes through this type.
+/// In Swift, `é` equals `e` with a combining accent. In the store they are two keys, and two documents. Lookups by key
+/// and comparisons of stored values use this type.
 public struct ExactString: Hashable, Sendable {
-    /// The text as it came.
+    /// The unchanged text.
     public let text: String
 
     /// Wraps a text.
@@ -21,12 +21,12 @@ public struct ExactString: Hashable, Sendable {
     }
 }
 
-/// Whether two texts are the same, byte by byte.
+/// Whether two texts are equal byte by byte.
 public func isSameText(_ left: String, _ right: String) -> Bool {
     left.utf8.elementsEqual(right.utf8)
 }
 
-/// Whether a text begins with the bytes of another one.
+/// Whether a text begins with the bytes of another.
 public func hasExactPrefix(_ text: String, _ prefix: String) -> Bool {
     text.utf8.starts(with: prefix.utf8)
 }

@@ -17,7 +17,7 @@ public struct Limits: Hashable, Sendable {
         maxRequestBytes: 8 * 1024 * 1024
     )
 
-    /// Limits as a node tells them.
+    /// Limits from a node.
     public init(maxKeyBytes: Int, maxValueBytes: Int, maxKeysPerRequest: Int, maxRequestBytes: Int) {
         self.maxKeyBytes = maxKeyBytes
         self.maxValueBytes = maxValueBytes
@@ -26,23 +26,23 @@ public struct Limits: Hashable, Sendable {
     }
 }
 
-/// What is wrong with a key.
+/// The error of an invalid key.
 public enum KeyProblem: Error, Hashable, Sendable {
-    /// It has no character.
+    /// It is empty.
     case empty
     /// It has more bytes of UTF-8 than the limit allows.
     case tooLong(bytes: Int, limit: Int)
 }
 
 extension Limits {
-    /// What is wrong with a key, or nil.
+    /// The error of a key; nil for a valid one.
     public func problem(withKey key: String) -> KeyProblem? {
         let bytes = key.utf8.count
         if bytes == 0 { return .empty }
         return bytes > maxKeyBytes ? .tooLong(bytes: bytes, limit: maxKeyBytes) : nil
     }
 
-    /// Whether a value is not larger than allowed.
+    /// Whether a value is within the limit.
     public func allows(_ value: Value) -> Bool {
         switch value {
         case .json(let text): text.utf8.count <= maxValueBytes

@@ -4,13 +4,13 @@ public typealias Timestamp = Int64
 /// A transaction's id: 128 random bits of its session and a counter. See ``isTxId(_:)``.
 public typealias TxId = String
 
-/// A key with its keyspace in front: `default/todos/1`. Keyspace names hold no slash, so the first one divides the two.
+/// A key with its keyspace in front: `default/todos/1`. Keyspace names hold no slash: the first one separates the two.
 public typealias QualifiedKey = String
 
 /// A region's id in the cluster file, for example `virginia`.
 public typealias RegionId = String
 
-/// The largest timestamp that may come from outside. It leaves room above, so that arithmetic stays exact everywhere.
+/// The largest accepted timestamp. The room above it keeps arithmetic exact everywhere.
 public let maxTimestamp: Timestamp = (1 << 53) - (1 << 40)
 
 /// Logical steps in one millisecond.
@@ -24,7 +24,7 @@ public func isTimestamp(_ number: Int64) -> Bool {
     number >= 0 && number <= maxTimestamp
 }
 
-/// The wall clock's milliseconds since 1970, with a fraction for the logical part, that a timestamp stands for.
+/// The wall clock's milliseconds since 1970 of a timestamp, with a fraction for the logical part.
 public func wallMs(of timestamp: Timestamp) -> Double {
     Double(hlcEpochMs) + Double(timestamp) / Double(hlcTicksPerMs)
 }
@@ -34,9 +34,9 @@ public func qualify(keyspace: String, key: String) -> QualifiedKey {
     "\(keyspace)/\(key)"
 }
 
-/// Splits a qualified key at its first slash. Without a slash all of it is the key.
+/// Splits a qualified key at its first slash. A text without a slash is the key.
 ///
-/// Works on UTF-8: to Swift's characters a slash with a combining accent after it would be no slash.
+/// Works on UTF-8: as a Swift character, a slash with a combining accent is not a slash.
 public func unqualify(_ qualified: QualifiedKey) -> (keyspace: String, key: String) {
     guard let slash = qualified.utf8.firstIndex(of: UInt8(ascii: "/")) else { return ("", qualified) }
     let after = qualified.utf8.index(after: slash)
@@ -48,8 +48,7 @@ public func txId(session: String, counter: UInt64) -> TxId {
     "\(session).\(String(counter, radix: 36))"
 }
 
-/// Whether a string from outside is shaped like a transaction id: 16 to 64 characters of base64url, a dot, a counter
-/// in base 36.
+/// Whether a string has the form of a transaction id: 16 to 64 characters of base64url, a dot, a counter in base 36.
 public func isTxId(_ text: String) -> Bool {
     let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard parts.count == 2, let session = parts.first, let counter = parts.last else { return false }

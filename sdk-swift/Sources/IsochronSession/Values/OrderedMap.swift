@@ -1,40 +1,40 @@
-/// A dictionary that keeps the order in which keys came: a key that is set again keeps its place.
+/// A dictionary in insertion order: a key that is set again keeps its place.
 ///
-/// The order of a session's writes is visible in its commits and exports, and it is what makes pruning cheap.
+/// The order of a session's writes is visible in its commits and exports, and makes pruning cheap.
 public struct OrderedMap<Key: Hashable & Sendable, Element: Sendable>: Sendable {
     private struct Slot: Sendable {
         let key: Key
         var element: Element
     }
 
-    /// Where the slot of each key is.
+    /// The slot of each key.
     private var places: [Key: Int] = [:]
-    /// In the order of their arrival; nil where a key was removed.
+    /// In order of insertion; nil for a removed key.
     private var slots: [Slot?] = []
-    /// No slot before this one is filled.
+    /// No earlier slot is filled.
     private var firstFilled = 0
 
-    /// An empty one.
+    /// An empty map.
     public init() {}
 
-    /// So many keys.
+    /// Number of keys.
     public var count: Int { places.count }
 
     /// Whether there are no keys.
     public var isEmpty: Bool { places.isEmpty }
 
-    /// Keys and elements, in the order of arrival.
+    /// Keys and elements, in order of insertion.
     public var entries: [(key: Key, element: Element)] {
         slots[firstFilled...].compactMap { slot in slot.map { (key: $0.key, element: $0.element) } }
     }
 
-    /// The one that came first.
+    /// The first entry.
     public var first: (key: Key, element: Element)? {
         guard firstFilled < slots.count, let slot = slots[firstFilled] else { return nil }
         return (key: slot.key, element: slot.element)
     }
 
-    /// Reads, sets, or with nil removes, what is at a key.
+    /// Reads or sets the element of a key; nil removes it.
     public subscript(key: Key) -> Element? {
         get { places[key].flatMap { slots[$0]?.element } }
         set {
@@ -58,7 +58,7 @@ public struct OrderedMap<Key: Hashable & Sendable, Element: Sendable>: Sendable 
         if slots.count > 32, slots.count > 2 * places.count { close() }
     }
 
-    /// Drops the empty slots, before they are more than the filled ones.
+    /// Drops the empty slots before they outnumber the filled ones.
     private mutating func close() {
         slots.removeAll { $0 == nil }
         firstFilled = 0

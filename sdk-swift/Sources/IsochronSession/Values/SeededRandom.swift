@@ -6,7 +6,7 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
     private var c: UInt32 = 0x9e37_79b9
     private var counter: UInt32 = 1
 
-    /// - Parameter seed: what decides the sequence; seeds below 2^53 are shared with JavaScript.
+    /// - Parameter seed: determines the sequence; seeds below 2^53 are shared with JavaScript.
     public init(seed: UInt64) {
         a = UInt32(truncatingIfNeeded: seed)
         b = UInt32(truncatingIfNeeded: seed >> 32)
@@ -23,7 +23,7 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
         return result
     }
 
-    /// Two of ``uint32()``, the first one above.
+    /// Two results of ``uint32()``, the first in the upper bits.
     public mutating func next() -> UInt64 {
         let high = UInt64(uint32())
         return high << 32 | UInt64(uint32())

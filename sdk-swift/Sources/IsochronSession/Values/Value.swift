@@ -1,4 +1,4 @@
-/// A stored value: a JSON document as its text, or raw bytes. Sessions never look inside.
+/// A stored value: a JSON document as its text, or raw bytes. Sessions do not parse it.
 public enum Value: Hashable, Sendable {
     /// A document, as the JSON text that was written.
     case json(String)
@@ -25,7 +25,7 @@ public enum Value: Hashable, Sendable {
 public struct KeyWrite: Hashable, Sendable {
     /// The key that is written.
     public let key: QualifiedKey
-    /// What is written; nil deletes.
+    /// The written value; nil deletes.
     public let value: Value?
 
     /// A write of a value, or with nil a deletion.
@@ -58,11 +58,11 @@ public struct ServedVersion: Hashable, Sendable {
     }
 }
 
-/// What a read returns: where no version exists, or a tombstone, `value` is nil.
+/// The result of a read: `value` is nil for an absent version and for a tombstone.
 public struct ReadResult: Hashable, Sendable {
     /// The value, if there is one.
     public let value: Value?
-    /// Commit timestamp of the version; nil for an absent key and for a write of this very transaction.
+    /// Commit timestamp of the version; nil for an absent key and for a write of the same transaction.
     public let ts: Timestamp?
 
     /// The result of a read.

@@ -1,11 +1,11 @@
-/// What a session did otherwise than its vectors say.
+/// A difference between a session and its vectors.
 struct Difference: CustomStringConvertible, Sendable {
     let file: String
     let sequence: String
-    /// Place of the first event that differs, from 0, and what the event is.
+    /// Index of the first event that differs, from 0, and its name.
     let event: Int
     let name: String
-    /// What differs of what comes of the event.
+    /// The part of the event's results that differs.
     let what: String
     let expected: String
     let got: String
@@ -19,7 +19,7 @@ struct Difference: CustomStringConvertible, Sendable {
     }
 }
 
-/// One thing that differs.
+/// One difference.
 struct Mismatch: CustomStringConvertible, Sendable {
     let what: String
     let expected: String
@@ -28,7 +28,7 @@ struct Mismatch: CustomStringConvertible, Sendable {
     var description: String { "\(what): expected \(expected), got \(got)" }
 }
 
-/// Compares what comes of one event; the first mismatch counts.
+/// Compares the results of one event; the first mismatch counts.
 struct Comparison {
     private(set) var mismatch: Mismatch?
 
@@ -37,17 +37,17 @@ struct Comparison {
         mismatch = Mismatch(what: what, expected: text(expected), got: text(got))
     }
 
-    /// Of texts that say everything: see ``shown(_:)-(String)``.
+    /// For complete texts: see ``shown(_:)-(String)``.
     mutating func same(_ what: String, _ expected: String, _ got: String) {
         same(what, expected, got) { $0 }
     }
 }
 
-/// A session that is told what a file says.
+/// A session under the commands of a file.
 protocol Player {
     associatedtype Event: Decodable
 
-    /// Tells it of an event, and compares what comes of it.
+    /// Applies an event, and compares the results.
     mutating func play(_ event: Event) throws -> Mismatch?
     static func name(of event: Event) -> String
 }

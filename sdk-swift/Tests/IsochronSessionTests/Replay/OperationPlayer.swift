@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// Tells a session of single operations what a file says.
+/// Applies the events of a file to a session of single operations.
 struct OperationPlayer: Player {
     private let rules: OperationSessionRules
     private var session: OperationSession
@@ -17,13 +17,13 @@ struct OperationPlayer: Player {
 
     mutating func play(_ event: OperationEvent) throws -> Mismatch? {
         comparison = Comparison()
-        try tell(event)
+        try apply(event)
         if let state = event.state { expectedState = state.model }
         comparison.same("state", expectedState, session.export()) { shown($0) }
         return comparison.mismatch
     }
 
-    private mutating func tell(_ event: OperationEvent) throws {
+    private mutating func apply(_ event: OperationEvent) throws {
         switch event.do {
         case "get", "rot", "put", "retry": try ask(event)
         case "answered":

@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// What is said of one name or number.
+/// The comparisons of a file without sequences.
 struct Checked: Sendable {
     private(set) var cases = 0
     private(set) var differences: [Mismatch] = []
@@ -15,7 +15,7 @@ struct Checked: Sendable {
     }
 }
 
-/// Holds names, their order and their limits to `keys.json`.
+/// Compares names, their order and their limits with `keys.json`.
 func check(_ file: KeyVectors) -> Checked {
     var checked = Checked()
     file.checkKeys(&checked)
@@ -23,7 +23,7 @@ func check(_ file: KeyVectors) -> Checked {
     return checked
 }
 
-/// Holds base64 to `values.json`.
+/// Compares base64 with `values.json`.
 func check(_ file: ValueVectors) -> Checked {
     var checked = Checked()
     for item in file.encoded {
@@ -36,7 +36,7 @@ func check(_ file: ValueVectors) -> Checked {
     return checked
 }
 
-/// Holds pauses, and where they come from, to `backoff.json`.
+/// Compares pauses, and their random numbers, with `backoff.json`.
 func check(_ file: BackoffVectors) -> Checked {
     var checked = Checked()
     for item in file.random {

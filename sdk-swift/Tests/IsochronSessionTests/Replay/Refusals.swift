@@ -1,7 +1,7 @@
 import IsochronSession
 
 extension SessionError {
-    /// What the files call it.
+    /// The name of the error in the files.
     var vectorName: String {
         switch self {
         case .snapshotBelowSeen: "snapshotBelowSeen"
@@ -15,7 +15,7 @@ extension SessionError {
     }
 }
 
-/// What a call returns, or what the files call its refusal.
+/// The result of a call, or the files' name of its error.
 func outcome<T>(of call: () throws -> T) throws -> (returned: T?, refused: String) {
     do {
         return (try call(), "not")

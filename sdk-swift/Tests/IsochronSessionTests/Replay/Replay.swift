@@ -1,10 +1,10 @@
 import IsochronSession
 
-/// How a file of sequences was replayed.
+/// The result of replaying a file of sequences.
 struct Replayed: Sendable {
     let sequences: Int
     let events: Int
-    /// The first difference of every sequence that has one.
+    /// The first difference of each sequence that has one.
     let differences: [Difference]
 }
 

@@ -1,7 +1,7 @@
 import IsochronSession
 
-/// Things as text that differs exactly where they do: what is not plain ASCII is spelled out, for text of Swift is
-/// equal in several spellings.
+/// Values as text that differs exactly when they do: characters beyond plain ASCII are escaped, because Swift treats
+/// several spellings as equal.
 func shown(_ text: String) -> String {
     let scalars = text.unicodeScalars.map { scalar in
         (0x20..<0x7f).contains(scalar.value) ? String(scalar) : "\\u{\(String(scalar.value, radix: 16))}"

@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// Tells a session of transactions what a file says.
+/// Applies the events of a file to a session of transactions.
 struct TransactionPlayer: Player {
     private let rules: SessionRules
     private var session: Session
@@ -18,13 +18,13 @@ struct TransactionPlayer: Player {
 
     mutating func play(_ event: TransactionEvent) throws -> Mismatch? {
         comparison = Comparison()
-        try tell(event)
+        try apply(event)
         if let state = event.state { expectedState = state.model }
         comparison.same("state", expectedState, session.export()) { shown($0) }
         return comparison.mismatch
     }
 
-    private mutating func tell(_ event: TransactionEvent) throws {
+    private mutating func apply(_ event: TransactionEvent) throws {
         switch event.do {
         case "begin": try keep(session.begin(), event)
         case "past":

@@ -1,6 +1,6 @@
 import IsochronSession
 
-/// What the files say, as the sessions have it.
+/// Contents of the files, as types of the sessions.
 extension VectorValue {
     var model: Value {
         switch self {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The folder with the vectors: from the environment, or where `test/vectors` writes them.
+/// The folder of the vectors: from the environment, or the output folder of `test/vectors`.
 func vectorsFolder() -> URL {
     if let named = ProcessInfo.processInfo.environment["ISOCHRON_VECTORS"] {
         return URL(fileURLWithPath: named, isDirectory: true)

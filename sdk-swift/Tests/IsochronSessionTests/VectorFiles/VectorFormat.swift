@@ -1,6 +1,6 @@
 import Foundation
 
-/// The files, as `test/vectors/format.ts` describes them. What is absent is nil; infinity is null.
+/// The files, as described by `test/vectors/format.ts`. An absent member is nil; infinity is null.
 struct VectorFile<Event: Decodable>: Decodable {
     let format: Int
     let `protocol`: String
@@ -15,7 +15,7 @@ struct VectorSequence<Event: Decodable>: Decodable {
     let events: [Event]
 }
 
-/// What went wrong with a file itself.
+/// The error of a malformed file.
 enum VectorError: Error {
     case missing(String)
     case unknown(String)
@@ -187,7 +187,7 @@ struct OperationEvent: Decodable {
     let state: VectorSeen?
 }
 
-/// A field that an event of its kind has.
+/// A field that every event of its kind has.
 func required<T>(_ field: T?, _ name: String) throws -> T {
     guard let field else { throw VectorError.missing(name) }
     return field

@@ -6,7 +6,7 @@ import XCTest
 /// A client that closes.
 final class MachineCloseTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testWhileItConnectsItOpensNoOtherSocket() async throws {
+    func testAClientThatClosesWhileItConnectsOpensNoOtherSocket() async throws {
         let store = FakeStore()
         let world = try MachineWorld(["east", "west"].map { ScriptedNode($0, store) })
         let connecting = world.call(.connect)
@@ -18,7 +18,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testWhileItConnectsAgainItOpensNoOtherSocket() async throws {
+    func testAClientThatClosesWhileItReconnectsOpensNoOtherSocket() async throws {
         let scene = try Connected(["east", "west"])
         for node in scene.nodes { node.state = .silent }
         scene.network.cut(scene.home)
@@ -30,7 +30,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItAsksForNoTimerAnyMoreAndSettlesEveryCall() async throws {
+    func testAClosedClientNeedsNoTimerAndSettlesEveryCall() async throws {
         let scene = try Connected(["east", "west"], returnAfterMs: 100)
         let world = scene.world
         scene.home.script = { $0.type == "ping" ? .answer : .drop }
@@ -46,7 +46,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItDoesNotWaitLongerThanASecondForItsSocketsAndIsNotSettledAgainWhenTheyCloseLater() async throws {
+    func testACloseWaitsAtMostASecondForItsSocketsAndIsSettledOnce() async throws {
         let scene = try Connected()
         scene.home.state = .silent
         scene.home.delayMs = 5000
@@ -61,7 +61,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItDoesNotWaitForANodeThatHasNotAnsweredItsHello() async throws {
+    func testACloseDoesNotWaitForANodeThatHasNotAnsweredTheHello() async throws {
         let node = ScriptedNode("east", FakeStore())
         node.script = { _ in .drop }
         let world = try MachineWorld([node])
@@ -73,7 +73,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItMayCloseTwice() async throws {
+    func testAClientMayCloseTwice() async throws {
         let world = try Connected().world
         let (first, second) = (world.call(.close), world.call(.close))
         world.run(50)
@@ -81,7 +81,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testWhileTheSessionsOfItsProtocolAreLoadedItEndsItsConnectOnceTheyHaveCome() async throws {
+    func testACloseWhileSessionsAreLoadedEndsTheConnectOnceTheyAreLoaded() async throws {
         let world = try MachineWorld([ScriptedNode("east", FakeStore())])
         world.network.loadsAtOnce = false
         let connecting = world.ask(.connect)
@@ -93,7 +93,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
         expectNothingLeft(world)
     }
 
-    /// No timer and no socket.
+    /// No timer and no socket is left.
     @SessionActor
     private func expectNothingLeft(_ world: MachineWorld, line: UInt = #line) {
         XCTAssertEqual(world.network.timerMs, .infinity, line: line)

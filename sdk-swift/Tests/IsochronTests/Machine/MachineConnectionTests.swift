@@ -6,7 +6,7 @@ import XCTest
 /// Which connections the machine opens, uses and closes.
 final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testThoseThatFailRightAfterTheWelcomeAreOpenedAgainWithGrowingPauses() async throws {
+    func testConnectionsThatFailRightAfterTheWelcomeAreReopenedWithGrowingPauses() async throws {
         let scene = try Connected(random: { 0.5 })
         scene.home.script = always("ping") { _ in .close }
         scene.network.cut(scene.home)
@@ -18,12 +18,12 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testOneThatIsLostDuringAMeasurementIsReplacedByTheUsualWayAndTheOldestRequestsLeaveFirst() async throws {
+    func testAConnectionLostDuringAMeasurementIsReplacedAndTheOldestRequestsLeaveFirst() async throws {
         let scene = try Looking()
         let (world, home, other) = (scene.world, scene.home, scene.other)
         home.script = { $0.type == "read" || $0.type == "ping" ? .drop : .answer }
         let first = world.read("first")
-        // The look has measured the other one, and waits for the ping of this one: no credit is left.
+        // The look has measured the other one, and waits for the ping of this one: no credit is free.
         world.run(200)
         let second = world.read("second")
         world.run(1)
@@ -36,7 +36,7 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyAreNotLeftForOneFurtherAwayWhileNoCreditIsFreeForAMeasurement() async throws {
+    func testAConnectionWithoutACreditForAMeasurementIsNotLeftForAFartherOne() async throws {
         let scene = try Looking()
         scene.home.script = always("read") { _ in .drop }
         for at in 0..<scene.home.credits { scene.world.read("k\(at)") }
@@ -46,7 +46,7 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyAreNotOpenedToANodeWhoseSecondMeasurementIsRefused() async throws {
+    func testNoConnectionIsUsedToANodeThatRefusesTheSecondMeasurement() async throws {
         let scene = try Looking()
         (scene.home.delayMs, scene.other.delayMs) = (20, 1)
         let pings = Locked(0)
@@ -63,7 +63,7 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyAreClosedWhereTheFirstMeasurementIsRefused() async throws {
+    func testAConnectionIsClosedWhenItsFirstMeasurementIsRefused() async throws {
         let store = FakeStore()
         let (east, west) = (ScriptedNode("east", store), ScriptedNode("west", store))
         east.script = always("ping") { refusal($0, "OVERLOADED", retryable: true) }
@@ -74,7 +74,7 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheySendTheTokenThatCameWhileTheyWereOpenedAndKeepTheAnswerThatHasBoth() async throws {
+    func testAConnectionSendsATokenThatArrivedWhileItOpenedAndKeepsTheMergedOne() async throws {
         let scene = try Connected(["east", "west"])
         let (world, home, other) = (scene.world, scene.home, scene.other)
         home.script = once("commit", .drop)
@@ -83,7 +83,7 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
         scene.network.push(home, ["type": "goaway", "reason": "restart", "delayMs": 60_000])
         world.run(25)
         XCTAssertEqual(other.received("hello").last?.text("token"), "east-0")
-        // The old connection still answers what it owes, after the hello of the new one.
+        // The old connection still answers its requests, after the hello of the new one.
         scene.network.push(home, committed(home))
         world.run(100)
         XCTAssertEqual(world.current?.region, "west")
@@ -92,7 +92,7 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheySendTheTokenOfAnOlderOneAsSoonAsACreditIsFree() async throws {
+    func testAConnectionSendsTheTokenOfAnOlderOneAsSoonAsACreditIsFree() async throws {
         let scene = try Connected(["east", "west"])
         let (world, home, other) = (scene.world, scene.home, scene.other)
         other.credits = 2
@@ -117,7 +117,7 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testThoseThatFollowOneThatWasLostBeforeItsAnswerHadBothTokensAreSentTheOlderOneAgain() async throws {
+    func testTheOlderTokenIsSentAgainWhenTheConnectionWasLostBeforeTheMergedOne() async throws {
         let scene = try Connected(["east", "west"])
         let (world, home, other) = (scene.world, scene.home, scene.other)
         home.script = once("commit", .drop)
@@ -143,7 +143,7 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testThoseThatAreNotInUseDoNotChangeTheToken() async throws {
+    func testConnectionsThatAreNotInUseDoNotChangeTheToken() async throws {
         let scene = try Looking()
         scene.home.script = always("ping") { _ in .drop }
         scene.other.script = always("ping") { .frame(["type": "pong", "id": .integer($0), "token": "of-a-look"]) }
@@ -153,7 +153,7 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testThoseThatSendWhatIsNoFrameAreReplacedAndWhatTheyOwedIsAskedAgain() async throws {
+    func testAConnectionWithAnInvalidFrameIsReplacedAndItsRequestsAreRepeated() async throws {
         let scene = try Connected()
         scene.home.script = once("read", .frame(["type": "values", "id": 9999, "snapshot": 1000, "values": [nil]]))
         let read = scene.world.read("a")
@@ -164,7 +164,7 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testThoseThatOpenAfterAnotherOneWasChosenAreClosed() async throws {
+    func testConnectionsThatOpenAfterTheChoiceOfAnotherOneAreClosed() async throws {
         let store = FakeStore()
         let (east, west) = (ScriptedNode("east", store), ScriptedNode("west", store))
         west.delayMs = 100

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import Isochron
 
-/// Seeded chance that closures can share.
+/// A seeded source of randomness that closures can share.
 private final class Chance: Sendable {
     private let random: Locked<SeededRandom>
 
@@ -17,7 +17,7 @@ private final class Chance: Sendable {
     func pick<Item>(_ items: [Item]) -> Item { items[below(items.count)] }
 }
 
-/// Requests, drops, cuts, refusals and delays by chance.
+/// Random requests, drops, cuts, refusals and delays.
 @SessionActor
 private struct FaultyLife {
     private static let codes = [
@@ -28,7 +28,7 @@ private struct FaultyLife {
     let store = FakeStore()
     let nodes: [ScriptedNode]
     let world: MachineWorld
-    /// How often something goes wrong.
+    /// The probability of a fault.
     let trouble = Locked(0.2)
 
     init(seed: UInt64) throws {
@@ -67,7 +67,7 @@ private struct FaultyLife {
         }
     }
 
-    /// A transaction that reads, and is committed or ended while that may be under way.
+    /// A transaction that reads, and is committed or ended, perhaps during the read.
     private func transact(_ handle: HandleId, _ key: QualifiedKey) throws {
         let (machine, network) = (world.machine, world.network)
         let mode = chance.pick([SnapshotHandle.Mode.transaction, .snapshot])
@@ -114,7 +114,7 @@ final class MachineFaultTests: XCTestCase, @unchecked Sendable {
         XCTAssertGreaterThan(min(committed, unknown, rejected), 10)
     }
 
-    /// From its connect to its close; in between the network works in the end, or not.
+    /// From connect to close; for half of the seeds the network recovers in between.
     @SessionActor
     private func live(_ life: FaultyLife, _ seed: UInt64) throws {
         let (chance, world) = (life.chance, life.world)

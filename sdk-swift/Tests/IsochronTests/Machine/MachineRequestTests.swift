@@ -6,7 +6,7 @@ import XCTest
 /// Requests and their credits, and transactions.
 final class MachineRequestTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testThoseOfOneTurnLeaveInOneMessage() async throws {
+    func testRequestsOfOneTurnLeaveInOneMessage() async throws {
         let scene = try Connected()
         let before = scene.home.packing.count
         let reads = (0..<10).map { scene.world.read("k\($0)") }
@@ -17,7 +17,7 @@ final class MachineRequestTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyGetTheCreditsOfRefusedOnes() async throws {
+    func testRequestsGetTheCreditsOfRefusedOnes() async throws {
         let scene = try Connected()
         scene.home.script = always("read") { refusal($0, "KEYSPACE_UNKNOWN", retryable: false) }
         let reads = (0..<40).map { scene.world.read("k\($0)") }
@@ -30,7 +30,7 @@ final class MachineRequestTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyDoNotGetTheCreditsOfCancelledOnesBeforeThoseAreAnswered() async throws {
+    func testRequestsGetTheCreditsOfCancelledOnesOnlyAfterTheirAnswers() async throws {
         let scene = try Connected()
         let (home, world) = (scene.home, scene.world)
         home.script = always("read") { _ in .drop }
@@ -50,7 +50,7 @@ final class MachineRequestTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheyWaitWhileThereIsNoConnectionAndFailAtTheirDeadline() async throws {
+    func testRequestsWaitForAConnectionAndFailAtTheirDeadline() async throws {
         let scene = try Connected()
         scene.home.state = .refuses
         scene.network.cut(scene.home)
@@ -62,7 +62,7 @@ final class MachineRequestTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testATransactionWhoseFirstReadsLeaveInOneMessageIsOpenedOnce() async throws {
+    func testATransactionWithItsFirstReadsInOneMessageIsOpenedOnce() async throws {
         let scene = try Connected()
         let world = scene.world
         try world.machine.begin(1, .transaction, at: nil, nowMs: scene.network.nowMs)

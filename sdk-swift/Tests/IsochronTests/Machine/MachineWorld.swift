@@ -3,17 +3,17 @@ import XCTest
 
 @testable import Isochron
 
-/// Why a caller does not wait any more.
+/// The reason of a caller that does not wait any more.
 struct Enough: Error, Equatable {
     var of = ""
 }
 
-/// A call, and what became of it.
+/// A call and its result.
 @SessionActor
 final class Called {
     let call: Call
     private let network: ScriptedNetwork
-    /// How often it was settled.
+    /// Number of times that it was settled.
     private(set) var settled = 0
     private var result: Result<CallOutcome, any Error>?
     fileprivate private(set) lazy var caller = PendingCall { [weak self] in self?.settle($0) }
@@ -25,7 +25,7 @@ final class Called {
 
     func cancel(_ reason: Enough = Enough()) { network.step(.cancel(caller, reason)) }
 
-    /// What it was rejected with.
+    /// The error that it was rejected with.
     var error: (any Error)? {
         if case .failure(let error)? = result { return error }
         return nil
@@ -33,13 +33,13 @@ final class Called {
 
     var code: IsochronError.Code? { (error as? IsochronError)?.code }
 
-    /// What a read resolved with.
+    /// The values that a read resolved with.
     var values: [Value?]? {
         if case .success(.values(let values))? = result { return values }
         return nil
     }
 
-    /// What a write or a commit resolved with.
+    /// The result that a write or a commit resolved with.
     var committed: Committed? {
         if case .success(.committed(let committed))? = result { return committed }
         return nil
@@ -91,7 +91,7 @@ final class MachineWorld {
         return called
     }
 
-    /// Asks for something, and lets some time pass.
+    /// Makes a call, and lets some time pass.
     @discardableResult
     func ask(_ call: Call, _ ms: Double = 50) -> Called {
         let called = self.call(call)
@@ -133,8 +133,8 @@ struct Connected {
     var network: ScriptedNetwork { world.network }
 }
 
-/// A world whose client is next to another node that is further away and could not be reached at first: the client is
-/// about to look how far away that is.
+/// A world whose client is connected to the nearest node, while another node that could not be reached at first is
+/// further away: the client is about to measure its distance.
 @SessionActor
 struct Looking {
     let home: ScriptedNode
@@ -156,7 +156,7 @@ struct Looking {
     var network: ScriptedNetwork { world.network }
 }
 
-/// Does something to the first frame of a type, and nothing to the others.
+/// Applies a script to the first frame of a type only.
 @SessionActor
 func once(_ type: String, _ scripted: Scripted) -> @SessionActor (FakeFrame) -> Scripted {
     let isDone = Locked(false)
@@ -167,7 +167,7 @@ func once(_ type: String, _ scripted: Scripted) -> @SessionActor (FakeFrame) -> 
     }
 }
 
-/// The same for every frame of a type.
+/// Applies a script to every frame of a type.
 @SessionActor
 func always(
     _ type: String, _ scripted: @escaping @SessionActor (_ id: Int64) -> Scripted

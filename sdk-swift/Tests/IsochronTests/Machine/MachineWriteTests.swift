@@ -3,10 +3,10 @@ import XCTest
 
 @testable import Isochron
 
-/// A write, as the machine carries it.
+/// Writes of the machine.
 final class MachineWriteTests: XCTestCase, @unchecked Sendable {
     @SessionActor
-    func testOneWhoseConnectionIsLostIsSentAgainUnchangedOnTheNextOne() async throws {
+    func testAWriteIsSentAgainUnchangedOnTheNextConnection() async throws {
         let scene = try Connected()
         scene.home.script = once("commit", .applyAndClose)
         let write = scene.world.write("a")
@@ -21,7 +21,7 @@ final class MachineWriteTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheNextOneIsSentOnlyOnceTheOutcomeOfTheOneBeforeIsKnown() async throws {
+    func testAWriteIsSentOnlyOnceTheOutcomeOfTheOneBeforeIsKnown() async throws {
         let scene = try Connected()
         scene.home.script = once("commit", .drop)
         let (first, second) = (scene.world.write("a"), scene.world.write("b"))
@@ -34,7 +34,7 @@ final class MachineWriteTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testItIsOutcomeUnknownAfterItsDeadlineAndThoseBehindItAreSessionBlocked() async throws {
+    func testAnOverdueWriteIsOutcomeUnknownAndThoseBehindItAreSessionBlocked() async throws {
         let scene = try Connected()
         scene.home.script = always("commit") { _ in .drop }
         let (first, second) = (scene.world.write("a"), scene.world.write("b"))
@@ -44,7 +44,7 @@ final class MachineWriteTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testOneThatIsCancelledBeforeItsTurnHasNoEffect() async throws {
+    func testAWriteThatIsCancelledBeforeItsTurnHasNoEffect() async throws {
         let scene = try Connected()
         scene.home.script = once("commit", .drop)
         scene.world.write("a")
@@ -59,7 +59,7 @@ final class MachineWriteTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testOneThatIsCancelledInTheTurnThatAskedForItIsNotSent() async throws {
+    func testAWriteThatIsCancelledInTheTurnOfItsCallIsNotSent() async throws {
         let scene = try Connected()
         let write = scene.world.write("a")
         write.cancel()
@@ -69,7 +69,7 @@ final class MachineWriteTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testOneThatIsCancelledAfterItWasSentHasAnUnknownOutcomeWhichIsFoundOutBeforeTheNextWrite() async throws {
+    func testAWriteThatIsCancelledAfterItsSendIsResolvedBeforeTheNextWrite() async throws {
         let scene = try Connected()
         scene.home.script = once("commit", .drop)
         let write = scene.world.write("a")
@@ -85,7 +85,7 @@ final class MachineWriteTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testOneThatHasSucceededIsNotSettledAgainWhenItIsCancelledAfterwards() async throws {
+    func testASuccessfulWriteIsNotSettledAgainByALaterCancellation() async throws {
         let scene = try Connected()
         let write = scene.world.write("a")
         scene.world.run(50)
@@ -95,7 +95,7 @@ final class MachineWriteTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testOneThatWasWithdrawnFromTheQueueIsNotSettledAgainWhenItIsCancelledAfterwards() async throws {
+    func testAWithdrawnWriteIsNotSettledAgainByALaterCancellation() async throws {
         let scene = try Connected()
         scene.home.script = always("commit") { _ in .drop }
         scene.world.write("a")

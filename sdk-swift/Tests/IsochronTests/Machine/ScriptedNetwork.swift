@@ -3,11 +3,11 @@ import XCTest
 
 @testable import Isochron
 
-/// What a machine runs in, for tests: scripted nodes, sockets that deliver in order, one clock. Nothing here takes real
-/// time. What every driver may rely on is checked with each effect.
+/// The environment of a machine in tests: scripted nodes, sockets that deliver in order, one clock. No real time
+/// passes. Each effect is checked against the guarantees that every driver may rely on.
 @SessionActor
 final class ScriptedNetwork: ClientEffects {
-    /// `closing`: the machine has closed it; `gone`: the machine has got its `closed`.
+    /// `closing`: the machine has closed it; `gone`: the machine has received its `closed`.
     enum State {
         case opening
         case open
@@ -39,28 +39,28 @@ final class ScriptedNetwork: ClientEffects {
         let run: @SessionActor () -> Void
     }
 
-    /// More events than any test has: the machine goes round in circles.
+    /// More events than in any test: the machine loops.
     private static let maxEvents = 50_000
 
     let nodes: [ScriptedNode]
-    /// Where its test is, for failures.
+    /// The label of its test, for failures.
     let label: String
     /// Gives the machine an input.
     var input: @SessionActor (ClientInput) -> Void = { _ in }
     private(set) var sockets: [Socket] = []
     private(set) var nowMs = 0.0
-    /// When the machine wants a timer; infinite where it wants none.
+    /// Time of the machine's timer; infinite without one.
     private(set) var timerMs = Double.infinity
-    /// Loads of protocols are answered at once; else by `loaded`.
+    /// Whether loads of protocols are answered at once; else by `loaded`.
     var loadsAtOnce = true
     private(set) var loads: [String] = []
-    /// Extra time of a message.
+    /// Extra delay of a message.
     var jitterMs: @SessionActor () -> Double = { 0 }
     private var events: [Due] = []
     private var turnIsDue = false
     private var isStepping = false
     private var count = 0
-    /// The write that was sent last, and whether its last sending has been answered.
+    /// The last write that was sent, and whether its last send has been answered.
     private var write: (tx: String, isAnswered: Bool)?
 
     init(_ nodes: [ScriptedNode], label: String) {
@@ -71,7 +71,7 @@ final class ScriptedNetwork: ClientEffects {
     /// Sockets that are open or being opened.
     var live: [Socket] { sockets.filter { $0.state != .gone } }
 
-    /// Something that no driver may meet.
+    /// A violation of the drivers' guarantees.
     func violated(_ what: String) { XCTFail("\(label): \(what)") }
 
     func step(_ input: ClientInput) {
@@ -103,7 +103,7 @@ final class ScriptedNetwork: ClientEffects {
         for socket in live where socket.node === node { deliver(socket, frames) }
     }
 
-    /// Does what is due next. False where nothing is due before the end.
+    /// Processes the next due event. False if none is due before the end.
     private func goOn(until endMs: Double) -> Bool {
         if turnIsDue {
             turnIsDue = false
@@ -123,7 +123,7 @@ final class ScriptedNetwork: ClientEffects {
         return true
     }
 
-    // What the machine asks for.
+    // Effects of the machine:
 
     func open(_ id: SocketId, _ url: String) {
         guard let node = nodes.first(where: { url.hasPrefix("\($0.url)/") }) else {
@@ -235,7 +235,7 @@ final class ScriptedNetwork: ClientEffects {
         step(.closed(socket.id, code: nil, reason: ""))
     }
 
-    /// When a message arrives that leaves now: not before the one that left before it.
+    /// Arrival time of a message that leaves now: not before the previous message.
     private func arrivalMs(_ socket: Socket) -> Double {
         socket.lastArrivalMs = max(socket.lastArrivalMs, nowMs + socket.node.delayMs + jitterMs())
         return socket.lastArrivalMs

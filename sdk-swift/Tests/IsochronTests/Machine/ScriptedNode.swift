@@ -14,12 +14,12 @@ final class ScriptedNode {
 
     let name: String
     let store: FakeStore
-    /// Every frame that came in, and how many came in each message.
+    /// Every received frame, and the number of frames in each message.
     private(set) var frames: [FakeFrame] = []
     private(set) var packing: [Int] = []
     /// Runs before a frame is answered.
     var script: @SessionActor (FakeFrame) -> Scripted = { _ in .answer }
-    /// Time that a message needs in one direction.
+    /// Delay of a message in one direction.
     var delayMs = 1.0
     var state = State.serves
     var credits = 16
@@ -68,7 +68,7 @@ final class ScriptedNode {
         }
     }
 
-    /// Values are the newest ones: what a snapshot holds is not what these tests are about.
+    /// Values are the newest ones: the contents of snapshots are not tested here.
     private func read(_ frame: FakeFrame) -> JSONValue {
         let asked = frame.number("at") ?? store.ust
         guard let snapshot = frame.text("tx").map({ open[$0] }) ?? asked else {

@@ -3,9 +3,9 @@ import XCTest
 
 @testable import Isochron
 
-/// Shared sockets have the bytes of TypeScript's. The vectors come from `test/vectors`.
+/// Shared sockets send the same bytes as in TypeScript. The vectors come from `test/vectors`.
 final class ChannelVectorTests: XCTestCase {
-    func testTheBytesOfEveryKindOfEntryAreWrittenAndReadAlike() throws {
+    func testTheBytesOfEveryKindOfEntryAreWrittenAndReadAsInTypeScript() throws {
         let cases = try vectors("channels.json").items("entries")
         XCTAssertGreaterThan(cases.count, 8)
         for item in cases {
@@ -17,7 +17,7 @@ final class ChannelVectorTests: XCTestCase {
         }
     }
 
-    func testADamagedMessageEndsTheSocketForTheSameReasonAndNothingCrashes() throws {
+    func testADamagedMessageEndsTheSocketForTheSameReasonAsInTypeScript() throws {
         let cases = try vectors("channels.json").items("faults")
         XCTAssertGreaterThan(cases.count, 20)
         for item in cases {
@@ -37,7 +37,7 @@ final class ChannelVectorTests: XCTestCase {
         }
     }
 
-    func testAClientThatIsToldTheSameSendsTheSameBytesAndReportsTheSame() throws {
+    func testAClientSendsTheSameBytesAndReportsTheSameEventsAsInTypeScript() throws {
         let sequences = try vectors("channels.json").items("sequences")
         XCTAssertGreaterThan(sequences.count, 50)
         for (i, sequence) in sequences.enumerated() {
@@ -74,7 +74,7 @@ private func bytes(_ hex: String) throws -> [UInt8] {
 }
 
 extension Raw.Members {
-    /// Bytes that are all the same.
+    /// Repeated copies of one byte.
     fileprivate var payload: [UInt8] {
         get throws {
             let length = Int(try required("length").count("length"))

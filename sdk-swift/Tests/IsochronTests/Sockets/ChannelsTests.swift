@@ -2,11 +2,11 @@ import XCTest
 
 @testable import Isochron
 
-/// The channels of a shared socket beyond what the vectors of `test/vectors` show.
+/// The channels of a shared socket beyond the vectors of `test/vectors`.
 final class ChannelsTests: XCTestCase {
     private let channels = Channels(maxMessageBytes: 3 * ChannelLimits.chunkBytes)
 
-    func testAnAnswerInPartsDoesNotHoldUpThoseOfOtherChannels() throws {
+    func testAnAnswerInPartsDoesNotDelayAnswersOfOtherChannels() throws {
         let (large, small) = (channels.open("x"), channels.open("x"))
         let chunk = bytes(ChannelLimits.chunkBytes, 7)
         let first = try receive(Entry(channel: large, content: .part(chunk[...])))
@@ -17,7 +17,7 @@ final class ChannelsTests: XCTestCase {
         XCTAssertEqual(last, [.received(large, .binary(chunk + [7, 7]))])
     }
 
-    func testALargeRequestLeavesInPartsAndThoseOfOtherChannelsGoBetweenThem() throws {
+    func testALargeRequestLeavesInPartsBetweenRequestsOfOtherChannels() throws {
         let (large, small) = (channels.open("x"), channels.open("x"))
         _ = sent()
         channels.send(large, .binary(bytes(3 * ChannelLimits.chunkBytes, 1)))
@@ -27,7 +27,7 @@ final class ChannelsTests: XCTestCase {
         for message in messages { XCTAssertLessThanOrEqual(size(of: message), ChannelLimits.maxMessageBytes) }
     }
 
-    func testAChannelSendsAWindowAndGoesOnWithItsCredit() throws {
+    func testAChannelSendsAWindowAndContinuesWithMoreCredit() throws {
         let channel = channels.open("x")
         let entries = ChannelLimits.windowBytes / (ChannelLimits.chunkBytes + ChannelLimits.headerBytes)
         for _ in 0...entries { channels.send(channel, .binary(bytes(ChannelLimits.chunkBytes, 1))) }
@@ -47,13 +47,13 @@ final class ChannelsTests: XCTestCase {
         for channel in stuck { channels.send(channel, .binary(bytes(2 * chunk, 1))) }
         channels.send(all[6], .binary(bytes(2 * chunk, 2)))
         XCTAssertEqual(try sent().flatMap(read), [])
-        // One of the four ends. The two that are offered its place cannot use it.
+        // One of the four ends. The two channels that are offered its place cannot use it.
         _ = try receive(Entry(channel: all[2], content: .credit(chunk + ChannelLimits.headerBytes)))
         let entries = try sent().flatMap(read)
         XCTAssertEqual(entries.map(\.channel), [all[2], all[6], all[6]])
     }
 
-    func testWhatIsTakenInIsGrantedAgain() throws {
+    func testReceivedBytesAreGrantedAgain() throws {
         let channel = channels.open("x")
         _ = sent()
         for i in 1...100 {
@@ -80,7 +80,7 @@ final class ChannelsTests: XCTestCase {
         XCTAssertEqual(fault, .invalid("channel 1 was sent more than granted"))
     }
 
-    func testAMessageAboveTheLimitAndTextThatIsNoneEndTheirChannelAlone() throws {
+    func testAMessageAboveTheLimitAndInvalidTextEndOnlyTheirChannel() throws {
         let (large, bad, other) = (channels.open("x"), channels.open("x"), channels.open("x"))
         _ = sent()
         let part = Entry(channel: large, content: .part(bytes(ChannelLimits.chunkBytes, 1)[...]))
@@ -92,7 +92,7 @@ final class ChannelsTests: XCTestCase {
         XCTAssertEqual(try receive(text(other, "goes on")), [.received(other, .text("goes on"))])
     }
 
-    func testANumberIsUsedOnceAndKeepsItsPlaceUntilBothSidesHaveClosed() throws {
+    func testAChannelNumberIsUsedOnceAndKeepsItsPlaceUntilBothSidesHaveClosed() throws {
         let first = channels.open("x")
         channels.send(first, .text("last"))
         channels.close(first, 1000, "")
@@ -119,7 +119,7 @@ final class ChannelsTests: XCTestCase {
         XCTAssertEqual(channels.free, 0)
     }
 
-    func testWhateverTheServerSendsThereIsNothingButAFaultAndAChannelIsClosedOnce() throws {
+    func testAnyInputFromTheServerEndsInEventsOrAFaultAndAChannelIsClosedOnce() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix(state: seed)
         for _ in 0..<2000 {
@@ -147,7 +147,7 @@ final class ChannelsTests: XCTestCase {
         }
     }
 
-    /// A message of a few entries, at times with bytes that are others, or with an end that is cut off.
+    /// A message of a few entries, sometimes with changed bytes or a missing end.
     private func damaged(_ channel: UInt32, _ random: inout SplitMix) -> [UInt8] {
         var message: [UInt8] = []
         for _ in 0..<Int.random(in: 0...4, using: &random) {
@@ -171,7 +171,7 @@ final class ChannelsTests: XCTestCase {
         return events
     }
 
-    /// All that there is to send.
+    /// All output.
     private func sent() -> [[UInt8]] {
         var messages: [[UInt8]] = []
         while let message = channels.takeMessage() { messages.append(message) }
@@ -195,7 +195,7 @@ final class ChannelsTests: XCTestCase {
     }
 }
 
-/// SplitMix64: what a test draws can be drawn again from its seed.
+/// SplitMix64: a seed reproduces the draws of a test.
 private struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

@@ -8,7 +8,7 @@ func read(_ message: [UInt8]) throws -> [Entry] {
     return entries
 }
 
-/// A message of entries, as a peer may make it.
+/// A message of entries, as a peer may send it.
 func message(of entries: [Entry]) -> [UInt8] {
     var writer = EntryWriter()
     for entry in entries {

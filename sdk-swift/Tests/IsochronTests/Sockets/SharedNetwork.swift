@@ -1,11 +1,11 @@
 @testable import Isochron
 
-/// A network in memory whose servers know shared sockets: each channel is a socket of a `FakeNetwork`.
+/// A network in memory with shared sockets: each channel is a socket of a `FakeNetwork`.
 final class SharedNetwork: WebSocketTransport {
     let network: FakeNetwork
-    /// Whether servers choose shared sockets where they are offered.
+    /// Whether servers choose shared sockets when they are offered.
     let isShared = Locked(true)
-    /// All shared sockets, in the order in which they were opened.
+    /// All shared sockets, in the order of their opening.
     let sockets = Locked<[FakeSharedSocket]>([])
 
     init(_ network: FakeNetwork) {
@@ -24,7 +24,7 @@ final class SharedNetwork: WebSocketTransport {
         return socket
     }
 
-    /// Those that are open.
+    /// The open ones.
     var open: [FakeSharedSocket] { sockets.get().filter(\.isOpen) }
 }
 
@@ -42,7 +42,7 @@ final class FakeSharedSocket: WebSocketConnection {
     private let url: String
     private let onEvent: @Sendable (WebSocketEvent) -> Void
     private let state = Locked(State())
-    /// Nothing that is sent arrives, as on a dead network.
+    /// Drops all messages, like a dead network.
     let isDead = Locked(false)
 
     init(_ network: FakeNetwork, _ url: String, _ onEvent: @escaping @Sendable (WebSocketEvent) -> Void) {
@@ -50,19 +50,19 @@ final class FakeSharedSocket: WebSocketConnection {
         self.url = url
         self.onEvent = onEvent
         Task { @SessionActor in
-            guard network.servers.get()[url]?.isListening == true else { return end(nil, "nobody listens at \(url)") }
+            guard network.servers.get()[url]?.isListening == true else { return end(nil, "no listener at \(url)") }
             deliver(.opened(subprotocol: sharedSubprotocol))
         }
     }
 
     var isOpen: Bool { state.get().isOpen }
-    /// Numbers of the channels that were opened, in order.
+    /// Numbers of the opened channels, in order.
     var opened: [UInt32] { state.get().opened }
-    /// Those that no side has closed.
+    /// Number of channels that no side has closed.
     var channels: Int { state.get().channels.count }
-    /// Messages that were received.
+    /// Number of received messages.
     var messages: Int { state.get().messages }
-    /// What the client has closed it with.
+    /// The client's close code.
     var closeCode: UInt16? { state.get().closeCode }
 
     func send(_ messages: [WebSocketMessage]) {
@@ -80,7 +80,7 @@ final class FakeSharedSocket: WebSocketConnection {
 
     func terminate() { end(nil, "cut") }
 
-    /// Ends it, and with it what it carries.
+    /// Ends it, with all its channels.
     func end(_ code: UInt16?, _ reason: String) {
         let channels = state.change { state in
             defer {

@@ -10,7 +10,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
     private lazy var pool = SocketPool(network)
 
     @SessionActor
-    func testSessionsShareOneSocketWhichIsOpenedOnceForThoseThatConnectAtTheSameTime() async throws {
+    func testSessionsThatConnectAtTheSameTimeOpenAndShareOneSocket() async throws {
         let node = world.server()
         var apps = try await clients(10, [node])
         apps.append(try await client([node]))
@@ -25,7 +25,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testSessionsWithDifferentCredentialsShareNone() async throws {
+    func testSessionsWithDifferentCredentialsShareNoSocket() async throws {
         let node = world.server()
         var apps: [IsochronClient] = []
         for credentials in ["one", "two", "one", nil] {
@@ -44,7 +44,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAServerThatKnowsNoSharedSocketsGivesEachSessionItsOwn() async throws {
+    func testEachSessionHasItsOwnSocketAtAServerWithoutSharedSockets() async throws {
         let node = world.server()
         network.isShared.set(false)
         var apps = try await clients(4, [node])
@@ -61,7 +61,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testEachConnectionFailsOnceWhenTheSocketThatItWaitsForCannotBeOpened() async throws {
+    func testEachConnectionFailsOnceWhenItsSharedSocketCannotBeOpened() async throws {
         let gone = world.server()
         gone.stop()
         let connecting = (0..<3).map { _ in start { try await self.client([gone]) } }
@@ -73,7 +73,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testTheDeathOfASocketEndsTheConnectionsOfItsSessionsWhichGoOnElsewhereEachWithWhatItHadOpen() async throws {
+    func testAfterTheLossOfASharedSocketEachSessionContinuesElsewhereWithItsTransactions() async throws {
         let store = FakeStore()
         let (first, second) = (world.server(store), world.server(store) { $0.region = "oregon" })
         // It is the nearer of the two only after the first has gone.
@@ -105,7 +105,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testASessionThatItsServerEndsEndsAlone() async throws {
+    func testASessionThatItsServerClosesEndsAlone() async throws {
         let node = world.server()
         let (ended, other) = (try await client([node]), try await client([node]))
         var closed = false
@@ -121,7 +121,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testWhatAllSessionsAskForInATurnLeavesInOneMessage() async throws {
+    func testRequestsOfAllSessionsInATurnLeaveInOneMessage() async throws {
         let node = world.server()
         let apps = try await clients(8, [node])
         try await until("their round trips are measured") { node.received("ping").count == 8 }
@@ -134,7 +134,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testASocketThatIsSilentIsLeftByAllForOneNewSocket() async throws {
+    func testAllSessionsLeaveASilentSocketForOneNewSocket() async throws {
         let node = world.server()
         let apps = try await clients(3, [node]) { $0.requestTimeout = .milliseconds(400) }
         let dead = try XCTUnwrap(network.open.first)
@@ -147,7 +147,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testAServerThatBreaksTheRulesLosesTheSocketAndTheSessionsConnectAgain() async throws {
+    func testSessionsConnectAgainAfterAServerHasBrokenTheRulesOfSharedSockets() async throws {
         let node = world.server()
         let apps = try await clients(3, [node])
         let bad: [WebSocketMessage] = [.text("[]"), .binary([3]), .binary([9, 0, 0, 0, 1, 0, 0, 0, 0])]
@@ -162,7 +162,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testASocketIsClosedWithItsLastSession() async throws {
+    func testASharedSocketIsClosedWithItsLastSession() async throws {
         let node = world.server()
         let apps = try await clients(3, [node])
         let socket = try XCTUnwrap(network.open.first)
@@ -177,7 +177,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
-    func testASessionEndsWithoutTheAnswerOfAServerThatIsSilent() async throws {
+    func testASessionEndsWithoutTheAnswerOfASilentServer() async throws {
         let node = world.server()
         let apps = try await clients(2, [node])
         let socket = try XCTUnwrap(network.open.first)
@@ -198,7 +198,7 @@ final class SharedSocketTests: XCTestCase, @unchecked Sendable {
         }
     }
 
-    /// So many at the same time.
+    /// Runs `count` of them at the same time.
     @SessionActor
     private func clients(
         _ count: Int, _ servers: [FakeServer], _ change: @escaping @Sendable (inout ClientOptions) -> Void = { _ in }

@@ -2,10 +2,10 @@ import IsochronSession
 
 @testable import Isochron
 
-/// Drives one client machine with the inputs of a trace, and takes down the effects of each as JSON.
+/// Drives one client machine with the inputs of a trace, and records the effects of each as JSON.
 @SessionActor
 final class StepRecorder: ClientEffects {
-    /// What a step may draw; empty lists give what no source gives.
+    /// The random values of a step; with empty lists a draw gives an impossible value.
     final class Draws: Sendable {
         let random = Locked<[Double]>([])
         let ids = Locked<[String]>([])
@@ -36,7 +36,7 @@ final class StepRecorder: ClientEffects {
             client, self, random: { draws.nextRandom() }, nowMs: nowMs)
     }
 
-    /// The effects of a step, and the status after it where that has changed.
+    /// The effects of a step, and the status after it if that has changed.
     func step(_ step: Raw.Members) throws -> (effects: [Raw], status: Raw?) {
         effects = []
         let nowMs = try step.required("at").double()
@@ -145,7 +145,7 @@ final class StepRecorder: ClientEffects {
         }
     }
 
-    // Effects of the machine.
+    // Effects of the machine:
 
     func open(_ socket: SocketId, _ url: String) {
         effects.append(object(("do", .string("open")), ("socket", .integer(Int64(socket))), ("url", .string(url))))
@@ -178,14 +178,14 @@ final class StepRecorder: ClientEffects {
         effects.append(object(("do", .string("changed"))))
     }
 
-    /// The store is the driver's.
+    /// The store belongs to the driver.
     func touched(written: Bool) {}
 
-    /// The texts of logs are each SDK's own.
+    /// Texts of logs are specific to each SDK.
     func log(_ level: LogLevel, _ message: String) {}
 }
 
-/// What a trace has that no reader knows.
+/// An element of a trace that this reader does not know.
 struct Unknown: Error {
     let what: String
 }

@@ -6,7 +6,7 @@ import IsochronSession
 /// The first step of a trace whose effects differ.
 struct StepDifference: CustomStringConvertible {
     let trace: String
-    /// Its place among the steps, from 0.
+    /// Its index among the steps, from 0.
     let step: Int
     let what: String
     let expected: String
@@ -17,8 +17,8 @@ struct StepDifference: CustomStringConvertible {
     }
 }
 
-/// Gives a client machine the inputs of a trace, and compares its effects with those of the trace. Nil where all are
-/// the same.
+/// Gives a client machine the inputs of a trace, and compares its effects with those of the trace. Nil if all are
+/// equal.
 @SessionActor
 func replay(trace text: Substring) throws -> StepDifference? {
     let trace = try JSONReader.read(String(text)).members("trace")
@@ -44,7 +44,7 @@ func replay(trace text: Substring) throws -> StepDifference? {
     return nil
 }
 
-/// One effect in a line.
+/// The effects, one in each line.
 private func lines(_ effects: [Raw]) -> String {
     effects.map(\.canonical).joined(separator: "\n           ")
 }

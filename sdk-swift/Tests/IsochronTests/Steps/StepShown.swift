@@ -2,7 +2,7 @@ import IsochronSession
 
 @testable import Isochron
 
-/// Outcomes, errors and the status as step traces have them.
+/// Outcomes, errors and the status in the format of step traces.
 func object(_ members: (String, Raw?)...) -> Raw {
     var all = Raw.Members()
     for (name, value) in members { if let value { all.set(name, value) } }

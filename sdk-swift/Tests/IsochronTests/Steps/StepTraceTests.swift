@@ -3,7 +3,7 @@ import XCTest
 
 @testable import Isochron
 
-/// Replays the step traces of `test/vectors`, which name what the TypeScript client does.
+/// Replays the step traces of `test/vectors`, which record the TypeScript client.
 final class StepTraceTests: XCTestCase, @unchecked Sendable {
     private static let folder =
         ProcessInfo.processInfo.environment["ISOCHRON_VECTORS"]

@@ -7,7 +7,7 @@ import XCTest
 /// A network in memory: sockets between clients and the scripted servers of a test.
 final class FakeNetwork: WebSocketTransport {
     let servers = Locked<[String: FakeServer]>([:])
-    /// How many sockets were to be opened.
+    /// Number of sockets that clients tried to open.
     let opened = Locked(0)
 
     func open(
@@ -18,7 +18,7 @@ final class FakeNetwork: WebSocketTransport {
         let servers = self.servers
         Task { @SessionActor in
             guard let server = servers.get()[url], server.isListening else {
-                return socket.end(code: nil, "nobody listens at \(url)")
+                return socket.end(code: nil, "no listener at \(url)")
             }
             await server.serve(socket, subprotocols.first ?? "")
         }
@@ -31,9 +31,9 @@ final class FakeSocket: WebSocketConnection {
     private let onEvent: @Sendable (WebSocketEvent) -> Void
     private let isOpen = Locked(true)
     private let inlet: AsyncStream<[WebSocketMessage]>.Continuation
-    /// What the client sends.
+    /// Messages of the client.
     let sent: AsyncStream<[WebSocketMessage]>
-    /// The code that the client closed with.
+    /// The client's close code.
     let closeCode = Locked<UInt16?>(nil)
 
     init(_ onEvent: @escaping @Sendable (WebSocketEvent) -> Void) {
@@ -64,7 +64,7 @@ final class FakeSocket: WebSocketConnection {
     }
 }
 
-/// What is let through once it is opened.
+/// Lets its callers pass once it is open.
 @SessionActor
 final class Gate {
     private var isOpen = false

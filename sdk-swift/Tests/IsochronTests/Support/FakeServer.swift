@@ -30,7 +30,7 @@ struct FakeFrame: Sendable {
         return items.compactMap { if case .integer(let number) = $0 { number } else { nil } }
     }
 
-    /// For each attempt of a commit what it avoids; nil where the frame does not say.
+    /// The avoided regions of each attempt of a commit; nil if the frame has none.
     var avoids: [[String]]? {
         guard case .array(let lists)? = raw["avoids"] else { return nil }
         return lists.map { FakeFrame(raw: ["avoid": $0]).texts("avoid") }
@@ -44,7 +44,7 @@ struct FakeFrame: Sendable {
         }
     }
 
-    /// Everything but the id, which is new with every sending.
+    /// All members except for the id, which differs in every send.
     var withoutId: JSONValue {
         guard case .object(var members) = raw else { return raw }
         members["id"] = nil
@@ -52,7 +52,7 @@ struct FakeFrame: Sendable {
     }
 }
 
-/// What a script does with a frame: what a node does, an answer of its own, no answer at all, or the end of the
+/// A script's reaction to a frame: a node's usual one, an answer of its own, no answer at all, or the end of the
 /// connection.
 enum Scripted {
     case answer
@@ -62,7 +62,7 @@ enum Scripted {
     case applyAndClose
     case frame(JSONValue)
     case text(String)
-    /// As a node answers, once the gate is open.
+    /// The usual answer, once the gate is open.
     case hold(Gate)
 }
 
@@ -78,7 +78,7 @@ func refusal(_ id: Int64?, _ code: String, retryable: Bool) -> Scripted {
     .frame(errorFrame(id, code, retryable: retryable))
 }
 
-/// How a scripted server differs from the usual one.
+/// Deviations of a scripted server from the usual one.
 struct FakeOptions {
     var region = "virginia"
     var node: String?
@@ -90,7 +90,7 @@ struct FakeOptions {
     var capabilities = ["transactions", "list", "stable", "snapshots", "read-past", "stable-snapshots"]
 }
 
-/// A scripted node: the session protocol on a dictionary. Several may share a store, as the regions of a cluster do.
+/// A scripted node: the session protocol on a dictionary. Several may share a store, like the regions of a cluster.
 @SessionActor
 final class FakeServer {
     let network: FakeNetwork
@@ -99,24 +99,24 @@ final class FakeServer {
     let url: String
     private(set) var isListening = true
     private var sockets: [(socket: FakeSocket, open: [String: JSONValue])] = []
-    /// Every frame that came in, and how many came in each message.
+    /// Every received frame, and the number of frames in each message.
     private(set) var frames: [FakeFrame] = []
     private(set) var packing: [Int] = []
     /// Runs before a frame is answered.
     var script: @SessionActor (FakeFrame) -> Scripted = { _ in .answer }
-    /// Snapshot that starts and reads are given; by default the store's stable time.
+    /// Snapshot of starts and reads; by default the store's stable time.
     var lag: Int64?
-    /// What it says of its freshness, where that is not the truth of the store.
+    /// Reported freshness, if it differs from that of the store.
     var freshness: [String: JSONValue] = [:]
-    /// What does not answer it: nodes and regions.
+    /// Nodes and regions that do not answer it.
     var unresponsive: (nodes: [String], regions: [String])?
-    /// Commit timestamp that the welcome has of the session's last write.
+    /// Commit timestamp of the session's last write in the welcome.
     var hwt: Int64 = 0
-    /// What it says that the session of a token has seen.
+    /// Reported state of a token's session.
     var seen: JSONValue?
-    /// Members of the welcome that are other than they should be.
+    /// Invalid members of the welcome.
     var welcome: [String: JSONValue] = [:]
-    /// The subprotocol that it chooses; by default what it is offered.
+    /// The chosen subprotocol; by default the offered one.
     var subprotocol: String?
 
     init(_ network: FakeNetwork, _ store: FakeStore, _ name: String, _ options: FakeOptions) {
@@ -129,7 +129,7 @@ final class FakeServer {
 
     var region: String { options.region }
     var connections: Int { sockets.count }
-    /// Transactions that are open on all connections.
+    /// Number of open transactions on all connections.
     var openTransactions: Int { sockets.reduce(0) { $0 + $1.open.count } }
 
     /// Frames of one type, in the order of their arrival.
@@ -146,7 +146,7 @@ final class FakeServer {
         for (socket, _) in sockets { socket.deliver(.messages([message])) }
     }
 
-    /// Cuts all connections, without a word.
+    /// Cuts all connections, without a close frame.
     func cut() {
         for (socket, _) in sockets { socket.end(code: nil, "cut") }
     }
@@ -156,7 +156,7 @@ final class FakeServer {
         for (socket, _) in sockets { socket.end(code: code, "") }
     }
 
-    /// Nobody is there any more.
+    /// Stops listening, and ends all connections.
     func stop() {
         isListening = false
         cut()
@@ -241,7 +241,7 @@ final class FakeServer {
         }
     }
 
-    /// What it greets with.
+    /// Its welcome.
     var welcomeFrame: JSONValue {
         let ust = lag ?? store.ust
         var limits: [String: Int64] = ["maxKeyBytes": 1024, "maxValueBytes": 1_048_576, "maxKeysPerRequest": 1000]
@@ -264,7 +264,7 @@ final class FakeServer {
         return .object(frame.merging(welcome) { $1 })
     }
 
-    /// Pushes its stable time, its freshness, and what does not answer it.
+    /// Pushes its stable time, its freshness, and the nodes that do not answer it.
     func report() {
         var frame: [String: JSONValue] = ["type": "ust", "ust": .integer(store.ust), "freshness": freshnessNow]
         frame["unresponsive"] = unresponsiveNow
@@ -272,22 +272,22 @@ final class FakeServer {
     }
 
     private var unresponsiveNow: JSONValue? {
-        unresponsive.map { said in
+        unresponsive.map { silent in
             [
-                "nodes": .array(said.nodes.map { .string($0) }),
-                "regions": .array(said.regions.map { .string($0) }),
+                "nodes": .array(silent.nodes.map { .string($0) }),
+                "regions": .array(silent.regions.map { .string($0) }),
             ]
         }
     }
 
-    /// What it says of its freshness: its clock stands at the store's stable time.
+    /// Reported freshness: its clock equals the store's stable time.
     var freshnessNow: JSONValue {
         let now = wallMs(of: lag ?? store.ust).rounded(.up)
-        var said: [String: JSONValue] = [
+        var members: [String: JSONValue] = [
             "now": .integer(Int64(now)), "stalenessMs": 0, "stale": false, "heldBackBy": nil,
         ]
-        said.merge(freshness) { $1 }
-        return .object(said)
+        members.merge(freshness) { $1 }
+        return .object(members)
     }
 
     private var deps: JSONValue? { store.deps.map { .array($0.map { .integer($0) }) } }
@@ -306,7 +306,7 @@ final class FakeServer {
         sockets.first { $0.socket === socket }?.open ?? [:]
     }
 
-    /// Who asks for a snapshot by all its entries gets it.
+    /// A request for a snapshot with all its entries gets that one.
     private func assigned(_ frame: FakeFrame) -> JSONValue {
         if let at = frame["at"], let deps = frame["deps"] { return ["snapshot": at, "deps": deps] }
         var snapshot: [String: JSONValue] = ["snapshot": frame["at"] ?? .integer(lag ?? store.ust)]
@@ -373,7 +373,7 @@ final class FakeServer {
         return .object(answer)
     }
 
-    /// Of single operations: everything is visible at once, and what was seen is how far the store's clock was.
+    /// For single operations: everything is visible at once, and the seen timestamp is the store's clock.
     private func got(_ id: Int64, _ keys: [String]) -> JSONValue {
         let values = keys.map { store.read($0, at: store.clock) }
         return [

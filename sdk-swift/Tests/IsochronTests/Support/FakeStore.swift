@@ -2,7 +2,7 @@ import IsochronSession
 
 @testable import Isochron
 
-/// What all scripted servers of one cluster share. Nothing becomes stable by itself: the test says when.
+/// The state that all scripted servers of one cluster share. Timestamps become stable only when the test stabilises.
 @SessionActor
 final class FakeStore {
     struct Version {
@@ -14,14 +14,14 @@ final class FakeStore {
     private(set) var outcomes: [String: Int64] = [:]
     var clock: Int64 = 1000
     var ust: Int64 = 1000
-    /// What a snapshot has beside its timestamp, and a commit.
+    /// The entries of snapshots and commits beside their timestamps.
     var deps: [Int64]?
 
     nonisolated init() {}
 
     init(deps: [Int64]) { self.deps = deps }
 
-    /// Everything committed so far becomes stable.
+    /// Makes all commits so far stable.
     func stabilise() { ust = clock }
 
     @discardableResult
@@ -35,7 +35,7 @@ final class FakeStore {
         return clock
     }
 
-    /// A write by somebody else. Stable at once.
+    /// A write of another client, stable at once.
     func seed(_ key: String, _ json: String) {
         commit("seed\(clock)", [(key, .string(json))])
         stabilise()

@@ -1,6 +1,6 @@
 @testable import Isochron
 
-/// Time that goes on when the test says so.
+/// Time that advances only when the test advances it.
 @SessionActor
 final class ManualTiming: Timing {
     private(set) var nowMs = 0.0
@@ -16,7 +16,7 @@ final class ManualTiming: Timing {
         return alarm
     }
 
-    /// Lets so much time go by, and everything happen that is due meanwhile.
+    /// Advances the time, and runs all events that are due meanwhile.
     func advance(_ ms: Double) async {
         let end = nowMs + ms
         await settle()

@@ -2,7 +2,7 @@ import Foundation
 
 @testable import Isochron
 
-/// A file of vectors, from the folder that `ISOCHRON_VECTORS` names, or where `test/vectors` writes them.
+/// A file of vectors, from the folder in `ISOCHRON_VECTORS`, or the output folder of `test/vectors`.
 func vectors(_ name: String) throws -> Raw.Members {
     let named = ProcessInfo.processInfo.environment["ISOCHRON_VECTORS"].map { URL(fileURLWithPath: $0) }
     var package = URL(fileURLWithPath: #filePath)
@@ -13,6 +13,6 @@ func vectors(_ name: String) throws -> Raw.Members {
 }
 
 extension Raw.Members {
-    /// A list that has to be there.
+    /// A list that has to be present.
     func items(_ name: String) throws -> [Raw] { try required(name).items(name) }
 }

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import Isochron
 
-/// The servers and clients of one test. Clients that a test lets go of close themselves.
+/// The servers and clients of one test. Unreferenced clients close themselves.
 @SessionActor
 final class World {
     let network = FakeNetwork()
@@ -18,7 +18,7 @@ final class World {
         return FakeServer(network, store, "node-\(count)", options)
     }
 
-    /// A client whose retries do not wait: the source of its jitter says zero.
+    /// A client whose retries do not wait: its jitter is zero.
     func client(
         _ servers: [FakeServer], session: ExportedSession? = nil, token: String? = nil, credentials: String? = nil,
         store: (any SessionStore)? = nil, _ change: (inout ClientOptions) -> Void = { _ in }
@@ -40,7 +40,7 @@ struct Impatient: Error, CustomStringConvertible {
     let description: String
 }
 
-/// Ends as soon as the condition holds.
+/// Returns as soon as the condition holds.
 @SessionActor
 func until(
     _ what: String, file: StaticString = #filePath, line: UInt = #line, _ condition: @SessionActor () -> Bool
@@ -55,13 +55,13 @@ func until(
     }
 }
 
-/// Lets everything that is ready run.
+/// Runs everything that is ready.
 @SessionActor
 func settle() async {
     for _ in 0..<4 { try? await Task.sleep(for: .microseconds(300)) }
 }
 
-/// The first status, now or to come, that the condition holds for.
+/// The first present or later status for which the condition holds.
 @discardableResult
 func status(
     of client: IsochronClient, _ what: String, file: StaticString = #filePath, line: UInt = #line,
@@ -83,7 +83,7 @@ func status(
     return status
 }
 
-/// The error that something throws; fails the test when it throws none.
+/// The error of a call; fails the test if it throws none.
 @SessionActor
 func thrown<Output>(
     file: StaticString = #filePath, line: UInt = #line, _ body: @SessionActor () async throws -> Output
@@ -97,7 +97,7 @@ func thrown<Output>(
     }
 }
 
-/// The code that something throws; fails the test when it throws none, or no error of ours.
+/// The code of a call's error; fails the test if it throws none, or another error.
 @SessionActor
 func code<Output>(
     file: StaticString = #filePath, line: UInt = #line, _ body: @SessionActor () async throws -> Output
@@ -110,7 +110,7 @@ func code<Output>(
     return error.code
 }
 
-/// All that a sequence has.
+/// All elements of a sequence.
 @SessionActor
 func all<Items: AsyncSequence & Sendable>(_ items: Items) async throws -> [Items.Element]
 where Items.Element: Sendable {
@@ -119,15 +119,15 @@ where Items.Element: Sendable {
     return found
 }
 
-/// Something that goes on while the test does.
+/// A call that runs concurrently with the test.
 typealias Going<Output: Sendable> = Task<Output, any Error>
 
-/// Begins something that goes on while the test does.
+/// Starts a call that runs concurrently with the test.
 func start<Output: Sendable>(_ body: @escaping @Sendable () async throws -> Output) -> Going<Output> {
     Task { try await body() }
 }
 
-/// The code that something which goes on throws in the end.
+/// The code of the error that a concurrent call throws.
 @SessionActor
 func code<Output>(
     of going: Going<Output>, file: StaticString = #filePath, line: UInt = #line

@@ -24,10 +24,10 @@ private func failure(_ work: () async throws -> HTTPResponse) async -> Transport
 }
 
 extension Networked {
-    /// What every HTTP transport has to do.
+    /// Requirements on every HTTP transport.
     @Suite("An HTTP transport", .enabled(if: TestServer.isWanted, TestServer.advice))
     struct HTTPSuite {
-        @Test("Bodies come back as they were sent", arguments: [0, 5_000, 1 << 20])
+        @Test("Bodies are echoed unchanged", arguments: [0, 5_000, 1 << 20])
         func bodies(size: Int) async throws {
             let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
             let response = try await send("/http/echo", method: "POST", body: body)
@@ -68,7 +68,7 @@ extension Networked {
             #expect(response.headers.contains { $0 == "content-type" && $1 == "application/problem+json" })
         }
 
-        @Test("Neither cookies nor answers are kept")
+        @Test("Neither cookies nor answers are stored")
         func nothingKept() async throws {
             struct Seen: Decodable {
                 let count: Int
@@ -86,7 +86,7 @@ extension Networked {
         @Test("A cancelled request ends at once", arguments: ["/http/silent", "/http/endless"])
         func cancellation(path: String) async throws {
             let task = Task { await failure { try await send(path, within: 100) } }
-            // The server has to have been reached; another request on the way there and back is long enough.
+            // The request has to reach the server; a round trip of another request takes long enough.
             _ = try await send("/http/echo")
             task.cancel()
             #expect(await task.value == .cancelled)
@@ -102,7 +102,7 @@ extension Networked {
             #expect(await task.value == .cancelled)
         }
 
-        @Test("Requests that are cancelled at any moment all end, and leave the transport as it was")
+        @Test("Requests that are cancelled at any moment all end, and leave the transport usable")
         func manyCancelled() async throws {
             let body = [UInt8](repeating: 1, count: 20_000)
             let tasks = (0..<200).map { number in
@@ -118,7 +118,7 @@ extension Networked {
             #expect(try await send("/http/echo", method: "POST", body: body).body == body)
         }
 
-        @Test("The time is for the whole exchange", arguments: ["/http/silent", "/http/endless"])
+        @Test("The timeout covers the whole exchange", arguments: ["/http/silent", "/http/endless"])
         func timeout(path: String) async throws {
             let error = await failure { try await send(path, within: 0.3) }
             guard case .timedOut = error else {
@@ -127,7 +127,7 @@ extension Networked {
             }
         }
 
-        @Test("A dropped connection, nobody there and no such host are errors of their own")
+        @Test("A dropped connection, a missing listener and an unknown host have errors of their own")
         func failures() async throws {
             let dropped = await failure { try await send("/http/drop") }
             if case .closed = dropped {} else { Issue.record("\(String(describing: dropped))") }
@@ -140,7 +140,7 @@ extension Networked {
             }
         }
 
-        @Test("What cannot be sent is refused before it is")
+        @Test("An invalid request is refused before it is sent")
         func refused() async throws {
             for url in ["", "x", "ftp://127.0.0.1/", "http://", "http:///x"] {
                 let error = await failure { try await Transports.http.send(HTTPRequest(url: url)) }

@@ -15,13 +15,13 @@
 
     extension Networked {
         /// Our own client against servers that break the rules, byte by byte.
-        @Suite("The socket client and a server that")
+        @Suite("The socket client and raw servers")
         struct RawServerTests {
             private func client(_ server: RawServer, limits: WebSocketLimits = WebSocketLimits()) -> Client {
                 Client(sockets, "ws://127.0.0.1:\(server.port)/", limits: limits, server: server)
             }
 
-            @Test("breaks the protocol: it is told so, and the connection ends with the code", arguments: Violation.all)
+            @Test("A protocol violation ends the connection on both sides with its code", arguments: Violation.all)
             func violations(violation: Violation) async throws {
                 let server = try RawServer { peer in
                     peer.accept()
@@ -36,7 +36,7 @@
                 #expect(frames.allSatisfy { $0.isMasked })
             }
 
-            @Test("sends everything byte by byte")
+            @Test("A server may send everything byte by byte")
             func drips() async throws {
                 let server = try RawServer { peer in
                     guard let key = peer.readKey() else { return }
@@ -52,7 +52,7 @@
                 #expect(frames.map(\.opcode) == [10, 8] && frames.first?.payload == [7])
             }
 
-            @Test("sends messages in one packet with the handshake")
+            @Test("A server may send messages in one packet with the handshake")
             func together() async throws {
                 let server = try RawServer { peer in
                     guard let key = peer.readKey() else { return }
@@ -66,7 +66,7 @@
                 #expect(try await client.closed().code == 1000)
             }
 
-            @Test("ends in the middle of a frame, of a message, and between two")
+            @Test("A server may end in the middle of a frame, of a message, and between two")
             func endsInside() async throws {
                 for (bytes, isInside) in [
                     ([0x82, 5, 1, 2], true), (serverFrame(1, [0x61], isFinal: false), true), ([0x82], true),
@@ -83,7 +83,7 @@
                 }
             }
 
-            @Test("resets the connection, after the handshake and in it", arguments: [true, false])
+            @Test("A server may reset the connection, after the handshake and in it", arguments: [true, false])
             func resets(isAccepted: Bool) async throws {
                 let server = try RawServer { peer in
                     if isAccepted { peer.accept() }
@@ -111,14 +111,14 @@
                 #expect(!end.wasOpened && end.code == nil && !end.reason.isEmpty)
             }
 
-            @Test("speaks something else and stays: that is noticed at once")
+            @Test("A server with another protocol that stays open is detected at once")
             func otherProtocol() async throws {
                 let server = try RawServer { $0.write("220 mail.example ESMTP\r\n") }
                 let end = try await client(server, limits: WebSocketLimits(connectSeconds: 100)).closed()
                 #expect(!end.wasOpened && end.reason.contains("HTTP"))
             }
 
-            @Test("does not end the TCP connection after the closing handshake: we do")
+            @Test("The client ends the TCP connection after the closing handshake if the server does not")
             func staysOpen() async throws {
                 let server = try RawServer { peer in
                     peer.accept()
@@ -129,7 +129,7 @@
                 #expect(clientFrames(await server.transcript()).map(\.closeCode) == [1012])
             }
 
-            @Test("closes while we do: its code counts, and we close once")
+            @Test("When both sides close, the server's code counts, and the client closes once")
             func bothClose() async throws {
                 let server = try RawServer { peer in
                     peer.accept()
@@ -143,7 +143,7 @@
                 #expect(clientFrames(await server.transcript()).map(\.opcode) == [8])
             }
 
-            @Test("listens on IPv6, by its address")
+            @Test("A server that listens on IPv6 is reached by its address")
             func ipv6() async throws {
                 guard let server = try? RawServer(onIPv6: true, { $0.accept() }) else { return }
                 let client = Client(sockets, "ws://[::1]:\(server.port)/", server: server)
@@ -151,9 +151,9 @@
                 client.connection.terminate()
             }
 
-            @Test("listens on one of a name's addresses", arguments: [true, false])
+            @Test("A server that listens on one of a name's addresses is found", arguments: [true, false])
             func name(onIPv6: Bool) async throws {
-                // Where localhost has no such address, there is nothing to see.
+                // If localhost has no such address, this test shows nothing.
                 let family = onIPv6 ? AF_INET6 : AF_INET
                 let lookup = Resolution.start(host: "localhost", port: 1, wake: WakeUp())
                 while lookup.outcome == nil { await Task.yield() }
@@ -165,7 +165,7 @@
                 client.connection.terminate()
             }
 
-            @Test("has other addresses, which are unknown, refuse or keep silent: the one that answers is found")
+            @Test("The answering address is found among unknown, refusing and silent ones")
             func otherAddresses() async throws {
                 let server = try RawServer { _ in }
                 let connection = SocketConnection()
@@ -181,13 +181,13 @@
                 #expect(throws: TransportError.cancelled) { try dialer.dial(addresses) }
             }
 
-            @Test("would want TLS: there is none here, and the reason says what to do")
+            @Test("A URL with TLS is refused with a reason that names an alternative")
             func tls() async throws {
                 let end = try await Client(sockets, "wss://127.0.0.1/").closed()
                 #expect(!end.wasOpened && end.reason.contains("TLS"))
             }
 
-            @Test("reads nothing: what waits is counted, and forgotten in the end")
+            @Test("Bytes that a server does not read are counted, and dropped at the end")
             func buffered() async throws {
                 let release = Locked(false)
                 let server = try RawServer { peer in

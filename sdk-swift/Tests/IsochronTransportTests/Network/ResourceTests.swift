@@ -45,9 +45,9 @@
     }
 
     extension Networked {
-        @Suite("Connections leave nothing behind")
+        @Suite("Resources of connections")
         struct ResourceTests {
-            @Test("Neither descriptors nor threads grow with connections opened and closed")
+            @Test("Opened and closed connections leave neither descriptors nor threads behind")
             func nothingGrows() async throws {
                 let count = Locked(0)
                 let server = try RawServer { peer in
@@ -59,7 +59,7 @@
                 }
                 for number in 0..<30 { _ = try await liveAndDie(number, server) }
                 let before = try await settled(Usage(descriptors: 0, threads: 0))
-                // Kept: a connection has to let go at its end, not only when nobody holds it any more.
+                // Kept: a connection has to release its resources at its end, not only with its last reference.
                 var ended: [Client] = []
                 for number in 0..<300 { ended.append(try await liveAndDie(number, server)) }
                 let after = try await settled(before)
@@ -69,7 +69,7 @@
                 #expect(after.threads <= before.threads + 3)
             }
 
-            /// A thread ends a moment after its last event: waits until there are no more than before, or for a while.
+            /// A thread ends a moment after its last event: waits until there are no more than before, within a limit.
             private func settled(_ before: Usage) async throws -> Usage {
                 var usage = try Usage.now()
                 for _ in 0..<100 where usage.threads > before.threads || usage.descriptors > before.descriptors {

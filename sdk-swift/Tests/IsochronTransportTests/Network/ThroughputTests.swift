@@ -4,10 +4,10 @@ import Testing
 @testable import Isochron
 
 extension Networked {
-    /// Not a test of correctness: it prints figures, when `ISOCHRON_THROUGHPUT` is set.
+    /// No test of correctness: it prints figures, when `ISOCHRON_THROUGHPUT` is set.
     @Suite("Throughput", .enabled(if: ProcessInfo.processInfo.environment["ISOCHRON_THROUGHPUT"] != nil))
     struct ThroughputTests {
-        @Test("Echoes of 200 bytes with 64 in flight", arguments: WebSocketKind.all)
+        @Test("Echoes of 200 bytes arrive with 64 in flight", arguments: WebSocketKind.all)
         func echoes(kind: WebSocketKind) async throws {
             let message = WebSocketMessage.text(String(repeating: "x", count: 200))
             let client = Client(kind, try TestServer.webSocket("/echo"))

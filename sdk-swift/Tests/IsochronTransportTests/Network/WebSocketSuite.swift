@@ -15,17 +15,17 @@ private struct ServerSideEnd: Decodable {
     let messages: Int
 }
 
-/// How the server saw the end of the connection that named itself so.
+/// The server's view of the end of the connection with this id.
 private func serverSideEnd(_ id: String) async throws -> ServerSideEnd {
     let answer = try await Transports.http.send(HTTPRequest(url: TestServer.http("/closed?id=\(id)")))
     return try JSONDecoder().decode(ServerSideEnd.self, from: Data(answer.body))
 }
 
 extension Networked {
-    /// What every WebSocket transport has to do, against an independent server.
+    /// Requirements on every WebSocket transport, against an independent server.
     @Suite("A WebSocket transport", .enabled(if: TestServer.isWanted, TestServer.advice))
     struct WebSocketSuite {
-        @Test("It opens, and tells the subprotocol that the server chose", arguments: WebSocketKind.all)
+        @Test("A WebSocket opens, and reports the subprotocol that the server chose", arguments: WebSocketKind.all)
         func opens(kind: WebSocketKind) async throws {
             let client = Client(kind, try TestServer.webSocket("/echo"), subprotocols: ["a.v1", "b.v1"])
             #expect(try await client.opened() == "a.v1")
@@ -33,7 +33,7 @@ extension Networked {
             #expect(try await client.closed().code == 1000)
         }
 
-        @Test("Without subprotocols it opens with none, by http: too", arguments: WebSocketKind.all)
+        @Test("A WebSocket without subprotocols opens with none, also by an http: URL", arguments: WebSocketKind.all)
         func noSubprotocol(kind: WebSocketKind) async throws {
             let client = Client(kind, try TestServer.http("/echo"))
             #expect(try await client.opened() == "")
@@ -41,7 +41,7 @@ extension Networked {
             _ = try await client.closed()
         }
 
-        @Test("Messages of all sizes come back as they were sent", arguments: WebSocketKind.all)
+        @Test("Messages of all sizes are echoed unchanged", arguments: WebSocketKind.all)
         func sizes(kind: WebSocketKind) async throws {
             let client = Client(kind, try TestServer.webSocket("/echo"))
             try await client.opened()
@@ -55,11 +55,11 @@ extension Networked {
             _ = try await client.closed()
         }
 
-        @Test("Text beyond ASCII comes back, with its zeros and its byte order mark", arguments: WebSocketKind.all)
+        @Test("Text beyond ASCII is echoed with its zeros and its byte order mark", arguments: WebSocketKind.all)
         func unicode(kind: WebSocketKind) async throws {
             let client = Client(kind, try TestServer.webSocket("/echo"))
             let texts = ["\u{feff}é€😀", "a\u{0}b", "e\u{301}", "\u{fffd}\u{10ffff}"].map(WebSocketMessage.text)
-            // Sent before the opening: they wait for it.
+            // Sent before the opening: the messages wait for it.
             client.connection.send(texts)
             try await client.opened()
             let back = try await client.messages(texts.count)
@@ -98,7 +98,7 @@ extension Networked {
             client.connection.terminate()
         }
 
-        @Test("Fragments are put together", arguments: WebSocketKind.all, ["/fragments", "/fragments?pings"])
+        @Test("Fragments are joined", arguments: WebSocketKind.all, ["/fragments", "/fragments?pings"])
         func fragments(kind: WebSocketKind, path: String) async throws {
             let client = Client(kind, try TestServer.webSocket(path))
             try await client.opened()
@@ -110,7 +110,7 @@ extension Networked {
             client.connection.terminate()
         }
 
-        @Test("Pings are answered with what they carry", arguments: WebSocketKind.all)
+        @Test("Pings are answered with their payload", arguments: WebSocketKind.all)
         func pings(kind: WebSocketKind) async throws {
             let client = Client(kind, try TestServer.webSocket("/pings?count=3"))
             try await client.opened()
@@ -121,7 +121,7 @@ extension Networked {
     }
 }
 
-/// The bytes of a text: strings that look the same are equal, whatever their bytes.
+/// The bytes of a text, because strings may be equal with different bytes.
 private func utf8(_ message: WebSocketMessage) -> [UInt8] {
     switch message {
     case .text(let text): return Array(text.utf8)
@@ -130,7 +130,7 @@ private func utf8(_ message: WebSocketMessage) -> [UInt8] {
 }
 
 extension Networked {
-    /// How connections end.
+    /// The ends of connections.
     @Suite("The end of a WebSocket", .enabled(if: TestServer.isWanted, TestServer.advice))
     struct WebSocketEndSuite {
         @Test(
@@ -193,7 +193,7 @@ extension Networked {
             #expect(end.code == nil && !end.reason.isEmpty)
         }
 
-        @Test("A cut in the middle of a burst is the end of it", arguments: WebSocketKind.all)
+        @Test("A cut in the middle of a burst ends the burst", arguments: WebSocketKind.all)
         func cutInBurst(kind: WebSocketKind) async throws {
             let client = Client(kind, try TestServer.webSocket("/burst?count=20000&bytes=1000"))
             try await client.opened()
@@ -206,7 +206,7 @@ extension Networked {
             client.connection.close(code: 1000, reason: "")
         }
 
-        @Test("It can be given up before it is open", arguments: WebSocketKind.all, [true, false])
+        @Test("A WebSocket can be given up before it is open", arguments: WebSocketKind.all, [true, false])
         func givenUp(kind: WebSocketKind, isCut: Bool) async throws {
             let client = Client(kind, try TestServer.webSocket("/silent"))
             if isCut { client.connection.terminate() } else { client.connection.close(code: 1000, reason: "") }
@@ -222,14 +222,14 @@ extension Networked {
             #expect(end.wasOpened && end.messages.isEmpty && (end.code == nil || end.code == 1009))
         }
 
-        @Test("Bytes that are no frames end the connection", arguments: WebSocketKind.all)
+        @Test("Bytes that are not frames end the connection", arguments: WebSocketKind.all)
         func garbage(kind: WebSocketKind) async throws {
             let end = try await Client(kind, try TestServer.webSocket("/garbage")).closed()
             #expect(end.wasOpened && end.messages.isEmpty && (end.code == nil || end.code == 1002))
         }
     }
 
-    /// Servers that are none, or refuse.
+    /// Servers that refuse, or are not WebSocket servers.
     @Suite("A WebSocket that does not open", .enabled(if: TestServer.isWanted, TestServer.advice))
     struct WebSocketRefusalSuite {
         @Test(
@@ -244,7 +244,7 @@ extension Networked {
             }
         }
 
-        @Test("A server that says nothing is given up after a while", arguments: WebSocketKind.all)
+        @Test("A silent server is given up after a while", arguments: WebSocketKind.all)
         func silent(kind: WebSocketKind) async throws {
             let limits = WebSocketLimits(connectSeconds: 0.2)
             let end = try await Client(kind, try TestServer.webSocket("/silent"), limits: limits).closed()
@@ -252,7 +252,7 @@ extension Networked {
         }
 
         @Test(
-            "Nobody there, no such host, no URL",
+            "A missing listener, an unknown host and an invalid URL end the connection",
             arguments: WebSocketKind.all,
             ["ws://127.0.0.1:1/", "ws://no-such-host.invalid/", "ws://", "ftp://127.0.0.1/", "ws://127.0.0.1:1/ x"])
         func unreachable(kind: WebSocketKind, url: String) async throws {

@@ -28,7 +28,7 @@ struct FrameEncoderTests {
         #expect(masks.count > 990)
     }
 
-    @Test("A burst leaves in few runs, whole and in order, however little is taken at a time")
+    @Test("A burst leaves in few runs, whole and in order, even in small steps")
     func outbox() {
         var random = SeededRandom(seed: 1)
         var outbox = Outbox()
@@ -52,7 +52,7 @@ struct FrameEncoderTests {
         #expect(frames.last?.closeCode == 1000)
     }
 
-    @Test("A closing handshake that has to come at once drops the messages, not the frame that is half sent")
+    @Test("An immediate closing handshake drops the messages, but not a frame that is half sent")
     func closeNow() {
         var outbox = Outbox()
         outbox.add([.text("first")])
@@ -66,7 +66,7 @@ struct FrameEncoderTests {
         #expect(clientFrames(bytes).map(\.opcode) == [1, 8])
     }
 
-    @Test("Pongs do not pile up behind a socket that takes nothing: the newest is enough")
+    @Test("Pongs do not pile up behind a blocked socket: only the newest is kept")
     func pongs() {
         var outbox = Outbox()
         for index in 0..<20_000 { outbox.pong(Array("\(index)".utf8) + [UInt8](repeating: 0, count: 100)) }
@@ -75,7 +75,7 @@ struct FrameEncoderTests {
         #expect(frames.last?.payload.starts(with: Array("19999".utf8)) == true)
     }
 
-    @Test("Close frames are made fit to be sent")
+    @Test("Invalid codes and long reasons of close frames are corrected before the send")
     func closeFrames() {
         #expect(CloseFrame(sending: 1006, reason: "").code == 1000)
         #expect(CloseFrame(sending: 4401, reason: "x").code == 4401)

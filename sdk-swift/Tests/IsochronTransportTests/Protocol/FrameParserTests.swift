@@ -2,7 +2,7 @@ import Testing
 
 @testable import Isochron
 
-/// Feeds chunks; the violation, if there is one, is a part of the result.
+/// Feeds chunks; the violation, if any, is a part of the result.
 private func parse(_ chunks: [[UInt8]], maxMessageBytes: Int = 1 << 20) -> (FrameParser.Received, ProtocolViolation?) {
     var parser = FrameParser(maxMessageBytes: maxMessageBytes)
     var received = FrameParser.Received()
@@ -42,7 +42,7 @@ struct FrameParserTests {
         #expect(received.messages == [.binary(payload), .text(String(decoding: payload, as: UTF8.self))])
     }
 
-    @Test("Fragments are put together, with pings between them and empty ones among them")
+    @Test("Fragments are joined, with pings between them and empty ones among them")
     func fragments() {
         let bytes =
             serverFrame(1, Array("a".utf8), isFinal: false) + serverFrame(9, [1]) + serverFrame(0, [], isFinal: false)
@@ -54,14 +54,14 @@ struct FrameParserTests {
         #expect(received.pings == [[1], [2]])
     }
 
-    @Test("A character may be cut by fragments")
+    @Test("A character may be divided between fragments")
     func cutCharacter() {
         let euro = Array("€".utf8)
         let bytes = serverFrame(1, Array(euro[..<1]), isFinal: false) + serverFrame(0, Array(euro[1...]))
         #expect(parse([bytes]).0.messages == [.text("€")])
     }
 
-    @Test("Nothing is read behind a close frame")
+    @Test("No bytes are read after a close frame")
     func close() {
         let (received, violation) = parse([serverClose(4401, Array("who?".utf8)) + [0xff, 0xff], serverFrame(1, [])])
         #expect(violation == nil)
@@ -73,7 +73,7 @@ struct FrameParserTests {
         #expect(parse([serverFrame(8, [])]).0.close == CloseFrame(code: nil, reason: ""))
     }
 
-    @Test("What breaks the protocol is refused with its code, after the messages before it", arguments: Violation.all)
+    @Test("A violation of the protocol has its code, and comes after the messages before it", arguments: Violation.all)
     func violations(violation: Violation) {
         let (received, error) = parse([serverFrame(1, [0x68]) + violation.bytes])
         #expect(error?.code == violation.code)
@@ -82,7 +82,7 @@ struct FrameParserTests {
         #expect(dripped.1 == error)
     }
 
-    @Test("A message of exactly the limit is taken, one byte more is not, in one frame and in fragments")
+    @Test("A message of exactly the limit is accepted, one byte more is not, whole and in fragments")
     func limit() {
         let fits = serverFrame(2, [1, 2, 3, 4])
         let fitsInParts = serverFrame(2, [1, 2, 3], isFinal: false) + serverFrame(0, [4])
@@ -92,7 +92,7 @@ struct FrameParserTests {
         #expect(parse([tooLong], maxMessageBytes: 4).1?.code == 1009)
     }
 
-    @Test("It knows whether the bytes end between two messages")
+    @Test("The parser reports whether the bytes end between two messages")
     func betweenMessages() throws {
         var parser = FrameParser(maxMessageBytes: 100)
         var received = FrameParser.Received()
@@ -105,7 +105,7 @@ struct FrameParserTests {
         #expect(received.messages == [.text("a"), .text("ab")])
     }
 
-    @Test("However a stream is cut, it gives the same messages", arguments: 0..<200)
+    @Test("A stream gives the same messages in chunks of any size", arguments: 0..<200)
     func anyCut(seed: Int) {
         var random = SeededRandom(seed: UInt64(seed))
         let (bytes, messages, pings) = stream(&random)
@@ -116,7 +116,7 @@ struct FrameParserTests {
         #expect(parse(cut(bytes, &random)).0 == whole)
     }
 
-    @Test("Random bytes never trap, and end alike however they are cut", arguments: 0..<40)
+    @Test("Random bytes never trap the parser, and give the same result in chunks of any size", arguments: 0..<40)
     func randomBytes(seed: Int) {
         var random = SeededRandom(seed: UInt64(seed))
         for _ in 0..<50 {

@@ -7,7 +7,7 @@ private func handshake(_ subprotocols: [String] = []) throws -> Handshake {
     return try Handshake(WebSocketURL("ws://h.example:81/a?b=c"), subprotocols: subprotocols, random: &random)
 }
 
-/// The answer of a server to a handshake, with fields replaced; an empty value takes the field away.
+/// The answer of a server to a handshake, with replaced fields; an empty value removes the field.
 private func answer(_ handshake: Handshake, _ changes: [String: String] = [:], status: String = "101 Yes") -> [UInt8] {
     var fields = [
         "Upgrade": "WebSocket", "Connection": "keep-alive, Upgrade",
@@ -31,7 +31,7 @@ struct HandshakeTests {
         #expect(hex(sha1(million)) == "291e9a6c66994949b57ba5e650361e98fc36b1ba")
     }
 
-    @Test("Base64 pads as RFC 4648 says")
+    @Test("Base64 pads as in RFC 4648")
     func base64Padding() {
         let pairs = [
             "": "", "f": "Zg==", "fo": "Zm8=", "foo": "Zm9v", "foob": "Zm9vYg==", "fooba": "Zm9vYmE=",
@@ -46,7 +46,7 @@ struct HandshakeTests {
         #expect(Handshake.accept(key: "dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
     }
 
-    @Test("The request has the fields that a server wants")
+    @Test("The request has the fields that a server requires")
     func request() throws {
         let handshake = try handshake(["a.v1", "b.v1"])
         let lines = String(decoding: handshake.request, as: UTF8.self).components("\r\n")
@@ -58,7 +58,7 @@ struct HandshakeTests {
         #expect(handshake.key.utf8.count == 24)
     }
 
-    @Test("A right answer is accepted, with a subprotocol that was offered or none")
+    @Test("A valid answer is accepted, with an offered subprotocol or none")
     func accepted() throws {
         let handshake = try handshake(["a.v1"])
         #expect(try handshake.subprotocol(of: HandshakeAnswer(head: answer(handshake))) == "")
@@ -80,7 +80,7 @@ struct HandshakeTests {
         }
     }
 
-    @Test("A refusal says the status")
+    @Test("A refusal names the status")
     func refusal() throws {
         let handshake = try handshake()
         #expect(throws: TransportError.unreachable("the server refused the WebSocket with 401 Who")) {
@@ -95,7 +95,7 @@ struct HandshakeTests {
         #expect(throws: TransportError.self) { try HandshakeAnswer(head: Array(head.utf8)) }
     }
 
-    @Test("The head is found however it is cut, and what follows is left alone")
+    @Test("The head is found in chunks of any size, and later bytes are not used")
     func reader() throws {
         let head = answer(try handshake())
         for size in [1, 2, 3, 7, 1_000] {
@@ -113,7 +113,7 @@ struct HandshakeTests {
         }
     }
 
-    @Test("A head without end is refused, and something else than HTTP at its first bytes")
+    @Test("A head without an end is refused, and another protocol than HTTP at its first bytes")
     func endless() {
         var reader = HandshakeReader()
         let fields = Array("HTTP/1.1 101 Yes\r\n".utf8) + [UInt8](repeating: 0x61, count: HandshakeReader.maxBytes)
@@ -122,7 +122,7 @@ struct HandshakeTests {
         #expect(throws: TransportError.self) { try Array("SSH".utf8).withUnsafeBytes { try other.feed($0) } }
     }
 
-    @Test("Random answers never trap", arguments: 0..<50)
+    @Test("Random answers never trap the reader", arguments: 0..<50)
     func randomAnswers(seed: Int) throws {
         var random = SeededRandom(seed: UInt64(seed))
         let handshake = try handshake(["a.v1"])

@@ -21,13 +21,13 @@ struct WebSocketURLTests {
         #expect(try WebSocketURL("wss://h:80/").hostField == "h:80")
     }
 
-    @Test("http and https are other names of ws and wss")
+    @Test("http and https are aliases of ws and wss")
     func schemes() throws {
         #expect(try !WebSocketURL("http://h").isSecure)
         #expect(try WebSocketURL("HTTPS://h").isSecure)
     }
 
-    @Test("An IPv6 address stands in brackets")
+    @Test("An IPv6 address is written in brackets")
     func addresses() throws {
         let url = try WebSocketURL("ws://[::1]:8080/x")
         #expect(url.host == "::1" && url.port == 8080 && url.hostField == "[::1]:8080")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Isochron
 
-/// One connection of a test, and its events in order. A test that waits for what does not come ends by the suite's time
+/// One connection of a test, and its events in order. A wait for an event that does not come ends at the suite's time
 /// limit.
 final class Client: Sendable {
     struct UnexpectedEnd: Error {
@@ -11,7 +11,7 @@ final class Client: Sendable {
 
     let connection: any WebSocketConnection
     private let events: AsyncStream<WebSocketEvent>
-    /// A server that has to live as long as this.
+    /// A server that has to live as long as this object.
     private let server: (any Sendable)?
 
     /// Opens a connection.
@@ -49,7 +49,7 @@ final class Client: Sendable {
         }
     }
 
-    /// Waits for so many messages, or for those that came together with the last of them.
+    /// Waits for `count` messages; returns those that came together with the last of them, too.
     func messages(_ count: Int) async throws -> [WebSocketMessage] {
         var messages: [WebSocketMessage] = []
         while messages.count < count {
@@ -63,7 +63,7 @@ final class Client: Sendable {
         return messages
     }
 
-    /// Waits for the end, past all that comes before it.
+    /// Waits for the end, and skips all events before it.
     func closed() async throws -> Ending {
         var ending = Ending()
         while true {

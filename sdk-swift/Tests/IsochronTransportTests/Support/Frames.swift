@@ -2,7 +2,7 @@ import Testing
 
 @testable import Isochron
 
-/// A frame as a server sends it. Written apart from the encoder under test.
+/// A frame of a server. Written independently of the encoder under test.
 func serverFrame(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true) -> [UInt8] {
     let length = payload.count
     var frame = [(isFinal ? 0x80 : 0) | opcode]
@@ -59,7 +59,7 @@ private func clientFrame(_ bytes: [UInt8]) -> (ClientFrame, Int)? {
     return (frame, start + length)
 }
 
-/// What a server may not send, and the code with which it has to be refused.
+/// A frame that a server must not send, and the code of its refusal.
 struct Violation: Sendable, CustomTestStringConvertible {
     let name: String
     let bytes: [UInt8]

@@ -3,7 +3,7 @@
 
     @testable import Isochron
 
-    /// A TCP server that says what a test wants. Connections are served one after the other, on one thread.
+    /// A TCP server under the script of a test. Connections are served one after the other, on one thread.
     final class RawServer: Sendable {
         let port: UInt16
         private let listener: Int32
@@ -11,7 +11,7 @@
 
         struct Failed: Error {}
 
-        /// The script serves one connection; what the client sends after it is read to its end, into a transcript.
+        /// The script serves one connection; later bytes of the client are read to the end, into a transcript.
         init(onIPv6: Bool = false, _ script: @escaping @Sendable (RawPeer) -> Void) throws {
             listener = socket(onIPv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             guard listener >= 0, let port = listen(on: listener, isIPv6: onIPv6) else { throw Failed() }
@@ -37,14 +37,14 @@
         /// Ends the thread, once the connection that it serves has ended.
         deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
-        /// What the next client sent after the script.
+        /// The bytes that the next client sent after the script.
         func transcript() async -> [UInt8] {
             for await transcript in transcripts { return transcript }
             return []
         }
     }
 
-    /// Binds to the loopback; nil when that cannot be done.
+    /// Binds to the loopback; nil if that is not possible.
     private func listen(on descriptor: Int32, isIPv6: Bool) -> UInt16? {
         var storage = sockaddr_storage()
         var size = socklen_t(isIPv6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size)
@@ -89,7 +89,7 @@
             }
         }
 
-        /// Reads the client's handshake; the key in it, nil when there is none.
+        /// Reads the client's handshake; returns its key, nil without one.
         func readKey() -> String? {
             var head: [UInt8] = []
             while !head.suffix(4).elementsEqual("\r\n\r\n".utf8) {
@@ -101,7 +101,7 @@
             return lines.first { $0.hasPrefix("Sec-WebSocket-Key: ") }.map { String($0.dropFirst(19)) }
         }
 
-        /// The right answer to a handshake.
+        /// The valid answer to a handshake.
         static func answer(key: String) -> [UInt8] {
             let accept = Handshake.accept(key: key)
             let fields = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: \(accept)"
@@ -113,14 +113,14 @@
             if let key = readKey() { write(Self.answer(key: key)) }
         }
 
-        /// No more is sent.
+        /// Ends the output.
         func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-        /// Cuts with a reset instead of an end.
+        /// Ends with a reset instead of a close.
         func reset() {
             var option = linger(l_onoff: 1, l_linger: 0)
             setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
-            // The descriptor itself is closed by the server; until then another socket sits in its place.
+            // The server closes the descriptor itself; until then another socket takes its place.
             let other = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             dup2(other, descriptor)
             close(other)

@@ -1,4 +1,4 @@
-/// SplitMix64: what a test draws can be drawn again from its seed.
+/// SplitMix64: a seed reproduces the draws of a test.
 struct SeededRandom: RandomNumberGenerator {
     private var state: UInt64
 

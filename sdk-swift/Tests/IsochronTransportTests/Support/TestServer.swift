@@ -3,9 +3,9 @@ import Testing
 
 @testable import Isochron
 
-/// The server of `test/swift-server/echo-server.mjs`, which is started outside: its URL is in the environment.
+/// The server of `test/swift-server/echo-server.mjs`, started outside of the tests: its URL is in the environment.
 enum TestServer {
-    /// Without the server its tests are skipped, except in continuous integration: there they fail.
+    /// Tests are skipped without the server, but fail in continuous integration.
     static let isWanted = address != nil || environment["CI"] != nil
     static let advice: Comment = "needs a server: node infra/swift/with-servers.mjs COMMAND starts it"
 

@@ -80,7 +80,7 @@ function showProgress(measurement: Measurement, { duration }: BenchOptions): Nod
 
 const PERCENTILES = [50, 90, 99, 99.9] as const;
 
-/** What a run came to. Latencies in ms. */
+/** The result of a run. Latencies in ms. */
 interface BenchResult {
   readonly mix: MixName;
   readonly sessions: number;

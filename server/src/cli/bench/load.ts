@@ -1,11 +1,11 @@
-/** Sessions that run transactions, one after the other each, and measure them. */
+/** Sessions that each run transactions one after another and measure them. */
 import { type QualifiedKey, Topology, unqualify } from '@isochron/core';
 import type { IsochronClient } from '@isochron/sdk';
 import { KeyTable, READ_HEAVY, TransactionGenerator, type TransactionMix, WRITE_HEAVY } from '@isochron/workload';
 import { build, type Histogram } from 'hdr-histogram-js';
 import type { ClusterAnswer } from '../status/shape.js';
 
-/** What the transactions look like. `get` and `set` are single operations. */
+/** The kinds of transactions. `get` and `set` are single operations. */
 export const MIXES = {
   'read-heavy': READ_HEAVY,
   'write-heavy': WRITE_HEAVY,
@@ -17,7 +17,7 @@ export type MixName = keyof typeof MIXES;
 
 /** Keys of a load transaction. */
 const LOAD_BATCH = 200;
-/** Highest latency told apart, µs: one minute. */
+/** Highest latency that the histogram distinguishes, µs: one minute. */
 const MAX_LATENCY_US = 60_000_000;
 
 const keyOf = (qualified: QualifiedKey): string => unqualify(qualified).key;
@@ -54,7 +54,7 @@ export async function loadKeys(table: KeyTable, clients: readonly IsochronClient
   await Promise.all(clients.map(worker));
 }
 
-/** What is being measured. */
+/** The measurements of a run. */
 export interface Measurement {
   readonly latency: Histogram;
   /** Transactions since the start. */

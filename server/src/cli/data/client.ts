@@ -18,7 +18,7 @@ export interface DataOptions extends EndpointOptions {
   readonly json: boolean;
 }
 
-/** What the SDK is told. */
+/** The options of the SDK. */
 export function connectOptions(options: DataOptions): ConnectOptions {
   const { endpoint, keyspace, sessionFile, token } = options;
   if (sessionFile !== undefined && token !== undefined) {
@@ -34,12 +34,14 @@ export function connectOptions(options: DataOptions): ConnectOptions {
   };
 }
 
-/** Leaves the session for the next command. It is a secret: its token lets others read what this one could. */
+/**
+ * Stores the session for the next command. The file is a secret: its token gives access to all that this session read.
+ */
 export function saveSession(client: IsochronClient, { sessionFile }: DataOptions): void {
   if (sessionFile !== undefined) replaceFile(sessionFile, `${JSON.stringify(client.session.export())}\n`, 0o600);
 }
 
-/** Runs something with a client, and keeps the session when it succeeded. */
+/** Runs `use` with a client, and stores the session when it succeeded. */
 export async function withClient<T>(options: DataOptions, use: (client: IsochronClient) => Promise<T>): Promise<T> {
   const client = await connect(connectOptions(options));
   try {
@@ -54,7 +56,7 @@ export async function withClient<T>(options: DataOptions, use: (client: Isochron
 /** How long `--stable` waits, ms. */
 const STABLE_TIMEOUT_MS = 60_000;
 
-/** Waits, where that was asked for, until a write is visible in every region. */
+/** On request, waits until a write is visible in every region. */
 export async function settle(write: WriteReceipt, options: { readonly stable: boolean }): Promise<void> {
   if (options.stable) await write.stable({ timeoutMs: STABLE_TIMEOUT_MS });
 }

@@ -1,4 +1,4 @@
-/** CSV as RFC 4180 has it: commas, optional double quotes, line breaks inside quotes. */
+/** CSV by RFC 4180: commas, optional double quotes, line breaks inside quotes. */
 import { IsochronError } from '@isochron/core/errors';
 
 /** A record and the line on which it begins. */
@@ -10,7 +10,7 @@ export interface CsvRecord {
 const MAX_FIELD_LENGTH = 64 * 2 ** 20;
 
 /**
- * Reads records, whatever pieces the text comes in.
+ * Reads records from text in pieces of any size.
  * @throws IsochronError `VALUE_INVALID` for a quote in the wrong place, or one that is never closed
  */
 export async function* recordsOf(chunks: AsyncIterable<string>): AsyncGenerator<CsvRecord> {
@@ -57,7 +57,7 @@ class CsvReader {
   #outside(char: string): void {
     if (char === ',') this.#endField();
     else if (char === '"') this.#quote();
-    // The carriage return of a line's end; a lone one counts as text below.
+    // The carriage return of a line's end. A lone one counts as text below.
     else if (char === '\r' && this.#state === 'closed') return;
     else if (this.#state === 'closed') throw this.#invalid('text after a closing quote');
     else {
@@ -68,7 +68,7 @@ class CsvReader {
 
   #quote(): void {
     if (this.#state === 'plain') throw this.#invalid('a quote inside of a field that is not quoted');
-    // Two quotes in a quoted field stand for one.
+    // Two quotes in a quoted field are one quote of its text.
     if (this.#state === 'closed') this.#field += '"';
     this.#state = 'quoted';
   }

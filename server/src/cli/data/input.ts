@@ -4,19 +4,19 @@ import { TextDecoder } from 'node:util';
 import { IsochronError } from '@isochron/core/errors';
 import { UsageError } from '../failures.js';
 
-/** A line longer than this is no document that a cluster would take, in UTF-16 units. */
+/** Longest line, in UTF-16 units. A cluster accepts no document of this size. */
 const MAX_LINE_LENGTH = 64 * 2 ** 20;
 
 /** An input that is being read. */
 export interface Input {
   readonly chunks: AsyncIterable<string>;
-  /** Bytes in all; undefined when they come from a pipe. */
+  /** Bytes in all; undefined for a pipe. */
   readonly size: number | undefined;
   /** Bytes read so far. */
   position(): number;
 }
 
-/** Opens a file, or stdin for `-`. @throws the system's error for a file that is not there */
+/** Opens a file, or stdin for `-`. @throws the system's error for a file that does not exist */
 export function openInput(file: string): Input {
   if (file === '-' && process.stdin.isTTY) throw new UsageError('"-" reads from stdin: pipe something into it');
   const size = file === '-' ? undefined : statSync(file).size;

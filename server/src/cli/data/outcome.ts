@@ -1,4 +1,4 @@
-/** `transaction`: what became of one. */
+/** `transaction`: prints the outcome of a transaction. */
 import { connect, type Timestamp } from '@isochron/sdk';
 import { print } from '../output.js';
 import type { EndpointOptions } from './client.js';

@@ -30,7 +30,7 @@ const invalid = (line: number, what: string, cause?: unknown): IsochronError =>
 
 /**
  * A row of JSON lines: `{"key": …, "value": …}`, `{"key": …, "bytes": base64}` or `{"key": …, "delete": true}`.
- * @param number of the line, for messages
+ * @param number line number, for messages
  * @throws IsochronError `VALUE_INVALID`
  */
 export function parseRow(line: string, number: number): Row {
@@ -61,7 +61,7 @@ function parseJson(text: string, line: number): JsonValue {
   }
 }
 
-/** The line that stands for a stored document: what {@link parseRow} reads. */
+/** The line of a stored document, as {@link parseRow} reads it. */
 export const formatRow = (key: string, document: unknown): string =>
   JSON.stringify(
     document instanceof Uint8Array
@@ -69,20 +69,20 @@ export const formatRow = (key: string, document: unknown): string =>
       : { key, value: document },
   );
 
-/** A stored value on its way into a file. */
+/** A stored value for an export. */
 export interface StoredRow {
-  /** What {@link parseRow} reads; undefined where the value cannot stand in a line. */
+  /** A line for {@link parseRow}; undefined where the value cannot be exported. */
   readonly line: string | undefined;
-  /** What is wrong with the value. */
+  /** The fault of the value. */
   readonly problem: string | undefined;
 }
 
-/** The row of a stored value: the text of a document is copied, so that its numbers stay what they are. */
+/** The row of a stored value. The text of a document is copied, so that its numbers do not change. */
 export function storedRow(key: string, value: string | Uint8Array): StoredRow {
   if (typeof value !== 'string') return { line: formatRow(key, value), problem: undefined };
   if (!isJson(value)) return { line: undefined, problem: 'left out, as its document is not JSON' };
   const deep = `nested more than ${MAX_DOCUMENT_DEPTH} levels deep, which an import refuses`;
-  // Line ends in JSON are white space: within its texts they are escaped.
+  // Line ends in JSON are white space: inside strings they are escaped.
   const line = `{"key":${JSON.stringify(key)},"value":${value.replaceAll(/[\r\n]/g, ' ')}}`;
   return { line, problem: nestedTooDeeply(value) ? deep : undefined };
 }
@@ -106,8 +106,8 @@ export async function* jsonRows(chunks: AsyncIterable<string>): AsyncGenerator<R
 }
 
 /**
- * Rows of CSV with a header line: a document per record, with a text per column.
- * @param keyColumn the column that is the key; it is part of the document too
+ * Rows of CSV with a header line: a document for each record, with a text for each column.
+ * @param keyColumn the column of the key; it is part of the document too
  */
 export async function* csvRows(chunks: AsyncIterable<string>, keyColumn: string): AsyncGenerator<Row> {
   let header: readonly string[] | undefined;

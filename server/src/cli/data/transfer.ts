@@ -13,9 +13,9 @@ import { type Written, writeAll } from './writing.js';
 /** Options of `import`. */
 export interface ImportOptions extends DataOptions {
   readonly format?: 'jsonl' | 'csv';
-  /** Column that is the key. */
+  /** Column of the key. */
   readonly key?: string;
-  /** What is put in front of every key. */
+  /** Prefix of every key. */
   readonly prefix: string;
   readonly batch: number;
   readonly concurrency: number;
@@ -30,7 +30,7 @@ export interface ExportOptions extends DataOptions {
   readonly output?: string;
 }
 
-/** So long an import waits for the last commit to be visible everywhere, ms. */
+/** How long an import waits until the last commit is visible everywhere, ms. */
 const STABLE_TIMEOUT_MS = 60_000;
 /** Entries of one page. */
 const PAGE_SIZE = 1000;
@@ -51,7 +51,7 @@ export async function runImport(file: string, options: ImportOptions): Promise<v
   }
 }
 
-/** How the rows of the input are read. @throws UsageError for options that do not fit the format */
+/** The reader of rows for the input's format. @throws UsageError for options that do not fit the format */
 function rowReader(file: string, { format, key }: ImportOptions): (input: Input) => AsyncIterable<Row> {
   const isCsv = format === 'csv' || (format === undefined && /\.csv$/i.test(file));
   if (!isCsv && key !== undefined) throw new UsageError('--key names a column of CSV; JSON lines have a field "key"');
@@ -64,7 +64,7 @@ async function* withPrefix(rows: AsyncIterable<Row>, prefix: string): AsyncGener
   for await (const row of rows) yield { ...row, key: prefix + row.key };
 }
 
-/** One session per transaction in flight: a session's commits follow each other. */
+/** One session for each transaction in flight: the commits of one session follow each other. */
 async function connectAll(options: ImportOptions): Promise<IsochronClient[]> {
   const settings = connectOptions(options);
   const connecting = Array.from({ length: options.concurrency }, () => connect(settings));
@@ -100,7 +100,7 @@ async function finish(
 ): Promise<void> {
   if (last !== undefined) {
     if (options.wait) await last.receipt.stable({ timeoutMs: STABLE_TIMEOUT_MS });
-    // This session has seen the newest commit be stable: whoever continues it reads everything that was imported.
+    // This session has seen the newest commit as stable: a command that continues it reads all imported rows.
     saveSession(clients[last.writer]!, options);
   }
   const summary = {
@@ -144,17 +144,17 @@ export async function runExport(prefix: string, options: ExportOptions): Promise
   }
 }
 
-/** Where an export goes. */
+/** The destination of an export. */
 interface Sink {
   write(text: string): Promise<void>;
   end(): Promise<void>;
-  /** Leaves nothing half-written behind. */
+  /** Removes a half-written file. */
   discard(): Promise<void>;
 }
 
 const stdoutSink: Sink = { write: printSlowly, end: async () => {}, discard: async () => {} };
 
-/** The file appears under its name when it is complete. @throws the system's error for a file that cannot be made */
+/** The file appears under its name when it is complete. @throws the system's error for a file that cannot be created */
 async function fileSink(path: string): Promise<Sink> {
   const draft = `${path}.${process.pid}.tmp`;
   const file = await open(draft, 'w');
@@ -196,10 +196,7 @@ async function exportRows(
   }
 }
 
-/**
- * The line of a row; none where it cannot be exported. A row that is not as it should be is reported, and the export
- * goes on.
- */
+/** The line of a row; undefined where it cannot be exported. A faulty row is reported, and the export continues. */
 function exportedLine(key: string, value: string | Uint8Array): string[] {
   const { line, problem } = storedRow(key, value);
   if (problem !== undefined) remark(`${JSON.stringify(key)}: ${problem}`);

@@ -6,7 +6,7 @@ async function* rowsUpTo(total: number): AsyncGenerator<Row> {
   for (let i = 0; i < total; i++) yield { key: `k${i}`, document: i };
 }
 
-/** Writers that keep what is committed; transactions whose first key is `failing` are refused. */
+/** Writers that record commits; transactions whose first key is `failing` are refused. */
 function writersOf(count: number, failing?: string): { writers: Writer[]; committed: string[] } {
   const committed: string[] = [];
   const transaction: Writer['transaction'] = async (run) => {
@@ -30,19 +30,19 @@ const optionsOf = (more: object = {}) => ({
 });
 
 describe('writeAll', () => {
-  it('writes every row once, the last transaction with what is left', async () => {
+  it('writeAll writes every row once, the last transaction with the remaining rows', async () => {
     const { writers, committed } = writersOf(3);
     expect(await writeAll(rowsUpTo(25), writers, optionsOf())).toMatchObject({ rows: 25, transactions: 3 });
     expect(new Set(committed).size).toBe(25);
   });
 
-  it('passes over the rows that are skipped', async () => {
+  it('writeAll passes over the rows that are skipped', async () => {
     const { writers, committed } = writersOf(1);
     await writeAll(rowsUpTo(25), writers, optionsOf({ skip: 20 }));
     expect(committed).toEqual(['k20', 'k21', 'k22', 'k23', 'k24']);
   });
 
-  it('says after a failure how many rows are acknowledged, and where to go on', async () => {
+  it('writeAll reports after a failure how many rows are acknowledged, and where to continue', async () => {
     const { writers } = writersOf(1, 'k30');
     await expect(writeAll(rowsUpTo(100), writers, optionsOf())).rejects.toMatchObject({
       code: 'CONNECTION_LOST',
@@ -50,14 +50,14 @@ describe('writeAll', () => {
     });
   });
 
-  it('goes on at the first row that is not acknowledged, although later ones are', async () => {
+  it('writeAll continues at the first row that is not acknowledged, although later ones are', async () => {
     const { writers, committed } = writersOf(3, 'k10');
     const failure = writeAll(rowsUpTo(100), writers, optionsOf());
     await expect(failure).rejects.toThrow('repeat with --skip 10)');
     expect(committed).toContain('k20');
   });
 
-  it('runs a transaction again that the crash of a node aborted', async () => {
+  it('writeAll runs a transaction again that the crash of a node aborted', async () => {
     const { writers, committed } = writersOf(1);
     let aborts = 4;
     const flaky: Writer = {
@@ -70,7 +70,7 @@ describe('writeAll', () => {
     expect(committed).toHaveLength(20);
   });
 
-  it('takes no more rows once it is interrupted', async () => {
+  it('writeAll takes no more rows once it is interrupted', async () => {
     const stopping = new AbortController();
     const { writers, committed } = writersOf(1);
     const onProgress = (rows: number): void => {

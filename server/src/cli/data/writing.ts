@@ -4,7 +4,7 @@ import { Interrupted } from '../failures.js';
 import { count } from '../output.js';
 import { type Row, type RowSink, writeRows } from './rows.js';
 
-/** How often a transaction is run before its abortion is a failure. */
+/** How often a transaction is run before its abort is a failure. */
 const MAX_ATTEMPTS = 5;
 
 /** The part of a client that writing needs. */
@@ -12,7 +12,7 @@ export interface Writer {
   transaction(run: (tx: RowSink) => void): Promise<{ readonly write: WriteReceipt | undefined }>;
 }
 
-/** What writing came to. */
+/** The result of writing. */
 export interface Written {
   readonly rows: number;
   readonly transactions: number;
@@ -26,12 +26,12 @@ export interface WritingOptions {
   readonly batch: number;
   /** Rows at the beginning of the input that are passed over. */
   readonly skip: number;
-  /** Stops taking rows; what is in flight is finished. */
+  /** Stops taking rows; transactions in flight are finished. */
   readonly signal: AbortSignal;
   onProgress(rows: number): void;
 }
 
-/** Rows acknowledged, and how many of them follow each other from the beginning: where another attempt may start. */
+/** Counts acknowledged rows, and the unbroken run of them from the beginning: another attempt may start after it. */
 class Acknowledged {
   rows = 0;
   transactions = 0;
@@ -78,7 +78,7 @@ async function* batchesOf(rows: AsyncIterable<Row>, batch: number, skip: number)
 
 /**
  * Writes rows in transactions; each writer has one in flight.
- * @throws the first failure, with how much was acknowledged and how to go on; Interrupted when the signal was given
+ * @throws the first failure, with the number of acknowledged rows and how to continue; Interrupted after the signal
  */
 export async function writeAll(
   rows: AsyncIterable<Row>,
@@ -110,8 +110,8 @@ export async function writeAll(
 }
 
 /**
- * Conflicts abort nothing, but the crash of a node in the middle of a commit may. Then nothing was written, and it is run again as a
- * new transaction.
+ * Conflicts abort no transaction, but the crash of a node during the commit may. Nothing was written then, and the rows
+ * are written again in a new transaction.
  */
 async function writeBatch(writer: Writer, rows: readonly Row[]): Promise<WriteReceipt | undefined> {
   for (let attempt = 1; ; attempt++) {

@@ -7,8 +7,8 @@ import { isFailureNotice } from '../node/parent.js';
 import type { PlannedNode } from './plan.js';
 
 /**
- * A node's process. Its output goes to its log file. It closes in order when the channel to it ends, whether by `stop` or because
- * this process is no more.
+ * A node's process. Its output goes to its log file. It closes in order when the channel to it ends, by `stop` or
+ * because this process has ended.
  */
 export class ChildNode {
   #process: ChildProcess | undefined;
@@ -19,7 +19,10 @@ export class ChildNode {
     readonly args: readonly string[],
   ) {}
 
-  /** Starts it; resolves when it has ended, with one line: `CODE: sentence` from the child itself, else its exit code or signal. */
+  /**
+   * Starts it; resolves when it has ended, with one line: `CODE: sentence` from the child, else its exit code or
+   * signal.
+   */
   async run(): Promise<string> {
     const log = openSync(this.node.logFile, 'a');
     const child = spawn(process.execPath, [process.argv[1]!, ...this.args], { stdio: ['ignore', log, log, 'ipc'] });
@@ -45,7 +48,7 @@ export class ChildNode {
   }
 }
 
-/** Resolves with the exit code or signal of a child, or why it could not be started. */
+/** Resolves with the exit code or signal of a child, or the reason why it could not be started. */
 async function endOf(child: ChildProcess): Promise<string> {
   try {
     const [code, signal] = await once(child, 'exit');

@@ -7,7 +7,7 @@ import { checkPorts } from './ports.js';
 import { StartProgress, welcome, welcomeJson } from './screen.js';
 import { Supervisor } from './supervisor.js';
 
-/** Runs until it is told to stop. @throws UsageError, IsochronError, ReportedFailure, Interrupted */
+/** Runs until it is stopped. @throws UsageError, IsochronError, ReportedFailure, Interrupted */
 export async function runDev(options: DevOptions): Promise<void> {
   const cluster = planCluster(options);
   const { config, nodes } = cluster;
@@ -45,7 +45,7 @@ function nodeArgs(node: PlannedNode, { configFile }: DevCluster, secretFile: str
   ];
 }
 
-/** The first signal closes all nodes in order, the second one ends them. So does the end of a parent's channel. */
+/** The first signal, or the end of a parent's channel, closes all nodes in order. The second signal ends them. */
 function stopOnSignals(supervisor: Supervisor, onStop: () => void): { readonly requested: boolean } {
   const state = { requested: false };
   const onSignal = (): void => {
@@ -63,7 +63,7 @@ function stopOnSignals(supervisor: Supervisor, onStop: () => void): { readonly r
     process.once('disconnect', () => {
       if (!state.requested) onSignal();
     });
-    // Once all nodes have ended, an open channel is no reason to stay.
+    // Once all nodes have ended, an open channel must not keep the process alive.
     process.channel?.unref();
   }
   return state;

@@ -10,14 +10,14 @@ import { type DevOptions, devClusterFile, type PlannedNode, planNodes } from './
 /** Everything that is needed to start the nodes. */
 export interface DevCluster {
   readonly configFile: string;
-  /** What the cluster file is to be; undefined when it stays as it is. */
+  /** New text of the cluster file; undefined when it is kept. */
   readonly configText: string | undefined;
   readonly config: ClusterConfig;
   readonly nodes: readonly PlannedNode[];
 }
 
 /**
- * Reads or makes the cluster file, without writing anything yet.
+ * Reads or generates the cluster file, and writes nothing yet.
  * @throws UsageError, IsochronError CONFIG_INVALID
  */
 export function planCluster(options: DevOptions): DevCluster {
@@ -29,7 +29,7 @@ export function planCluster(options: DevOptions): DevCluster {
 }
 
 /**
- * Makes the folder of the cluster, and keeps it for this process.
+ * Creates the folder of the cluster, and locks it for this process.
  * @returns the file of the secret
  * @throws the system's error where it cannot be written to
  */

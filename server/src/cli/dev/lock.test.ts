@@ -13,17 +13,17 @@ describe('lockFolder', () => {
 
   const holder = (): string => readFileSync(join(data, 'dev.pid'), 'utf8').trim();
 
-  it('takes a free folder', () => {
+  it('lockFolder takes a free folder', () => {
     lockFolder(data);
     expect(holder()).toBe(String(process.pid));
   });
 
-  it('refuses a folder that a running process has, and names that process', () => {
+  it('lockFolder refuses a folder that a running process has, and names that process', () => {
     writeFileSync(join(data, 'dev.pid'), String(process.ppid));
     expect(() => lockFolder(data)).toThrow(`process ${process.ppid} runs a cluster in ${data}`);
   });
 
-  it('takes over what a process that ended left behind', () => {
+  it('lockFolder takes over the folder of a process that has ended', () => {
     const { pid } = spawnSync(process.execPath, ['-e', '']);
     writeFileSync(join(data, 'dev.pid'), String(pid));
     lockFolder(data);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isSystemError, ReportedFailure } from '../failures.js';
 
 /**
- * Takes the folder until this process ends. What a process left behind that was killed is taken over.
+ * Takes the folder until this process ends. The lock of a process that was killed is taken over.
  * @throws ReportedFailure when another process has it; the system's error where the folder cannot be written to
  */
 export function lockFolder(data: string): void {
@@ -29,7 +29,7 @@ function isCreated(path: string): boolean {
   }
 }
 
-/** Whether another process has this id. Signal 0 only asks. */
+/** Whether another process has this id. Signal 0 only tests for it. */
 function isRunning(pid: number): boolean {
   if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false;
   try {

@@ -21,7 +21,7 @@ const configOf = (options: Partial<DevOptions>) =>
   parseClusterFile(writeClusterFile(devClusterFile({ ...DEFAULTS, ...options })), 'cluster.yaml');
 
 describe('the cluster file of isochron dev', () => {
-  it('has a node in each region, and every partition in two of them', () => {
+  it('the cluster file of isochron dev has a node in each region, and every partition in two of them', () => {
     const { regions, keyspaces, settings, wan } = configOf({});
     expect(regions.map(({ id, nodes }) => [id, nodes[0]?.id, nodes[0]?.api, nodes[0]?.peer])).toEqual([
       ['virginia', 'virginia-1', 'http://127.0.0.1:7101', 'ws://127.0.0.1:7201'],
@@ -32,20 +32,20 @@ describe('the cluster file of isochron dev', () => {
     expect([settings.durability, wan.oneWayMs]).toEqual(['synced', {}]);
   });
 
-  it('takes durability and delays over', () => {
+  it('the cluster file of isochron dev has the durability and the delays of the options', () => {
     const { settings, wan } = configOf({ durability: 'memory', wan: 'aws' });
     expect(settings.durability).toBe('memory');
     expect(wan.oneWayMs['virginia>ireland']).toBe(40.2);
   });
 
-  it('keeps its placement when only delays change, so that the data stays usable', () => {
+  it('the cluster file of isochron dev keeps its placement, and so its data, when only delays change', () => {
     expect(configOf({ wan: 'aws' }).cluster).toBe(configOf({}).cluster);
   });
 
-  it('holds every partition in all regions where the protocol can do nothing else, unless it is told to', () => {
-    const { replication: _given, ...unsaid } = DEFAULTS;
+  it('the cluster file of isochron dev is fully replicated by default where the protocol requires it', () => {
+    const { replication: _given, ...rest } = DEFAULTS;
     const replicas = (options: Partial<DevOptions>) =>
-      devClusterFile({ ...unsaid, ...options }).keyspaces[0]?.replication;
+      devClusterFile({ ...rest, ...options }).keyspaces[0]?.replication;
     expect([replicas({}), replicas({ protocol: 'bpr' }), replicas({ regions: ['oregon'] })]).toEqual([2, 2, 1]);
     expect([replicas({ protocol: 'wren' }), replicas({ protocol: 'h-cure' })]).toEqual([3, 3]);
     expect(() => configOf({ protocol: 'wren' })).toThrow(/^cluster\.yaml:\d+: protocol "wren": /);
@@ -55,13 +55,13 @@ describe('the cluster file of isochron dev', () => {
     { what: 'more replicas than regions', options: { regions: ['oregon'] } },
     { what: 'more nodes than ports', options: { nodesPerRegion: 50 } },
     { what: 'ports above 65535', options: { portBase: 65_400 } },
-  ])('refuses $what', ({ options }) => {
+  ])('devClusterFile refuses $what', ({ options }) => {
     expect(() => devClusterFile({ ...DEFAULTS, ...options })).toThrow(UsageError);
   });
 });
 
 describe('planNodes', () => {
-  it('gives every listener a port of its own, from the base on', () => {
+  it('planNodes gives every listener a port of its own, from the base on', () => {
     const options = { ...DEFAULTS, nodesPerRegion: 2, portBase: 9000 };
     const nodes = planNodes(devClusterFile(options), options);
     expect(nodes.map(({ id }) => id).slice(0, 3)).toEqual(['virginia-1', 'virginia-2', 'oregon-1']);
@@ -69,7 +69,7 @@ describe('planNodes', () => {
     expect(new Set(nodes.flatMap(({ ports }) => ports)).size).toBe(18);
   });
 
-  it('keeps data and log of a node in its own folder', () => {
+  it('planNodes keeps data and log of a node in its own folder', () => {
     const [node] = planNodes(devClusterFile(DEFAULTS), DEFAULTS);
     expect([node?.dataDir, node?.logFile]).toEqual(['/data/virginia-1', '/data/virginia-1/node.log']);
   });

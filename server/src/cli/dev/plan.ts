@@ -1,4 +1,4 @@
-/** What a development cluster consists of, as a pure function of its options. */
+/** The nodes and files of a development cluster, as a pure function of its options. */
 import { join } from 'node:path';
 import { Topology } from '@isochron/core';
 import type { ProtocolName } from '@isochron/protocols/session-rules';
@@ -12,7 +12,7 @@ export interface DevOptions {
   readonly regions: readonly string[];
   readonly nodesPerRegion: number;
   readonly partitions: number;
-  /** Default: 2, or all regions where the protocol can be run in no other way. */
+  /** Default: 2, or all regions where the protocol requires full replication. */
   readonly replication?: number;
   readonly wan: 'aws' | 'none';
   readonly protocol: ProtocolName;
@@ -20,7 +20,7 @@ export interface DevOptions {
   readonly data: string;
   readonly portBase: number;
   readonly durability: 'synced' | 'memory';
-  /** Uses the cluster file that is there, and writes none. */
+  /** Uses the existing cluster file, and writes none. */
   readonly keepConfig: boolean;
   readonly logLevel: string;
   readonly json: boolean;
@@ -29,14 +29,14 @@ export interface DevOptions {
 /** Distance between the ports of the API, of peering and of metrics; also the most nodes that fit. */
 export const PORT_STEP = 100;
 
-/** One node of the cluster, and where to reach it. */
+/** One node of the cluster, with its addresses. */
 export interface PlannedNode {
   readonly id: string;
   readonly region: string;
   readonly api: string;
   readonly metrics: string;
   readonly metricsPort: number;
-  /** Every port that it listens on. */
+  /** Every port that the node listens on. */
   readonly ports: readonly number[];
   readonly dataDir: string;
   readonly logFile: string;
@@ -44,7 +44,7 @@ export interface PlannedNode {
 
 const HOST = '127.0.0.1';
 
-/** Checks what the shape of the cluster file cannot: that options fit together. @throws UsageError */
+/** Checks that options fit together, which the shape of the cluster file cannot express. @throws UsageError */
 function checkOptions(options: DevOptions): void {
   const { regions, replication, nodesPerRegion, portBase } = options;
   if (replication !== undefined && replication > regions.length) {
@@ -83,7 +83,7 @@ export function devClusterFile(options: DevOptions): ClusterFile {
   };
 }
 
-/** Two regions, where the protocol can do with that and there are so many. */
+/** Two regions, where the protocol allows that and there are as many. */
 function defaultReplication(
   { protocol, regions }: { protocol: ProtocolName; regions: ClusterFile['regions'] },
   keyspace: { name: string; partitions: number },
@@ -99,7 +99,7 @@ const devNode = (id: string, port: number) => ({
   peer: `ws://${HOST}:${port + PORT_STEP}`,
 });
 
-/** The regions and nodes of a cluster file, as far as the plan looks at them. */
+/** The part of a cluster file that the plan depends on: regions and nodes. */
 interface Regions {
   readonly regions: readonly {
     readonly id: string;

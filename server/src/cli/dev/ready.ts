@@ -10,7 +10,7 @@ export async function waitUntilReady(api: string, signal: AbortSignal): Promise<
     await delay(POLL_INTERVAL_MS, undefined, { signal });
 }
 
-/** Whether the node says so. One that does not listen yet, or does not answer in time, is not ready. */
+/** Whether the node reports that it is ready. A node that does not listen yet, or does not answer in time, is not. */
 function isReady(url: string, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const request = get(url, { agent: false, timeout: REQUEST_TIMEOUT_MS, signal }, (answer) => {

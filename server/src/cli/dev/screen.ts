@@ -1,4 +1,4 @@
-/** What `isochron dev` shows: progress while nodes start, then where they are and what to try. */
+/** The output of `isochron dev`: progress while nodes start, then their addresses and commands to try. */
 import Table from 'cli-table3';
 import colors from 'picocolors';
 import type { ClusterConfig } from '../../config/cluster-file.js';
@@ -9,7 +9,7 @@ const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '
 const FRAME_INTERVAL_MS = 100;
 const DEFAULT_APIS = [7101, 7102, 7103].map((port) => `http://127.0.0.1:${port}`);
 
-/** A line per node that is ready and, in a terminal, one that moves while others are not. On stderr. */
+/** On stderr: a line for each node that is ready and, in a terminal, a moving line for the others. */
 export class StartProgress {
   readonly #waiting: Set<string>;
   readonly #live = isInteractive();
@@ -60,7 +60,7 @@ export function endpointTable(nodes: readonly PlannedNode[]): string {
   return table.toString();
 }
 
-/** Three commands that show what the cluster does, for a shell. */
+/** Three shell commands that show features of the cluster. */
 export function commandsToTry(nodes: readonly PlannedNode[]): string[] {
   const first = nodes[0]!;
   const other = nodes.find(({ region }) => region !== first.region) ?? first;
@@ -77,7 +77,7 @@ export function commandsToTry(nodes: readonly PlannedNode[]): string[] {
   ];
 }
 
-/** Everything that a newcomer needs once the cluster runs. */
+/** All that a newcomer needs once the cluster runs. */
 export function welcome(config: ClusterConfig, nodes: readonly PlannedNode[], options: DevOptions): string {
   const partitions = config.keyspaces.reduce((sum, keyspace) => sum + keyspace.partitions, 0);
   const delays = Object.keys(config.wan.oneWayMs).length > 0 ? ', with delays between regions' : '';
@@ -91,7 +91,7 @@ export function welcome(config: ClusterConfig, nodes: readonly PlannedNode[], op
   ].join('\n');
 }
 
-/** The same for programs. */
+/** The same for programs, as JSON. */
 export function welcomeJson(config: ClusterConfig, nodes: readonly PlannedNode[], options: DevOptions): string {
   const endpoints = nodes.map(({ id, region, api, metrics }) => ({
     node: id,

@@ -8,16 +8,16 @@ import { waitUntilReady } from './ready.js';
 
 const FIRST_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 10_000;
-/** A node that ran so long starts again without an increased pause, ms. */
+/** A node that ran longer than this is restarted after the shortest pause, ms. */
 const STEADY_MS = 30_000;
-/** So long a node may take to close before it is ended, ms: a little longer than it gives itself. */
+/** How long a node may take to close before it is ended, ms: a little longer than its own limit. */
 const STOP_TIMEOUT_MS = 22_000;
 
-/** What the supervisor tells. */
+/** Events of the supervisor. */
 export interface SupervisorEvents {
-  /** A node serves. @param afterMs since it was started */
+  /** A node serves. @param afterMs time since its start */
   ready(node: PlannedNode, afterMs: number): void;
-  /** One line about something that went wrong, or is well again. */
+  /** One line about a fault or a recovery. */
   remark(line: string): void;
 }
 
@@ -42,7 +42,7 @@ export class Supervisor {
     this.#ended = Promise.all(first.map(({ ended }) => ended));
   }
 
-  /** Resolves when every node serves. @throws ReportedFailure when one ends before; then all have been stopped */
+  /** Resolves when every node serves. @throws ReportedFailure when one ends before; all have been stopped then */
   async started(): Promise<void> {
     try {
       await this.#started;
@@ -75,7 +75,7 @@ export class Supervisor {
     for (const child of this.#children) child.kill();
   }
 
-  /** The first start of a node, and its whole life. */
+  /** The first start of a node, and the time until it ends for good. */
   #start(child: ChildNode): { ready: Promise<void>; ended: Promise<void> } {
     const run = this.#runOnce(child);
     const failed = run.ended.then((reason) => {
@@ -115,7 +115,7 @@ export class Supervisor {
     const ready = waitUntilReady(child.node.api, over.signal).then(() =>
       this.events.ready(child.node, performance.now() - startedAt),
     );
-    // Never ready because it ended or is being stopped: who needs to know waits for `ended`.
+    // It never became ready because it ended or is being stopped: `ended` reports that.
     const orNever = ready.catch(() => new Promise<void>(() => {}));
     return { ready: orNever, ended };
   }
@@ -124,7 +124,7 @@ export class Supervisor {
     return this.#stopping.signal.aborted;
   }
 
-  /** Whether the pause ended by itself. */
+  /** Whether the pause was not interrupted. */
   #pause(ms: number): Promise<boolean> {
     return delay(ms, true, { signal: this.#stopping.signal }).catch(() => false);
   }

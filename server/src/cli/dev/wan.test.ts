@@ -4,7 +4,7 @@ import { AWS_ROUND_TRIP_MS, awsOneWayMs } from './wan.js';
 const REGIONS = Object.keys(AWS_ROUND_TRIP_MS);
 
 describe('awsOneWayMs', () => {
-  it('is half of each measured round trip, by direction', () => {
+  it('awsOneWayMs gives half of each measured round trip, by direction', () => {
     expect(awsOneWayMs(['virginia', 'oregon', 'ireland'])).toEqual({
       'virginia>oregon': 44.14,
       'virginia>ireland': 40.2,
@@ -15,12 +15,12 @@ describe('awsOneWayMs', () => {
     });
   });
 
-  it('knows every pair of the regions that were measured', () => {
+  it('awsOneWayMs has every pair of the regions that were measured', () => {
     expect(Object.keys(awsOneWayMs(REGIONS))).toHaveLength(REGIONS.length * (REGIONS.length - 1));
     expect(Object.values(awsOneWayMs(REGIONS)).every((ms) => ms > 30 && ms < 160)).toBe(true);
   });
 
-  it('refuses a region that was not measured, and names those that were', () => {
+  it('awsOneWayMs refuses a region that was not measured, and names those that were', () => {
     expect(() => awsOneWayMs(['virginia', 'berlin'])).toThrow(UsageError);
     expect(() => awsOneWayMs(['virginia', 'berlin'])).toThrow(/"berlin".*ireland, mumbai, oregon, sydney, virginia/);
   });

@@ -1,9 +1,9 @@
-/** Delays between regions as on AWS, for trying out what distance does. */
+/** Delays between regions as on AWS, for experiments with distance. */
 import { UsageError } from '../failures.js';
 
 /**
- * Round trips in ms between AWS regions, from row to column (Fig. 1 of the PaRiS paper). Both directions were measured, and differ
- * a little.
+ * Round trips in ms between AWS regions, from row to column (Fig. 1 of the PaRiS paper). Both directions were measured,
+ * and differ a little.
  */
 export const AWS_ROUND_TRIP_MS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   oregon: { virginia: 85.72, ireland: 144.52, mumbai: 238.11, sydney: 157.13 },
@@ -21,7 +21,7 @@ export function awsOneWayMs(regions: readonly string[]): Record<string, number> 
   const unknown = regions.find((region) => AWS_ROUND_TRIP_MS[region] === undefined);
   if (unknown !== undefined) {
     const known = Object.keys(AWS_ROUND_TRIP_MS).sort().join(', ');
-    throw new UsageError(`--wan aws has no delays for the region "${unknown}"; it knows ${known}`);
+    throw new UsageError(`--wan aws has no delays for the region "${unknown}"; it has ${known}`);
   }
   const oneWayMs: Record<string, number> = {};
   for (const from of regions) {

@@ -1,9 +1,9 @@
-/** Asks every node of a cluster for the losses that it knows of, and puts them together. */
+/** Asks every node of a cluster for its losses, and merges the answers. */
 import type { EndpointOptions } from '../data/client.js';
 import { anotherNode, ask, askCluster, type NodeReport, type NodeRequest, nodesOf } from '../status/collect.js';
 import { isAcknowledged, isLosses, type LossAnswer } from './shape.js';
 
-/** One node that was asked: its answer, or why there is none. */
+/** One node that was asked: its answer, or the reason why there is none. */
 export interface Asked<T> {
   readonly region: string;
   readonly node: string;
@@ -11,7 +11,7 @@ export interface Asked<T> {
   readonly error: string | null;
 }
 
-/** A loss as all nodes that answer know it together. */
+/** A loss, merged from the answers of all nodes. */
 export interface ClusterLoss extends Omit<LossAnswer, 'node'> {
   /** Nodes whose disks were lost. */
   readonly lostDisks: readonly string[];

@@ -10,7 +10,7 @@ import { renderLosses } from './table.js';
 
 /** Options of `isochron losses`. */
 export interface LossesOptions extends EndpointOptions {
-  /** True without ids. */
+  /** True when no ids are given. */
   readonly acknowledge?: true | readonly string[];
   readonly all: boolean;
   readonly json: boolean;
@@ -67,6 +67,6 @@ async function acknowledgeThem(options: LossesOptions, transactions: readonly st
 
 const withoutAnswer = ({ region, node, error }: Asked<unknown>) => ({ region, node, error });
 
-/** What did not answer may know of more. */
+/** Nodes that did not answer may have more losses. */
 const unanswered = (nodes: readonly Asked<unknown>[]): string[] =>
   nodes.flatMap(({ node, error }) => (error === null ? [] : [`${node} does not answer: ${printable(error)}`]));

@@ -23,7 +23,7 @@ describe('what several nodes report of one transaction', () => {
     ...changes,
   });
 
-  it('is one loss, with the keys and partitions of all', () => {
+  it('a transaction that several nodes report is one loss, with the keys and partitions of all', () => {
     const keys = [
       { keyspace: 'default', key: 'a' },
       { keyspace: 'default', key: 'b' },
@@ -47,7 +47,7 @@ describe('what several nodes report of one transaction', () => {
     });
   });
 
-  it('is open while one node has it open, and kept where one node kept a part', () => {
+  it('a loss is open while one node has it open, and kept where one node kept a part', () => {
     const union = unionOf([
       { node: 'virginia-1', losses: [answer(1), answer(2)] },
       { node: 'virginia-2', losses: [answer(1, { acknowledged: false }), answer(2, { takenBack: false })] },
@@ -72,7 +72,7 @@ describe('the table of losses', () => {
     reportedBy: ['virginia-1'],
   };
 
-  it('shows transaction, commit time, node, some keys and the state', () => {
+  it('the table of losses shows transaction, commit time, node, some keys and the state', () => {
     const text = renderLosses([shown]);
     for (const part of [
       id(1),
@@ -87,17 +87,17 @@ describe('the table of losses', () => {
     expect(text).toMatch(/1 of 1 losses are not acknowledged$/);
   });
 
-  it('shows what is not known for certain as such', () => {
+  it('the table of losses marks uncertain facts', () => {
     const text = renderLosses([{ ...shown, committed: false, takenBack: true, acknowledged: true, keys: [] }]);
     for (const part of ['(proposed)', 'undecided, taken back', '(acknowledged)', 'unknown', '0 of 1 losses'])
       expect(text).toContain(part);
   });
 
-  it('lets no key control the terminal', () => {
+  it('the table of losses lets no key control the terminal', () => {
     expect(renderLosses([{ ...shown, keys: [{ keyspace: 'default', key: '\x1b[2Jx' }] }])).toContain('default/ [2Jx');
   });
 
-  it('is a line where there are none', () => {
+  it('the table of losses is one line for an empty list', () => {
     expect(renderLosses([])).toBe('no losses');
   });
 });
@@ -115,7 +115,7 @@ describe('isochron losses', () => {
     acknowledged: false,
     ...changes,
   });
-  /** The nodes of virginia; that of oregon does not answer, unless it is added. */
+  /** The nodes of virginia; the node of oregon does not answer, unless a test adds it. */
   let nodes: Map<string, TestApi>;
   let cluster: FakeCluster;
   const realFetch = globalThis.fetch;
@@ -152,7 +152,7 @@ describe('isochron losses', () => {
     }
   }
 
-  it('lists what all nodes that answer know, and names those that do not answer', async () => {
+  it('isochron losses lists the losses of all nodes that answer, and names the nodes that do not', async () => {
     nodeOf(7101).lose(loss(1), loss(2, { acknowledged: true }));
     nodeOf(7102).lose(loss(1, { partitions: [2], keys: ['default/other'] }), loss(3));
     const { exitCode, stdout, stderr } = await run();
@@ -174,7 +174,7 @@ describe('isochron losses', () => {
     ]);
   });
 
-  it('acknowledges on every node, and fails when one does not answer, naming it', async () => {
+  it('isochron losses acknowledges on every node, and fails when one does not answer, naming it', async () => {
     nodeOf(7101).lose(loss(1), loss(2));
     nodeOf(7102).lose(loss(1));
     const { exitCode, stdout, stderr } = await run('--acknowledge', id(1));
@@ -191,7 +191,7 @@ describe('isochron losses', () => {
     expect((await run()).stdout).toBe('no losses\n');
   });
 
-  it('takes no answer of another node', async () => {
+  it('isochron losses takes no answer of another node', async () => {
     nodes.set('http://127.0.0.1:7103', nodes.get('http://127.0.0.1:7102')!);
     expect((await run()).stderr).toContain('oregon-1 does not answer: another node answers there: virginia-2');
     nodes.delete('http://127.0.0.1:7103');

@@ -1,4 +1,4 @@
-/** What `/v1/losses` answers, as far as the command line relies on it. */
+/** The part of the answer of `/v1/losses` that the command line relies on. */
 import { type Static, Type } from '@sinclair/typebox';
 import { Count, Name, reader } from '../status/shape.js';
 
@@ -15,7 +15,7 @@ const LossSchema = Type.Object({
 const LossesSchema = Type.Object({ node: Name, open: Count, losses: Type.Array(LossSchema) });
 const AcknowledgedSchema = Type.Object({ node: Name, acknowledged: Count, open: Count });
 
-/** A loss as one node knows it. */
+/** A loss as one node reports it. */
 export type LossAnswer = Static<typeof LossSchema>;
 
 export const isLosses = reader(LossesSchema);

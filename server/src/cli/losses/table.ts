@@ -4,7 +4,7 @@ import Table from 'cli-table3';
 import { printable, style } from '../status/table.js';
 import type { ClusterLoss } from './collect.js';
 
-/** Keys of one loss that are shown; `--json` has all of them. */
+/** Number of keys shown for a loss; `--json` has all of them. */
 const SHOWN_KEYS = 5;
 
 export function renderLosses(losses: readonly ClusterLoss[]): string {

@@ -22,7 +22,7 @@ import { isSupervised, tellParent } from './parent.js';
 import { closeOnSignals, fatalExit } from './shutdown.js';
 import { whenDecided } from './when-decided.js';
 
-/** A node that begins again waits so long: what made it do so may take a moment to change. */
+/** Pause before a node is opened again, ms: the cause of the failure may take a moment to pass. */
 const RESTART_AFTER_MS = 1_000;
 
 /** Options of `isochron node`. */
@@ -41,9 +41,9 @@ export interface NodeOptions {
   readonly peerListen?: string;
   /** URLs at which peers are dialled, by node. */
   readonly peerDial?: Readonly<Record<NodeId, string>>;
-  /** Partitions that no node has a copy of any more come back empty. */
+  /** Partitions without a copy on any node come back empty. */
   readonly acceptLoss: boolean;
-  /** The data are of the future: nothing new is written. */
+  /** The data have timestamps in the future: the node takes no writes. */
   readonly acceptFutureTimestamps: boolean;
   readonly clockSkewMs: number;
   readonly logLevel: string;
@@ -65,7 +65,7 @@ async function start(options: NodeOptions): Promise<void> {
   const config = parseClusterFile(readFileSync(options.config, 'utf8'), options.config);
   const { api } = nodeConfig(config, options);
   const peering = peeringOf(config, options.node, {
-    // An environment often says *nothing* by an empty value.
+    // Environments often set a variable to an empty value instead of removing it.
     ...(options.peerListen ? { listen: options.peerListen } : {}),
     ...(options.peerDial === undefined ? {} : { dial: options.peerDial }),
   });
@@ -81,12 +81,12 @@ async function start(options: NodeOptions): Promise<void> {
   process.on('uncaughtException', fatal);
   if (apiKeys.length === 0) {
     logger.warn(
-      'the API is open: whoever reaches it from this machine may read and write everything; set ISOCHRON_API_KEYS',
+      'the API is open: every program that reaches it from this machine may read and write everything; set ISOCHRON_API_KEYS',
     );
   }
   const parts = { config, peering, secrets, apiKeys, api, listen, logger };
-  // A node whose disk is not to be trusted begins again: what is to become of its data was written down before it
-  // failed (D10). So does one that could not write for want of room (D11).
+  // A node whose disk must not be used is opened again: the verdict on its data was written down before it failed
+  // (D10). So is a node that could not write because its disk was full (D11).
   const onFailure = (error: unknown): void => {
     if (!isDiskFailure(error) && !isOutOfRoom(error)) {
       fatal(error);
@@ -104,10 +104,10 @@ async function start(options: NodeOptions): Promise<void> {
   await serving;
 }
 
-/** How long a node that closes waits for the decisions about what it has prepared, ms. */
+/** How long a node that closes waits for decisions on its prepared transactions, ms. */
 const DECIDE_TIMEOUT_MS = 3000;
 
-/** What a node is opened with, beside the options. */
+/** Parts of a node beside its options. */
 interface Parts {
   readonly config: ClusterConfig;
   readonly peering: Peering;
@@ -121,7 +121,7 @@ interface Parts {
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Serves again, as soon as the disk has room for that. */
+/** Serves again, as soon as the disk has enough free space. */
 async function serveWhenThereIsRoom(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
   for (;;) {
     await delay(RESTART_AFTER_MS);
@@ -134,7 +134,7 @@ async function serveWhenThereIsRoom(options: NodeOptions, parts: Parts): Promise
   }
 }
 
-/** Opens everything, and gives back what closes it again. */
+/** Opens all parts, and returns a function that closes them. */
 async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
   const { config, peering, secrets, apiKeys, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
@@ -152,7 +152,7 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
     await api.drain();
     await api.close();
     const undecided = await whenDecided(node, DECIDE_TIMEOUT_MS);
-    // Others decide them, or this node when it is back (D2).
+    // Other nodes decide them, or this node after its restart (D2).
     if (undecided > 0) logger.warn({ undecided }, 'some transactions are not decided yet');
     await Promise.all([node.close(), metrics.close()]);
   };
@@ -168,7 +168,7 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   return close;
 }
 
-/** What of the limits is the peering port's. */
+/** The limits of the peering port. */
 function peerLimitsOf(limits: Partial<NodeLimits>) {
   const { peerStrangers: maxStrangers, peerStrangersPerAddress: maxStrangersPerAddress } = {
     ...DEFAULT_NODE_LIMITS,
@@ -190,13 +190,13 @@ interface Address {
   readonly port: number;
 }
 
-/** Where the API of a URL listens: at another address, where one is given. */
+/** The address where the API of a URL listens: another host, where one is given. */
 function listenAddress(api: string, apiHost: string | undefined): Address {
   const { hostname, port } = new URL(api);
   return { host: apiHost ?? hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? 80 : Number(port) };
 }
 
-/** Without keys the API is for this machine only. @throws IsochronError `CONFIG_INVALID` */
+/** Without keys the API serves this machine only. @throws IsochronError `CONFIG_INVALID` */
 function requireLoopback(host: string): void {
   if (isLoopback(host)) return;
   throw new IsochronError(

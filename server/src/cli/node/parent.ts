@@ -1,13 +1,13 @@
 /** The channel between a node and the `isochron dev` that started it. */
 
-/** What a node tells before it ends. */
+/** A message of a node to its parent before it ends. */
 export interface FailureNotice {
   readonly type: 'failed';
   /** One line, `CODE: sentence`. */
   readonly line: string;
 }
 
-/** Whether something that came over the channel is a notice. */
+/** Whether a message from the channel is a notice. */
 export const isFailureNotice = (message: unknown): message is FailureNotice =>
   typeof message === 'object' &&
   message !== null &&
@@ -16,10 +16,10 @@ export const isFailureNotice = (message: unknown): message is FailureNotice =>
   'line' in message &&
   typeof message.line === 'string';
 
-/** Whether this process was started by another one that watches over it. */
+/** Whether this process was started by a supervisor. */
 export const isSupervised = (): boolean => process.send !== undefined;
 
-/** Tells the parent, if there is one, why this process ends. Resolves when it has been told. */
+/** Sends the reason why this process ends to the parent, if there is one. Resolves when it has been sent. */
 export function tellParent(line: string): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined || !process.connected) return resolve();

@@ -1,15 +1,17 @@
-/** How a node's process ends: in order when it is told to, at once when it cannot go on. */
+/** The end of a node's process: in order on a signal, at once after a fatal failure. */
 import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
 import { failureOf } from '../failures.js';
 import { isSupervised, tellParent } from './parent.js';
 
-/** Exit code of a node that cannot go on (EX_SOFTWARE): something has to be looked at. */
+/** Exit code of a node after a fatal failure (EX_SOFTWARE): an operator has to look at it. */
 export const FATAL_EXIT_CODE = 70;
-/** Longest time for closing, ms: more than all of its steps may take. What has been acknowledged is on disk by then anyway. */
+/**
+ * Longest time for closing, ms: more than all its steps may take. Acknowledged writes are on disk before that anyway.
+ */
 const CLOSE_TIMEOUT_MS = 20_000;
 
-/** After these no JavaScript can safely run, or they are nobody's wish to stop. */
+/** After these events no JavaScript can safely run, or they are not a request to stop. */
 const NOT_OURS: closeWithGrace.AllEvents[] = [
   'SIGILL',
   'SIGTRAP',
@@ -24,8 +26,9 @@ const NOT_OURS: closeWithGrace.AllEvents[] = [
 ];
 
 /**
- * Closes in order on SIGTERM, SIGINT and SIGHUP, then exits with 0; a second signal does not wait, and exits with 1. Under a parent, what
- * counts is that its channel ends: a Ctrl-C in the terminal reaches every process, and the parent decides what it means.
+ * Closes in order on SIGTERM, SIGINT and SIGHUP, then exits with 0; a second signal does not wait, and exits with 1.
+ * Under a parent, the end of its channel counts instead: a Ctrl-C in the terminal reaches every process, and the parent
+ * decides.
  */
 export function closeOnSignals(logger: Logger, close: () => Promise<void>): void {
   const supervised = isSupervised();
@@ -48,7 +51,7 @@ export function closeOnSignals(logger: Logger, close: () => Promise<void>): void
   );
   if (!supervised) return;
   process.on('SIGINT', () => logger.debug('SIGINT is left to the parent process'));
-  // The parent may have gone while this process was still loading its modules.
+  // The parent may have ended while this process was still loading its modules.
   if (process.connected) process.on('disconnect', () => closing.close());
   else closing.close();
 }

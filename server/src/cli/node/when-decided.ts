@@ -5,12 +5,15 @@ import type { RunningNode } from '../../node/api.js';
 const POLL_MS = 5;
 
 /**
- * Waits for a moment in which no replica of the node has a prepared transaction that is not decided, or a committed one that is not applied
- * and on disk: a node that stops then leaves no work behind. Resolves with how many are left, 0 but for a timeout.
+ * Waits for a moment in which no replica of the node has a prepared transaction that is undecided, or a committed one
+ * that is not applied and on disk: a node that stops then leaves no work behind. Resolves with the number of such
+ * transactions, 0 unless it times out.
  */
 export async function whenDecided(node: RunningNode, timeoutMs: number): Promise<number> {
   const deadline = performance.now() + timeoutMs;
-  /** The clock when nothing was left: what was applied before is on disk once the version clocks there have passed it. */
+  /**
+   * The clock when no such transaction was left: all applied before is on disk once the version clocks have passed it.
+   */
   let doneAt: Timestamp | undefined;
   for (;;) {
     const { partitions } = node.status();

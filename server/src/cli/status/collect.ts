@@ -1,4 +1,4 @@
-/** Asks every node of a cluster how it is. */
+/** Asks every node of a cluster for its status. */
 import { isErrorCode } from '@isochron/core/error-codes';
 import { IsochronError } from '@isochron/core/errors';
 import type { EndpointOptions } from '../data/client.js';
@@ -11,14 +11,14 @@ import {
   type StabilityAnswer,
 } from './shape.js';
 
-/** One node: its status, or why there is none. */
+/** One node: its status, or the reason why there is none. */
 export interface NodeReport {
   readonly region: string;
   readonly node: string;
   readonly api: string;
   readonly status: NodeAnswer | null;
   readonly stability: StabilityAnswer | null;
-  /** Why it is not ready; empty on a node that is, and on one without a status. */
+  /** Reasons why it is not ready; empty on a ready node, and without a status. */
   readonly unready: readonly Obstacle[];
   readonly error: string | null;
 }
@@ -32,7 +32,7 @@ export interface ClusterReport {
 
 const TIMEOUT_MS = 3000;
 
-/** The answer of the first endpoint that gives one. @throws the last one's failure */
+/** The first answer of the endpoints. @throws the last endpoint's failure */
 export async function askCluster(options: EndpointOptions): Promise<ClusterAnswer> {
   let failure: unknown;
   for (const endpoint of options.endpoint) {
@@ -57,7 +57,7 @@ export async function collect(options: EndpointOptions): Promise<ClusterReport> 
 export const nodesOf = ({ regions }: ClusterAnswer): Pick<NodeReport, 'region' | 'node' | 'api'>[] =>
   regions.flatMap((region) => region.nodes.map(({ id, api }) => ({ region: region.id, node: id, api })));
 
-/** Why an answer does not count. */
+/** The reason why an answer is ignored. */
 export const anotherNode = (id: string): string => `another node answers there: ${id}`;
 
 const nothing = { status: null, stability: null, unready: [] } as const;
@@ -87,7 +87,7 @@ export interface NodeRequest {
 
 /**
  * The answer of one node, when it has the shape that its reader relies on.
- * @throws IsochronError `CONNECTION_LOST`, or what the node refuses with
+ * @throws IsochronError `CONNECTION_LOST`, or the refusal of the node
  */
 export async function ask<T>(
   base: string,
@@ -114,7 +114,7 @@ export async function ask<T>(
   if (isProblem(answer) && isErrorCode(answer.code)) throw new IsochronError(answer.code, answer.detail);
   throw new IsochronError(
     'CONNECTION_LOST',
-    `what answers at ${base} with ${status} is no Isochron node of this version`,
+    `the server at ${base} (${status}) is not an Isochron node of this version`,
   );
 }
 

@@ -8,20 +8,20 @@ import { renderStatus } from './table.js';
 /** Options of `isochron status`. */
 export interface StatusOptions extends EndpointOptions {
   readonly partitions: boolean;
-  /** Seconds between two looks; true for the default. */
+  /** Seconds between two updates; true for the default. */
   readonly watch?: number | true;
   readonly json: boolean;
 }
 
 const WATCH_INTERVAL_S = 1;
 
-/** Prints the status once, or again and again until it is interrupted. */
+/** Prints the status once, or repeatedly until it is interrupted. */
 export async function runStatus(options: StatusOptions): Promise<void> {
   if (options.watch === undefined) return print(await statusText(options));
   const intervalMs = (options.watch === true ? WATCH_INTERVAL_S : options.watch) * 1000;
   for (;;) {
     const text = await statusText(options);
-    // Home, the text, and whatever is left of the last one removed: does not flicker as clearing first would.
+    // Cursor home, the text, then clear the rest: clearing first would flicker.
     print(process.stdout.isTTY && !options.json ? `\x1b[H\x1b[J${text}` : text);
     await delay(intervalMs);
   }

@@ -1,8 +1,8 @@
-/** What `/v1/cluster` answers, as far as the command line relies on it. */
+/** The part of the answer of `/v1/cluster` that the command line relies on. */
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 
-// Names go to a terminal: nothing in them may control it.
+// Names are printed to a terminal: they must not contain control characters.
 export const Name = Type.String({ pattern: '^[A-Za-z0-9._/-]{1,128}$' });
 export const Count = Type.Number({ minimum: 0 });
 
@@ -80,13 +80,13 @@ const ClusterSchema = Type.Object({
 
 const ProblemSchema = Type.Object({ code: Type.String(), detail: Type.String() });
 
-/** The cluster as one node knows it, with that node's status. */
+/** The cluster as one node reports it, with that node's status. */
 export type ClusterAnswer = Static<typeof ClusterSchema>;
 /** Status of one node. */
 export type NodeAnswer = Static<typeof NodeSchema>;
 /** Why a node is not ready. */
 export type Obstacle = Static<typeof ObstacleSchema>;
-/** Stable time as one node knows it. */
+/** Stable time as one node reports it. */
 export type StabilityAnswer = Static<typeof StabilitySchema>;
 export type ProblemAnswer = Static<typeof ProblemSchema>;
 

@@ -66,7 +66,7 @@ const cellsOf = (text: string, node: string): string[] =>
 describe('renderStatus', () => {
   const text = renderStatus(REPORT, { partitions: false });
 
-  it('says what reads have waited for their snapshots, where any have', () => {
+  it('renderStatus shows how long reads have waited for their snapshots, where any have', () => {
     const [first] = REPORT.nodes;
     const waited = (reads: number, totalMs: number, longestMs: number) => {
       const nodes = [{ ...first!, status: { ...first!.status!, blocking: { reads, totalMs, longestMs } } }];
@@ -76,7 +76,7 @@ describe('renderStatus', () => {
     for (const none of [text, waited(0, 0, 0)]) expect(none).not.toContain('waited');
   });
 
-  it('shows that there are losses that no operator has acknowledged', () => {
+  it('renderStatus shows losses that no operator has acknowledged', () => {
     const [first] = REPORT.nodes;
     const withLosses = (open: number) => {
       const node = { ...first!, status: { ...first!.status!, losses: { open } } };
@@ -86,7 +86,7 @@ describe('renderStatus', () => {
     for (const none of [text, withLosses(0)]) expect(none).not.toContain('lost disk');
   });
 
-  it('shows stable time, staleness and the sums over partitions', () => {
+  it('renderStatus shows stable time, staleness and the sums over partitions', () => {
     const cells = cellsOf(text, 'virginia-1');
     expect(cells.slice(1, 11)).toEqual([
       'virginia',
@@ -103,17 +103,17 @@ describe('renderStatus', () => {
     expect(cells).toContain('120 MiB');
   });
 
-  it('shows links with their round trip, and those that are down', () => {
+  it('renderStatus shows links with their round trip, and those that are down', () => {
     expect(text).toContain('oregon-1 88 ms');
     expect(text).toContain('ireland-1 down');
   });
 
-  it('shows a node that cannot be reached as such', () => {
+  it('renderStatus shows a node that cannot be reached as such', () => {
     expect(text).toContain('unreachable: no node answers');
     expect(text).toContain('1 of 2 nodes answer');
   });
 
-  it('names the nodes that are not ready, with the reasons', () => {
+  it('renderStatus names the nodes that are not ready, with the reasons', () => {
     const unready = [
       { check: 'cluster-file', reason: 'without links to oregon-1' },
       { check: 'disk', reason: 'without room on its disk\x1b' },
@@ -125,16 +125,16 @@ describe('renderStatus', () => {
     expect(text).not.toContain('virginia-1 is');
   });
 
-  it('lets nothing that a node says control the terminal', () => {
+  it('renderStatus lets no text of a node control the terminal', () => {
     expect(text).toContain('(gone [2J)');
     expect(text).not.toContain('\x1b[2J');
   });
 
-  it('says nothing of staleness while there is none', () => {
+  it('renderStatus shows no staleness before the first stable time', () => {
     expect(text).not.toContain('snapshots are');
   });
 
-  it('names the nodes whose disks are not verified, and the peers that are missing', () => {
+  it('renderStatus names the nodes whose disks are not verified, and the peers that have not reported', () => {
     const withDisk = (state: string, timedOut: boolean) => {
       const verification = { state, missing: ['oregon-1'], timedOut };
       const [first] = REPORT.nodes;
@@ -150,7 +150,7 @@ describe('renderStatus', () => {
     expect(withDisk('verified', false)).not.toContain('verif');
   });
 
-  it('names who holds stable time back, as the replica that lacks most knows it', () => {
+  it('renderStatus names the node that holds stable time back, by the replica that lacks most', () => {
     const lowest = {
       region: 'ireland',
       node: 'ireland-1',
@@ -170,7 +170,7 @@ describe('renderStatus', () => {
     );
   });
 
-  it('names who cannot be reached where no replica that answers lacks anything', () => {
+  it('renderStatus names the unreachable nodes where no replica that answers lacks anything', () => {
     const heldBackBy = { region: 'ireland', node: 'ireland-1', partition: null };
     const stability = { stalenessMs: 34_210, alertMs: 10_000, stale: true, lowest: null, heldBackBy };
     const nodes = [{ ...REPORT.nodes[0]!, stability }];
@@ -179,11 +179,11 @@ describe('renderStatus', () => {
     );
     const clueless = [{ ...REPORT.nodes[0]!, stability: { ...stability, heldBackBy: null } }];
     expect(renderStatus({ ...REPORT, nodes: clueless }, { partitions: false })).toContain(
-      'no node that answers knows why',
+      'no node that answers reports a cause',
     );
   });
 
-  it('has a row for every replica where that is asked for', () => {
+  it('renderStatus has a row for every replica on request', () => {
     expect(text).not.toContain('default/1');
     expect(renderStatus(REPORT, { partitions: true })).toContain('default/1');
   });

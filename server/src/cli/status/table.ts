@@ -20,7 +20,7 @@ export function renderStatus(report: ClusterReport, options: { readonly partitio
   return [title, ...tables, ...lines].join('\n');
 }
 
-/** What reads have waited for their snapshots, where the protocol lets them. */
+/** How long reads have waited for their snapshots, under protocols whose reads block. */
 function blockingLines({ nodes }: ClusterReport): string[] {
   const waits = nodes.flatMap(({ status }) => status?.blocking ?? []).filter(({ reads }) => reads > 0);
   if (waits.length === 0) return [];
@@ -32,14 +32,14 @@ function blockingLines({ nodes }: ClusterReport): string[] {
   ];
 }
 
-/** How many losses no operator has acknowledged: on the node that knows of most, as several report the same ones. */
+/** How many losses no operator has acknowledged: the highest count of all nodes, as several report the same losses. */
 function lossLines({ nodes }: ClusterReport): string[] {
   const open = Math.max(0, ...nodes.map(({ status }) => status?.losses?.open ?? 0));
   if (open === 0) return [];
   return [colors.red(`a lost disk took a part of ${count(open)} transactions or more: isochron losses`)];
 }
 
-/** The nodes whose disks their peers have not confirmed since the start, and the peers that are missing. */
+/** The nodes whose disks are not verified since the start, and the peers that have not reported. */
 function verificationLines({ nodes }: ClusterReport): string[] {
   return nodes.flatMap(({ node, status }) => {
     const { state = 'verified', missing = [], timedOut = false } = status?.verification ?? {};
@@ -60,14 +60,14 @@ const clockLines = ({ nodes }: ClusterReport): string[] =>
     return problem === null ? [] : [colors.red(`${node} takes no writes: ${printable(problem)}`)];
   });
 
-/** Nodes that are not ready, but for their stable time, which concerns all of them. */
+/** Nodes that are not ready, except for stale snapshots, which concern all nodes. */
 const readinessLines = ({ nodes }: ClusterReport): string[] =>
   nodes.flatMap(({ node, unready }) => {
     const reasons = unready.filter(({ check }) => check !== 'stable-time').map(({ reason }) => printable(reason));
     return reasons.length === 0 ? [] : [colors.red(`${node} is ${reasons.join('; ')}`)];
   });
 
-/** Who holds stable time back, where it is stale. */
+/** The node that holds stable time back, where it is stale. */
 function stalenessLines({ nodes }: ClusterReport): string[] {
   const stale = nodes.flatMap(({ node, stability }) => (stability?.stale ? [{ at: node, ...stability }] : []));
   if (stale.length === 0) return [];
@@ -75,13 +75,13 @@ function stalenessLines({ nodes }: ClusterReport): string[] {
   const first = `snapshots are ${duration(stalenessMs)} old, more than the alert allows (${duration(alertMs)})`;
   return [
     `${colors.red(first)}: ${whoHoldsBack(stale)}`,
-    'Reads and writes go on; what other regions write is not seen yet.',
+    'Reads and writes go on; writes of other regions are not visible yet.',
   ];
 }
 
 type StaleNode = StabilityAnswer & { readonly at: string };
 
-/** The replica that lacks most knows best; where all that answer have everything, those that nobody can reach are left. */
+/** By the replica that lacks most; where all that answer have everything, the nodes that are unreachable. */
 function whoHoldsBack(stale: readonly StaleNode[]): string {
   const lacking = stale.flatMap(({ at, alertMs, lowest }) =>
     lowest !== null && lowest.ageMs > alertMs ? [{ at, ...lowest }] : [],
@@ -93,7 +93,7 @@ function whoHoldsBack(stale: readonly StaleNode[]): string {
   }
   const suspect = stale.find(({ heldBackBy }) => heldBackBy !== null)?.heldBackBy;
   return suspect == null
-    ? 'no node that answers knows why'
+    ? 'no node that answers reports a cause'
     : `${nameOf(suspect.region, suspect.node)} cannot be reached`;
 }
 
@@ -150,7 +150,7 @@ function nodeRow({ region, node, stability }: NodeReport, status: NodeAnswer) {
 
 const timeOf = (ust: number): string => new Date(wallOf(ust)).toISOString().slice(11, 23);
 
-/** Without a UST there is no age of it. */
+/** Before the first UST there is no age. */
 const staleness = ({ ust, stalenessMs }: NodeAnswer): string => (ust === 0 ? '-' : `${Math.round(stalenessMs)} ms`);
 
 function linkText({ node, up, rttMs, lastError }: NodeAnswer['links'][number]): string {
@@ -171,5 +171,5 @@ function partitionTable({ nodes }: ClusterReport): string {
   return table.toString();
 }
 
-/** A text of somebody else's without what would control the terminal, and not longer than a line. */
+/** A text from outside, without control characters and at most a line long. */
 export const printable = (text: string): string => text.replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, 100);

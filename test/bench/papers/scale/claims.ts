@@ -1,4 +1,4 @@
-/** The papers' claims on scaling, held against a run. */
+/** The papers' claims on scaling, compared with a run. */
 import type { ScaleResult } from '@isochron/sim/scale/run-scale';
 import type { Configuration, MixName, SystemName } from './experiment.js';
 import { bestOf, resultOf, type ScaleRecord } from './record.js';
@@ -12,13 +12,13 @@ export interface ScaleClaim {
   readonly bound?: number;
 }
 
-/** A claim as it stands in a run. */
+/** A claim and its result in a run. */
 export interface ScaleFinding {
   readonly claim: ScaleClaim;
   readonly ratio: number;
   readonly conditions: string;
   readonly reached: boolean | undefined;
-  /** Why it is less than the number of nodes would give. */
+  /** The reason why it is below the ratio of the nodes. */
   readonly why: string;
 }
 
@@ -72,7 +72,7 @@ export const SCALE_CLAIMS: readonly ScaleClaim[] = [
   },
 ];
 
-/** Those that the run has figures for. */
+/** The claims for which the run has figures. */
 export function findingsOf(record: ScaleRecord, claims = SCALE_CLAIMS): ScaleFinding[] {
   return claims.flatMap((claim) => {
     const [of, to] = [resultOf(record, claim.of), resultOf(record, claim.to)];
@@ -93,10 +93,10 @@ function findingOf(claim: ScaleClaim, of: ScaleResult, to: ScaleResult): ScaleFi
   };
 }
 
-/** This share of the ideal is as good as ideal. */
+/** A share of the ideal from which on no reason is needed. */
 const IDEAL = 0.99;
 
-/** What a transaction costs more, and where cores have nothing to do: nothing else can be the reason. */
+/** The growth of a transaction's costs, and the idle cores: there is no other reason. */
 function whyLess(of: ScaleResult, to: ScaleResult): string {
   const [more, less] = [bestOf(of), bestOf(to)];
   const [large, small] = [more, less].map(({ cpuUs }) => Object.values(cpuUs).reduce((sum, us) => sum + us, 0));

@@ -1,4 +1,4 @@
-/** The measured costs that the scale experiment stands on, as `npm run bench:costs` has written them down. */
+/** The measured costs of the scale experiment, as `npm run bench:costs` has written them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CostModel } from '@isochron/sim/scale/cost-model';
@@ -7,7 +7,7 @@ import { ROOT } from '../../root.js';
 
 export const COSTS_FILE = join(ROOT, 'test/bench/papers/scale/costs.json');
 
-/** What a real node's event loop took for a transaction, and what the model says, µs. */
+/** A transaction's time in a real node's event loop, and in the model, µs. */
 export interface CostCheck {
   readonly what: string;
   readonly realUs: number;

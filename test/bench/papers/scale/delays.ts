@@ -1,7 +1,10 @@
-/** Delays between the ten regions of the PaRiS paper. It gives those of five; the others are estimated from how far they are from one another. */
+/**
+ * Delays between the ten regions of the PaRiS paper. It gives those of five; the others are estimated from the
+ * distances.
+ */
 import { awsOneWayMs } from '@isochron/server';
 
-/** In the order in which the paper names them: the first 3, 5 and 10 are its deployments. */
+/** In the paper's order: the first 3, 5 and 10 are its deployments. */
 export const TEN_REGIONS = [
   'virginia',
   'oregon',
@@ -44,7 +47,7 @@ export function distanceKm(from: string, to: string): number {
   return 2 * EARTH_KM * Math.asin(Math.sqrt(h));
 }
 
-/** ms for a km, as the measured delays have it: least squares, in proportion. */
+/** ms for a km, from the measured delays: least squares through zero. */
 function msPerKm(): number {
   let [product, square] = [0, 0];
   for (const from of MEASURED) {

@@ -1,9 +1,9 @@
-/** What is simulated: data, which `run.ts` carries out and `section.ts` describes. */
+/** The simulation as data, which `run.ts` carries out and `section.ts` describes. */
 
 import type { Ramp } from '@isochron/sim/scale/run-scale';
 import { READ_HEAVY, type TransactionMix, WRITE_HEAVY } from '@isochron/workload';
 
-/** A point of a plot: a system on so many nodes. */
+/** A point of a plot: a system on a number of nodes. */
 export interface Configuration {
   readonly system: SystemName;
   readonly mix: MixName;
@@ -32,7 +32,7 @@ export interface ScaleExperiment {
   readonly about: string;
   readonly figure: string;
   readonly conditions: Conditions;
-  /** How long it takes on two cores that nobody else uses. */
+  /** Its duration on two idle cores. */
   readonly aboutMs: number;
   readonly configurations: readonly Configuration[];
 }
@@ -50,8 +50,8 @@ export const SCALE: ScaleExperiment = {
     lanMs: 0.1,
     skewsMs: [0, 4, -3, 2, -5, 1],
     keysPerPartition: 1_000,
-    // Transactions that leave the region take half a second: as many end as begin only when the first of them are through. Those that
-    // write more wait for it more often, so that it takes more clients until cores are busy everywhere.
+    // Transactions that leave the region take half a second: throughput is steady only after the first of them have
+    // ended. Mixes with more writes wait for them more often, so that they need more clients until all cores are busy.
     ramps: {
       '95:5': { clientsPerNode: [64, 192], settleMs: 500, measureMs: 200, leastGain: 0.02 },
       '50:50': { clientsPerNode: [128, 384], settleMs: 600, measureMs: 400, leastGain: 0.02 },
@@ -71,7 +71,7 @@ export const SCALE: ScaleExperiment = {
 
 const QUICK_RAMP: Ramp = { clientsPerNode: [2, 8], settleMs: 100, measureMs: 100, leastGain: 0.02 };
 
-/** The same path with little in it. */
+/** The same path with small clusters. */
 export const QUICK_SCALE: ScaleExperiment = {
   ...SCALE,
   aboutMs: 10_000,

@@ -1,4 +1,4 @@
-/** One configuration after the other in a process of its own: several are simulated side by side. */
+/** Simulates configurations one after the other in a process of its own: several processes run at the same time. */
 import type { ScaleResult } from '@isochron/sim/scale/run-scale';
 import { answerJobs } from '../../jobs.js';
 import { type ScaleJob, simulate } from './simulate.js';

@@ -1,4 +1,4 @@
-/** `npm run bench:scale`: the scale experiment alone. No real node runs; the report needs no machine that is quiet. */
+/** `npm run bench:scale`: the scale experiment alone. It needs no real node and no idle machine. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
@@ -20,10 +20,10 @@ interface Options {
 
 const program = new Command('bench:scale')
   .description('Throughput of simulated clusters by nodes and regions, under the measured costs of bench:costs.')
-  .option('--seed <n>', 'where everything random starts', whole, 1)
+  .option('--seed <n>', 'seed of the random numbers', whole, 1)
   .option('--workers <n>', 'configurations simulated at once (default: one for each core)', whole)
-  .option('--quick', 'small clusters for a moment: shows that all of it runs, says nothing', false)
-  .option('--out <folder>', 'where the report goes (default: bench-results/<date>-scale)');
+  .option('--quick', 'small clusters for a moment: shows that all of it runs, measures nothing', false)
+  .option('--out <folder>', 'folder of the report (default: bench-results/<date>-scale)');
 
 async function main(): Promise<void> {
   const { out, ...options } = program.parse().opts<Options>();

@@ -1,4 +1,4 @@
-/** Where the papers put things: a partition for each node, keys in each, clients that draw from them. */
+/** The papers' placement: a partition for each node, keys in each, clients that draw from them. */
 import { type ClusterSpec, type PartitionId, type QualifiedKey, type RegionId, Topology } from '@isochron/core';
 import type { ScaleClusterOptions } from '@isochron/sim/scale/scale-cluster';
 import { KeyTable, TransactionGenerator, type TransactionMix } from '@isochron/workload';
@@ -8,7 +8,7 @@ export interface Placement {
   readonly nodesPerRegion: number;
   readonly replication: number;
   readonly keysPerPartition: number;
-  /** As many as there are nodes for, unless said otherwise: each node has one replica then. */
+  /** By default the number of nodes over the replication: each node has one replica then. */
   readonly partitions?: number;
 }
 

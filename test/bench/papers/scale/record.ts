@@ -1,4 +1,4 @@
-/** What a run of the scale experiment leaves: everything that its part of the report is made of. */
+/** The record of a scale experiment: all data that its part of the report is made of. */
 import type { ScalePoint, ScaleResult } from '@isochron/sim/scale/run-scale';
 import type { CostsRecord } from './costs.js';
 import type { Configuration, ScaleExperiment } from './experiment.js';

@@ -1,4 +1,4 @@
-/** Carries out the scale experiment: as many configurations at once as there are cores, the largest first. */
+/** Carries out the scale experiment: one configuration at a time on each core, the largest first. */
 import { availableParallelism } from 'node:os';
 import type { ScaleResult } from '@isochron/sim/scale/run-scale';
 import { Helper } from '../../jobs.js';
@@ -8,14 +8,14 @@ import { bestOf, type ConfigurationRecord, type ScaleRecord } from './record.js'
 import type { ScaleJob } from './simulate.js';
 
 const JOB_FILE = './papers/scale/job.js';
-/** Most of what a simulation allocates is gone a moment later; what the stores keep takes a few GB in the largest ones. */
+/** Most allocations of a simulation are short-lived; the stores keep a few GB in the largest ones. */
 const ROOM = ['--max-semi-space-size=64', '--max-old-space-size=6144'];
 
 export interface ScaleRunOptions {
   readonly seed: number;
   readonly quick: boolean;
   readonly workers?: number;
-  /** Told of each configuration that is done. */
+  /** Called for each configuration that is done. */
   readonly onDone: (what: string) => void;
 }
 

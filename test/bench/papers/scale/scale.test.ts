@@ -50,12 +50,12 @@ const recordOf = (...runs: ScaleRecord['runs']): ScaleRecord => ({
 });
 
 describe('delays', () => {
-  it('are the paper’s where it has them', () => {
+  it('delays are the paper’s for the regions that it measured', () => {
     expect(oneWayMs('virginia', 'oregon')).toBe(44.14);
     expect(oneWayMs('sydney', 'mumbai')).toBe(153.765);
   });
 
-  it('are estimated from the distance elsewhere, and in the order of those that were measured', () => {
+  it('other delays are estimated from the distance, in the order of the measured ones', () => {
     expect(distanceKm('virginia', 'ohio')).toBeGreaterThan(400);
     expect(distanceKm('virginia', 'ohio')).toBeLessThan(600);
     expect(distanceKm('sydney', 'frankfurt')).toBeGreaterThan(16_000);
@@ -72,7 +72,7 @@ describe('delays', () => {
 });
 
 describe('placement', () => {
-  it('gives each node one replica, in every configuration', () => {
+  it('placement gives each node one replica, in every configuration', () => {
     for (const { system, regions, nodesPerRegion } of SCALE.configurations) {
       const names = TEN_REGIONS.slice(0, regions);
       const replication = system === 'Wren' ? regions : 2;
@@ -84,7 +84,7 @@ describe('placement', () => {
 });
 
 describe('the measured costs', () => {
-  it('are no quick measurement, and have all that an undisturbed transaction needs', () => {
+  it('the measured costs are no quick measurement, and have all kinds that an undisturbed transaction needs', () => {
     expect(COSTS.quick).toBe(false);
     const { steps, encode, decode, frame, client, turnUs, batch } = COSTS.model;
     const crossing = ['ReadSliceReq', 'ReadSliceResp', 'PrepareReq', 'PrepareResp', 'CommitTx', 'Replicate'];
@@ -112,13 +112,13 @@ describe('simulate', () => {
     seed: 3,
   } as const;
 
-  it('gives the same figures for the same seed and costs', () => {
+  it('a simulation gives the same figures for the same seed and costs', () => {
     const [once, again] = [simulate(job), simulate(job)];
     expect(again).toEqual(once);
     expect(simulate({ ...job, seed: 4 })).not.toEqual(once);
   });
 
-  it.each(['BPR', 'Wren'] as const)('runs %s as well', (system) => {
+  it.each(['BPR', 'Wren'] as const)('a simulation runs %s as well', (system) => {
     const { points, begun, ended, underWay } = simulate({ ...job, configuration: { ...job.configuration, system } });
     expect(points.at(-1)!.committed).toBeGreaterThan(0);
     expect(points.at(-1)!.refused).toBe(0);
@@ -127,14 +127,14 @@ describe('simulate', () => {
 });
 
 describe('claims', () => {
-  it('are about configurations that are simulated', () => {
+  it('claims name configurations that are simulated', () => {
     for (const { of, to } of SCALE_CLAIMS) {
       expect(SCALE.configurations).toContainEqual(of);
       expect(SCALE.configurations).toContainEqual(to);
     }
   });
 
-  it('compare the best points, and say what a transaction costs more and how busy cores are where it is not ideal', () => {
+  it("claims compare the best points, with the growth of a transaction's costs and the utilisation when not ideal", () => {
     const more = { cpuUs: { ...pointOf(1).cpuUs, frames: 25 }, utilisation: { mean: 0.98, least: 0.7, most: 1 } };
     const record = recordOf(
       { configuration: configured(3, 6), result: resultOf(18, pointOf(900), pointOf(1_000), pointOf(950)) },
@@ -149,7 +149,7 @@ describe('claims', () => {
     expect(scaleClaimRows(record)[0]!.slice(1, 5)).toEqual(['3×', '2.5×', '≥ 2.8×', '**no**']);
   });
 
-  it('have nothing to explain where nodes give all that they can', () => {
+  it('claims have no reason when throughput grows with the nodes', () => {
     const record = recordOf(
       { configuration: configured(3, 6), result: resultOf(18, pointOf(1_000)) },
       { configuration: configured(3, 18), result: resultOf(54, pointOf(3_000)) },
@@ -160,7 +160,7 @@ describe('claims', () => {
 });
 
 describe('the section of the report', () => {
-  it('prints the model with its inputs, and plots throughput by nodes and by regions', () => {
+  it('the section of the report prints the model with its inputs, and plots throughput by nodes and by regions', () => {
     const plots: string[] = [];
     const text = scaleSection(
       recordOf(

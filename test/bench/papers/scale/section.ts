@@ -1,4 +1,4 @@
-/** The part of a report that is about scaling: what was simulated, under which costs, and what came out. */
+/** The section of a report on scaling: the simulation, its costs and its results. */
 
 import type { Cost, Costs } from '@isochron/sim/scale/cost-model';
 import { GROUPS } from '@isochron/sim/scale/groups';
@@ -12,7 +12,7 @@ import { nameOf } from './run.js';
 
 type AddPlot = (file: string, svg: string) => void;
 
-/** Columns of a table of claims, as those of the report. */
+/** Columns of a table of claims, the same as in the report. */
 export const CLAIM_HEAD = ['claim', 'the paper’s figure', 'ours', 'bound', 'reached', 'conditions', 'why it differs'];
 
 /** The claims, as rows of the report's table. */
@@ -27,7 +27,7 @@ export const scaleClaimRows = (record: ScaleRecord): string[][] =>
     record.quick ? 'a quick run measures nothing' : why,
   ]);
 
-/** Markdown. @param addPlot gets the plots that it refers to */
+/** Markdown. @param addPlot receives the plots that it refers to */
 export function scaleSection(record: ScaleRecord, addPlot: AddPlot): string {
   const { name, figure, about } = record.experiment;
   return [
@@ -78,7 +78,7 @@ function plots(record: ScaleRecord, addPlot: AddPlot): string[] {
   });
 }
 
-/** A line for each system and number of the other thing, where it has at least two points. */
+/** A line for each system and number of the other dimension, with at least two points. */
 function seriesBy(runs: readonly ConfigurationRecord[], x: 'nodesPerRegion' | 'regions'): Series[] {
   const lines = new Map<string, (readonly [number, number])[]>();
   for (const { configuration, result } of runs) {

@@ -13,7 +13,7 @@ export interface ScaleJob {
   readonly seed: number;
 }
 
-/** A system, and where it can have its partitions: in two regions, or in all of them. */
+/** A system, and its possible placement: in two regions, or in all of them. */
 interface System {
   readonly entry: TransactionEntry;
   readonly replication: 2 | 'full';

@@ -15,7 +15,7 @@ describe('bench:scale', () => {
   const folder = mkdtempSync(join(tmpdir(), 'isochron-scale-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('leaves a report, and figures that are the same in whichever process they come about', async () => {
+  it('bench:scale writes a report, and figures that are the same in every process', async () => {
     await run(process.execPath, [MAIN, '--quick', '--seed', '5', '--workers', '2', '--out', folder]);
     expect(readdirSync(folder).sort()).toEqual(['report.md', 'scale.json']);
     const { runs } = JSON.parse(readFileSync(join(folder, 'scale.json'), 'utf8')) as ScaleRecord;

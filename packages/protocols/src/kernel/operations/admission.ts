@@ -1,6 +1,7 @@
 /**
- * Lets updates of peers in once what they depend on is in this region (Orbe, section 3.2, "Update Replication"; COPS' dep_check): the own partition is
- * looked at, others are asked. Questions about the updates behind the first are under way at the same time.
+ * Admits updates of peers once all their dependencies are in this region (Orbe, section 3.2, "Update Replication";
+ * COPS' dep_check): it looks at the own partition, and asks others. Questions about the updates behind the first are
+ * under way at the same time.
  */
 import type { Deps, LogGroup, PartitionId, QualifiedKey, RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
@@ -11,23 +12,23 @@ import type { Matter } from './replica-asks.js';
 
 type Out = Effects<OperationMessage>;
 
-/** For so many updates of one source questions are under way at a time. */
+/** The largest number of updates of one source with questions under way. */
 const AHEAD = 256;
 
-/** How far a group is on its way in. */
+/** The progress of a group towards its admission. */
 interface Progress {
   readonly updates: readonly PeerUpdate[];
   /** Of the own partition and other sources. */
   readonly own: readonly Need[];
   readonly matter: Matter;
-  /** Answers that have not come. */
+  /** Missing answers. */
   open: number;
 }
 
 export class Admission implements Gate {
   readonly counters = { dependencies: 0, dependencyChecks: 0 };
   readonly #progress = new Map<LogGroup, Progress>();
-  /** Up to where each source's keys are on their way to memory, or there. */
+  /** Up to where each source's keys are in memory, or on their way there. */
   readonly #fetching = new Map<RegionId, Timestamp>();
   readonly #fetched = new Map<RegionId, Timestamp>();
   /** Positions of regions in the cluster file, as dependency checks name them. */
@@ -35,7 +36,7 @@ export class Admission implements Gate {
 
   constructor(
     readonly rules: AdmissionRules,
-    /** The replica, once it is put together. */
+    /** The replica, once it is complete. */
     readonly replica: () => ReplicaView,
     readonly self: Address,
     regions: readonly RegionId[],
@@ -54,7 +55,7 @@ export class Admission implements Gate {
     return true;
   }
 
-  /** They have been applied, or come again. */
+  /** They have been applied, or will be received again. */
   forget(groups: readonly LogGroup[]): void {
     for (const group of groups) {
       const progress = this.#progress.get(group);
@@ -72,12 +73,12 @@ export class Admission implements Gate {
     this.#fetched.set(source, upTo);
   }
 
-  /** What was brought to memory may leave it after this step. */
+  /** The keys in memory may leave it after this step. */
   stepEnded(): void {
     this.#fetched.clear();
   }
 
-  /** What could not be brought to memory is asked for again. */
+  /** Keys that could not be brought to memory are requested again. */
   retry(): void {
     this.#fetching.clear();
   }
@@ -92,7 +93,7 @@ export class Admission implements Gate {
     const view = this.replica();
     const updates = group.txs.map((tx): PeerUpdate => ({ source, ts: group.ct, tx }));
     const needs = updates.flatMap((update) => this.rules.needs(update, view));
-    // What this source has sent before is applied before.
+    // The earlier updates of this source are applied before.
     const own = needs.filter(({ partition, region }) => partition === view.partition && region !== source);
     const progress: Progress = { updates, own, matter: view.asks.matter(), open: 0 };
     this.#progress.set(group, progress);
@@ -132,7 +133,7 @@ export class Admission implements Gate {
     return asked;
   }
 
-  /** The own partition's part is applied before this one in the same store: it need not be on disk yet. */
+  /** The own partition's part is applied earlier in the same store: it need not be on disk yet. */
   #satisfied(group: LogGroup, now: WallMs): boolean {
     const { replication } = this.replica();
     const progress = this.#progress.get(group)!;
@@ -147,7 +148,7 @@ export class Admission implements Gate {
     return open === 0;
   }
 
-  /** What is read when the update is applied has been brought to memory for this step. */
+  /** The keys that applying the update reads have been brought to memory for this step. */
   #inMemory(source: RegionId, waiting: readonly LogGroup[], now: WallMs, out: Out): boolean {
     if (this.rules.reads === undefined || waiting[0]!.ct <= (this.#fetched.get(source) ?? 0)) return true;
     if (this.#fetching.has(source)) return false;

@@ -8,7 +8,7 @@ const REPLICA: Address = { node: 'p-1', machine: 'replica/0' };
 const CLIENT = { from: { node: 'p-1', machine: 'session-frames' }, ref: 1 };
 
 describe('what a coordinator has asked', () => {
-  it('counts until its requester is refused; its late answer is taken once all the same', () => {
+  it('a question counts until its requester is refused, and its late answer is still taken once', () => {
     const asks = new Asks(new NodeClock(packWall(1), 0), 1_000);
     const sent: OperationMessage[] = [];
     const nothing = () => 0;

@@ -1,6 +1,6 @@
 /**
- * What a coordinator has asked of replicas: asked again until it is answered, or too late. Every question may be asked twice: a PUT is known by its
- * id, and the rest changes nothing.
+ * The questions of a coordinator to replicas. Each is repeated until it is answered, or too late. Every question may be
+ * repeated: a PUT has an id, and the others change nothing.
  */
 import { type ErrorCode, type NodeId, TransientMap, type WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
@@ -10,7 +10,7 @@ import type { OperationMessage } from './messages.js';
 
 type Out = Effects<OperationMessage>;
 
-/** Who waits for the end of an operation: a client, by its own reference. */
+/** Waits for the end of an operation: a client, by its own reference. */
 export interface Requester {
   readonly from: Address;
   readonly ref: Ref;
@@ -33,30 +33,32 @@ export interface Ask<T extends AnswerType> {
   readonly request: (ref: Ref) => OperationMessage;
   readonly answer: T;
   readonly taken: (answer: Answer<T>, now: WallMs, out: Out) => void;
-  /** The replica refuses; by default the client is told so. Returns whether that was taken care of. */
+  /**
+   * The replica refuses. By default the client is refused with the same code; true if the handler has done otherwise.
+   */
   readonly refused?: (code: ErrorCode, now: WallMs, out: Out) => boolean;
   readonly until: WallMs;
-  /** What the client is told then. */
+  /** The client's refusal when time is up. */
   readonly late: { readonly code: ErrorCode; readonly detail: string };
   /** Takes an answer that arrives after `until`. Without it, such an answer is ignored. */
   readonly takenLate?: (answer: Answer<T>) => void;
 }
 
-/** How long a late answer is taken. */
+/** How long a late answer is accepted. */
 const LATE_ANSWER_MS = 60_000;
 
 type Pending = Omit<Ask<AnswerType>, 'taken' | 'takenLate'> & {
   readonly taken: (answer: never, now: WallMs, out: Out) => void;
   readonly takenLate?: (answer: never) => void;
   sentAt: WallMs;
-  /** The requester was refused; only a late answer is still taken. */
+  /** The requester was refused; only a late answer is still accepted. */
   expired: boolean;
 };
 
 export class Asks {
   readonly counters = { asked: 0, askedAgain: 0, unanswered: 0 };
   readonly #pending = new TransientMap<Ref, Pending>();
-  /** Begins at the clock: an answer to a question of a previous incarnation is nobody's. 0 before the first question. */
+  /** Begins at the clock: responses to a previous incarnation are ignored. 0 before the first question. */
   #nextRef: Ref = 0;
 
   constructor(
@@ -64,9 +66,7 @@ export class Asks {
     readonly retryMs: number,
   ) {}
 
-  /**
-   * Questions that a requester waits for. Not among them are those whose late answers are still taken, for a minute.
-   */
+  /** Questions that a requester waits for. Expired ones, whose late answers are accepted for a minute, do not count. */
   get size(): number {
     let size = 0;
     for (const { expired } of this.#pending.values()) if (!expired) size++;
@@ -81,7 +81,7 @@ export class Asks {
     out.send(ask.to, ask.request(ref));
   }
 
-  /** An answer came. Late ones, and those of others, answer nothing. */
+  /** Takes an answer. Late ones, and those from other nodes, are ignored. */
   take(answer: Answer<AnswerType>, from: Address, now: WallMs, out: Out): void {
     const pending = this.#of(answer.ref, from);
     if (pending?.answer !== answer.type) return;
@@ -96,10 +96,10 @@ export class Asks {
     this.#pending.delete(ref);
     if (pending.expired || pending.refused?.(code, now, out)) return;
     this.end(pending.requester);
-    this.#tell(pending.requester, code, detail, out);
+    this.#refuseRequester(pending.requester, code, detail, out);
   }
 
-  /** Asks a node again that was away. */
+  /** Repeats the questions to a node that was unreachable. */
   reachable(node: NodeId, now: WallMs, out: Out): void {
     for (const [ref, pending] of this.#pending)
       if (pending.to.node === node && !pending.expired) this.#again(ref, pending, now, out);
@@ -112,17 +112,17 @@ export class Asks {
       } else if (now > pending.until) {
         this.counters.unanswered++;
         this.#expire(pending.requester);
-        this.#tell(pending.requester, pending.late.code, pending.late.detail, out);
+        this.#refuseRequester(pending.requester, pending.late.code, pending.late.detail, out);
       } else if (now - pending.sentAt > this.retryMs) this.#again(ref, pending, now, out);
     }
   }
 
-  /** The operation has ended: what else was asked for it is nobody's any more. */
+  /** The operation has ended: its other questions are dropped. */
   end(requester: Requester): void {
     for (const [ref, pending] of this.#pending) if (pending.requester === requester) this.#pending.delete(ref);
   }
 
-  /** As `end`, except for the questions whose answers are still of use. */
+  /** As `end`, but keeps the questions whose late answers are still useful. */
   #expire(requester: Requester): void {
     for (const [ref, pending] of this.#pending) {
       if (pending.requester !== requester) continue;
@@ -142,7 +142,7 @@ export class Asks {
     out.send(pending.to, pending.request(ref));
   }
 
-  #tell(requester: Requester, code: ErrorCode, detail: string, out: Out): void {
+  #refuseRequester(requester: Requester, code: ErrorCode, detail: string, out: Out): void {
     out.send(requester.from, { type: 'Refused', ref: requester.ref, code, detail });
   }
 }

@@ -1,8 +1,9 @@
 /**
- * The node that a client is connected to. It passes operations on to the replicas of its region, keeps asking until they answer, and drives
- * read-only transactions (`rots.ts`).
+ * The node that a client is connected to. It passes operations on to the replicas of its region, repeats its questions
+ * until they answer, and drives read-only transactions (`rots.ts`).
  *
- * What a session has seen in another region is waited for, within a bound, before its first operation here (D9): the papers' clients never move.
+ * Before a session's first operation here, it waits, within a bound, for all that the session has seen in another
+ * region (D9): the papers' clients never move.
  */
 import { type Deps, IsochronError, type RegionId, type Timestamp, type WallMs } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
@@ -37,15 +38,15 @@ type CoordinatorMessage =
   | RotSliceResp
   | Refused;
 
-/** A client's request that waits until what its session has seen elsewhere is here. */
+/** A client's request that waits until this region has all that its session has seen elsewhere. */
 interface Arrival {
   readonly request: OperationRequest;
   readonly from: Address;
 }
 
-/** How often unanswered questions are looked for. */
+/** How often the coordinator looks for unanswered questions. */
 const SWEEP_INTERVAL_MS = 50;
-/** How often what waits for a stable time is looked at, which another machine raises. */
+/** How often waits for a stable time, which another machine raises, are looked at. */
 const LOOK_INTERVAL_MS = 1;
 
 const UNREACHABLE = {
@@ -54,7 +55,7 @@ const UNREACHABLE = {
 } as const;
 const PENDING = {
   code: 'OUTCOME_PENDING',
-  detail: 'The replica of the key has not said whether the write happened; send it again.',
+  detail: 'The replica of the key has not reported whether the write happened; send it again.',
 } as const;
 
 export class OperationCoordinator implements Machine<OperationMessage> {
@@ -89,7 +90,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
     this.rots = new Rots(state, rules, this.#addresses, this.#asks);
   }
 
-  /** How many questions to replicas are open. */
+  /** Number of open questions to replicas. */
   get asked(): number {
     return this.#asks.size;
   }
@@ -145,7 +146,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
     };
   }
 
-  /** @param since when it began to wait for what was seen elsewhere; null before */
+  /** @param since when the wait for data seen elsewhere began; null before */
   #onRequest(request: OperationRequest, now: WallMs, from: Address, since: WallMs | null, out: Out): void {
     const { ref } = request;
     try {
@@ -172,7 +173,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
       throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', 'This protocol has no read-only transactions.');
     }
     const { membership, stable, clock, settings, topology } = this.state;
-    // After a loss, what is served again lies above it.
+    // After a loss, the node serves snapshots above it only.
     if (!membership.joined || stable.value < membership.incarnation) {
       throw new IsochronError('NOT_READY', 'This node is fetching its data from its peers; use another one meanwhile.');
     }
@@ -184,7 +185,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
     if (this.rules.sensible?.(request) === false) {
       throw new IsochronError(
         'INVALID_REQUEST',
-        'What the session depends on, or its id, makes no sense under this protocol.',
+        "The session's dependencies, or its id, are invalid under this protocol.",
       );
     }
     if (!topology.regions.includes(request.region)) {
@@ -192,12 +193,15 @@ export class OperationCoordinator implements Machine<OperationMessage> {
     }
     const sentAfter = request.type === 'PutReq' ? request.sentAfter : 0;
     if (Math.max(this.rules.newest(seen), sentAfter) > clock.latest(now, settings.maxClockDriftMs / 2)) {
-      throw new IsochronError('TIMESTAMP_IN_FUTURE', 'What the session has seen lies in the future; start a new one.');
+      throw new IsochronError(
+        'TIMESTAMP_IN_FUTURE',
+        'The session has seen a timestamp from the future; start a new one.',
+      );
     }
     return seen;
   }
 
-  /** What the session has seen, once that is where the operation goes. */
+  /** What the session has seen, once the operation's region has it. */
   #arrived(request: OperationRequest, seen: Deps): Deps | undefined {
     const goesTo = request.type === 'PutReq' ? request.attemptRegions.at(-1) : this.state.region;
     return request.region === goesTo ? seen : this.rules.arrive(seen, request.region);
@@ -239,7 +243,8 @@ export class OperationCoordinator implements Machine<OperationMessage> {
     if (home === undefined || !attemptRegions.every((other) => topology.regions.includes(other))) {
       throw new IsochronError('INVALID_REQUEST', 'A write names the regions that it was tried in.');
     }
-    // A retry may come through any region; but only here, or where it was seen, is what the session depends on known to be.
+    // A retry may come through any region. But only this region, or the one named by the session, is known to have the
+    // PUT's dependencies.
     if (home !== this.state.region && home !== region) {
       throw new IsochronError('INVALID_REQUEST', `Send the write to ${home}, or name ${this.state.region}.`);
     }
@@ -370,9 +375,9 @@ export class OperationCoordinator implements Machine<OperationMessage> {
 
 const LOST = new IsochronError(
   'OUTCOME_FORGOTTEN',
-  'The replica of an earlier attempt has forgotten it, or has lost its disk since; whether the write happened cannot be known.',
+  'The replica of an earlier attempt has dropped its outcome, or has lost its disk since; whether the write happened cannot be known.',
 );
 const NOT_ARRIVED = new IsochronError(
   'SNAPSHOT_UNAVAILABLE',
-  'What the session has seen in another region is not here yet; try again.',
+  'The versions that the session has seen in another region are not here yet; try again.',
 );

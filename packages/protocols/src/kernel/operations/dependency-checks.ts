@@ -1,6 +1,7 @@
 /**
- * The asked end of dependency checks: an answer is a promise that what was asked for is here, with all that it depends on, and stays (D1). So it counts
- * what is on disk, and a disk that may be an old one says nothing (D10).
+ * The receiving end of dependency checks. A response is a promise that the needed versions are here, with all their
+ * dependencies, and stay (D1). So only data on disk count, and a disk that may be a rolled-back one gives no response
+ * (D10).
  */
 import type { Deps, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
@@ -17,7 +18,7 @@ interface Check {
 
 export class DependencyChecks {
   readonly waiting = new Waiting<Check>('waitingChecks');
-  /** What was last looked at. */
+  /** `vv.changes` at the last look. */
   #seen = -1;
 
   constructor(readonly replication: Replication) {}
@@ -29,9 +30,9 @@ export class DependencyChecks {
   }
 
   /**
-   * Calls back once what is needed is here: in this step, or in a later one.
+   * Calls back once everything needed is here: in this step, or in a later one.
    *
-   * @param id the same question again waits once
+   * @param id a repeated question waits once
    * @param needs pairs of a region's position and a timestamp
    */
   wait(id: string, needs: Deps, satisfied: (now: WallMs, out: Out) => void, now: WallMs, out: Out): void {
@@ -47,7 +48,7 @@ export class DependencyChecks {
     }
   }
 
-  /** Lets those go on that wait no more. */
+  /** Calls back the checks whose wait is over. */
   release(now: WallMs, out: Out): void {
     if (this.waiting.size === 0 || this.replication.suspects(now) || this.#seen === this.replication.vv.changes) return;
     this.#seen = this.replication.vv.changes;
@@ -60,13 +61,16 @@ export class DependencyChecks {
     for (const { check, since } of ready) check.satisfied(since, now, out);
   }
 
-  /** Whether this replica has everything that it has ever shown: one that has lost its disk has, when the stable time has passed its loss (D10). */
+  /**
+   * Whether this replica has everything that it has ever shown. After the loss of its disk, that is so once the stable
+   * time has passed the loss (D10).
+   */
   whole(now: WallMs): boolean {
     const { stable, membership } = this.replication.state;
     return stable.aggregated >= membership.incarnation && !this.replication.suspects(now);
   }
 
-  /** D12: a region that does not exist is waited for by nobody. */
+  /** D12: a need that names a region that does not exist is ignored. */
   #sensible(needs: Deps): boolean {
     const { regions } = this.replication.state.topology;
     return needs.length % 2 === 0 && needs.every((entry, i) => i % 2 === 1 || entry < regions.length);

@@ -24,7 +24,7 @@ const sparse = (rows: readonly (readonly number[])[]): Deps =>
   rows.flatMap((row, n) => row.flatMap((ts, m) => (ts === 0 ? [] : [n, m, ts])));
 
 describe('sparse dependency matrices', () => {
-  it('merge, rows and the greatest element are those of N×M numbers', () => {
+  it('sparse matrices have the merge, the rows and the greatest element of N×M numbers', () => {
     fc.assert(
       fc.property(dense, dense, fc.nat(3), (a, b, n) => {
         const [x, y] = [sparse(a), sparse(b)];
@@ -37,12 +37,12 @@ describe('sparse dependency matrices', () => {
     );
   });
 
-  it('merged, leaves out what is no whole element at the end of what a broken node sent', () => {
+  it('a merge leaves out the incomplete element at the end of a matrix from a broken node', () => {
     expect(mergedMatrix([0, 0, 5], [0])).toEqual([0, 0, 5]);
     expect(mergedMatrix([0, 0, 5, 1], [0, 1, 7, 2, 2])).toEqual([0, 0, 5, 0, 1, 7]);
   });
 
-  it('what is out of order, twice there, cut off or of no replica is no matrix (D12)', () => {
+  it('a list with elements out of order, repeated, cut off or of no replica is not a matrix (D12)', () => {
     expect(isMatrix([], topology)).toBe(true);
     expect(isMatrix([0, 2, 9, 1, 0, 3], topology)).toBe(true);
     for (const wrong of [[0], [0, 0], [4, 0, 1], [0, 3, 1], [1, 0, 1, 0, 0, 1], [0, 1, 1, 0, 1, 2]]) {
@@ -50,12 +50,12 @@ describe('sparse dependency matrices', () => {
     }
   });
 
-  it('needs name regions', () => {
+  it('the needs of a matrix name regions', () => {
     expect(needsOf([1, 2, 9], topology)).toEqual([{ partition: 1, region: 'c', ts: 9 }]);
     expect(elementsOf(only(3, 1, 7))).toEqual([{ partition: 3, region: 1, ts: 7 }]);
   });
 
-  it('a session keeps what it reads, and after a PUT that alone', () => {
+  it("a session's matrix keeps what it reads, and after a PUT only the PUT's element", () => {
     const read = matrixSession.merge([0, 0, 5], [0, 0, 3, 1, 1, 4]);
     expect(read).toEqual([0, 0, 5, 1, 1, 4]);
     expect(matrixSession.wrote(read, only(2, 0, 9))).toEqual([2, 0, 9]);

@@ -1,13 +1,13 @@
 /**
- * Sparse dependency matrices (Orbe, section 3.1): one entry for each partition and region of which something is depended on, as triples of the
- * partition, the region's position in the cluster file and a timestamp, in this order. An element stands for everything that this replica has sourced up to
- * there. Zeros take no room.
+ * Sparse dependency matrices (Orbe, section 3.1): one entry for each partition and region with dependencies, as triples
+ * of the partition, the region's position in the cluster file and a timestamp, in this order. An element stands for
+ * everything that this replica has sourced up to its timestamp. Zeros take no room.
  */
 import type { Deps, PartitionId, Timestamp, Topology } from '@isochron/core';
 import type { Need } from './protocol.js';
 import type { OperationSessionRules } from './session.js';
 
-/** One element that is not zero. */
+/** One nonzero element. */
 export interface Element {
   readonly partition: PartitionId;
   /** The region's position in the cluster file. */
@@ -29,7 +29,7 @@ export function elementsOf(matrix: Deps): Element[] {
 /** The matrix with one element alone. */
 export const only = (partition: PartitionId, region: number, ts: Timestamp): Deps => [partition, region, ts];
 
-/** Whether these are elements of replicas that there are, each once and in order (D12). */
+/** Whether these are elements of existing replicas, each once and in order (D12). */
 export function isMatrix(matrix: Deps, { partitions, regions }: Topology): boolean {
   if (matrix.length % 3 !== 0) return false;
   return elementsOf(matrix).every(({ partition, region }, i) => {
@@ -38,7 +38,10 @@ export function isMatrix(matrix: Deps, { partitions, regions }: Topology): boole
   });
 }
 
-/** The greater element of both, everywhere. What is no whole element at an end is left out: a client has it from a node that it cannot judge. */
+/**
+ * The greater element of both, everywhere. An incomplete element at an end is left out: a client cannot judge the
+ * matrices that its node sends.
+ */
 export function mergedMatrix(a: Deps, b: Deps): Deps {
   if (a.length === 0) return b;
   if (b.length === 0) return a;
@@ -70,11 +73,14 @@ export function newestOf(matrix: Deps): Timestamp {
   return newest;
 }
 
-/** What must be in a region that is to have what depends on the matrix. */
+/** The needs, in a region, of a version that depends on the matrix. */
 export const needsOf = (matrix: Deps, { regions }: Topology): Need[] =>
   elementsOf(matrix).map(({ partition, region, ts }) => ({ partition, region: regions[region]!, ts }));
 
-/** A session: reads add elements, a PUT leaves itself alone (section 3.2): what came before it, it depends on. */
+/**
+ * A session: reads add elements, and a PUT replaces all of them by its own (section 3.2), because it depends on the
+ * earlier ones.
+ */
 export const matrixSession: OperationSessionRules = { merge: mergedMatrix, wrote: (_seen, more) => more };
 
 /** Order of the elements at two places. */

@@ -17,15 +17,15 @@ export const installed = (replicas: readonly Replication[], { topology }: { read
   entrywiseMin(replicas.map(({ vv }) => topology.regions.map((region) => vv.durable(region))));
 
 /**
- * The times that aggregation has brought (GSS, USV), and at least UST, which every replica has: a node that starts again knows nothing else of its
- * region yet, and nothing below UST may be missing from what it shows (P9).
+ * The aggregated times (GSS, USV), but at least UST, which every replica has: a restarted node knows nothing else of
+ * its region yet, and the versions that it shows must include everything below UST (P9).
  */
 export const stableEntries = ({ regional, stable }: NodeState): Deps =>
   regional.entries.map((ts) => Math.max(ts, stable.aggregated));
 
 /**
- * What a replica still lacks of remote versions up to a vector. Nobody claims what is not there, as long as no disk is lost: then the claims of
- * before are waited for.
+ * What a replica still lacks of remote versions up to a vector. No node claims more than it has as long as no disk is
+ * lost; after a loss, the replica waits until earlier claims are true again.
  */
 export function lacksRemote(upTo: Deps, { vv, state }: Replication): Wait | undefined {
   const { topology, region } = state;

@@ -40,7 +40,7 @@ export class MatrixRules implements OperationRules {
     needs: (update) => this.#needs(update),
     admitted: (update, replica) => this.admitted(update, replica),
   };
-  /** Conflicts found, for each partition. */
+  /** Number of conflicts found, for each partition. */
   readonly #conflicts = new Map<PartitionId, { conflicts: number }>();
 
   constructor(readonly state: NodeState) {}
@@ -53,12 +53,12 @@ export class MatrixRules implements OperationRules {
     return newestOf(seen);
   }
 
-  /** UST says that every region has it, with all that it depends on. */
+  /** UST covers it: every region has it, with all its dependencies. */
   arrive(seen: Deps): Deps | undefined {
     return newestOf(seen) <= this.state.stable.aggregated ? seen : undefined;
   }
 
-  /** An update lies above what it depends on: so updates never wait for one another in a circle. */
+  /** An update lies above its dependencies: so updates never wait for one another in a circle. */
   floor(seen: Deps): Timestamp {
     return newestOf(seen);
   }
@@ -74,12 +74,12 @@ export class MatrixRules implements OperationRules {
     return only(partition, this.#position(region), ts);
   }
 
-  /** A GET asks for a key; with it goes only what its partition is known to have. */
+  /** A GET needs a single key; its request carries only the dependencies in the key's partition. */
   narrow(seen: Deps, partition: PartitionId): Deps {
     return rowOf(seen, partition);
   }
 
-  /** It has all of it, unless it has lost its disk (D10): what it holds then may be ahead of its region. */
+  /** The replica has all of it, unless it has lost its disk (D10): then its versions may be ahead of its region. */
   lacks(seen: Deps, { partition, replication }: ReplicaView): Wait | undefined {
     const { stable, membership, topology, region } = this.state;
     if (stable.aggregated < membership.incarnation) return 'later';
@@ -141,13 +141,16 @@ export class MatrixRules implements OperationRules {
     this.#conflicts.get(replica.partition)!.conflicts += this.conflictsOf(update, replica);
   }
 
-  /** Section 3.4: an update that does not replace what its writer saw was made at the same time as that. Returns how many there are. */
+  /**
+   * Section 3.4: an update is concurrent with the existing version unless it replaced that one where it was written.
+   * Returns the number of conflicts.
+   */
   protected conflictsOf({ tx, ts, source }: PeerUpdate, { partition, versions, replication }: ReplicaView): number {
     const idt = tx.deps?.[0] ?? 0;
     let conflicts = 0;
     for (const { key, value } of tx.writes) {
       const existing = versions.at(key, MAX_TIMESTAMP);
-      if (existing?.ts === ts && existing.txId === tx.txId) continue; // it came twice
+      if (existing?.ts === ts && existing.txId === tx.txId) continue; // a repetition
       if (!inConflict(idt, existing, replication)) continue;
       conflicts++;
       const update: Version = { ts, txId: tx.txId, region: source, value };
@@ -161,12 +164,12 @@ export class MatrixRules implements OperationRules {
   }
 }
 
-/** What a version depends on, of the entries that it keeps. */
+/** A version's dependencies, among the entries that it keeps. */
 export const matrixOf = (deps: Deps | undefined): Deps => deps?.slice(1) ?? NOTHING;
 
 /**
- * Whether a version that replaced one of `idt` where it was written conflicts with the one that is here. A deletion goes when every region has it (P9), at
- * different times in different regions: that is no conflict.
+ * Whether a version, which replaced a version at `idt` where it was written, conflicts with the existing one here. A
+ * deletion goes when every region has it (P9), at different times in different regions: that is no conflict.
  */
 export function inConflict(
   idt: Timestamp,

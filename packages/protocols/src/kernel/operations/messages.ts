@@ -1,10 +1,9 @@
 /**
  * The messages of protocols of single operations: GET and PUT of one key, and one-shot read-only transactions (ROTs).
- * Each is declared once: who sends it to whom, what the papers call it, its fields in the order in which they are
- * encoded, their validation, and the type. The messages of replicas and nodes are in
- * `../replication/messages.ts`.
+ * Each is declared once: its sender and receiver, its name in the papers, its fields in the order in which they are
+ * encoded, their validation, and the type. The messages of replicas and nodes are in `../replication/messages.ts`.
  *
- * `seen` is what a session depends on, in entries whose meaning is the protocol's; empty when it has seen nothing yet.
+ * `seen` holds a session's dependencies, in entries whose meaning is the protocol's; empty for a new session.
  */
 import {
   count,
@@ -51,22 +50,21 @@ export const GetReq = message('GetReq', 64, {
 export type GetReq = Infer<typeof GetReq>;
 
 /**
- * Coordinator → client. `seen` is to be merged with what the session has seen before; `ust` is for the `sentAfter` of its
- * PUTs.
+ * Coordinator → client. The client merges `seen` with its own; `ust` is for the `sentAfter` of its PUTs.
  */
 export const GetResp = message('GetResp', 65, {
   ref: uint,
   version: nullable(version),
   seen,
   ust: timestamp,
-  /** What the session depends on from now on, beside what it did, under protocols whose dependencies name keys. */
+  /** The session's new dependencies, besides its former ones, under protocols whose dependencies name keys. */
   depends: dependencies,
 });
 export type GetResp = Infer<typeof GetResp>;
 
 /**
  * Client → coordinator: writes a version of a key, or deletes it (`null`). It is sent again, under the same id, until
- * its outcome is known (D4): `attemptRegions` holds the region of every attempt so far; the last is this one's.
+ * its outcome is known (D4): `attemptRegions` holds the region of every attempt so far, this one's last.
  */
 export const PutReq = message('PutReq', 66, {
   ref: uint,
@@ -79,7 +77,7 @@ export const PutReq = message('PutReq', 66, {
   sentAfter: timestamp,
   attemptRegions: list(region, 16),
   principal: name,
-  /** What the version depends on, under protocols whose dependencies name keys; absent when that is nothing. */
+  /** The version's dependencies, under protocols whose dependencies name keys; absent when there are none. */
   depends: dependencies,
 });
 export type PutReq = Infer<typeof PutReq>;
@@ -90,10 +88,10 @@ export const PutResp = message('PutResp', 67, {
   txId,
   ts: timestamp,
   seen,
-  /** Where it was written: what the session has seen is of this region now. */
+  /** Where it was written: the session's `seen` is of this region now. */
   region,
   ust: timestamp,
-  /** What the session depends on now, as in GetResp. */
+  /** The session's present dependencies, as in GetResp. */
   depends: dependencies,
 });
 export type PutResp = Infer<typeof PutResp>;
@@ -104,7 +102,7 @@ export const RotReq = message('RotReq', 68, {
   keys,
   seen,
   region,
-  /** Its id and the session's, under protocols that remember who has read. */
+  /** Its id and the session's, under protocols that remember readers. */
   id: optional(txId),
 });
 export type RotReq = Infer<typeof RotReq>;
@@ -123,7 +121,7 @@ export type RotResp = Infer<typeof RotResp>;
 export const GetSliceReq = message('GetSliceReq', 70, { ref: count, partition, key, seen });
 export type GetSliceReq = Infer<typeof GetSliceReq>;
 
-/** Replica → coordinator, once what it shows is on disk (D1). */
+/** Replica → coordinator, once the version is on disk (D1). */
 export const GetSliceResp = message('GetSliceResp', 71, { ref: count, version: nullable(version), seen });
 export type GetSliceResp = Infer<typeof GetSliceResp>;
 
@@ -132,7 +130,7 @@ export const PutSliceReq = message('PutSliceReq', 72, {
   ref: count,
   partition,
   txId,
-  /** How many attempts came before (D4). */
+  /** Number of earlier attempts (D4). */
   attempt: uint,
   sentAfter: timestamp,
   principal: name,
@@ -147,18 +145,18 @@ export type PutSliceReq = Infer<typeof PutSliceReq>;
 export const PutSliceResp = message('PutSliceResp', 73, { ref: count, ts: timestamp });
 export type PutSliceResp = Infer<typeof PutSliceResp>;
 
-/** Coordinator → the replica of an earlier home (D4): this attempt must not happen any more, if it has not. */
+/** Coordinator → the replica of an earlier home (D4): unless this attempt has happened, it must never happen. */
 export const SettleReq = message('SettleReq', 74, { ref: count, partition, txId, attempt: uint, sentAfter: timestamp });
 export type SettleReq = Infer<typeof SettleReq>;
 
 /**
- * Replica → coordinator, once the answer is durable. `lost`: it has forgotten (D5), or lost its disk since (D10), and
- * cannot know.
+ * Replica → coordinator, once the answer is durable. `lost`: the replica has dropped the outcome (D5), or lost its disk
+ * since (D10), and cannot know it.
  */
 export const SettleResp = message('SettleResp', 75, {
   ref: count,
   state: oneOf('committed', 'aborted', 'lost'),
-  /** Of a PUT that has happened; of no meaning otherwise. */
+  /** Of a PUT that has happened; no meaning otherwise. */
   ts: timestamp,
 });
 export type SettleResp = Infer<typeof SettleResp>;
@@ -181,11 +179,11 @@ export const RotSliceReq = message('RotSliceReq', 78, {
 });
 export type RotSliceReq = Infer<typeof RotSliceReq>;
 
-/** Replica → coordinator, once what it shows is on disk (D1). */
+/** Replica → coordinator, once the versions are on disk (D1). */
 export const RotSliceResp = message('RotSliceResp', 79, { ref: count, versions });
 export type RotSliceResp = Infer<typeof RotSliceResp>;
 
-/** What a coordinator asks of a replica and what may have to wait there. */
+/** A coordinator's request to a replica that may have to wait there. */
 export type Slice = GetSliceReq | PutSliceReq | RotSliceReq;
 
 /** It never leaves its node: a replica refuses one that a peer sends. */
@@ -205,9 +203,12 @@ const slice: Kind<Slice> = {
   },
 };
 
-/** Replica → itself: what has waited since then goes on, so that the driver can bring what it reads to memory again. */
+/**
+ * Replica → itself: a slice that has waited since then goes on, so that the driver can bring its versions to memory
+ * again.
+ */
 export const WaitedSlice = message('WaitedSlice', 80, {
-  /** Whose coordinator asks. */
+  /** The node of the coordinator that asks. */
   node,
   request: slice,
   since: count,
@@ -215,23 +216,23 @@ export const WaitedSlice = message('WaitedSlice', 80, {
 export type WaitedSlice = Infer<typeof WaitedSlice>;
 
 /**
- * Replica → another replica of its region (the papers' dependency check): answer when this is there for good. What is
- * needed of each source, as pairs of its region's position in the cluster file and a timestamp.
+ * Replica → another replica of its region (the papers' dependency check): answer once these are here for good. `needs`
+ * are pairs of a region's position in the cluster file and a timestamp.
  */
 export const DepCheckReq = message('DepCheckReq', 81, { ref: count, partition, needs: list(timestamp, 10_000) });
 export type DepCheckReq = Infer<typeof DepCheckReq>;
 
-/** Replica → replica: it is there, durably, and so is all that it depends on. */
+/** Replica → replica: they are here, durably, with all their dependencies. */
 export const DepCheckResp = message('DepCheckResp', 82, { ref: count });
 export type DepCheckResp = Infer<typeof DepCheckResp>;
 
-/** Replica → itself: the keys have been brought to memory; what waits of this source's up to here may be applied. */
+/** Replica → itself: the keys have been brought to memory; waiting updates of this source up to here may be applied. */
 export const AdmitUpdates = message('AdmitUpdates', 83, { source: region, upTo: timestamp, keys });
 export type AdmitUpdates = Infer<typeof AdmitUpdates>;
 
 /**
  * Coordinator → replica: the second round of a ROT (COPS' get_by_version). For each key the versions that the first
- * round has asked for, as pairs of a region's position and a timestamp: the freshest of them is meant. Answered by
+ * round needs, as pairs of a region's position and a timestamp: the freshest of them is requested. Answered by
  * RotSliceResp.
  */
 export const RotVersionsReq = message('RotVersionsReq', 92, {
@@ -247,8 +248,8 @@ export const Reader = object({ id: txId, at: timestamp });
 export type Reader = Infer<typeof Reader>;
 
 /**
- * Replica → another replica of its region (COPS-SNOW's readers check): once what is needed is here (as in DepCheckReq),
- * who has read older versions of these keys?
+ * Replica → another replica of its region (COPS-SNOW's readers check): once the needs are here (as in DepCheckReq),
+ * which ROTs have read older versions of these keys?
  */
 export const ReadersCheckReq = message('ReadersCheckReq', 90, {
   ref: count,
@@ -258,7 +259,7 @@ export const ReadersCheckReq = message('ReadersCheckReq', 90, {
 });
 export type ReadersCheckReq = Infer<typeof ReadersCheckReq>;
 
-/** Replica → replica: the old readers, of each client the latest. */
+/** Replica → replica: the old readers, the latest of each client. */
 export const ReadersCheckResp = message('ReadersCheckResp', 91, {
   ref: count,
   readers: list(Reader),
@@ -266,12 +267,12 @@ export const ReadersCheckResp = message('ReadersCheckResp', 91, {
 export type ReadersCheckResp = Infer<typeof ReadersCheckResp>;
 
 /**
- * Replica → the source of updates (Orbe, section 6.2): all of yours up to here are applied at the replica of `region`,
+ * Replica → the source of updates (Orbe, section 6.2): the replica of `region` has applied all of yours up to here,
  * durably.
  */
 export const ReplicationAck = message('ReplicationAck', 84, {
   partition,
-  /** Who says so. */
+  /** The region of the sender. */
   region,
   upTo: timestamp,
 });

@@ -1,9 +1,11 @@
 /**
- * What protocols whose dependencies name keys have in common (COPS-GT, COPS-SNOW): sessions carry the highest timestamp that they have seen and how far
- * dependencies are nobody's any more; ROTs begin at a logical time, ask every partition for what it has, and begin anew when they take too long.
+ * The common part of protocols whose dependencies name keys (COPS-GT, COPS-SNOW). Sessions carry the highest timestamp
+ * that they have seen, and the time up to which dependencies are dropped. ROTs begin at a logical time, ask every
+ * partition for its versions, and begin anew when they take too long.
  *
- * A ROT's answers fit together only if nothing that it relies on was forgotten meanwhile. Who forgets does so a window after the ROT began, by a clock that
- * travels with every message (T2): so a ROT that could have been told something different finds its own clock past the window, and begins anew.
+ * A ROT's answers fit together only if nothing that it relies on was dropped meanwhile. A node drops it a window after
+ * the ROT began, by a clock that travels with every message (T2). So a ROT that could have received a different answer
+ * finds its own clock past the window, and begins anew.
  */
 import type { Dependency, Deps, QualifiedKey, RegionId, Timestamp, TxId, Version, WallMs } from '@isochron/core';
 import { isTxId } from '@isochron/core';
@@ -24,12 +26,10 @@ import type {
   Stamp,
 } from './protocol.js';
 
-/**
- * After so long dependencies that are in every region are named no more: COPS' limit for transactions, and one second.
- */
-const FORGOTTEN_AFTER_MS = 6_000;
+/** Dependencies that are in every region are dropped after this time: COPS' limit for transactions, and one second. */
+const DROPPED_AFTER_MS = 6_000;
 
-/** What one of them decides. */
+/** The part that depends on the protocol. */
 export interface NamedProtocol {
   readonly reach: { readonly get: Reach; readonly rot: Reach; readonly put?: Reach };
   /** How long a ROT may take. */
@@ -37,10 +37,10 @@ export interface NamedProtocol {
   readonly rotsHaveIds: boolean;
   get(key: QualifiedKey, replica: ReplicaView): Version | undefined;
   read(key: QualifiedKey, at: Timestamp, replica: ReplicaView, rot: TxId | undefined): Version | undefined;
-  /** What a session depends on that was shown a version, which it depends on itself, beside that. */
+  /** Further dependencies of a session that reads a version, besides the version itself. */
   behind(version: Version, horizon: Timestamp): readonly Dependency[];
   readonly admission: AdmissionRules;
-  /** @param round what it does in every round */
+  /** @param round the protocol's work in every round */
   part(replica: ReplicaView, round: () => void): ReplicaPart;
   demands?(
     keys: readonly QualifiedKey[],
@@ -69,7 +69,7 @@ export class NamedDependencyRules implements OperationRules {
     this.part = (replica) => protocol.part(replica, () => this.#longStable.sample());
     this.demands = (keys, versions, absent) => protocol.demands?.(keys, versions, absent) ?? [];
     this.outlives = ([at = 0]) => protocol.outlives?.(at) ?? 0;
-    this.#longStable = new LongStable(state, FORGOTTEN_AFTER_MS);
+    this.#longStable = new LongStable(state, DROPPED_AFTER_MS);
     this.named = {
       saw: (keys, versions) => keys.flatMap((key, i) => this.#saw(key, versions[i] ?? null)),
       wrote: (key, ts, region) => [this.#dependency(key, ts, region)],
@@ -80,12 +80,12 @@ export class NamedDependencyRules implements OperationRules {
     return Math.max(...seen);
   }
 
-  /** What is stable is everywhere, whatever it is: the dependencies need not be looked at. */
+  /** Everything stable is in every region, so the dependencies need not be looked at. */
   arrive(seen: Deps): Deps | undefined {
     return seenPartsOf(seen).highest <= this.state.stable.aggregated ? seen : undefined;
   }
 
-  /** Above all that the session has seen, and above the clock that has told it what to forget. */
+  /** Above everything that the session has seen, and above the clock by which it has dropped dependencies. */
   floor(seen: Deps): Timestamp {
     return Math.max(...seen);
   }
@@ -99,7 +99,7 @@ export class NamedDependencyRules implements OperationRules {
   }
 
   /**
-   * Everything that a session of this region has seen is here, unless a disk was lost since, or is an older one (D10).
+   * Everything that a session of this region has seen is here, unless a disk was lost since, or was rolled back (D10).
    */
   lacks(_seen: Deps, { replication }: ReplicaView, now: WallMs): Wait | undefined {
     const { stable, membership } = this.state;
@@ -108,13 +108,13 @@ export class NamedDependencyRules implements OperationRules {
 
   get(key: QualifiedKey, seen: Deps, replica: ReplicaView): Found {
     const version = this.protocol.get(key, replica);
-    return { version, seen: this.#heard(seen, [version]) };
+    return { version, seen: this.#seenAfter(seen, [version]) };
   }
 
-  /** The node that the client is connected to does what the papers' client library does. */
+  /** The client's node takes the part of the papers' client library. */
   choosesAt(): undefined {}
 
-  /** Its logical time. */
+  /** The ROT's logical time. */
   choose(_seen: Deps, now: WallMs): Deps {
     const at = this.state.clock.read(now);
     this.state.clock.advance(at);
@@ -125,7 +125,7 @@ export class NamedDependencyRules implements OperationRules {
     return this.lacks(snapshot, replica, now);
   }
 
-  /** Nothing is promised about what comes later. */
+  /** An answer promises nothing about later PUTs. */
   closes(): Timestamp {
     return 0;
   }
@@ -135,7 +135,7 @@ export class NamedDependencyRules implements OperationRules {
   }
 
   saw(seen: Deps, _snapshot: Deps, versions: readonly (Version | null)[]): Deps {
-    return this.#heard(seen, versions);
+    return this.#seenAfter(seen, versions);
   }
 
   expired([at = 0]: Deps): boolean {
@@ -150,7 +150,7 @@ export class NamedDependencyRules implements OperationRules {
     return plausible(request.depends ?? [], this.state.topology, seenPartsOf(request.seen).highest);
   }
 
-  #heard(seen: Deps, versions: readonly (Version | null | undefined)[]): Deps {
+  #seenAfter(seen: Deps, versions: readonly (Version | null | undefined)[]): Deps {
     const before = seenPartsOf(seen);
     return seenOf({
       highest: Math.max(before.highest, ...versions.map((version) => version?.ts ?? 0)),

@@ -1,9 +1,9 @@
-/** Dependencies that name keys, in a session: how they are merged, and what a session has seen beside them. */
+/** Dependencies that name keys, in a session: how they are merged, and the timestamps beside them. */
 import type { Dependency, Deps, Timestamp } from '@isochron/core';
 
 /**
- * Two lists without repetition: of each key and region the newest. An older one of the same region is on its way before
- * it, in the same stream. A dependency is a nearest one only where both lists have it as one.
+ * Two lists without repetition: the newest of each key and region. An older one of the same region arrives before it,
+ * in the same stream. A dependency is a nearest one only if both lists have it as one.
  */
 export function mergeDependencies(a: readonly Dependency[], b: readonly Dependency[]): readonly Dependency[] {
   const merged = new Map<string, Dependency>();
@@ -17,17 +17,17 @@ export function mergeDependencies(a: readonly Dependency[], b: readonly Dependen
   return [...merged.values()];
 }
 
-/** Those that a horizon has not passed. */
+/** The dependencies above a horizon. */
 export const above = (depends: readonly Dependency[], horizon: Timestamp): readonly Dependency[] =>
   depends.filter(({ ts }) => ts > horizon);
 
-/** Parts of what a session has seen, under these protocols. */
+/** The parts of a session's `seen`, under these protocols. */
 export interface SeenParts {
   /** The highest timestamp that it has read or written. */
   readonly highest: Timestamp;
   /** Dependencies up to here are not needed any more. */
   readonly horizon: Timestamp;
-  /** The clock of the node that has answered. */
+  /** The clock of the node that answered. */
   readonly clock: Timestamp;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Dependencies that name keys, in a node: whether they are plausible, what they need in a region, and when they are not
+ * Dependencies that name keys, in a node: whether they are plausible, their needs in a region, and when they are not
  * needed any more.
  */
 import {
@@ -14,12 +14,11 @@ import {
 import type { NodeState } from '../node-state.js';
 import type { Need } from './protocol.js';
 
-/** How often a node remembers the stable time. */
+/** How often a node stores the stable time. */
 const SAMPLE_INTERVAL: Timestamp = 100 * HLC_TICKS_PER_MS;
 
 /**
- * Whether a list from outside can be one of this cluster's (D12): regions and keyspaces exist, nothing lies above
- * `upTo`.
+ * Whether a list from outside can belong to this cluster (D12): regions and keyspaces exist, nothing lies above `upTo`.
  */
 export function plausible(depends: readonly Dependency[], topology: Topology, upTo: Timestamp): boolean {
   return depends.every(({ source, ts, key }) => {
@@ -27,7 +26,7 @@ export function plausible(depends: readonly Dependency[], topology: Topology, up
   });
 }
 
-/** The partition of a key that a peer has named; undefined where there is no such keyspace. */
+/** The partition of a key that a peer has named; undefined for an unknown keyspace. */
 export function partitionOf(key: QualifiedKey, topology: Topology): PartitionId | undefined {
   try {
     return topology.partitionOf(key);
@@ -37,7 +36,7 @@ export function partitionOf(key: QualifiedKey, topology: Topology): PartitionId 
   }
 }
 
-/** What must be in a region before that which depends on these. What names nothing that exists needs nothing (D12). */
+/** The needs of these dependencies in a region. Names that do not exist need nothing (D12). */
 export function needsOf(depends: readonly Dependency[], topology: Topology): Need[] {
   return depends.flatMap(({ key, source, ts }) => {
     const [partition, region] = [partitionOf(key, topology), topology.regions[source]];
@@ -45,7 +44,7 @@ export function needsOf(depends: readonly Dependency[], topology: Topology): Nee
   });
 }
 
-/** Dependencies by partition: the keys, and what is needed of them as pairs of a region's position and a timestamp. */
+/** Dependencies by partition: the keys, and their needs as pairs of a region's position and a timestamp. */
 export function byPartition(
   depends: readonly Dependency[],
   topology: Topology,
@@ -63,8 +62,8 @@ export function byPartition(
 }
 
 /**
- * What has been in every region for a while: the highest stable time that this node knew so long ago. "Ago" is logical time: whoever is told of it, by a
- * message, has a clock that has passed that while, too.
+ * What has been in every region for a window: this node's highest stable time of a window ago. The window is logical
+ * time: the receiver of a message with this value has a clock past the window, too.
  */
 export class LongStable {
   readonly #samples: { readonly at: Timestamp; readonly ust: Timestamp }[] = [];
@@ -79,7 +78,7 @@ export class LongStable {
     this.#window = windowMs * HLC_TICKS_PER_MS;
   }
 
-  /** Remembers the stable time of now, in every round. */
+  /** Stores the present stable time, in every round. */
   sample(): void {
     const { last } = this.state.clock;
     if (last < this.#sampledAt + SAMPLE_INTERVAL) return;

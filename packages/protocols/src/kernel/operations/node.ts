@@ -11,7 +11,9 @@ import { OperationReplica } from './replica.js';
 /** A node of these protocols. */
 export type OperationNode = ProtocolNode<OperationMessage, OperationCoordinator, OperationReplica>;
 
-/** @throws IsochronError `CONFIG_INVALID` where a partition has no replica in a region: these protocols replicate in full */
+/**
+ * @throws IsochronError `CONFIG_INVALID` if a partition has no replica in a region: these protocols replicate in full
+ */
 export function createOperationNode(options: CommonNodeOptions, protocol: OperationProtocol): OperationNode {
   const { node, topology } = options;
   const unsupported = notFullyReplicated(topology);

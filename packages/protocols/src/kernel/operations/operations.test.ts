@@ -34,7 +34,7 @@ const MESSAGES: readonly OperationMessage[] = [
   sample('RotSliceResp', { versions: [{ ...version!, depends }] }),
 ];
 
-/** Through the fields that the schema names, and back. */
+/** Encodes and decodes through the fields in the schema. */
 function roundTrip(message: AnyMessage): AnyMessage {
   const { fields } = operationSchema[message.type as OperationMessage['type']];
   const entries = Object.entries(fields as Record<string, Kind<unknown>>).map(([name, kind]) => {
@@ -52,7 +52,7 @@ describe('messages of single operations', () => {
     },
   );
 
-  it('every message has a tag of its own', () => {
+  it('every message of single operations has a tag of its own', () => {
     const tags = Object.values(operationSchema).map(({ tag }) => tag);
     expect(new Set(tags).size).toBe(tags.length);
     const shown = new Set(MESSAGES.map(({ type }) => type));
@@ -60,14 +60,14 @@ describe('messages of single operations', () => {
     expect(own.filter(([type]) => !shown.has(type as OperationMessage['type']))).toEqual([]);
   });
 
-  it('a wait that holds no request is refused (D12)', () => {
+  it('a wait without a request is refused (D12)', () => {
     expect(() => operationSchema.WaitedSlice.fields.request.decode([null, null, null])).toThrow(MalformedMessage);
     expect(() => operationSchema.GetReq.fields.seen.decode([-1])).toThrow(MalformedMessage);
   });
 });
 
 describe('the versions of a replica', () => {
-  it('are those of a store that has them all at once, whatever is on disk already', () => {
+  it("a replica's versions are those of a store that has them all at once, whatever is on disk already", () => {
     const step = fc.record({
       key: fc.constantFrom('a', 'b'),
       ts: fc.integer({ min: 1, max: 30 }),
@@ -110,7 +110,7 @@ describe('waiting', () => {
   const timers: number[] = [];
   const out = { setTimer: (_timer: string, at: number) => void timers.push(at) };
 
-  it('lets go what need not wait, once, and measures how long that took', () => {
+  it('an item that need not wait any more is released once, and its wait is measured', () => {
     const waiting = new Waiting<string>('t');
     waiting.add('a', 'A', 10, 'later', out);
     waiting.add('a', 'A again', 12, 'later', out);
@@ -130,7 +130,7 @@ describe('waiting', () => {
     expect(waiting.size).toBe(0);
   });
 
-  it('sets a timer for the first of those that wait for the clock', () => {
+  it('a timer is set for the first of the items that wait for the clock', () => {
     timers.length = 0;
     const waiting = new Waiting<number>('t');
     waiting.add('a', 50, 10, { notBefore: 50 }, out);
@@ -166,7 +166,7 @@ describe('clocks', () => {
     );
   });
 
-  it('what is left behind is never proposed again, and the disk says so first', () => {
+  it('a timestamp that is left behind is never proposed again, and the disk has it first', () => {
     const written: DurableRecord[] = [];
     const disk = { write: (record: DurableRecord) => written.push(record) };
     const clock = new NodeClock(0, 1_000);
@@ -182,14 +182,14 @@ describe('clocks', () => {
 });
 
 describe('responses about earlier attempts', () => {
-  it('an abort decides the attempt that was asked about and those before it, a commit every attempt (D4)', () => {
+  it('an abort decides the requested attempt and those before it, a commit every attempt (D4)', () => {
     const aborted = { state: 'aborted', ts: 0, attempt: 2 } as const;
     expect([1, 2, 3].map((attempt) => decides(aborted, attempt))).toEqual([true, true, false]);
     expect(decides({ state: 'committed', ts: 7, attempt: 0 }, 3)).toBe(true);
     expect(decides(undefined, 0)).toBe(false);
   });
 
-  it('of more than 10,000 PUTs those that were not used for longest are evicted', () => {
+  it('of more than 10,000 PUTs the least recently used are evicted', () => {
     const settlements = new Settlements();
     const put = (n: number) => settlements.of(0, `session-0000000001.${n}`);
     for (let n = 0; n < 10_000; n++) put(n).set('virginia', { state: 'aborted', ts: 0, attempt: 0 });
@@ -202,7 +202,7 @@ describe('responses about earlier attempts', () => {
 describe('a session of single operations', () => {
   const session = () => new OperationSession('session-0000000001', 'virginia');
 
-  it('has one operation under way (OS1)', () => {
+  it('a session of single operations has one operation under way (OS1)', () => {
     const one = session();
     one.get('default/k');
     expect(() => one.put('default/k', '1')).toThrow('OS1');
@@ -222,7 +222,7 @@ describe('a session of single operations', () => {
     expect(first.sentAfter).toBe(9);
   });
 
-  it('what was read in another region is given up with a move; what it has seen says where it was seen', () => {
+  it('a move gives up a read under way, and what the session has seen names its region', () => {
     const one = session();
     one.get('default/k');
     one.answered({ type: 'GetResp', ref: 1, version: null, seen: [5, 1], ust: 3 });

@@ -1,6 +1,6 @@
 /**
- * What tells one protocol of single operations from another: what a session depends on, how a PUT is stamped, which versions a GET may
- * show, how the snapshot of a read-only transaction is chosen, and what waits for what.
+ * The differences between protocols of single operations: a session's dependencies, the stamp of a PUT, the versions
+ * that a GET may show, the choice of a read-only transaction's snapshot, and the reasons to wait.
  */
 import type {
   Dependency,
@@ -32,90 +32,90 @@ import type { Versions } from './versions.js';
 
 type Out = Effects<OperationMessage>;
 
-/** What a PUT's version depends on. */
+/** The dependencies of a PUT's version. */
 export interface Stamp {
-  /** Kept with the version here; absent where the protocol needs nothing beside the timestamp. */
+  /** Kept with the version here; absent if the protocol needs only the timestamp. */
   readonly deps?: Deps | undefined;
-  /** What other regions get of it. */
+  /** The part that other regions receive. */
   readonly sent?: Deps | undefined;
 }
 
-/** What a GET finds, and what a session has seen that is shown it. */
+/** The result of a GET, and what a session has seen after reading it. */
 export interface Found {
   readonly version: Version | undefined;
   readonly seen: Deps;
 }
 
-/** What a replica's part looks at. */
+/** The parts of a replica that its protocol uses. */
 export interface ReplicaView {
   readonly partition: PartitionId;
   readonly replication: Replication;
-  /** The partition's versions, those on their way to the disk included. */
+  /** The partition's versions, including those on their way to the disk. */
   readonly versions: Versions;
-  /** What it asks of other partitions of its region. */
+  /** Its questions to other partitions of its region. */
   readonly asks: ReplicaAsks;
-  /** What others ask of it: whether what they depend on is here. */
+  /** The questions of others: whether their dependencies are here. */
   readonly checks: DependencyChecks;
 }
 
-/** What must be in a region before that which depends on it: everything that `region` sourced of `partition` up to `ts`. */
+/** Versions that a dependent one needs in its region: everything that `region` sourced of `partition` up to `ts`. */
 export interface Need {
   readonly partition: PartitionId;
   readonly region: RegionId;
   readonly ts: Timestamp;
 }
 
-/** One update of a peer that has come and is not applied yet. */
+/** A received update of a peer that is not applied yet. */
 export interface PeerUpdate {
   readonly source: RegionId;
   readonly ts: Timestamp;
   readonly tx: LoggedTx;
 }
 
-/** How updates of peers are let in, under protocols that show a version only with what it depends on. */
+/** How updates of peers are admitted, under protocols that show a version only with its dependencies. */
 export interface AdmissionRules {
-  /** What it needs in this region: of the own partition, and of others, which are asked. */
+  /** Its needs in this region: in the own partition, and in others, which are asked. */
   needs(update: PeerUpdate, replica: ReplicaView): readonly Need[];
   /**
-   * What the protocol itself has to do before: begun when the update has come, besides the dependency checks; `ready` says that it is done. Several are
-   * under way at a time.
+   * The protocol's own preparation, begun when the update arrives, besides the dependency checks; `ready` ends it.
+   * Several are under way at a time.
    */
   prepare?(update: PeerUpdate, replica: ReplicaView, ready: () => void, now: WallMs, out: Out): void;
-  /** It came for nothing: it is lost with its source, or comes again. */
+  /** The update is dropped: it is lost with its source, or will be received again. */
   dropped?(update: PeerUpdate, replica: ReplicaView): void;
-  /** What of its keys is read by `admitted`; undefined: nothing. */
+  /** How far `admitted` reads its keys; undefined: not at all. */
   readonly reads?: Reach;
-  /** It is applied in this step, after this. */
+  /** The update is applied in this step, after this call. */
   admitted?(update: PeerUpdate, replica: ReplicaView, now: WallMs, out: Out): void;
 }
 
-/** What of a protocol lives in each replica: messages of its own, and what it does from time to time. */
+/** A protocol's part in each replica: its own messages, and its periodic work. */
 export interface ReplicaPart {
   /** Takes a message; returns whether it was one of its own. */
   take?(message: OperationMessage, now: WallMs, from: Address, out: Out): boolean;
-  /** What such a message reads. */
+  /** The versions that such a message reads. */
   needs?(message: OperationMessage): ReadNeeds | undefined;
-  /** In every round, before what has become durable leaves for the peers. */
+  /** In every round, before durable data leave for the peers. */
   round?(now: WallMs, out: Out): void;
   link?(node: NodeId, up: boolean, now: WallMs, out: Out): void;
-  /** What a PUT waits for that will be written here. */
+  /** The wait of a PUT that would be written here. */
   put?(request: PutSliceReq, now: WallMs, out: Out): Wait | undefined;
-  /** The node has lost its disk, and goes on with copies (D10). */
+  /** The node has lost its disk, and continues with copies (D10). */
   joined?(): void;
   /** A version, own or a peer's, becomes visible in this step. */
   written?(key: QualifiedKey, version: Version): void;
   readonly counters?: Readonly<Record<string, number>>;
 }
 
-/** What is kept of dependencies that name keys (`Dependency`). */
+/** How dependencies that name keys (`Dependency`) are recorded. */
 export interface NamedRules {
-  /** What a session depends on, beside what it did, that was shown these. */
+  /** Dependencies that a session adds by reading these. */
   saw(keys: readonly QualifiedKey[], versions: readonly (Version | null)[]): readonly Dependency[];
-  /** What a session depends on, because it has written. */
+  /** The dependencies of a session after its own write. */
   wrote(key: QualifiedKey, ts: Timestamp, region: RegionId): readonly Dependency[];
 }
 
-/** A key of a read-only transaction that needs a second round, and the versions of which it needs the freshest. */
+/** A key of a read-only transaction that needs a second round: the freshest of the wanted versions. */
 export interface Demand {
   /** Among the keys of the transaction. */
   readonly position: number;
@@ -123,36 +123,36 @@ export interface Demand {
   readonly wanted: Deps;
 }
 
-/** How much of a key's versions is looked at: its newest ones, found by timestamp, or any. */
+/** Which versions of a key are read: its newest ones, found by timestamp, or any. */
 export type Reach = 'keys' | 'chains';
 
 /** A node's part of a protocol. */
 export interface OperationRules {
   /** How many entries `seen` has, and a snapshot. */
   readonly entries: { readonly seen: number; readonly snapshot: number };
-  /** `put`: what a PUT looks at of its key (`replaced`); undefined: nothing. */
+  /** `put`: how far a PUT reads its key (`replaced`); undefined: not at all. */
   readonly reach: { readonly get: Reach; readonly put?: Reach; readonly rot: Reach };
-  /** Whether these can be what a session has seen, where they have no fixed number; undefined: as many as `entries.seen`. */
+  /** Whether these can be a session's entries, if their number is not fixed; undefined: as many as `entries.seen`. */
   fits?(seen: Deps): boolean;
   /** Its highest timestamp: no client may name one in the future (T1). */
   newest(seen: Deps): Timestamp;
   /**
-   * What a session has seen in another region (D9), as one of this region has seen it; undefined as long as this region does not have all of it.
-   * Any replica here may be asked next: it must be told what this node knows.
+   * What a session has seen in another region (D9), in the terms of this region; undefined as long as this region lacks
+   * a part. The result holds all that this node knows, because the next request may go to any replica here.
    */
   arrive(seen: Deps, from: RegionId): Deps | undefined;
 
-  /** What a PUT's timestamp lies above, beside what its replica has issued; a physical clock is waited for. */
+  /** A lower bound of a PUT's timestamp, besides those that its replica has issued; a physical clock is waited for. */
   floor(seen: Deps): Timestamp;
   /** @param replaced the version that the key has here */
   stamp(seen: Deps, ts: Timestamp, replaced: () => Version | undefined): Stamp;
-  /** What a session has seen that has written a version in a region. */
+  /** What a session has seen after writing a version in a region. */
   wrote(seen: Deps, ts: Timestamp, region: RegionId, partition: PartitionId): Deps;
 
-  /** What a GET's replica has to know of what its session has seen; undefined: all of it. */
+  /** The part of a session's `seen` that a GET's replica needs; undefined: all of it. */
   narrow?(seen: Deps, partition: PartitionId): Deps;
 
-  /** Whether the replica lacks something of what a session says it has seen: a GET waits for it. */
+  /** Whether the replica lacks a part of a session's `seen`: then a GET waits. */
   lacks(seen: Deps, replica: ReplicaView, now: WallMs): Wait | undefined;
   get(key: QualifiedKey, seen: Deps, replica: ReplicaView, now: WallMs): Found;
 
@@ -160,23 +160,23 @@ export interface OperationRules {
   choosesAt(partitions: readonly PartitionId[]): PartitionId | undefined;
   /** The snapshot of a ROT. */
   choose(seen: Deps, now: WallMs): Deps | Wait;
-  /** After this time a ROT is executed again with a smaller snapshot, where there is one. */
+  /** After this time a ROT is executed again with a smaller snapshot, if there is one. */
   readonly patience?: { readonly ms: number; readonly smaller: (seen: Deps, snapshot: Deps) => Deps | undefined };
-  /** Whether the replica has the snapshot: that it has to wait, or why it never will have it; undefined when it has. */
+  /** Whether the replica has the snapshot: undefined when it has; otherwise a wait, or why it never will have it. */
   obstacle(snapshot: Deps, replica: ReplicaView, now: WallMs): Wait | Refusal | undefined;
-  /** Up to where the replica promises, by answering, that no PUT here will ever be stamped; 0 where no such promise is needed. */
+  /** The bound up to which an answer promises that no later PUT here is stamped; 0 if no such promise is needed. */
   closes(snapshot: Deps): Timestamp;
-  /** @param rot its id, under protocols that remember who has read */
+  /** @param rot its id, under protocols that remember readers */
   read(key: QualifiedKey, snapshot: Deps, replica: ReplicaView, rot: TxId | undefined): Version | undefined;
-  /** What a session has seen that was shown these versions of a snapshot. */
+  /** What a session has seen after reading these versions of a snapshot. */
   saw(seen: Deps, snapshot: Deps, versions: readonly (Version | null)[], keys: readonly QualifiedKey[]): Deps;
 
-  /** Whether a ROT with this snapshot has taken so long that what it was shown may not fit together: it begins anew. */
+  /** Whether a ROT with this snapshot has taken so long that its answers may not fit together: it begins anew. */
   expired?(snapshot: Deps): boolean;
   /**
-   * What a ROT's answers lack to be a causal snapshot.
+   * The versions that a ROT's answers lack to be a causal snapshot.
    *
-   * @param absent what earlier tries have asked for, of replicas that do not have it
+   * @param absent demands of earlier tries that their replicas could not serve
    */
   demands?(
     keys: readonly QualifiedKey[],
@@ -187,29 +187,29 @@ export interface OperationRules {
   outlives?(snapshot: Deps): Timestamp;
   /** Under protocols whose dependencies name keys. */
   readonly named?: NamedRules;
-  /** Whether a client's, or a node's, words beside `seen` make sense (D12). */
+  /** Whether the fields of a request beside `seen` make sense (D12), from a client or a node. */
   sensible?(request: OperationRequest | Slice): boolean;
 
-  /** How updates of peers are let in; undefined: at once, as they come. */
+  /** How updates of peers are admitted; undefined: at once, on arrival. */
   readonly admission?: AdmissionRules;
-  /** What of the protocol lives in each replica. */
+  /** The protocol's part in each replica. */
   part?(replica: ReplicaView): ReplicaPart;
 }
 
 /** A protocol of single PUT and GET with one-shot read-only transactions, replicated in full. */
 export interface OperationProtocol {
   readonly name: string;
-  /** False where it has no read-only transactions: they are refused with NOT_SUPPORTED_BY_PROTOCOL. */
+  /** False without read-only transactions: they are refused with NOT_SUPPORTED_BY_PROTOCOL. */
   readonly rots?: false;
-  /** How its clients remember what they have seen; by default the highest of each entry. */
+  /** How its clients merge what they have seen; by default the highest of each entry. */
   readonly session?: OperationSessionRules;
-  /** Where its nodes' timestamps come from. */
+  /** The source of its nodes' timestamps. */
   readonly Clock: new (
     start: Timestamp,
     ceiling: Timestamp,
     drift: DriftWatch,
   ) => NodeClock;
-  /** What a node contributes to the times of its region, or of all regions; undefined: none are used. */
+  /** A node's contribution to the times of its region, or of all regions; undefined: none are used. */
   readonly regional?: RegionalRule;
   rules(state: NodeState): OperationRules;
 }

@@ -1,6 +1,6 @@
 /**
- * A replica's PUTs: timestamp, version, log and outcome in one step and one batch; answered when that is on disk (D1); the same PUT again finds what
- * became of the first (D4, D5).
+ * A replica's PUTs: timestamp, version, log and outcome in one step and one batch; answered when that is on disk (D1).
+ * A repeated PUT finds the outcome of the first (D4, D5).
  */
 import {
   type LogGroup,
@@ -38,21 +38,24 @@ export class Puts {
     this.outcomes = new Outcomes(partition, state, forgottenUpTo);
   }
 
-  /** What a PUT has to wait for that will be written here: a clock that cannot be moved ahead. Undefined when it need not wait. */
+  /**
+   * How long a PUT that would be written here has to wait for a clock that cannot be moved ahead. Undefined when it
+   * need not wait.
+   */
   notBefore(request: PutSliceReq, now: WallMs): WallMs | undefined {
     const { sentAfter, seen } = request;
     const at = this.state.clock.readyAt(Math.max(this.rules.floor(seen), sentAfter));
     return at > now && this.writes(request, now) ? at : undefined;
   }
 
-  /** Whether it is new, and nothing speaks against it. */
+  /** Whether it is new, and has no reason to be refused. */
   writes(request: PutSliceReq, now: WallMs): boolean {
     return (
       this.outcomes.get(request.txId, request.sentAfter) === undefined && this.#refusal(request, now) === undefined
     );
   }
 
-  /** Writes the version, or says what became of it before. */
+  /** Writes the version, or answers with the outcome of an earlier attempt. */
   put(request: PutSliceReq, now: WallMs, from: Address, out: Out): void {
     const { txId, attempt, sentAfter } = request;
     const known = this.outcomes.get(txId, sentAfter);
@@ -65,26 +68,26 @@ export class Puts {
       return;
     }
     if (!this.state.membership.accepts) {
-      this.counters.ignored++; // it may go on elsewhere, or is sent again
+      this.counters.ignored++; // it may continue elsewhere, or be sent again
       return;
     }
     const refusal = this.#refusal(request, now);
     if (refusal === undefined) this.#write(request, now, from, out);
     else {
       this.#refuse(request, refusal, from, out);
-      // Nobody may find it done later who was told that it was not.
+      // A PUT that was refused for good must never happen later.
       if (refusal.code !== 'OUTCOME_FORGOTTEN') this.outcomes.tombstone(txId, attempt, now, out);
     }
   }
 
-  /** D4: after this, an attempt has happened or never will; said when it is durable. */
+  /** D4: after this, an attempt has happened or never will; answered when that is durable. */
   settle({ ref, txId, attempt, sentAfter }: SettleReq, now: WallMs, from: Address, out: Out): void {
     this.counters.settled++;
     const known = this.outcomes.get(txId, 0);
     const answer = (state: SettleResp['state'], ts: Timestamp) =>
       out.sendAfterPersist(from, { type: 'SettleResp', ref, state, ts });
     if (known?.status === 'committed') answer('committed', known.ts);
-    // Never *aborted* about what was forgotten (D5), or what a lost disk may have known.
+    // The answer is never *aborted* if the outcome was dropped (D5), or possibly known to a lost disk.
     else if (known === undefined && sentAfter < this.outcomes.rememberedFrom) answer('lost', 0);
     else {
       if (known === undefined || known.attempt < attempt) this.outcomes.tombstone(txId, attempt, now, out);

@@ -1,4 +1,4 @@
-/** What a replica asks of other partitions of its region: each question is asked until it is answered. */
+/** A replica's questions to other partitions of its region, each repeated until it is answered. */
 import type { NodeId, PartitionId, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
@@ -8,7 +8,7 @@ import type { OperationMessage } from './messages.js';
 
 type Out = Effects<OperationMessage>;
 
-/** What the answers to some questions are for; they can be given up together. */
+/** The purpose of some questions, which can be dropped together. */
 export type Matter = Requester;
 
 export class ReplicaAsks {
@@ -23,12 +23,12 @@ export class ReplicaAsks {
     this.#addresses = new Addresses(state.topology);
   }
 
-  /** How many are not answered yet. */
+  /** Number of open questions. */
   get size(): number {
     return this.#asks.size;
   }
 
-  /** A matter of its own, to ask about. */
+  /** A new matter for questions. */
   matter(): Matter {
     return { from: this.self, ref: 0 };
   }
@@ -51,7 +51,7 @@ export class ReplicaAsks {
     );
   }
 
-  /** Nobody wants the answers any more. */
+  /** The answers are not needed any more. */
   end(matter: Matter): void {
     this.#asks.end(matter);
   }
@@ -60,7 +60,7 @@ export class ReplicaAsks {
     this.#asks.take(answer, from, now, out);
   }
 
-  /** A node is there again that may have lost a question. */
+  /** A node that may have lost a question is reachable again. */
   reachable(node: NodeId, now: WallMs, out: Out): void {
     this.#asks.reachable(node, now, out);
   }

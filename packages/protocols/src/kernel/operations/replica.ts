@@ -1,11 +1,12 @@
 /**
- * The replica p^m_n of protocols of single operations: it serves GETs, PUTs and its part of read-only transactions. What a version depends on
- * and which one may be shown, the protocol says (`protocol.ts`); how replicas follow one another is in `../replication`.
+ * The replica p^m_n of protocols of single operations: it serves GETs, PUTs and its part of read-only transactions. The
+ * protocol decides about dependencies and visible versions (`protocol.ts`); replication is in `../replication`.
  *
- * A PUT takes its timestamp, enters the chain and the outbox in one step. So a version may be read before it is on disk: an answer that
- * shows it is a promise (D1).
+ * A PUT takes its timestamp, and enters the chain and the outbox, in one step. So a version may be read before it is on
+ * disk: an answer that shows it is a promise (D1).
  *
- * Invariants (checked after every step): OR1 what is published durably lies at or below the durable ceiling of the clock (D7).
+ * Invariants (checked after every step): OR1 durably published timestamps lie at or below the clock's durable ceiling
+ * (D7).
  */
 import {
   type Deps,
@@ -69,7 +70,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
   readonly versions: Versions;
   readonly puts: Puts;
   readonly counters = { gets: 0, rotSlices: 0, refusedSlices: 0, heldAnswers: 0 };
-  /** Waits of reads and of PUTs are different figures. */
+  /** Waits of reads and of PUTs are counted separately. */
   readonly waitingReads = new Waiting<WaitingSlice>('waitingReads');
   readonly waitingPuts = new Waiting<WaitingSlice>('waitingPuts');
   readonly #view: ReplicaView;
@@ -135,7 +136,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     return false;
   }
 
-  /** Takes up its work with data that were copied from its peers, durably (D10). */
+  /** Starts its work with data that were copied from its peers, durably (D10). */
   join(rebuilt: RebuiltReplica, now: WallMs, out: Out): void {
     this.puts.outcomes.join(rebuilt.forgottenUpTo);
     this.replication.join(rebuilt, now, out);
@@ -145,7 +146,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
   step(input: Input<OperationMessage>, out: Out): void {
     switch (input.kind) {
       case 'message': {
-        // Without data nothing is answered: its sender asks again.
+        // Without data there is no answer: the sender asks again.
         if (!this.state.membership.joined) return;
         const handler = this.#handlers[input.message.type as ReplicaMessage['type']] as
           | ((message: OperationMessage, now: WallMs, from: Address, out: Out) => void)
@@ -231,7 +232,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     };
   }
 
-  /** @param since when it began to wait; null before */
+  /** @param since when the wait began; null before */
   #serve(request: Slice, now: WallMs, from: Address, since: WallMs | null, out: Out): void {
     if (!this.#wellFormed(request)) {
       this.#refuse(request.ref, MALFORMED, from, out);
@@ -253,7 +254,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     }
   }
 
-  /** D12: what a peer sends has as many entries as the protocol's. */
+  /** D12: the entries that a peer sends are as many as the protocol's. */
   #wellFormed(request: Slice): boolean {
     const { seen, snapshot } = this.rules.entries;
     if (this.rules.sensible?.(request) === false) return false;
@@ -263,8 +264,8 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
 
   /**
    * A replica whose peers may still report that its disk was rolled back shows and decides nothing (D10). One that has
-   * lost its disk answers no GET, whichever node asks, before the stable time has passed the loss: it has the newest
-   * versions alone, and does not know yet that they are stable.
+   * lost its disk answers no GET, from any node, before the stable time has passed the loss: it has only the newest
+   * versions, and does not know yet whether they are stable.
    */
   #waits(request: Slice, now: WallMs, out: Out): Wait | undefined {
     if (this.replication.suspects(now)) return 'later';
@@ -308,7 +309,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     else this.#hold(answer, from, out);
   }
 
-  /** A ROT's second round: versions that its first one has heard of. */
+  /** A ROT's second round: versions that its first one has named. */
   #onRotVersions({ ref, keys, wanted }: RotVersionsReq, from: Address, out: Out): void {
     const { regions } = this.state.topology;
     const found = keys.map((key, i) => {
@@ -317,7 +318,8 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
         asked.some((at, j) => j % 2 === 1 && at === ts && regions[asked[j - 1]!] === region);
       return this.versions.find(key, belongs);
     });
-    // A deletion that nobody needs any more is gone, with all that was before; else a ROT under way asks for nothing that was not lost with a disk.
+    // A deletion below the GC floor is gone, with all versions before it. Any other missing version was lost with a
+    // disk.
     const gone = (key: QualifiedKey, at: Deps) =>
       at.every((ts, j) => j % 2 === 0 || (ts <= this.replication.gcFloor && this.versions.at(key, ts) === undefined));
     if (!found.every((version, i) => version !== undefined || gone(keys[i]!, wanted[i] ?? []))) {
@@ -340,7 +342,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     return version === undefined || this.versions.settled(key, version);
   }
 
-  /** D1: what an answer shows is on disk when it leaves. */
+  /** D1: the versions in an answer are on disk when it leaves. */
   #hold(answer: OperationMessage, from: Address, out: Out): void {
     this.counters.heldAnswers++;
     out.sendAfterPersist(from, answer);
@@ -351,7 +353,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     out.send(from, { type: 'Refused', ref, code, detail });
   }
 
-  /** What may go on comes as a message of its own. */
+  /** Each request that may go on comes as a message of its own. */
   #release(now: WallMs, out: Out): void {
     for (const waiting of [this.waitingReads, this.waitingPuts]) {
       waiting.release(
@@ -374,7 +376,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
       this.replication.retry(now, out);
       this.#view.asks.retry(now, out);
       this.#admission?.retry();
-      // Who asks keeps asking.
+      // Their senders repeat the question.
       this.#view.checks.waiting.expired(now, this.state.settings.readDeadlineMs);
       // Their coordinators have given them up.
       this.waitingReads.expired(now, this.state.settings.readDeadlineMs);
@@ -382,7 +384,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     } else if (timer === 'collect') this.#collect(now, out);
   }
 
-  /** Heartbeats: the version clock follows the clock, which leaves it behind (P1). */
+  /** Heartbeats: the version clock follows the clock, which moves above it (P1). */
   #publish(now: WallMs, out: Out): void {
     const { clock, membership } = this.state;
     if (!membership.joined || this.replication.suspects(now)) return;
@@ -405,7 +407,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
 const isWait = (found: object | Wait | undefined): found is Wait =>
   found === 'later' || (typeof found === 'object' && 'notBefore' in found);
 
-/** What coordinators need of a version: of what it depends on, the keys. */
+/** The part of a version that coordinators need: of its dependencies, the keys. */
 function bare(version: Version | undefined): Version | null {
   if (version === undefined) return null;
   const { ts, txId, region, value, depends } = version;

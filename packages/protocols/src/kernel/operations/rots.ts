@@ -1,6 +1,6 @@
 /**
- * One-shot read-only transactions, as the client's node drives them: the snapshot is chosen by this node or by one of the partitions read (one round
- * more), then every partition is asked in parallel.
+ * One-shot read-only transactions, as the client's node drives them: this node chooses the snapshot, or one of the
+ * partitions read does (one round more), and then every partition is asked in parallel.
  */
 import {
   type Deps,
@@ -22,10 +22,10 @@ import { shown } from './versions.js';
 
 type Out = Effects<OperationMessage>;
 
-/** What a client asks for. */
+/** A client's request. */
 interface Asked {
   readonly keys: readonly QualifiedKey[];
-  /** Its id, under protocols that remember who has read. */
+  /** Its id, under protocols that remember readers. */
   readonly id: TxId | undefined;
   readonly seen: Deps;
 }
@@ -35,7 +35,7 @@ interface Rot extends Asked {
   readonly until: WallMs;
   /** Positions of keys, by partition. */
   readonly positions: ReadonlyMap<PartitionId, readonly number[]>;
-  /** What a second round has asked for in vain. */
+  /** Versions that a second round did not find. */
   readonly absent: Demand[];
 }
 
@@ -43,11 +43,11 @@ const UNREACHABLE = { code: 'REPLICA_UNREACHABLE', detail: 'A replica did not an
 
 export class Rots {
   readonly counters = { rots: 0, secondTries: 0, secondRounds: 0, reexecuted: 0 };
-  /** Those whose snapshot this node cannot give yet. */
+  /** ROTs whose snapshot this node cannot give yet. */
   readonly waiting = new Waiting<Rot>('waitingRots');
-  /** The stable time when each began: no snapshot of theirs lies below (P9). */
+  /** The stable time at the beginning of each: no snapshot of theirs lies below (P9). */
   readonly #open = new TransientMap<Rot, Timestamp>();
-  /** Those under way that are executed again when they take too long, with their snapshots. */
+  /** ROTs under way that are executed again when they take too long, with their snapshots. */
   readonly #impatient = new Map<Rot, { readonly since: WallMs; readonly snapshot: Deps }>();
 
   constructor(
@@ -75,7 +75,7 @@ export class Rots {
     this.#choose(rot, now, null, out);
   }
 
-  /** Lets those go on whose snapshot this node can give now; ends those that have waited, or been asked for, too long. */
+  /** Starts ROTs whose snapshot this node can give now; ends those whose wait or questions have taken too long. */
   sweep(now: WallMs, out: Out): void {
     const ready: { rot: Rot; since: WallMs }[] = [];
     this.waiting.release(
@@ -209,7 +209,7 @@ export class Rots {
     out.send(requester.from, depends === undefined ? answer : { ...answer, depends });
   }
 
-  /** Asks every partition in parallel; what they answer takes its place among the versions. */
+  /** Asks every partition in parallel; their answers take their places among the versions. */
   #slices(
     rot: Rot,
     positions: ReadonlyMap<PartitionId, readonly number[]>,
@@ -260,7 +260,7 @@ export class Rots {
     this.#impatient.delete(rot);
   }
 
-  /** It waits for too long: it is executed again with a smaller snapshot, if there is one. */
+  /** A ROT that waits for too long is executed again with a smaller snapshot, if there is one. */
   #hurry(rot: Rot, since: WallMs, snapshot: Deps, now: WallMs, out: Out): void {
     const { ms, smaller } = this.rules.patience!;
     if (now - since < ms) return;

@@ -1,6 +1,6 @@
 /**
- * The client of protocols of single operations: what it has seen goes with every request, and grows with every answer. It runs one operation at a
- * time, as the papers' clients do.
+ * The client of protocols of single operations: its `seen` goes with every request, and grows with every answer. It
+ * runs one operation at a time, as the papers' clients do.
  *
  * Invariants: OS1 one operation is under way. OS2 what was seen stays seen: by default no entry ever falls.
  */
@@ -17,34 +17,34 @@ import {
 } from '@isochron/core';
 import type { GetReq, GetResp, OperationRequest, PutReq, PutResp, RotReq, RotResp } from './messages.js';
 
-/** A request as a session makes it: who sends it adds a reference. */
+/** A request as a session makes it; its sender adds a reference. */
 export type OperationBody = { [R in OperationRequest as R['type']]: Omit<R, 'ref'> }[OperationRequest['type']];
 
-/** How a session remembers. */
+/** How a session merges what it has seen. */
 export interface OperationSessionRules {
-  /** What was seen before, and what an answer says. */
+  /** The former `seen` and an answer's. */
   merge(seen: Deps, more: Deps): Deps;
   /** The same after a PUT. */
   wrote(seen: Deps, more: Deps): Deps;
-  /** Under protocols whose dependencies name keys: what it depends on, in the light of what it has seen. */
+  /** Under protocols whose dependencies name keys: its dependencies, given what it has seen. */
   readonly depends?: {
     merge(depends: readonly Dependency[], more: readonly Dependency[], seen: Deps): readonly Dependency[];
     wrote(depends: readonly Dependency[], more: readonly Dependency[], seen: Deps): readonly Dependency[];
   };
-  /** The id of its next read-only transaction, under protocols that remember who has read. */
+  /** The id of its next read-only transaction, under protocols that remember readers. */
   rotId?(session: OperationSession): TxId;
 }
 
 /** Everything that makes a session, to continue it elsewhere (D9). */
 export interface OperationSessionState {
   readonly seen: Deps;
-  /** Where it was seen. */
+  /** The region where it was seen. */
   readonly region: RegionId;
   readonly ust: Timestamp;
   readonly depends?: readonly Dependency[] | undefined;
 }
 
-/** The highest of both, entry by entry; nothing seen is an empty vector. */
+/** The highest of both, entry by entry; an empty vector for nothing seen. */
 export function entrywiseMax(a: Deps, b: Deps): Deps {
   if (a.length === 0) return b;
   return a.map((ts, i) => Math.max(ts, b[i] ?? 0));
@@ -56,7 +56,7 @@ export const highest: OperationSessionRules = { merge: entrywiseMax, wrote: entr
 export class OperationSession {
   #seen: Deps;
   #region: RegionId;
-  /** Where its requests go. */
+  /** The region that its requests go to. */
   #at: RegionId;
   #ust: Timestamp;
   #depends: readonly Dependency[];
@@ -90,22 +90,22 @@ export class OperationSession {
     return this.#depends;
   }
 
-  /** Where it has seen that. */
+  /** The region where it has seen that. */
   get region(): RegionId {
     return this.#region;
   }
 
-  /** Highest stable time that it knows of. It needs one before it writes (D5). */
+  /** The highest stable time known to it. It needs one before it writes (D5). */
   get ust(): Timestamp {
     return this.#ust;
   }
 
-  /** A stable time that a node has told of. */
+  /** A stable time from a node. */
   observe(ust: Timestamp): void {
     if (ust > this.#ust) this.#ust = ust;
   }
 
-  /** Goes on in another region. A PUT whose outcome is not known goes there with `retry`. */
+  /** Continues in another region. A PUT without a known outcome goes there with `retry`. */
   move(region: RegionId): void {
     this.#at = region;
     if (this.#underWay?.type !== 'PutReq') this.#underWay = undefined;
@@ -120,7 +120,9 @@ export class OperationSession {
     return this.#begin({ type: 'RotReq', keys, seen: this.#seen, region: this.#region, ...(id && { id }) });
   }
 
-  /** What it returns is sent, and sent again, until the outcome is known (D4). `txId`: one of {@link nextTxId} that was told before. */
+  /**
+   * The result is sent, and sent again, until the outcome is known (D4). `txId`: an earlier result of {@link nextTxId}.
+   */
   put(
     key: QualifiedKey,
     value: Value | null,
@@ -151,7 +153,7 @@ export class OperationSession {
     return this.#underWay as Omit<PutReq, 'ref'>;
   }
 
-  /** The answer to what is under way. */
+  /** The answer to the operation under way. */
   answered(answer: GetResp | PutResp | RotResp): void {
     invariant(this.#underWay !== undefined, 'no operation is under way');
     this.#underWay = undefined;
@@ -164,7 +166,7 @@ export class OperationSession {
     this.observe(answer.ust);
   }
 
-  /** What is under way was refused, and has had no effect. */
+  /** The operation under way was refused, and has had no effect. */
   refused(): void {
     this.#underWay = undefined;
   }
@@ -179,7 +181,7 @@ export class OperationSession {
     return txIdOf(this.id, this.#counter++);
   }
 
-  /** Absent where there are none. */
+  /** Absent if there are none. */
   #named(): { readonly depends?: readonly Dependency[] } {
     return this.#depends.length === 0 ? {} : { depends: this.#depends };
   }

@@ -6,12 +6,12 @@
 import type { PartitionId, RegionId, TxId } from '@isochron/core';
 import type { SettleResp } from './messages.js';
 
-/** What the replica of one home responded, and the latest attempt that it was asked about. */
+/** The response of one home's replica, and the latest attempt that it was asked about. */
 export interface Settled extends Pick<SettleResp, 'state' | 'ts'> {
   readonly attempt: number;
 }
 
-/** How many PUTs are kept. An earlier one is asked about again. */
+/** How many PUTs are kept. Questions about an earlier one are repeated. */
 const MAX_PUTS = 10_000;
 
 export class Settlements {

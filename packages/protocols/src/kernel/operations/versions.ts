@@ -1,6 +1,6 @@
 /**
- * The versions of a partition as its replica sees them: what its reader has, and what is on its way to the disk, which the reader may not show
- * yet. Under these protocols a version enters the chain in the step that makes it.
+ * The versions of a partition as its replica sees them: those in its reader, and those on their way to the disk, which
+ * the reader may not show yet. Under these protocols a version enters the chain in the step that makes it.
  */
 import {
   type Belongs,
@@ -13,7 +13,7 @@ import {
 } from '@isochron/core';
 import type { WriteSeq } from '../../machine.js';
 
-/** What clients need of a version: what it depends on is said beside it. */
+/** The part of a version that clients need: answers carry its dependencies in fields of their own. */
 export function shown(version: Version | null): Version | null {
   if (version === null) return null;
   const { ts, txId, region, value } = version;
@@ -30,7 +30,7 @@ export class Versions {
     readonly reader: VersionReader,
   ) {}
 
-  /** How many wait for the disk. */
+  /** Number of versions that wait for the disk. */
   get size(): number {
     return this.#order.length;
   }

@@ -1,19 +1,19 @@
 import type { Deps, NodeId, Timestamp } from '@isochron/core';
 import { entrywiseMin } from './regional-times.js';
 
-/** What a subtree contributes: null where it has no replica (absent from the minimum, not infinity; P13). */
+/** The contribution of a subtree: null without a replica (absent from the minimum, not infinity; P13). */
 export interface Contribution {
   readonly gst: Timestamp | null;
   readonly sOld: Timestamp;
   /** What its nodes have installed (`RegionalTimes`); empty under protocols without. */
   readonly regional: Deps;
-  /** What each of its nodes serves at least (`StableTime.served`). */
+  /** The minimum that each of its nodes serves (`StableTime.served`). */
   readonly served: Timestamp;
-  /** The highest time that a caller of one of its nodes waits for to be served; 0 when none does. */
+  /** The highest time that a caller of one of its nodes waits for until it is served; 0 without such a caller. */
   readonly wanted: Timestamp;
 }
 
-/** The minimum over contributions, taken entry by entry; of what callers wait for the maximum. */
+/** The minimum over contributions, entry by entry; of the times that callers wait for, the maximum. */
 export function aggregate(contributions: Iterable<Contribution>): Contribution | undefined {
   let gst: Timestamp | null = null;
   let sOld: Timestamp | undefined;
@@ -30,7 +30,7 @@ export function aggregate(contributions: Iterable<Contribution>): Contribution |
   return sOld === undefined ? undefined : { gst, sOld, regional, served, wanted };
 }
 
-/** Latest contributions of a fixed set of members. Says nothing until every one has reported (P13). */
+/** Latest contributions of a fixed set of members. There is no result until every member has reported (P13). */
 export class Aggregator<Member extends string> {
   readonly #reported = new Map<Member, Contribution>();
 
@@ -48,7 +48,7 @@ export class Aggregator<Member extends string> {
     this.#reported.set(member, { gst: highest, sOld, regional: raised, served, wanted });
   }
 
-  /** A member has lost its disk: what it said holds no more (D10). */
+  /** A member has lost its disk: its report is no longer true (D10). */
   forget(member: Member): void {
     this.#reported.delete(member);
   }

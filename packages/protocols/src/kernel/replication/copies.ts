@@ -1,4 +1,4 @@
-/** The source of a copy: what a replica hands to a node that has lost its disk (D10). */
+/** The source of a copy: the data that a replica sends to a node that has lost its disk (D10). */
 import type { PartitionId, RegionId, Timestamp, Version } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
@@ -13,7 +13,7 @@ export class Copies {
     readonly partition: PartitionId,
     readonly state: NodeState,
     readonly vv: VersionVector,
-    /** How far an entry may be trusted (`PeerProgress`): a copy takes no hole with it as if it were whole. */
+    /** How far an entry may be trusted (`PeerProgress`): a copy must not take a stream with a gap as a whole one. */
     readonly limitOf: (region: RegionId) => Timestamp | undefined,
   ) {}
 

@@ -1,4 +1,4 @@
-/** Kinds of fields that messages share: what they hold, and how long it may be. `messages.ts` has the messages. */
+/** Kinds of fields that messages share: their contents, and their greatest length. `messages.ts` has the messages. */
 import {
   boolean,
   count,
@@ -41,7 +41,7 @@ export const partitions = list(partition, 100_000);
  */
 export const deps: Kind<Deps | undefined> = optional(list(timestamp, 100_000));
 export const writes = list(struct<KeyWrite>({ key, value: nullable(value) }), 100_000);
-/** Versions that something depends on. Absent, never empty, where there are none. */
+/** Versions that something depends on. Absent, never empty, if there are none. */
 export const dependencies = optional(
   list(struct<Dependency>({ key, source: uint, ts: timestamp, near: optional(boolean) }), 1_000_000),
 );
@@ -55,7 +55,7 @@ export const version = struct<Version>({
   depends: dependencies,
   siblings,
 });
-/** One version for each key, in order; null where there is none. */
+/** One version for each key, in order; null for a key without a version. */
 export const versions = list(nullable(version));
 const loggedTx = struct<LoggedTx>({
   txId,

@@ -9,7 +9,7 @@ const group = (ct: Timestamp, bytes = 10): LogGroup => ({
 });
 
 describe('what waits at the gate', () => {
-  it('leaves in order, and the version clock with the last group that it covers', () => {
+  it('groups leave the gate in order, and the version clock with the last group that it covers', () => {
     const held = new PeerBacklog(1_000);
     expect(held.advance(5)).toBe(true);
     held.add(group(7), 7);
@@ -22,7 +22,7 @@ describe('what waits at the gate', () => {
     expect(held.advance(16)).toBe(true);
   });
 
-  it('a fragment raises nothing (P3)', () => {
+  it('a fragment at the gate raises no timestamp (P3)', () => {
     const held = new PeerBacklog(1_000);
     held.add(group(7), 0);
     held.advance(5);
@@ -33,7 +33,7 @@ describe('what waits at the gate', () => {
     expect([held.group, held.take().upTo]).toEqual([7, 8]);
   });
 
-  it('is full when it holds more than its share, and canResume when half of it is gone and something was turned away (D11)', () => {
+  it('a backlog is full above its share, and can resume at half of it if a range was rejected (D11)', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 40 }), (sizes) => {
         const held = new PeerBacklog(1_000);
@@ -57,7 +57,7 @@ describe('what waits at the gate', () => {
     );
   });
 
-  it('given up, it has received nothing', () => {
+  it('a cleared backlog has received nothing', () => {
     const held = new PeerBacklog(1_000);
     held.add(group(7), 7);
     held.advance(9);

@@ -1,35 +1,35 @@
 /**
- * The gate of protocols that show a peer's version only with what it depends on: what a peer has sent waits in memory, in the order of its
- * source, and is applied when the gate admits it. So the version vector says what is admitted; a crash loses what waits, and it is asked for again from
- * there. Streams are followed by what was *received*.
+ * The gate of protocols that show a peer's version only with its dependencies: a peer's groups wait in memory, in the
+ * order of their source, and are applied when the gate admits them. So the version vector counts admitted groups only.
+ * A crash loses the waiting ones, which are requested again from there. Streams are followed by what was *received*.
  */
 import type { LogGroup, RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Effects } from '../../machine.js';
 import type { ReplicationMessage } from './messages.js';
 import { groupBytes } from './replication-stream.js';
 
-/** Decides when what a peer has sent may be applied here. */
+/** Decides when a peer's groups may be applied here. */
 export interface Gate {
   /**
-   * Whether the first group that waits may be applied now. It is asked again after every step of its replica, and when something else was applied; it may
-   * look ahead, and ask for what is missing.
+   * Whether the first waiting group may be applied now. It is called again after every step of its replica, and after
+   * other groups were applied; it may look ahead, and ask for missing dependencies.
    */
   admits(source: RegionId, waiting: readonly LogGroup[], now: WallMs, out: Effects<ReplicationMessage>): boolean;
-  /** What it knows of these is of no use any more: they have been applied, or will come again. */
+  /** Drops the state of these groups: they have been applied, or will be received again. */
   forget(groups: readonly LogGroup[]): void;
 }
 
-/** What one peer has sent and is not admitted yet. */
+/** The groups of one peer that wait to be admitted. */
 export class PeerBacklog {
   readonly #groups: LogGroup[] = [];
-  /** How far the version clock comes with each group. */
+  /** The version clock after each group. */
   readonly #upTo: Timestamp[] = [];
   #bytes = 0;
   #received: Timestamp = 0;
   #group: Timestamp = 0;
   #rejected = false;
 
-  /** @param maxBytes beyond this nothing is taken in, in estimated bytes (D11) */
+  /** @param maxBytes beyond this it is full, in estimated bytes (D11) */
   constructor(readonly maxBytes: number) {}
 
   /** In the order of their source. */
@@ -37,12 +37,12 @@ export class PeerBacklog {
     return this.#groups;
   }
 
-  /** Everything up to here has come. */
+  /** Everything up to here was received. */
   get received(): Timestamp {
     return this.#received;
   }
 
-  /** The highest timestamp of a group that has come whole. */
+  /** The highest timestamp of a group that was received whole. */
   get group(): Timestamp {
     return this.#group;
   }
@@ -51,27 +51,27 @@ export class PeerBacklog {
     return this.#bytes > this.maxBytes;
   }
 
-  /** Whether something was not taken in: it is asked for when there is room. */
+  /** Whether a range was rejected: it is requested again when there is room. */
   get rejected(): boolean {
     return this.#rejected;
   }
 
-  /** There is room for it again. */
+  /** There is room for the rejected range. */
   get canResume(): boolean {
     return this.#rejected && this.#bytes <= this.maxBytes / 2;
   }
 
-  /** Something came, and there was no room. */
+  /** A range was received, and there was no room. */
   reject(): void {
     this.#rejected = true;
   }
 
-  /** What was turned away is asked for. */
+  /** The rejected range is requested again. */
   asked(): void {
     this.#rejected = false;
   }
 
-  /** @param upTo how far the version clock comes with it; a fragment does not raise it (P3) */
+  /** @param upTo the version clock after the group; a fragment does not raise it (P3) */
   add(group: LogGroup, upTo: Timestamp): void {
     this.#groups.push(group);
     this.#upTo.push(upTo);
@@ -79,7 +79,7 @@ export class PeerBacklog {
     if (upTo >= group.ct) this.#group = Math.max(this.#group, group.ct);
   }
 
-  /** The version clock of the source. Returns whether nothing waits that it covers. */
+  /** The version clock of the source. Returns whether no waiting group is covered by it. */
   advance(to: Timestamp): boolean {
     this.#received = Math.max(this.#received, to);
     const last = this.#groups.length - 1;
@@ -88,14 +88,14 @@ export class PeerBacklog {
     return false;
   }
 
-  /** The first one leaves. */
+  /** Removes the first group. */
   take(): { readonly group: LogGroup; readonly upTo: Timestamp } {
     const group = this.#groups.shift()!;
     this.#bytes -= groupBytes(group);
     return { group, upTo: this.#upTo.shift()! };
   }
 
-  /** What waits is given up: the source has lost it, or starts anew. */
+  /** The waiting groups are given up: the source has lost them, or starts anew. */
   clear(): void {
     this.#groups.length = 0;
     this.#upTo.length = 0;

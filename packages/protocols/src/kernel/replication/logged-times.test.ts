@@ -4,7 +4,7 @@ import { SendingEnd } from './replication-stream.js';
 
 const S = 1000 * HLC_TICKS_PER_MS;
 
-/** A peer that follows the stream on a disk that it has had since then. */
+/** A peer that follows the stream, with the incarnation of its disk. */
 function following(incarnation: Timestamp) {
   const stream = new SendingEnd();
   stream.live(0, true);
@@ -12,14 +12,14 @@ function following(incarnation: Timestamp) {
 }
 
 describe('where a log may be truncated', () => {
-  it('is at the last group once the stable time has reached it', () => {
+  it('a log may be truncated at the last group once the stable time has reached it', () => {
     const logged = new LoggedTimes(0);
     logged.add(S);
     expect(logged.truncate([following(0)], S - 1)).toBe(0);
     expect(logged.truncate([following(0)], S)).toBe(S);
   });
 
-  it('is nowhere until the stable time has reached the loss of every peer (D10)', () => {
+  it('a log may not be truncated before the stable time has reached the loss of every peer (D10)', () => {
     const logged = new LoggedTimes(0);
     logged.add(S);
     logged.add(2 * S);
@@ -28,7 +28,7 @@ describe('where a log may be truncated', () => {
     expect(logged.truncate(peers, 3 * S)).toBe(2 * S);
   });
 
-  it('is nowhere while a peer has not asked for the stream: it may have lost its disk (D10)', () => {
+  it('a log may not be truncated while a peer has not asked for the stream: it may have lost its disk (D10)', () => {
     const logged = new LoggedTimes(S);
     expect(logged.truncate([following(0), { stream: new SendingEnd(), incarnation: 0 }], S)).toBe(0);
     expect(logged.truncate([following(0)], S)).toBe(S);
@@ -36,7 +36,7 @@ describe('where a log may be truncated', () => {
 });
 
 describe('what a peer has confirmed', () => {
-  it('is the last group at or below the stable time, also where the log is not truncated yet', () => {
+  it('a peer has confirmed the last group at or below the stable time, also if the log is not truncated yet', () => {
     const logged = new LoggedTimes(0);
     for (const ct of [S, 2 * S, 3 * S]) logged.add(ct);
     expect([S - 1, S, 3 * S - 1, 3 * S].map((stable) => logged.confirmedBy({ incarnation: 0 }, stable))).toEqual([
@@ -47,7 +47,7 @@ describe('what a peer has confirmed', () => {
     ]);
   });
 
-  it('is nothing until the stable time counts its new disk (D10)', () => {
+  it('a peer has confirmed nothing until the stable time counts its new disk (D10)', () => {
     const logged = new LoggedTimes(S);
     expect([2 * S - 1, 2 * S].map((stable) => logged.confirmedBy({ incarnation: 2 * S }, stable))).toEqual([0, S]);
   });

@@ -1,12 +1,13 @@
 import { HLC_TICKS_PER_MS, type Timestamp } from '@isochron/core';
 import type { PeerProgress } from './peer-progress.js';
 
-/** Two remembered timestamps lie at least this far apart: a log that cannot be truncated for hours costs little memory. */
+/** Two stored timestamps lie at least this far apart: a log that cannot be truncated for hours costs little memory. */
 const APART: Timestamp = 50 * HLC_TICKS_PER_MS;
 
 /**
- * Commit timestamps in a replica's log, some of them: where it may be truncated. The horizon of truncation is always the
- * timestamp of a group, so that a peer whose version clock lies below the horizon is known to lack that group (D10).
+ * Some of the commit timestamps in a replica's log: the points at which it may be truncated. The horizon of truncation
+ * is always the timestamp of a group. So a peer whose version clock lies below the horizon is known to lack that group
+ * (D10).
  */
 export class LoggedTimes {
   #times: Timestamp[] = [];
@@ -28,16 +29,16 @@ export class LoggedTimes {
   }
 
   /**
-   * The highest remembered timestamp that a peer's present disk has confirmed by a stable time, 0 when there is none. A
-   * report that counts a lost disk may arrive after the loss is known; it lies below the `incarnation` of the new one.
+   * The highest stored timestamp that a peer's present disk has confirmed by a stable time, 0 without one. A report
+   * that counts a lost disk may arrive after the loss is known; it lies below the `incarnation` of the new one.
    */
   confirmedBy({ incarnation }: Pick<PeerProgress, 'incarnation'>, stable: Timestamp): Timestamp {
     return stable < incarnation ? 0 : this.#upTo(stable);
   }
 
   /**
-   * Where the log may be truncated: what every peer's present disk has confirmed. A peer that has not asked for the
-   * stream may have a new disk. What lies below is forgotten.
+   * Where the log may be truncated: up to here every peer's present disk has confirmed it. A peer that has not asked
+   * for the stream may have a new disk. Timestamps below are dropped.
    */
   truncate(peers: Iterable<Pick<PeerProgress, 'incarnation' | 'stream'>>, stable: Timestamp): Timestamp {
     if (![...peers].every(({ incarnation, stream }) => stream.sentUpTo !== undefined && stable >= incarnation))

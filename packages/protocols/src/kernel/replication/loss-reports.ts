@@ -1,4 +1,4 @@
-/** The door to `Losses` for operators: acknowledging a loss is a durable write, so it goes through a step. */
+/** The operators' access to `Losses`: acknowledging a loss is a durable write, so it goes through a step. */
 import type { Effects, Input, Machine } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import type { AcknowledgeLossesReq, ReplicationMessage } from './messages.js';

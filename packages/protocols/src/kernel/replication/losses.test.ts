@@ -37,7 +37,7 @@ function opened() {
 }
 
 describe('losses', () => {
-  it('are open until an operator acknowledges them, all or by name', () => {
+  it('losses are open until an operator acknowledges them, all or by name', () => {
     const { losses, disk } = opened();
     losses.add([loss('a'), loss('b'), loss('c')], disk);
     expect(losses.open.map(({ txId }) => txId)).toEqual(['a', 'b', 'c']);
@@ -48,7 +48,7 @@ describe('losses', () => {
     expect([losses.open, losses.all.length]).toEqual([[], 3]);
   });
 
-  it('are in the meta record after every change, and nothing is written where nothing changes', () => {
+  it('losses are in the meta record after every change, and nothing is written without a change', () => {
     const { losses, disk } = opened();
     losses.add([loss('a')], disk);
     losses.acknowledge('all', disk);
@@ -61,7 +61,7 @@ describe('losses', () => {
     expect(new Losses(disk.meta).all).toEqual([loss('a', { acknowledged: true })]);
   });
 
-  it('come back from the meta record as they were, whatever their keys are', () => {
+  it('losses come back from the meta record as they were, whatever their keys are', () => {
     const text = fc.string({ unit: 'binary', maxLength: 12 });
     const any = fc.record<Loss>({
       txId: fc.string({ minLength: 1, maxLength: 8 }),
@@ -84,7 +84,7 @@ describe('losses', () => {
     );
   });
 
-  it('that this version cannot read are left out, and a record of another shape is no loss', () => {
+  it('losses that this version cannot read are left out, and a record of another shape is no loss', () => {
     const { disk } = opened();
     new Losses(undefined).add([loss('a')], disk);
     const odd = { ...(disk.meta as object), '1.tx.b': 5, '2.new.c': 7, nonsense: 1, '3.flags.': 2 };
@@ -92,7 +92,7 @@ describe('losses', () => {
     for (const meta of [undefined, 5, {}]) expect(new Losses(meta).all).toEqual([]);
   });
 
-  it('of one transaction that several replicas report are one loss, with the keys of all', () => {
+  it('losses of one transaction that several replicas report are one loss, with the keys of all', () => {
     const { losses, disk, reported } = opened();
     losses.add([loss('a', { ts: 90, committed: false, takenBack: true })], disk);
     losses.add([loss('a', { ts: 120, committed: true, takenBack: true, partitions: [4], keys: ['default/b'] })], disk);
@@ -102,7 +102,7 @@ describe('losses', () => {
     expect(reported).toEqual([['a'], ['a'], ['a']]);
   });
 
-  it('are open again when more of them is found after they were acknowledged', () => {
+  it('losses are open again when more of them is found after they were acknowledged', () => {
     const { losses, disk, reported } = opened();
     losses.add([loss('a'), loss('b')], disk);
     losses.acknowledge('all', disk);
@@ -111,7 +111,7 @@ describe('losses', () => {
     expect(reported).toEqual([['a', 'b'], ['b']]);
   });
 
-  it('are at most 10,000: above, the oldest acknowledged ones go first, then the oldest', () => {
+  it('losses are at most 10,000: above, the oldest acknowledged ones go first, then the oldest', () => {
     const { losses, disk, ids } = opened();
     const names = Array.from({ length: 10_000 }, (_, i) => `t${i}`);
     losses.add(
@@ -142,7 +142,7 @@ describe('acknowledging losses', () => {
   };
   const answer = (of: World, ref: number) => of.node(node).client.answers.get(ref);
 
-  it('is answered once it is durable, and outlives a crash', () => {
+  it('acknowledging losses is answered once it is durable, and outlives a crash', () => {
     const on = world();
     on.inject(to, client, { type: 'AcknowledgeLossesReq', ref: 7, transactions: ['a'] });
     expect(answer(on, 7)).toBeUndefined();
@@ -157,7 +157,7 @@ describe('acknowledging losses', () => {
     expect(on.node(node).parts.losses.open).toEqual([]);
   });
 
-  it('is refused to other nodes', () => {
+  it('acknowledging losses is refused to other nodes', () => {
     const on = world();
     on.inject(
       to,

@@ -1,4 +1,4 @@
-/** Transactions of which a lost disk took a part (D10): what operators see until they have acknowledged it. */
+/** Transactions of which a lost disk took a part (D10): operators see them until they have acknowledged them. */
 import {
   boolean,
   type Infer,
@@ -23,7 +23,7 @@ export const Loss = object({
   attempt: uint,
   /** Whether a surviving cohort had committed it. Otherwise it may have been acknowledged or not. */
   committed: boolean,
-  /** Whether what survived of it was taken back; false where readers may have seen it, so that it was kept. */
+  /** Whether the surviving part was taken back; false if readers may have seen it, so that it was kept. */
   takenBack: boolean,
   /** Node whose disk was lost. */
   node,
@@ -41,14 +41,14 @@ const MAX_LOSSES = 10_000;
 
 type Writes = Pick<Effects<never>, 'write'>;
 
-/** The losses that a node knows of. They outlive a crash: every change is in the batch of the step that makes it. */
+/** A node's losses. They outlive a crash: every change is in the batch of the step that makes it. */
 export class Losses {
   readonly #losses: Map<TxId, Loss>;
   #open: readonly Loss[];
 
   /**
-   * @param meta what the disk's meta record `losses` holds
-   * @param lost called in the step that adds losses, with those that are new or have changed; must not throw
+   * @param meta contents of the disk's meta record `losses`
+   * @param lost called in the step that adds losses, with new and changed ones; must not throw
    */
   constructor(
     meta: MetaValue | undefined,
@@ -58,7 +58,7 @@ export class Losses {
     this.#open = this.#withoutAcknowledged();
   }
 
-  /** Newest last. */
+  /** All losses, newest last. */
   get all(): readonly Loss[] {
     return [...this.#losses.values()];
   }
@@ -72,14 +72,14 @@ export class Losses {
     return this.#losses.get(txId);
   }
 
-  /** Whether what was left of a transaction that committed at `ts` was taken back. */
+  /** Whether the rest of a transaction that committed at `ts` was taken back. */
   isTakenBack(txId: TxId, ts: Timestamp): boolean {
     const loss = this.#losses.get(txId);
     return loss?.takenBack === true && loss.ts === ts;
   }
 
   /**
-   * Adds losses and writes the meta record, as a whole: a step adds all that it finds in one call. A report that adds
+   * Adds losses and writes the meta record, as a whole: a step adds all of its losses in one call. A report that adds
    * nothing to a known loss changes nothing; one that does is merged with it and makes it open again.
    */
   add(losses: readonly Loss[], out: Writes): void {
@@ -98,7 +98,7 @@ export class Losses {
     this.lost([...changed.values()]);
   }
 
-  /** Returns how many losses were open and are acknowledged now; ids that are not known count for nothing. */
+  /** Returns how many losses were open and are acknowledged now; unknown ids do not count. */
   acknowledge(txIds: readonly TxId[] | 'all', out: Writes): number {
     const named = txIds === 'all' ? undefined : new Set(txIds);
     const due = this.#open.filter(({ txId }) => named?.has(txId) ?? true);
@@ -127,14 +127,14 @@ export class Losses {
   }
 }
 
-/** Two reports of one transaction as one; `known` itself where the other adds nothing. */
+/** Two reports of one transaction as one; `known` itself if the other adds nothing. */
 function merge(known: Loss, loss: Loss): Loss {
   const merged: Loss = {
     ...known,
     ts: known.committed && !loss.committed ? known.ts : loss.committed ? loss.ts : Math.max(known.ts, loss.ts),
     attempt: Math.max(known.attempt, loss.attempt),
     committed: known.committed || loss.committed,
-    // What was kept of it in one partition was not taken back.
+    // A part that was kept in one partition was not taken back.
     takenBack: known.takenBack && loss.takenBack,
     partitions: union(known.partitions, loss.partitions),
     keys: union(known.keys, loss.keys),

@@ -1,18 +1,18 @@
 import type { NodeId, Timestamp } from '@isochron/core';
 
 /**
- * Whether this node's disk can be trusted, and what it is known to have lost (D10). A node that has not joined promises nothing: it
+ * Whether this node's disk can be trusted, and its known losses (D10). A node that has not joined promises nothing: it
  * prepares nothing, sends no version clock, and serves no snapshot.
  */
 export class Membership {
   #joined: boolean;
   #incarnation: Timestamp;
-  /** Other nodes that have lost their disks, and not decided yet what was lost with them. */
+  /** Other nodes that have lost their disks and have not settled their losses yet. */
   readonly unsettledPeers = new Set<NodeId>();
   #retiring: string | undefined;
   #unsettledAfter: Timestamp;
 
-  /** @param unsettledAfter as {@link unsettledAfter}; 0 when there is nothing to settle */
+  /** @param unsettledAfter as {@link unsettledAfter}; 0 without anything to settle */
   constructor(joined: boolean, incarnation: Timestamp, unsettledAfter: Timestamp) {
     this.#joined = joined;
     this.#incarnation = incarnation;
@@ -23,7 +23,7 @@ export class Membership {
     return this.#joined;
   }
 
-  /** Transactions born below may have been known here and are not any more; 0 when nothing was ever lost. */
+  /** Transactions with a `sentAfter` below may have been lost with a disk here; 0 when no disk was lost. */
   get incarnation(): Timestamp {
     return this.#incarnation;
   }
@@ -34,14 +34,14 @@ export class Membership {
   }
 
   /**
-   * Whether it is settled what the lost disk has taken with it (`transactions/settlement.ts`). Until then the node
-   * publishes no version clock and decides nothing.
+   * Whether the losses of the lost disk are settled (`transactions/settlement.ts`). Until then the node publishes no
+   * version clock and decides nothing.
    */
   get settled(): boolean {
     return this.#unsettledAfter === 0;
   }
 
-  /** Stable time at the loss: what is to be settled lies above. */
+  /** Stable time at the loss: transactions above are to be settled. */
   get unsettledAfter(): Timestamp {
     return this.#unsettledAfter;
   }

@@ -1,7 +1,7 @@
 /**
- * The messages of replicas and nodes under every protocol: replication and its replay (D6), copies of lost
- * disks (D10), and stabilisation. Each is declared once: its sender and receiver, its fields in the order in which they
- * are encoded, their validation, and the type.
+ * The messages of replicas and nodes under every protocol: replication and its replay (D6), copies of lost disks (D10),
+ * and stabilisation. Each is declared once: its sender and receiver, its fields in the order in which they are encoded,
+ * their validation, and the type.
  */
 import {
   boolean,
@@ -37,9 +37,9 @@ export const Replicate = message('Replicate', 27, {
   from: timestamp,
   to: timestamp,
   groups: list(group),
-  /** A page of a replay that goes on: the receiver asks for the next one. */
+  /** This is a page of a replay with further pages: the receiver asks for the next one. */
   more: boolean,
-  /** Whether every peer has verified the disk that this comes from (D10). */
+  /** Whether every peer has verified the source's disk (D10). */
   verified: boolean,
 });
 export type Replicate = Infer<typeof Replicate>;
@@ -68,26 +68,27 @@ export const Heartbeats = message('Heartbeats', 53, { source: region, spans: lis
 export type Heartbeats = Infer<typeof Heartbeats>;
 
 /**
- * Machine → rounds of its node → rounds of every other node: something is written, rounds come at their interval
+ * Machine → rounds of its node → rounds of every other node: a client is writing, so rounds keep their interval
  * (`activity.ts`).
  */
 export const Wake = message('Wake', 54, {});
 export type Wake = Infer<typeof Wake>;
 
-/** Replica → peer replica (D6): send again what you sourced after `from`. */
+/** Replica → peer replica (D6): send again everything that you sourced after `from`. */
 export const ResyncReq = message('ResyncReq', 29, {
   partition,
   region,
   from: timestamp,
   /**
-   * Highest version clock and highest `ct` of a group that came from the receiver itself since the sender started: what
-   * it no longer knows of, it has lost (D10). `from` says less: after a restart it may have been raised by UST.
+   * Highest version clock and highest `ct` of a group that the sender received from the receiver itself since the
+   * sender's start: data that the receiver no longer has are lost (D10). `from` is no proof: a restart may raise it to
+   * UST.
    */
   clock: timestamp,
   group: timestamp,
   /**
-   * `incarnation` of the sender, and of the receiver as far as the sender knows: whose disk was lost since is met anew
-   * (D10).
+   * `incarnation` of the sender, and of the receiver as known to the sender: a node with another one has lost its disk
+   * since (D10).
    */
   incarnation: timestamp,
   peerIncarnation: timestamp,
@@ -96,7 +97,10 @@ export const ResyncReq = message('ResyncReq', 29, {
 });
 export type ResyncReq = Infer<typeof ResyncReq>;
 
-/** Replica → peer replica (D10): what you lack is no longer in my log, so your disk has lost what it had confirmed. */
+/**
+ * Replica → peer replica (D10): my log no longer has the groups that you lack, so your disk has lost groups that it had
+ * confirmed.
+ */
 export const ResyncRefused = message('ResyncRefused', 34, { partition, source: region, truncatedUpTo: timestamp });
 export type ResyncRefused = Infer<typeof ResyncRefused>;
 
@@ -104,7 +108,7 @@ export type ResyncRefused = Infer<typeof ResyncRefused>;
 export const ReplayLog = message('ReplayLog', 33, { region, after: timestamp, upTo: timestamp });
 export type ReplayLog = Infer<typeof ReplayLog>;
 
-/** Node without data → every other node (D10): what do you know of me? */
+/** Node without data → every other node (D10): asks for its state, and the version clocks received from here. */
 export const JoinReq = message('JoinReq', 35, {});
 export type JoinReq = Infer<typeof JoinReq>;
 
@@ -112,12 +116,12 @@ export type JoinReq = Infer<typeof JoinReq>;
 export const JoinResp = message('JoinResp', 36, {
   /** Whether the answering node has its own data. */
   joined: boolean,
-  /** It waits to be rebuilt itself: its data are damaged. */
+  /** The node waits to be rebuilt itself: its data are damaged. */
   retiring: boolean,
-  /** It had data, which were set aside: the cluster has lived, whatever else is known. */
+  /** The node had data, which were set aside: so this is not the cluster's first start. */
   setAside: boolean,
   ust: timestamp,
-  /** Highest version clock seen from the asker, for each partition that both hold. */
+  /** Highest version clock received from the asker, for each partition that both hold. */
   clocks: list(object({ partition, clock: timestamp })),
 });
 export type JoinResp = Infer<typeof JoinResp>;
@@ -172,13 +176,15 @@ export const GossipUp = message('GossipUp', 30, {
   sOld: timestamp,
   /** The sender's wall clock, for the drift watch (T1). */
   wallMs,
-  /** Minima over the subtree of what its nodes have installed, under protocols that use them (`RegionalTimes`). */
+  /** Minima of the times installed by the nodes of the subtree, under protocols that use them (`RegionalTimes`). */
   regional: deps,
   /**
    * Minimum over the subtree's nodes, also those without replicas, of the stable times on their disks; absent for 0.
    */
   served: optional(timestamp),
-  /** The highest time that a caller of one of these nodes waits for to be served everywhere; absent when none does. */
+  /**
+   * The highest time that a caller of one of these nodes waits for until it is served everywhere; absent without one.
+   */
   wanted: optional(timestamp),
 });
 export type GossipUp = Infer<typeof GossipUp>;
@@ -191,7 +197,7 @@ export const GossipRoot = message('GossipRoot', 31, {
   wallMs,
   /** The region's minima, under protocols that use those over all regions. */
   regional: deps,
-  /** The region's minimum, and the region's highest time that is waited for. */
+  /** The region's minimum, and the region's highest time that a caller waits for. */
   served: optional(timestamp),
   wanted: optional(timestamp),
 });
@@ -204,13 +210,13 @@ export const GossipDown = message('GossipDown', 32, {
   wallMs,
   /** The region's minima, under protocols that use them. */
   regional: deps,
-  /** What every node of every region serves, and the highest time that a caller of any node waits for to be served. */
+  /** The minimum that every node of every region serves, and the highest time that a caller of any node waits for. */
   served: optional(timestamp),
   wanted: optional(timestamp),
 });
 export type GossipDown = Infer<typeof GossipDown>;
 
-/** A node whose clock is off by what it knows of the others' → every node: compare once more (K2). */
+/** A node whose clock is too far from the known clocks of the others → every node: compare once more (K2). */
 export const ClockReq = message('ClockReq', 51, {});
 export type ClockReq = Infer<typeof ClockReq>;
 
@@ -229,7 +235,7 @@ export type AcknowledgeLossesReq = Infer<typeof AcknowledgeLossesReq>;
 /** `losses` → the node's API, once it is durable. */
 export const AcknowledgeLossesResp = message('AcknowledgeLossesResp', 42, {
   ref: uint,
-  /** How many were open and are not any more. */
+  /** How many were open and are acknowledged now. */
   acknowledged: uint,
 });
 export type AcknowledgeLossesResp = Infer<typeof AcknowledgeLossesResp>;
@@ -259,7 +265,7 @@ export type ReplicationMessage = MessageOf<typeof messages>;
 /** Tags 27–39, 41, 42 and 51–54 are these. */
 export const replicationSchema: MessageSchema<ReplicationMessage> = messages;
 
-/** The messages that a replica takes of others. */
+/** The messages that a replica accepts from others. */
 export type StreamMessage = Extract<
   ReplicationMessage,
   { type: 'Replicate' | 'Heartbeat' | 'ResyncReq' | 'ResyncRefused' | 'ReplayLog' | 'CopyReq' | 'ReadCopy' }

@@ -1,5 +1,4 @@
-/** Claims about streams that are received a second time (D10), where what comes waits for what it depends on. */
-
+/** Claims about streams that are received a second time (D10), with a gate for dependencies. */
 import { keyIn } from '@isochron/testing/protocols/clients';
 import { joined } from '@isochron/testing/protocols/lost-disks';
 import { OperationClient, OperationWorld, REGIONS, replicated } from '@isochron/testing/protocols/operation-world';
@@ -11,12 +10,12 @@ const O = 'oregon-1';
 const I = 'ireland-1';
 
 describe('a stream that is received a second time', () => {
-  it('brings what had come and was still waiting when its source lost its disk', () => {
+  it('a stream that is received a second time includes the groups that were waiting when its source lost its disk', () => {
     const world = new OperationWorld(copsGt, { spec: replicated(REGIONS, 1, 1) });
     world.run(300);
     const x = keyIn(world, 0);
     const g = `${x}-2`;
-    // Ireland has g, which depends on x, and not x.
+    // Ireland has g, which depends on x, but not x.
     world.cut(O, I);
     new OperationClient(world, O).put(x, '1');
     const reader = new OperationClient(world, V);

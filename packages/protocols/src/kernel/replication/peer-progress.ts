@@ -1,8 +1,9 @@
 /**
- * The progress of one peer, as raft's `Progress`: how far its stream has come here, and how much of it counts for UST (D10).
+ * The progress of one peer, as raft's `Progress`: how far its stream was received, and how much of it counts for UST
+ * (D10).
  *
- * A peer whose disk is not verified may send a range with a gap. The range is applied, but the peer's version clock counts
- * up to a cap only, which the disk holds. Where the disk was rolled back indeed, the peer comes back as another
+ * A peer whose disk is not verified may send a range with a gap. The range is applied, but the peer's version clock
+ * counts only up to a cap, which is stored on the disk. If the disk was rolled back, the peer comes back as another
  * incarnation, and its stream is received again from the cap.
  *
  * | state       | the version clock counts | on                                  | next      |
@@ -28,7 +29,7 @@ type State =
   | { readonly is: 'restarted'; readonly cap: Timestamp; readonly resentUpTo: Timestamp }
   | { readonly is: 'lifting'; readonly cap: Timestamp; readonly seq: WriteSeq };
 
-/** What the disk holds of a peer. */
+/** The disk's data about a peer. */
 export interface RecoveredPeer {
   readonly group: Timestamp;
   readonly incarnation: Timestamp;
@@ -39,15 +40,15 @@ export interface RecoveredPeer {
 export class PeerProgress {
   /** The stream to the peer. */
   readonly stream = new SendingEnd();
-  /** When a resync was asked for; 0 when none is awaited. */
+  /** When a resync was requested; 0 when none is awaited. */
   askedAt: WallMs = 0;
-  /** Highest version clock that came from it since the start. */
+  /** Highest version clock received from the peer since the start. */
   clock: Timestamp = 0;
   /** Its version clock at its first report since the start: an older disk may lack versions at or below. */
   sourced: { readonly clock: Timestamp; readonly at: WallMs } | undefined;
-  /** Highest `ct` of a group of it that was ever applied. */
+  /** Highest `ct` of its groups that was ever applied. */
   group: Timestamp;
-  /** Its incarnation, as far as it is known here. */
+  /** Its incarnation, as known here. */
   incarnation: Timestamp;
   #state: State;
   /** Whether the last range came from a disk that every peer has verified. */
@@ -73,22 +74,25 @@ export class PeerProgress {
     return this.#state.is === 'verified' ? undefined : this.#state.cap;
   }
 
-  /** The cap as the disk has to hold it. */
+  /** The cap to be stored on the disk. */
   get persistedCap(): Timestamp | undefined {
     return this.#state.is === 'lifting' ? undefined : this.cap;
   }
 
-  /** Everything up to here has come again; undefined unless the stream is received again. */
+  /** Everything up to here was received again; undefined unless the stream is received again. */
   get resentUpTo(): Timestamp | undefined {
     return this.#state.is === 'restarted' ? this.#state.resentUpTo : undefined;
   }
 
-  /** Everything that it sourced up to here has come, where `applied` of it is applied. */
+  /** Everything that it sourced up to here was received, given that it is applied up to `applied`. */
   receivedUpTo(applied: Timestamp): Timestamp {
     return this.resentUpTo ?? Math.max(applied, this.held?.received ?? 0);
   }
 
-  /** A range came whose source's disk is verified, or is not: then only what came before counts. Returns whether a cap is new. */
+  /**
+   * A range was received, from a disk that is verified or not; without verification only earlier data count. Returns
+   * whether a cap is new.
+   */
   rangeCame(verified: boolean, before: Timestamp): boolean {
     this.#confirmed = verified;
     if (verified || this.persistedCap !== undefined) return false;
@@ -96,14 +100,16 @@ export class PeerProgress {
     return true;
   }
 
-  /** Its version clock came from itself. */
+  /** The peer itself sent its version clock. */
   clockCame(to: Timestamp): void {
     this.clock = Math.max(this.clock, to);
     if (this.#state.is === 'restarted')
       this.#state = { ...this.#state, resentUpTo: Math.max(this.#state.resentUpTo, to) };
   }
 
-  /** It has lost its disk: what came beyond the cap comes again, whole, and so does what came before and is not applied. */
+  /**
+   * The peer has lost its disk: all data beyond the cap are received again, and all earlier data that are not applied.
+   */
   restartFrom(applied: Timestamp): void {
     this.#confirmed = false;
     if (this.#state.is !== 'capped' && this.#state.is !== 'restarted') return;
@@ -111,7 +117,7 @@ export class PeerProgress {
     this.#state = { is: 'restarted', cap, resentUpTo: Math.min(cap, applied) };
   }
 
-  /** Whether the cap can go: the disk is verified, as much has come again as before, and nothing of that waits. */
+  /** Whether the cap can go: the disk is verified, everything was received again, and no part of it waits. */
   mayLift(applied: Timestamp): boolean {
     if (!this.#confirmed || this.persistedCap === undefined) return false;
     const { resentUpTo } = this;

@@ -4,15 +4,15 @@ import type { Address, Effects } from '../../machine.js';
 import type { ReplicationMessage } from './messages.js';
 import { cutRanges, type ReplicationRange } from './replication-stream.js';
 
-/** Whose groups they are. */
+/** The source of the groups. */
 export interface Origin {
   readonly partition: PartitionId;
   readonly source: RegionId;
-  /** Whether every peer has verified the disk that they lie on (D10). */
+  /** Whether every peer has verified the source's disk (D10). */
   readonly verified: boolean;
 }
 
-/** Sends a range in pieces of bounded size; one without groups is a heartbeat. `more`: the log goes on behind it. */
+/** Sends a range in pieces of bounded size; one without groups is a heartbeat. `more`: the log continues after it. */
 export function sendRange(
   to: Address,
   origin: Origin,

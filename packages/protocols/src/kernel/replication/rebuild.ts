@@ -1,20 +1,22 @@
 /**
- * A node without trustworthy data comes back (D10; the paper stops before this). A node whose disk is new asks every other node what
- * it knows. When the cluster has never had a stable time and nobody holds data, it is the cluster's first start and there is nothing
- * to fetch. Otherwise it
+ * A node without trustworthy data comes back (D10; the paper stops before this). A node with a new disk asks every
+ * other node. If the cluster has never had a stable time and no node holds data, it is the cluster's first start, and
+ * there is nothing to fetch. Otherwise the node
  *
- * 1. takes the highest version clock that anybody ever saw from it as the floor of its own;
- * 2. copies each partition from the replica that has seen most of this node's versions, at that replica's durable version vector;
- * 3. collects from every other replica what it sourced itself above the stable time, and puts it into its log: not all of them may have it;
- * 4. knows of transactions born before its return (`incarnation`) only what came with the copies, answers LOST about the others, and joins; all
- *    in one durable batch.
+ * 1. takes the highest version clock that any node ever received from it as the floor of its own;
+ * 2. copies each partition from the replica that has most of this node's versions, at that replica's durable version
+ *    vector;
+ * 3. collects from every other replica the versions that it sourced itself above the stable time, and puts them into
+ *    its log: some replicas may lack them;
+ * 4. knows transactions with a `sentAfter` below its return (`incarnation`) only from the copies, answers LOST about
+ *    the others, and joins; all in one durable batch.
  *
- * Under protocols with a gate (`gate.ts`) what other regions sourced is copied up to the stable time only: what is above depends on what this region may
- * not have yet, so it comes from the logs, through the gate.
+ * Under protocols with a gate (`gate.ts`) the versions of other regions are copied up to the stable time only: higher
+ * ones may depend on versions that this region lacks, so they come from the logs, through the gate.
  *
- * Until then it prepares nothing, sends no version clock and serves no snapshot; UST stands still, safely. A rolled-back or damaged disk is
- * treated as a lost one: the node stops with REBUILD_NEEDED, its driver sets the old data aside and starts it on an
- * empty store.
+ * Until then it prepares nothing, sends no version clock and serves no snapshot; UST stands still, safely. A
+ * rolled-back or damaged disk is treated as a lost one: the node stops with REBUILD_NEEDED, its driver sets the old data
+ * aside and starts it on an empty store.
  */
 import {
   IsochronError,
@@ -38,9 +40,9 @@ type Out = Effects<ReplicationMessage>;
 const MACHINE = 'rebuild';
 /** Questions to nodes are repeated after this time. */
 const RETRY_MS = 500;
-/** A page that does not come is asked for again after this time; whichever answer is whole first counts. */
+/** A page that does not arrive is requested again after this time; the first complete answer counts. */
 const PAGE_RETRY_MS = 3_000;
-/** A copy that stands still for so long starts over, perhaps from another replica. */
+/** A copy without progress for this long starts over, perhaps from another replica. */
 const STALLED_MS = 30_000;
 
 /** What is still to be fetched, in order. */
@@ -53,35 +55,41 @@ interface Fetch {
   readonly clock: Timestamp;
 }
 
-/** An own transaction, as its versions tell of it. */
+/** An own transaction, as far as its versions show it. */
 interface OwnTx extends Pick<Version, 'txId' | 'deps' | 'depends' | 'siblings'> {
   readonly ct: Timestamp;
   readonly writes: Map<QualifiedKey, KeyWrite>;
 }
 
-/** What a replica will start with. */
+/** The initial data of a replica. */
 interface Gathered {
-  /** The highest version clock that anybody has seen from this replica: it has nothing of its own above. */
+  /** The highest version clock that any node received from this replica: the replica sourced no version above. */
   readonly clock: Timestamp;
   readonly vector: Map<RegionId, Timestamp>;
-  /** The newest version of each other region that came: it was on that region's disk, which may have to be told. */
+  /**
+   * The newest received version of each other region: it was on that region's disk, which may have been rolled back
+   * since.
+   */
   readonly highestGroups: Map<RegionId, Timestamp>;
   gcFloor: Timestamp;
-  /** Own transactions above the stable time, by timestamp and id: some peer may lack them, some cohort may ask how they ended. */
+  /**
+   * Own transactions above the stable time, by timestamp and id: some peer may lack them, some cohort may ask for their
+   * outcome.
+   */
   readonly own: Map<string, OwnTx>;
-  /** The newest own version that is stable: the new log begins behind it. */
+  /** The newest own version that is stable: the new log begins after it. */
   stableOwn: Timestamp;
-  /** What others sourced is taken up to here. */
+  /** Versions of other regions are taken up to here. */
   readonly others: Timestamp;
 }
 
-/** A replica as far as losing and copying its data goes. */
+/** The interface of a replica for losing and copying its data. */
 export interface RebuildableReplica {
   readonly partition: PartitionId;
   readonly replication: Replication;
-  /** Whether transactions are on it that nobody has decided, or that are not applied. */
+  /** Whether it has transactions that are undecided or not applied. */
   readonly undecided: boolean;
-  /** Takes up its work with copied data. */
+  /** Starts its work with copied data. */
   join(rebuilt: RebuiltReplica, now: WallMs, out: Out): void;
 }
 
@@ -91,21 +99,21 @@ export interface RebuildOptions {
   readonly acceptLoss: boolean;
   /** This node had data, which were set aside. */
   readonly setAside: boolean;
-  /** Whether the node settles what the disk has taken with it before it takes part again. */
+  /** Whether the node settles the losses of the disk before it takes part again. */
   readonly settles: boolean;
 }
 
-/** How far a node is on its way back. */
+/** The progress of a node on its way back. */
 export interface RebuildStatus {
   readonly joined: boolean;
   /** Why the node takes no new work and waits to be rebuilt. */
   readonly retiring: string | null;
-  /** Transactions born below may have been forgotten here. */
+  /** Transactions with a `sentAfter` below may have been lost here. */
   readonly incarnation: Timestamp;
   readonly answered: readonly NodeId[];
-  /** What is still to be fetched; null while that is not known. */
+  /** What is still to be fetched; null until that is planned. */
   readonly remaining: readonly { readonly partition: PartitionId; readonly from: NodeId }[] | null;
-  /** Partitions of which nobody has data although the cluster has lived: only an operator can give them up. */
+  /** Partitions without data on any node although the cluster had data: only an operator can give them up. */
   readonly lostPartitions: readonly PartitionId[];
   readonly counters: { readonly asked: number; readonly pages: number; readonly versions: number };
 }
@@ -119,12 +127,12 @@ export class Rebuild implements Machine<ReplicationMessage> {
   #fetches: Fetch[] | undefined;
   #start: QualifiedKey = '';
   #ref = 0;
-  /** First question for the present page, and how many parts of the answer to each have come. */
+  /** First question for the present page, and the number of received parts of each answer. */
   #pageRef = 0;
   readonly #parts = new Map<number, CopyResp[]>();
-  /** Nodes whose data are in this copy: what they have must not be counted as lost before it is whole. */
+  /** Nodes whose data are in this copy: their data must not count as lost before the copy is whole. */
   readonly #copiedFrom = new Set<NodeId>();
-  /** When a retiring node heard of another one that it has what is here. */
+  /** When another node last reported to this retiring node that it has data. */
   readonly #holders = new Map<NodeId, WallMs>();
   #askedAt: WallMs = 0;
   #progressAt: WallMs = 0;
@@ -153,7 +161,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
         out.setTimer('rebuild', input.now + RETRY_MS);
         return;
       case 'link':
-        // What the copy was planned with holds to its end.
+        // The plan of a copy stays in force to its end.
         if (this.#fetches !== undefined) return;
         if (!input.up) this.#answers.delete(input.node);
         else if (!this.state.membership.joined) this.#ask(input.node, out);
@@ -194,7 +202,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
       for (const other of topology.nodes) if (other !== node) this.#ask(other, out);
       this.#plan(now, out);
     } else if (now - this.#progressAt > STALLED_MS) {
-      throw new IsochronError('REBUILD_NEEDED', 'The replica that was copied stays silent; the copy starts over.');
+      throw new IsochronError('REBUILD_NEEDED', 'The source of the copy does not answer; the copy starts over.');
     } else if (now - this.#askedAt >= PAGE_RETRY_MS) this.#request(now, out);
   }
 
@@ -205,7 +213,8 @@ export class Rebuild implements Machine<ReplicationMessage> {
 
   #onJoinReq(from: Address, out: Out): void {
     const { membership, topology, stable } = this.state;
-    // A node that is copied just now, and has lost its disk meanwhile, waits for the copy: it may be the only one of its latest versions.
+    // A node in the present copy that has lost its disk since waits for the copy: its latest versions may be nowhere
+    // else.
     if (!topology.nodes.includes(from.node)) return;
     this.lost(from.node);
     if (this.#copiedFrom.has(from.node)) return;
@@ -228,24 +237,24 @@ export class Rebuild implements Machine<ReplicationMessage> {
     this.#plan(now, out);
   }
 
-  /** The cluster has lived when somebody knows a stable time, or a version clock of this node. */
-  get #lived(): boolean {
+  /** The cluster had data if a node reports a stable time, or a version clock of this node. */
+  get #hadData(): boolean {
     if (this.options.setAside) return true;
     return [...this.#answers.values()].some(
       ({ setAside, ust, clocks }) => setAside || ust > 0 || clocks.some(({ clock }) => clock > 0),
     );
   }
 
-  /** The highest stable time that anybody knows: what was decided below is applied everywhere. */
+  /** The highest reported stable time: everything that was decided below is applied everywhere. */
   get #stable(): Timestamp {
     return Math.max(0, ...[...this.#answers.values()].map(({ ust }) => ust));
   }
 
-  get #everyoneAnswered(): boolean {
+  get #allAnswered(): boolean {
     return this.#answers.size === this.state.topology.nodes.length - 1;
   }
 
-  /** Starts fetching once it is known for every partition where its data are, or that there are none. */
+  /** Starts fetching once the source of every partition is known, or known to be missing. */
   #plan(now: WallMs, out: Out): void {
     const plans = new Map<PartitionId, readonly Fetch[]>();
     for (const partition of this.#replicas.keys()) {
@@ -269,20 +278,20 @@ export class Rebuild implements Machine<ReplicationMessage> {
         others,
       });
     }
-    // Nothing that was ever published from here lies above the clock and its durable ceiling.
+    // No timestamp that was ever published from here lies above the clock and its durable ceiling.
     const highest = Math.max(0, ...[...this.#gathered.values()].map(({ clock }) => clock));
-    // Above every number that a previous incarnation has asked under: its answers may still be on their way.
+    // Above the references of every previous incarnation: answers to those may still arrive.
     this.#ref = this.state.clock.propose(now, highest, out);
     this.#afterWrites((later, laterOut) => this.#fetch(later, laterOut), now, out);
   }
 
-  /** What to fetch for a partition; undefined while that is not known, or when the data are lost everywhere. */
+  /** The fetches of a partition; undefined while its source is unknown, or when the data are lost everywhere. */
   #planOf(partition: PartitionId): Fetch[] | undefined {
     const others = this.#othersOf(partition);
     if (!others.every(({ node }) => this.#answers.has(node))) return undefined;
     const holders = others.filter(({ node }) => this.#answers.get(node)!.joined);
     if (holders.length === 0) {
-      return this.#everyoneAnswered && (!this.#lived || this.options.acceptLoss) ? [] : undefined;
+      return this.#allAnswered && (!this.#hadData || this.options.acceptLoss) ? [] : undefined;
     }
     const clockAt = (holder: Address) => this.#clockAt(holder, partition);
     const source = holders.reduce((best, next) => (clockAt(next) > clockAt(best) ? next : best));
@@ -299,17 +308,17 @@ export class Rebuild implements Machine<ReplicationMessage> {
     return regions.map((other) => this.#addresses.replica(partition, other));
   }
 
-  /** The highest version clock that a replica has seen from here. */
+  /** The highest version clock that a replica has received from here. */
   #clockAt({ node }: Address, partition: PartitionId): Timestamp {
     return this.#answers.get(node)?.clocks.find((entry) => entry.partition === partition)?.clock ?? 0;
   }
 
   #withoutSource(): PartitionId[] {
-    if (!this.#everyoneAnswered || !this.#lived) return [];
+    if (!this.#allAnswered || !this.#hadData) return [];
     return [...this.#replicas.keys()].filter((partition) => this.#planOf(partition) === undefined);
   }
 
-  /** Turns to the next page, or ends. */
+  /** Goes on to the next page, or ends. */
   #fetch(now: WallMs, out: Out): void {
     this.#pageRef = this.#ref + 1;
     this.#parts.clear();
@@ -335,7 +344,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
     this.#askedAt = now;
     this.#progressAt = now;
     if (parts.length < page.parts) return;
-    // Nothing of a page is used before it is whole: two answers may lie before and after a collection.
+    // A page is used only when it is whole: two answers may lie before and after a collection.
     for (const part of parts) this.#take(fetch, part, out);
     this.counters.pages++;
     if (page.next === null) this.#fetches!.shift();
@@ -345,7 +354,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
 
   #take({ partition, source }: Fetch, page: CopyResp, out: Out): void {
     const gathered = this.#gathered.get(partition)!;
-    // The first page's vector: what it covers is in this page or in a later one.
+    // The first page's vector: the versions that it covers are in this page or in a later one.
     if (source === null && gathered.vector.size === 0) {
       for (const e of page.vector) gathered.vector.set(e.region, Math.min(e.ts, gathered.others));
     }
@@ -387,17 +396,17 @@ export class Rebuild implements Machine<ReplicationMessage> {
     writing.then(now, out);
   }
 
-  /** Everything that makes the node whole again, in one batch. */
+  /** Writes all data that the node needs to continue, in one batch. */
   #finish(now: WallMs, out: Out): void {
     const { clock, membership, region } = this.state;
     const newest = ({ own }: Gathered) => Math.max(0, ...[...own.values()].map(({ ct }) => ct));
-    const incarnation = this.#lived
+    const incarnation = this.#hadData
       ? clock.propose(now, Math.max(0, ...[...this.#gathered.values()].map(newest)), out)
       : 0;
     const forgottenUpTo = this.#stable;
     for (const [partition, gathered] of this.#gathered) {
       const { clock: seen, vector, highestGroups, gcFloor, own, stableOwn } = gathered;
-      // A fragment is above what anybody has seen whole; there will be no more of it.
+      // A fragment lies above the versions that any node has received whole; the rest of it will not come.
       vector.set(region, Math.max(seen, vector.get(region) ?? 0, newest(gathered)));
       for (const { ct, writes, ...rest } of own.values()) {
         const tx = { ...rest, writes: [...writes.values()] };
@@ -414,7 +423,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
     }
     // A disk that is lost before its peers have received anything from it looks like a first start: there is nothing to
     // settle.
-    const unsettledAfter = this.options.settles && this.#lived ? Math.max(1, forgottenUpTo) : 0;
+    const unsettledAfter = this.options.settles && this.#hadData ? Math.max(1, forgottenUpTo) : 0;
     out.write({ kind: 'meta', name: 'lostUpTo', value: incarnation });
     out.write({ kind: 'meta', name: 'unsettled', value: unsettledAfter });
     out.write({ kind: 'meta', name: 'joined', value: 1 });
@@ -436,8 +445,8 @@ export class Rebuild implements Machine<ReplicationMessage> {
   }
 
   /**
-   * A damaged disk is given up once nothing is on it alone: every own transaction is decided and universally stable, and for each
-   * partition another node says that it has it. A sole copy is never given up.
+   * A damaged disk is given up once all its data are elsewhere: every own transaction is decided and universally
+   * stable, and for each partition another node reports that it has it. A sole copy is never given up.
    */
   #retire(reason: string, now: WallMs, out: Out): void {
     const { aggregated } = this.state.stable;

@@ -1,4 +1,4 @@
-/** Applies what peers send (Alg. 4 lines 23–33, with P3 and D6), and asks for what is missing. */
+/** Applies the ranges of peers (Alg. 4 lines 23–33, with P3 and D6), and requests missing ones. */
 import type { LogGroup, PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address, Effects, WriteSeq } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
@@ -22,7 +22,7 @@ export interface ReceiverParts {
   readonly peers: ReadonlyMap<RegionId, PeerProgress>;
   readonly writer: ReplicaWriter;
   readonly retention: () => Retention;
-  /** New versions have come from a peer. */
+  /** New versions of a peer are applied. */
   readonly received: (now: WallMs) => void;
   /** What peers' groups have to wait for; undefined: for nothing. */
   readonly gate: Gate | undefined;
@@ -63,8 +63,8 @@ export class Receiver {
     if (this.#follows(message, now, out)) this.#advance(message.source, message.to, false, out);
   }
 
-  // A log is, or may be, truncated below what every disk has had, and trusted: a disk that lacks it has lost it, and so
-  // has one that has a cap below it (D10).
+  // A log is, or may be, truncated below the data that every peer's disk has had, verified. So a disk without these
+  // data has lost them, and so has one with a cap below them (D10).
   onResyncRefused({ source, truncatedUpTo }: ResyncRefused, sender: Address): void {
     const peer = this.parts.peers.get(source);
     // Only the node that was asked may refuse: the consequence is drastic (D12).
@@ -75,7 +75,7 @@ export class Receiver {
     );
   }
 
-  /** Applies what the gate admits. What one source's group waits for may be another one's. */
+  /** Applies groups that the gate admits. A group of one source may wait for a group of another one. */
   admit(now: WallMs, out: Out): void {
     const { gate, peers, writer } = this.parts;
     if (gate === undefined) return;
@@ -97,7 +97,7 @@ export class Receiver {
     for (const [source, { held }] of peers) if (held!.canResume) this.askResync(source, now, out);
   }
 
-  /** A node has lost its disk (D10): what it sourced and no replica has applied is lost. */
+  /** A node has lost its disk (D10): groups that it sourced and that no replica has applied are lost. */
   forget(node: string): void {
     const { peers, gate } = this.parts;
     for (const [region, peer] of peers) {
@@ -108,14 +108,14 @@ export class Receiver {
     }
   }
 
-  /** Asks again for what was asked for and has not come. */
+  /** Repeats unanswered requests. */
   retry(now: WallMs, out: Out): void {
     for (const [region, { askedAt }] of this.parts.peers) {
       if (askedAt !== 0 && now - askedAt > RESYNC_RETRY_MS) this.askResync(region, now, out);
     }
   }
 
-  /** Asks a peer for its stream from where it has come here (D6). */
+  /** Requests a peer's stream from where it was received to here (D6). */
   askResync(source: RegionId, now: WallMs, out: Out): void {
     const { partition, state, writer } = this.parts;
     const peer = this.#peer(source);
@@ -134,7 +134,10 @@ export class Receiver {
     });
   }
 
-  /** A peer has lost its disk since it was met last (D10), perhaps after it had gone on with an old one. */
+  /**
+   * A peer reports its incarnation. A new one means that it has lost its disk (D10), perhaps after it had continued
+   * with an old one.
+   */
   meet(region: RegionId, incarnation: Timestamp, now: WallMs, out: Out): boolean {
     const peer = this.#peer(region);
     if (peer.incarnation === incarnation) return false;
@@ -146,7 +149,7 @@ export class Receiver {
     return true;
   }
 
-  /** A peer's version clock came from itself. It covers what waits at the gate: then it is raised behind that. */
+  /** A peer's own version clock. If groups wait at the gate below it, it is raised after them. */
   #advance(source: RegionId, to: Timestamp, wrote: boolean, out: Out): void {
     const peer = this.#peer(source);
     peer.clockCame(to);
@@ -174,7 +177,7 @@ export class Receiver {
     return kept.some(({ writes }) => writes.length > 0);
   }
 
-  /** The vector goes to disk when all that is admitted in this step is. */
+  /** The vector goes to disk once all groups that this step admits are written. */
   #admitOne(source: RegionId, held: PeerBacklog, gate: Gate, out: Out): boolean {
     const { group, upTo } = held.take();
     gate.forget([group]);
@@ -189,7 +192,7 @@ export class Receiver {
     this.parts.received(now);
   }
 
-  /** Accepts a range only if it begins at or below what is there already; else asks for the gap (D6). */
+  /** Accepts a range only if it begins at or below the received data; else requests the gap (D6). */
   #follows({ source, from, verified }: Replicate | Heartbeat, now: WallMs, out: Out): boolean {
     const peer = this.parts.peers.get(source);
     if (peer === undefined) return false;
@@ -212,7 +215,7 @@ export class Receiver {
     return this.#keep('limits', ({ persistedCap }) => persistedCap, out);
   }
 
-  /** Writes what is known of the peers, and outlives a crash. */
+  /** Writes the data about the peers that outlive a crash. */
   #keep(what: 'heard' | 'lives' | 'limits', of: (peer: PeerProgress) => Timestamp | undefined, out: Out): WriteSeq {
     const { partition, peers } = this.parts;
     const entries = [...peers].flatMap(([region, peer]) => {
@@ -230,7 +233,7 @@ export class Receiver {
     return this.parts.writer.vv.applied(source);
   }
 
-  /** Everything that a peer sourced up to here has come. */
+  /** Everything that a peer sourced up to here was received. */
   #received(source: RegionId): Timestamp {
     return this.#peer(source).receivedUpTo(this.#applied(source));
   }

@@ -1,36 +1,36 @@
 import type { Deps, Timestamp, WallMs } from '@isochron/core';
 
 /**
- * What all nodes of one region have installed, entry by entry: the minimum over their contributions (Wren's LST and RST, Cure's and
- * Contrarian's GSS); or what all nodes everywhere have (Okapi's USV). What an entry stands for is the protocol's. Aggregated in the
- * same tree as UST.
+ * The times that all nodes of one region have installed, entry by entry: the minimum over their contributions (Wren's
+ * LST and RST, Cure's and Contrarian's GSS); or the times of all nodes of all regions (Okapi's USV). The meaning of an
+ * entry is the protocol's. Aggregated in the same tree as UST.
  */
 export class RegionalTimes {
   #entries: Deps;
 
   /**
-   * @param own what this node's replicas have installed, durably; empty where it has none
-   * @param size number of entries; 0 under protocols that have no use for them
+   * @param own the times that this node's replicas have installed, durably; empty without replicas
+   * @param size number of entries; 0 under protocols that do not use them
    * @param everywhere the roots exchange their regions' minima, and the entries are the minima over all regions
    */
   constructor(
     readonly size: number,
     readonly own: () => Deps,
     readonly everywhere = false,
-    /** Whether this node's disk may be an older one that lacks what peers have sent before (D10). */
+    /** Whether this node's disk may be an older one, without versions that peers have sent before (D10). */
     readonly lags: (now: WallMs) => boolean = () => false,
   ) {
     this.#entries = new Array<Timestamp>(size).fill(0);
   }
 
-  /** Nobody uses them. */
+  /** For protocols that do not use them. */
   static none(): RegionalTimes {
     return new RegionalTimes(0, () => []);
   }
 
   /**
-   * What this node contributes. Where the entries are the minima over all regions, a version does not name what it
-   * depends on: no entry may rise beside one that an older disk has lowered.
+   * The contribution of this node. Under minima over all regions, a version does not name its dependencies: no entry
+   * may rise beside one that an older disk has lowered.
    */
   contribution(now: WallMs): Deps {
     const own = this.own();
@@ -42,12 +42,12 @@ export class RegionalTimes {
     return this.#entries;
   }
 
-  /** Whether these can be somebody's contribution: a node without replicas has none to say (P13). */
+  /** Whether these can be a node's contribution: a node without replicas has none (P13). */
   fits(entries: Deps): boolean {
     return entries.length === 0 || entries.length === this.size;
   }
 
-  /** What aggregation says: as far as this node's own replicas have come, because a true minimum never exceeds them (D12). */
+  /** The aggregated times: accepted up to the own replicas' times, because a true minimum never exceeds them (D12). */
   raise(entries: Deps): void {
     if (!entries.some((ts, i) => ts > this.#entries[i]!)) return;
     const own = this.own();
@@ -56,13 +56,16 @@ export class RegionalTimes {
     this.#entries = this.#entries.map((ts, i) => Math.max(ts, Math.min(entries[i] ?? 0, own[i] ?? entries[i]!)));
   }
 
-  /** What a session has seen of this very region: the same, and nothing where there is no own replica to confirm it (P5). */
+  /**
+   * A session's times of this very region: accepted in the same way, but not without an own replica to confirm them
+   * (P5).
+   */
   learn(entries: Deps): void {
     if (this.own().length > 0) this.raise(entries);
   }
 }
 
-/** Minimum, entry by entry, over those who have any; of nothing, nothing. */
+/** Minimum, entry by entry, over non-empty vectors; empty input gives an empty result. */
 export function entrywiseMin(vectors: Iterable<Deps>): Deps {
   let min: Timestamp[] | undefined;
   for (const vector of vectors) {

@@ -1,4 +1,4 @@
-/** What a replica starts with and what it knows of its peers. */
+/** The initial state of a replica, and its data about its peers. */
 import type { PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
 import { Addresses, type NodeState } from '../node-state.js';
 import { PeerBacklog } from './gate.js';
@@ -6,15 +6,15 @@ import { PeerProgress } from './peer-progress.js';
 import type { RollbackEvidence } from './rollback-watch.js';
 import type { VersionVector } from './version-vector.js';
 
-/** What a replica finds on its disk (D7). */
+/** The data on a replica's disk (D7). */
 export interface RecoveredReplica {
   /** Per hosting region: `max(durable VV, durable ust)`. */
   readonly versionVector: readonly (readonly [RegionId, Timestamp])[];
-  /** Highest `ct` of a group that came from each peer. */
+  /** Highest `ct` of a group received from each peer. */
   readonly highestGroups: { readonly [region: RegionId]: Timestamp };
-  /** Since when each peer has the disk that it had last: its `incarnation`. */
+  /** The last known `incarnation` of each peer's disk. */
   readonly incarnations: { readonly [region: RegionId]: Timestamp };
-  /** How far each peer's version clock counts, where it has a limit (`PeerProgress`). */
+  /** How far each peer's version clock counts, if it has a limit (`PeerProgress`). */
   readonly limits: { readonly [region: RegionId]: Timestamp };
   readonly evidence: RollbackEvidence;
   readonly gcFloor: Timestamp;
@@ -24,7 +24,7 @@ export interface RecoveredReplica {
   readonly logged: Timestamp;
 }
 
-/** What a replica that lost its data starts with again (D10). */
+/** The data with which a replica that lost its disk starts again (D10). */
 export interface RebuiltReplica {
   readonly vector: ReadonlyMap<RegionId, Timestamp>;
   /** Highest `ct` of a copied group of each peer: its disk had it, and may have been rolled back since. */
@@ -36,7 +36,7 @@ export interface RebuiltReplica {
   readonly truncatedUpTo: Timestamp;
 }
 
-/** The peers of a partition's replica, as the disk knows them. `gated`: what they send waits to be admitted. */
+/** The peers of a partition's replica, as the disk has them. `gated`: their groups wait to be admitted. */
 export function peersOf(
   partition: PartitionId,
   { topology, region: own, settings }: NodeState,
@@ -60,7 +60,7 @@ export function peersOf(
   return peers;
 }
 
-/** Whether a peer sourced something before its first report that is not applied here, since less than a time. */
+/** Whether the first report of a peer, less than `withinMs` ago, covers data of its own that are not applied here. */
 export const lagging = (
   peers: ReadonlyMap<RegionId, PeerProgress>,
   vv: VersionVector,

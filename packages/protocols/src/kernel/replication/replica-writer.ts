@@ -1,4 +1,4 @@
-/** What a replica writes of the versions that it applies, its own and its peers', with the version vector that covers them. */
+/** The records of versions that a replica applies, its own and its peers', with the version vector that covers them. */
 import type { LoggedTx, PartitionId, QualifiedKey, RegionId, Timestamp, Version } from '@isochron/core';
 import type { Effects, WriteSeq } from '../../machine.js';
 import type { ReplicationMessage } from './messages.js';

@@ -67,23 +67,23 @@ export class SendingEnd {
   #sentUpTo: Timestamp | undefined;
   #verified = false;
 
-  /** How far a live stream has come; undefined while it is broken. */
+  /** How far a live stream was sent; undefined while it is broken. */
   get sentUpTo(): Timestamp | undefined {
     return this.#sentUpTo;
   }
 
-  /** Whether its receiver was told that every peer has verified the disk (D10). */
+  /** Whether its receiver knows that every peer has verified the disk (D10). */
   get verified(): boolean {
     return this.#verified;
   }
 
-  /** Everything up to here has left, and what follows will. */
+  /** Everything up to here has left, and later ranges will. */
   live(sentUpTo: Timestamp, verified: boolean): void {
     this.#sentUpTo = sentUpTo;
     this.#verified = verified;
   }
 
-  /** What was in flight may be lost, or the receiver will ask for what follows. */
+  /** Ranges in flight may be lost, or the receiver will ask for the later ones. */
   broken(): void {
     this.#sentUpTo = undefined;
   }

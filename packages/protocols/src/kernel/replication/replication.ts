@@ -1,12 +1,12 @@
 /**
- * How the replicas of one partition follow one another, under every protocol: each sends what it sourced, in the order of its
- * timestamps, and knows by a version vector how far it has followed the others (PaRiS Algorithm 4 lines 15 and 21–33).
- * `Sender` and `Receiver` are the two directions, `PeerProgress` the state of each peer, `Retention` what is kept. This
- * class connects them, and answers a peer that asks for the stream.
+ * How the replicas of one partition follow one another, under every protocol: each sends its own groups, in the order
+ * of their timestamps, and a version vector counts the groups of the others (PaRiS Algorithm 4 lines 15 and 21–33).
+ * `Sender` and `Receiver` are the two directions, `PeerProgress` the state of each peer, `Retention` the data that are
+ * kept. This class connects them, and answers a peer that asks for the stream.
  *
- * Departs from the pseudo-code by P3 (VV raised after the groups), D1 (only what is durable leaves), D6 (ranges with
- * a beginning, replay from the log) and D10 (rolled-back disks are noticed, copies are handed out). Under protocols
- * that track dependencies a gate admits what a peer has sent before it is applied (`gate.ts`).
+ * Departs from the pseudo-code by P3 (VV raised after the groups), D1 (only durable data leave), D6 (ranges with a
+ * beginning, replay from the log) and D10 (rolled-back disks are noticed, copies are sent). Under protocols that track
+ * dependencies a gate admits a peer's groups before they are applied (`gate.ts`).
  */
 import type { LogGroup, PartitionId, QualifiedKey, RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address, Effects, Handlers, WriteSeq } from '../../machine.js';
@@ -56,7 +56,7 @@ export class Replication {
     readonly partition: PartitionId,
     readonly state: NodeState,
     recovered: RecoveredReplica,
-    /** New versions have come from a peer. */
+    /** New versions of a peer are applied. */
     received: (now: WallMs) => void,
     written: Written = () => {},
     /** What peers' groups have to wait for; undefined: for nothing. */
@@ -95,13 +95,13 @@ export class Replication {
     return this.vv.applied(this.state.region);
   }
 
-  /** What this replica contributes to UST: what is on its disk, and each peer's version clock up to its cap. */
+  /** This replica's contribution to UST: what is on its disk, and each peer's version clock up to its cap. */
   get stableMin(): Timestamp {
     const { durableMin } = this.vv;
     return Math.min(durableMin, ...[...this.#peers.values()].map((peer) => peer.cap ?? durableMin));
   }
 
-  /** Whether every peer has reported what it knows of the disk. */
+  /** Whether every peer has verified the disk. */
   get verified(): boolean {
     return this.#rollback.verified;
   }
@@ -130,7 +130,7 @@ export class Replication {
     return this.state.verification.waits(now);
   }
 
-  /** Whether a peer has reported whose stream is not as far as it may have been before this disk went back (D10). */
+  /** Whether a peer has reported whose stream may now lack versions that this disk once had (D10). */
   lags(now: WallMs): boolean {
     return lagging(this.#peers, this.vv, now, this.state.settings.verifyTimeoutMs);
   }
@@ -140,7 +140,7 @@ export class Replication {
     this.#rollback.start(this.state.clock.read(now));
   }
 
-  /** Takes up its work with data that were copied from its peers, durably (D10). */
+  /** Starts its work with data that were copied from its peers, durably (D10). */
   join(rebuilt: RebuiltReplica, now: WallMs, out: Out): void {
     const { vector, highestGroups } = rebuilt;
     for (const [region, ts] of vector) if (this.vv.has(region)) this.vv.raise(region, ts, 0);
@@ -155,7 +155,7 @@ export class Replication {
   /**
    * Writes the versions of own transactions of one timestamp, and sends them with the next release (P4).
    *
-   * @param sent what the peers get, and what a replay finds in the log, where it says less than the versions
+   * @param sent the content for peers and for a replay from the log, if it is less than the versions
    */
   apply({ ct, txs }: LogGroup, out: Out, sent: LogGroup = { ct, txs }): void {
     this.#retention.stored(ct);
@@ -172,12 +172,12 @@ export class Replication {
     this.#keepEvidence(out);
   }
 
-  /** Sends what is durable by now (Alg. 4 lines 15 and 21). */
+  /** Sends groups that are durable by now (Alg. 4 lines 15 and 21). */
   release(out: Out): void {
     this.#sender.release(out);
   }
 
-  /** Asks again for what was asked for and has not come. */
+  /** Repeats unanswered requests. */
   retry(now: WallMs, out: Out): void {
     this.#receiver.retry(now, out);
   }
@@ -197,17 +197,17 @@ export class Replication {
     for (const peer of this.#peers.values()) peer.persisted(upTo);
   }
 
-  /** Applies what the gate admits. */
+  /** Applies groups that the gate admits. */
   admit(now: WallMs, out: Out): void {
     this.#receiver.admit(now, out);
   }
 
-  /** A node has lost its disk (D10): what it sourced and no replica has applied is lost. */
+  /** A node has lost its disk (D10): groups that it sourced and that no replica has applied are lost. */
   forget(node: string): void {
     this.#receiver.forget(node);
   }
 
-  /** Takes back what a lost disk has left of a transaction (`versions.ts`). */
+  /** Takes back the rest of a transaction after the loss of a disk (`versions.ts`). */
   takeBack(loss: Pick<Loss, 'txId' | 'ts'>, keys: readonly QualifiedKey[], logged: boolean, out: Out): void {
     this.#sender.takeBack(loss);
     for (const record of recordsOfTakingBack(this.partition, loss, keys, logged)) out.write(record);

@@ -6,7 +6,7 @@ import { LoggedTimes } from './logged-times.js';
 import type { ReplicationMessage } from './messages.js';
 import type { PeerProgress } from './peer-progress.js';
 
-/** The data of a replica when it starts, or when it takes up its work with a copy. */
+/** The data of a replica when it starts, or when it continues with a copy. */
 export interface Retained {
   /** Highest timestamp of a version. */
   readonly lastVersion: Timestamp;
@@ -55,7 +55,7 @@ export class Retention {
     this.#logged.add(ct);
   }
 
-  /** Up to here the log is truncated, or the peer's disk has confirmed what it holds. */
+  /** Up to here the log is truncated, or the peer's disk has confirmed it. */
   truncatedFor(peer: PeerProgress): Timestamp {
     return Math.max(this.#truncatedUpTo, this.#logged.confirmedBy(peer, this.state.stable.aggregated));
   }

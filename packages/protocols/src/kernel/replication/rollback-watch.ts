@@ -1,19 +1,21 @@
 import { IsochronError, type RegionId, type Timestamp, type WallMs } from '@isochron/core';
 
-/** Where one peer has reported, another one that is silent for so long after its link came up is waited for no more. */
+/** Once one peer has reported, another silent one is waited for this long after its link came up. */
 const GRACE_MS = 2_000;
 const NEVER = Number.POSITIVE_INFINITY;
-/** So many starts that not every peer has verified are remembered. */
+/** How many starts without verification by every peer are kept. */
 const REMEMBERED = 100;
 
 /** A start: where the disk ended, and where the incarnation on it began. This replica has made nothing between. */
 interface Start {
-  /** Own version clock, and ceiling of the HLC, that the disk had. */
+  /** Own version clock, and ceiling of the HLC, on the disk. */
   readonly clock: Timestamp;
   readonly ceiling: Timestamp;
   /** Lowest version clock that was published since. */
   readonly firstClock: Timestamp;
-  /** Lowest group of a transaction that was not on the disk, and the groups of those that were, applied since. */
+  /**
+   * Lowest group of a transaction that was not on the disk, and the groups of recovered ones that were applied since.
+   */
   readonly firstGroup: Timestamp;
   readonly recovered: Timestamp[];
 }
@@ -23,46 +25,46 @@ const PARTS = ['clock', 'ceiling', 'firstClock', 'firstGroup'] as const;
 export type RollbackEvidence = { readonly [name: string]: Timestamp };
 
 /**
- * Notices that a disk was rolled back (D10): a peer has seen from this replica what neither the disk held at the start nor this incarnation
- * has made. A version clock never leaves above the durable ceiling, and a group never before it is durable; so what a
- * peer knows beyond them, and below the first of this incarnation, was lost.
+ * Notices that a disk was rolled back (D10): a peer has received a version clock or a group from this replica that was
+ * neither on the disk at the start nor made by this incarnation. A version clock never leaves above the durable
+ * ceiling, and a group never before it is durable. So those beyond them, and below the first of this incarnation, were lost.
  *
- * After a start the node waits for the reports of the peers (`Verification`). Where one of them stays away,
- * incarnation goes on without its word: rollback evidence, which outlives a crash. What was verified is forgotten.
+ * After a start the node waits for the reports of the peers (`Verification`). If one of them stays away, this
+ * incarnation continues without its report: rollback evidence, which outlives a crash. Verified evidence is dropped.
  */
 export class RollbackWatch {
   readonly #former: readonly Start[];
   #start: Start;
-  /** Where the clock began: what is proposed in this incarnation lies above. */
+  /** Where the clock began: proposals of this incarnation lie above. */
   #begin: Timestamp = 0;
   /** Peers that have not reported since the start. */
-  readonly #silent: Set<RegionId>;
+  readonly #unreported: Set<RegionId>;
   readonly #peerCount: number;
-  /** When the first link to a peer came up, and since when those are up that are up now. */
+  /** When the first link to a peer came up, and since when each present link is up. */
   #firstLinkAt: WallMs | undefined;
   readonly #linkedAt = new Map<RegionId, WallMs>();
   #copied = false;
-  /** Whether the disk remembers any start, and whether it remembers this one. */
+  /** Whether any start is recorded on the disk, and whether this one is. */
   #recorded: boolean;
   #kept = false;
 
   /**
    * @param clock own version clock that the disk has
    * @param ceiling durable ceiling of the HLC that the disk has
-   * @param peers who may know better
+   * @param peers the peers that may know better
    * @param evidence of previous incarnations on this disk
    */
   constructor(clock: Timestamp, ceiling: Timestamp, peers: Iterable<RegionId>, evidence: RollbackEvidence = {}) {
-    this.#silent = new Set(peers);
-    this.#peerCount = this.#silent.size;
+    this.#unreported = new Set(peers);
+    this.#peerCount = this.#unreported.size;
     this.#former = startsOf(evidence);
     this.#recorded = this.#former.length > 0;
     this.#start = { clock, ceiling, firstClock: NEVER, firstGroup: NEVER, recovered: [] };
   }
 
-  /** Whether every peer has said what it knows. */
+  /** Whether every peer has reported. */
   get verified(): boolean {
-    return this.#silent.size === 0;
+    return this.#unreported.size === 0;
   }
 
   /** How far the own version clock may be trusted before the disk is verified. */
@@ -70,7 +72,10 @@ export class RollbackWatch {
     return (this.#former[0] ?? this.#start).clock;
   }
 
-  /** What the disk is to remember from now on: this start, when the incarnation on it has begun and is not verified. Undefined: as before. */
+  /**
+   * The evidence to record from now on: this start, when the incarnation on it has begun and is not verified.
+   * Undefined: no change.
+   */
   takeChanges(): RollbackEvidence | undefined {
     if (this.verified) {
       const recorded = this.#recorded;
@@ -105,12 +110,12 @@ export class RollbackWatch {
 
   /** The peers whose reports on this disk are missing. */
   get missing(): readonly RegionId[] {
-    return this.#copied ? [] : [...this.#silent];
+    return this.#copied ? [] : [...this.#unreported];
   }
 
   /**
    * Whether enough peers have reported for this replica to decide anything: one of them at least. The others are waited
-   * for as long as they may be about to report: each for a short time after its link came up.
+   * for while they may be about to report: each for a short time after its link came up.
    */
   settled(now: WallMs): boolean {
     const { missing } = this;
@@ -137,17 +142,17 @@ export class RollbackWatch {
   }
 
   /**
-   * Whether a peer's words show a loss: the version clock it has seen from here, and the highest group. Else it verifies the disk, and what it says
-   * later is about this incarnation.
+   * Whether a peer's report shows a loss: the version clock that it has received from here, and the highest group. Else
+   * it verifies the disk, and its later reports are about this incarnation.
    */
   lost(peer: RegionId, clock: Timestamp, group: Timestamp): boolean {
-    if (!this.#silent.has(peer)) return false;
+    if (!this.#unreported.has(peer)) return false;
     const lost = [...this.#former, this.#start].some(
       (start) =>
         (clock > start.ceiling && clock < start.firstClock) ||
         (group > start.clock && group < start.firstGroup && !start.recovered.includes(group)),
     );
-    if (!lost) this.#silent.delete(peer);
+    if (!lost) this.#unreported.delete(peer);
     return lost;
   }
 }

@@ -39,14 +39,14 @@ export class Sender {
     this.#unsent.push(group);
   }
 
-  /** Removes what a lost disk has left of a transaction. */
+  /** Removes the rest of a transaction after the loss of a disk. */
   takeBack(loss: Pick<Loss, 'txId' | 'ts'>): void {
     this.#unsent = without(this.#unsent, loss);
   }
 
   /**
-   * A Replicate is a promise (D1), so a round sends what the disk has by now, and one frame to each peer carries it together
-   * with the round's gossip (P12).
+   * A Replicate is a promise (D1), so a round sends the groups that are on disk by now. One frame to each peer carries
+   * them together with the round's gossip (P12).
    */
   release(out: Out): void {
     const verified = this.isVerified();
@@ -65,7 +65,7 @@ export class Sender {
 
   /**
    * The log is read in a step of its own, so that the driver can bring the range to memory, and only as far as it is
-   * durable: what still waits for the disk may not be in the log yet.
+   * durable: groups that still wait for the disk may not be in the log yet.
    */
   replay(region: RegionId, after: Timestamp, out: Out): void {
     const upTo = Math.max(after, this.vv.durable(this.state.region));

@@ -1,14 +1,15 @@
 /**
  * Stabilisation (Algorithm 4 lines 34–38): the minimum of the durable version vectors goes up a tree over the region's
- * nodes, the roots exchange it, and the universal stable time flows down. The same messages carry `sOld` (P9), and what
- * every node of every region serves (P14): each node contributes the stable time on its disk, which it begins with
- * after a crash. A time that a caller waits for travels with them, so that every node writes its stable time as soon as
- * that has reached it, and not only every 100 ms.
+ * nodes, the roots exchange it, and the universal stable time flows down. The same messages carry `sOld` (P9), and the
+ * time that every node of every region serves (P14): each node contributes the stable time on its disk, from which it
+ * starts after a crash. They also carry the highest time that a caller waits for, so that every node writes its stable
+ * time as soon as that time is reached, and not only every 100 ms.
  *
- * Deviations: P13 (membership is the cluster file's; a root says nothing until every child has reported; nobody stands in for a
- * root, which is a node whose own replicas UST needs in any case), P12 (its messages share the frames of replication, whose rounds lie on the
- * same grid), T1 (they carry the wall clock for the drift watch), T2 (in every round they bring the clock on their frames to every node).
- * Where all regions' minima are known, UST is computed on receipt, not on a timer of its own (Δ_U = 0).
+ * Deviations: P13 (membership is the cluster file's; a root sends nothing until every child has reported; no node
+ * replaces a root, because UST needs the root's own replicas in any case), P12 (its messages share the frames of
+ * replication, whose rounds lie on the same grid), T1 (they carry the wall clock for the drift watch), T2 (in every
+ * round they bring the clock on their frames to every node). Once all regions' minima are known, UST is computed on
+ * receipt, not on a timer of its own (Δ_U = 0).
  *
  * Invariants: PU1 UST never falls. PU2 a node's UST does not exceed the durable minimum of its own replicas.
  */
@@ -28,7 +29,7 @@ import type { GossipDown, GossipRoot, GossipUp, ReplicationMessage } from './mes
 
 type Out = Effects<ReplicationMessage>;
 
-/** What this node itself contributes. */
+/** This node's own contribution. */
 export interface OwnContribution {
   /** Durable minimum over the node's replicas; null without any. */
   gst(): Timestamp | null;
@@ -38,11 +39,11 @@ export interface OwnContribution {
 
 /** Name of the machine. */
 export const STABILIZATION_MACHINE = 'stabilization';
-/** A node that finds its clock off compares it anew at most this often (K2). */
+/** A node with a clock that is too far from the others compares it anew at most this often (K2). */
 const COMPARE_MS = 1_000;
 /** UST goes to disk at least this often (D7); */
 const PERSIST_UST_MS = 100;
-/** … and this often where nothing is written. */
+/** … and this often while nothing is written. */
 const PERSIST_IDLE_UST_MS = 1_000;
 
 export class Stabilization implements Machine<ReplicationMessage> {
@@ -57,17 +58,17 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #persistedAt: WallMs = 0;
   #comparedAt: WallMs = 0;
   #asked: { ust: Timestamp; seq: WriteSeq };
-  /** The stable time that this node would begin with after a crash: nothing above it is collected anywhere (P9). */
+  /** The stable time from which this node would start after a crash: nothing above it is collected anywhere (P9). */
   #durableUst: Timestamp;
   #sentDown: Timestamp = 0;
   #sentSOld: Timestamp = 0;
   #sentRegional: Deps = [];
   #sentServed: Timestamp = 0;
-  /** The highest time that a caller of any node waits for to be served, as last aggregated. */
+  /** The highest time that a caller of any node waits for until it is served, as last aggregated. */
   #wanted: Timestamp = 0;
   #sentWanted: Timestamp = 0;
-  /** Whether the children were told something since the last round. */
-  #told = false;
+  /** Whether anything was sent to the children since the last round. */
+  #sentThisRound = false;
 
   constructor(
     readonly state: NodeState,
@@ -85,12 +86,12 @@ export class Stabilization implements Machine<ReplicationMessage> {
     this.#asked = { ust: this.#durableUst, seq: 0 };
   }
 
-  /** Whether this node speaks for its region. */
+  /** Whether this node represents its region. */
   get isRoot(): boolean {
     return this.#parent === null;
   }
 
-  /** Whether UST has been computed or heard since the start. */
+  /** Whether UST has been computed or received since the start. */
   get hasStableTime(): boolean {
     return this.state.stable.aggregated > 0;
   }
@@ -117,8 +118,8 @@ export class Stabilization implements Machine<ReplicationMessage> {
   }
 
   /**
-   * A node has lost its disk (D10): what it had confirmed it has no more, and every sum that counted it says too much. Until they are
-   * reported anew, without it, nobody speaks.
+   * A node has lost its disk (D10): it no longer has the data that it confirmed, and every sum that counts them is too
+   * high. Until the sums are reported anew, without it, no report is sent.
    */
   forget(node: NodeId): void {
     const region = this.state.topology.regionOf(node);
@@ -154,8 +155,8 @@ export class Stabilization implements Machine<ReplicationMessage> {
   }
 
   /**
-   * The clocks of most nodes were compared when their links opened, maybe long ago. A node whose clock is off by that
-   * asks all of them: they may have been set right since, as its own (K2). `PeerClocks` takes the answers.
+   * Most clocks were compared when the links opened, maybe long ago. A node whose clock seems wrong asks all others:
+   * their clocks may have been corrected since, like its own (K2). `PeerClocks` takes the answers.
    */
   #compareClocks(now: WallMs, out: Out): void {
     const { drift, topology } = this.state;
@@ -246,7 +247,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     this.#sendDown(now, out);
   }
 
-  /** At its interval, and at once where a caller waits for what has become stable (P14). */
+  /** At its interval, and at once if a caller waits for a time that has become stable (P14). */
   #persist(now: WallMs, out: Out): void {
     const { aggregated: ust } = this.state.stable;
     const isWaitedFor = this.#wanted > this.#asked.ust && this.#wanted <= ust;
@@ -256,7 +257,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     this.#asked = { ust, seq: out.write({ kind: 'meta', name: 'ust', value: ust }) };
   }
 
-  /** Every change at once. */
+  /** Sends every change at once. */
   #sendDown(now: WallMs, out: Out): void {
     const { aggregated: ust, sOld, served } = this.state.stable;
     const { entries: regional } = this.state.regional;
@@ -268,26 +269,26 @@ export class Stabilization implements Machine<ReplicationMessage> {
     this.#sentRegional = regional;
     this.#sentServed = served;
     this.#sentWanted = wanted;
-    this.#tellChildren(now, out);
+    this.#sendToChildren(now, out);
   }
 
   /**
-   * Once in a round also what stands still, for the clock on its frame (T2): a child may hear from nobody else. One that does not know how far
-   * another clock ran ahead would hold UST back, and a UST that is held back would never be news.
+   * Once in a round also unchanged values, for the clock on the frame (T2): a child may receive no other frames. A
+   * child that does not know how far another clock ran ahead would hold UST back, and then UST would never change.
    */
   #repeatDown(now: WallMs, out: Out): void {
-    if (!this.#told && this.#sentDown > 0) this.#tellChildren(now, out);
-    this.#told = false;
+    if (!this.#sentThisRound && this.#sentDown > 0) this.#sendToChildren(now, out);
+    this.#sentThisRound = false;
   }
 
-  #tellChildren(now: WallMs, out: Out): void {
+  #sendToChildren(now: WallMs, out: Out): void {
     const [ust, sOld, regional] = [this.#sentDown, this.#sentSOld, this.#sentRegional];
     const rest = {
       wallMs: this.state.drift.wall(now),
       ...regionalOf(regional),
       ...serviceOf(this.#sentServed, this.#sentWanted),
     };
-    this.#told = true;
+    this.#sentThisRound = true;
     for (const node of this.#children) {
       if (this.#down.has(node)) continue;
       this.counters.down++;
@@ -297,8 +298,9 @@ export class Stabilization implements Machine<ReplicationMessage> {
 }
 
 /**
- * A region's nodes in the order of its tree: those with replicas first. While an inner node is away UST stands still for the sake of its
- * own replicas, so that nobody needs to speak in its place, and nobody may: who does not hear it cannot know its version vectors.
+ * A region's nodes in the order of its tree: those with replicas first. While an inner node is away, UST stands still
+ * because of its own replicas. So no node needs to replace it, and none may: a node that does not receive its messages
+ * cannot know its version vectors.
  */
 function treeOrder(topology: Topology, region: RegionId): readonly NodeId[] {
   const nodes = topology.nodesOf(region);
@@ -306,7 +308,7 @@ function treeOrder(topology: Topology, region: RegionId): readonly NodeId[] {
   return [...nodes.filter(holds), ...nodes.filter((node) => !holds(node))];
 }
 
-/** Nothing travels under protocols that have no use for it. */
+/** Omitted under protocols that do not use it. */
 const regionalOf = (regional: Deps): { regional?: Deps } => (regional.length === 0 ? {} : { regional });
 
 /** Empty fields are not sent. */

@@ -2,7 +2,7 @@ import { type Timestamp, type WallMs, wallOf } from '@isochron/core';
 
 /**
  * How old stable time is (K4): by the wall clock, and by how long it has stood still on a monotonic clock. A wrong wall
- * clock hides an old snapshot from the first, and nothing from the second.
+ * clock hides an old snapshot from the first measure, but not from the second.
  */
 export class StableProgress {
   #ust: Timestamp = 0;

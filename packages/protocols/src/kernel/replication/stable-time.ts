@@ -1,14 +1,14 @@
 import { invariant, type Timestamp } from '@isochron/core';
 
-/** Something whose durable data bounds what can be universally stable: a replica of this node. */
+/** A replica of this node: its durable data bound the universal stable time. */
 export interface StableBound {
   readonly durableMin: Timestamp;
 }
 
 /**
- * The universal stable time as one node knows it. It comes from aggregation; a value heard from a client or with a
- * message raises it only as far as this node's own version vectors, because a true UST never exceeds them (P5).
- * Truncation and garbage collection look at `aggregated` alone.
+ * The universal stable time as one node knows it. It comes from aggregation. A value from a client or a message raises
+ * it only up to this node's own version vectors, because a true UST never exceeds them (P5). Truncation and garbage
+ * collection look at `aggregated` alone.
  */
 export class StableTime {
   #aggregated: Timestamp;
@@ -41,15 +41,15 @@ export class StableTime {
   }
 
   /**
-   * What every node of every region serves: a session that begins anywhere, now or after any crash, gets a snapshot at
-   * or above it. It is the minimum of the stable times that the nodes have on their disks, as last aggregated; it never
+   * The time that every node of every region serves: a session that begins anywhere, now or after any crash, gets a
+   * snapshot at or above it. It is the minimum of the stable times on the nodes' disks, as last aggregated; it never
    * falls.
    */
   get served(): Timestamp {
     return this.#served;
   }
 
-  /** The highest time that a caller of this node waits for to be served; 0 when none does. */
+  /** The highest time that a caller of this node waits for until it is served; 0 without such a caller. */
   get wanted(): Timestamp {
     return this.#wanted > this.#served ? this.#wanted : 0;
   }
@@ -68,7 +68,7 @@ export class StableTime {
     this.#bounds.push(source);
   }
 
-  /** What aggregation says. A UST above the own version vectors is none: it is not believed at all, and not in part (P5, D12). */
+  /** The aggregated times. A UST above the own version vectors is rejected as a whole, not in part (P5, D12). */
   aggregate(ust: Timestamp, sOld: Timestamp, served: Timestamp = 0): void {
     if (this.confirmed(ust) < ust) {
       this.#refused++;
@@ -77,7 +77,7 @@ export class StableTime {
     if (ust > this.#aggregated) this.#aggregated = ust;
     if (ust > this.#value) this.#value = ust;
     this.#sOld = sOld;
-    // This node's own disk is part of the minimum: what exceeds it is rejected (D12).
+    // This node's own disk is part of the minimum: a higher time is rejected (D12).
     if (served > this.#served && served <= this.#aggregated) this.#served = served;
   }
 
@@ -93,7 +93,7 @@ export class StableTime {
     if (limit > this.#value) this.#value = limit;
   }
 
-  /** As much of a claimed stable time as the own version vectors reach. */
+  /** The part of a claimed stable time that the own version vectors reach. */
   confirmed(claimed: Timestamp): Timestamp {
     let limit = claimed;
     for (const { durableMin } of this.#bounds) if (durableMin < limit) limit = durableMin;

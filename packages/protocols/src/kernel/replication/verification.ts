@@ -3,26 +3,26 @@ import type { RollbackWatch } from './rollback-watch.js';
 
 /**
  * `verifying`: the node decides nothing, because no peer replica of some partition has reported yet. `verified`: every
- * peer replica has confirmed that the disk was not rolled back. `unverified`: the node goes on without the confirmation
- * of some of them.
+ * peer replica has confirmed that the disk was not rolled back. `unverified`: the node continues without the
+ * confirmation of some of them.
  */
 export type VerificationState = 'verifying' | 'verified' | 'unverified';
 
-/** Where the verification of a node's disk stands. */
+/** The state of the verification of a node's disk. */
 export interface VerificationStatus {
   readonly state: VerificationState;
   /** Nodes with a peer replica that has not reported since the start. */
   readonly missing: readonly NodeId[];
-  /** Whether a partition is among them of which no peer replica has reported: the wait ended with `verifyTimeoutMs`. */
+  /** Whether one of the partitions has no report from any peer replica: the wait ended with `verifyTimeoutMs`. */
   readonly timedOut: boolean;
 }
 
 /**
  * The verification of a node's disk (D10): after a start the node decides and acknowledges nothing until a peer replica
- * of each of its partitions has reported what it received from the node. The replicas share one disk, so that a report
- * that one partition was rolled back gives up all of them: they wait together. `verifyTimeoutMs` bounds the wait. It
- * counts from the first link to another node: a node that reached none within the limit goes on, and waits once more
- * when its first link comes up, before it shows other nodes what its disk may lack.
+ * of each of its partitions has reported the groups that it received from the node. The replicas share one disk, so
+ * they wait together: a report that one partition was rolled back gives up all of them. `verifyTimeoutMs` bounds the
+ * wait, from the first link to another node. A node that reached none within the limit continues, and waits once more
+ * when its first link comes up, before it shows other nodes data from its disk.
  */
 export class Verification {
   readonly #watches = new Map<PartitionId, RollbackWatch>();
@@ -37,7 +37,7 @@ export class Verification {
     readonly nodeOf: (partition: PartitionId, region: RegionId) => NodeId,
   ) {}
 
-  /** The watch of a partition's replica, in place of the one before. */
+  /** The watch of a partition's replica; replaces an earlier one. */
   watch(partition: PartitionId, watch: RollbackWatch): void {
     this.#watches.set(partition, watch);
   }

@@ -40,7 +40,7 @@ export class VersionVector {
     return this.#durableMin;
   }
 
-  /** How often a durable entry was raised: what waits for one need not be looked at between. */
+  /** How often a durable entry was raised: items that wait for one need no look until this changes. */
   get changes(): number {
     return this.#changes;
   }
@@ -67,7 +67,7 @@ export class VersionVector {
     this.#durableMin = this.#minimum();
   }
 
-  /** The applied entries, as they go to disk with the groups they cover. */
+  /** The applied entries, as they go to disk with their groups. */
   entries(): Record<RegionId, Timestamp> {
     return Object.fromEntries(this.#applied);
   }

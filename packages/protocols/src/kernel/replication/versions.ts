@@ -1,4 +1,4 @@
-/** The records of transactions that a replica applies, and takes back. */
+/** The records of transactions that a replica applies or takes back. */
 import type {
   DurableRecord,
   LogGroup,
@@ -31,10 +31,10 @@ export const outcomeOf = (partition: PartitionId, txId: TxId, ts: Timestamp): Du
 };
 
 /**
- * Takes back what a lost disk has left of a transaction (D10). In the log it stays as one that wrote nothing: peers
+ * Takes back the rest of a transaction after the loss of a disk (D10). In the log it stays as one without writes: peers
  * that lack it follow.
  *
- * @param keys what it wrote on the partition
+ * @param keys its keys on the partition
  * @param logged whether it is in the partition's own log
  */
 export function recordsOfTakingBack(
@@ -47,6 +47,6 @@ export function recordsOfTakingBack(
   return logged ? [...removals, { kind: 'log', partition, ct: ts, tx: { txId, writes: [] } }] : removals;
 }
 
-/** Groups without what a transaction wrote at a timestamp. */
+/** Groups without the writes of a transaction at a timestamp. */
 export const without = (groups: readonly LogGroup[], { txId, ts }: Pick<Loss, 'txId' | 'ts'>): LogGroup[] =>
   groups.map((group) => (group.ct === ts ? { ...group, txs: group.txs.filter((tx) => tx.txId !== txId) } : group));

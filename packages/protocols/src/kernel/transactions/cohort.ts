@@ -66,7 +66,7 @@ export class Cohort {
 
   /**
    * Alg. 3 lines 9–14.
-   * @param isNew a lost disk does not know of it, and its peers have answered that it was not carried out
+   * @param isNew a lost disk may have known it, but its peers have answered that it was not carried out
    */
   onPrepareReq(request: PrepareReq, now: WallMs, from: Address, out: Out, isNew = false): void {
     const { identity } = request;
@@ -77,7 +77,7 @@ export class Cohort {
     this.rules.observeSnapshot({ ts: request.ust });
     const known = this.#known(identity.txId, request.sentAfter);
     if (known === undefined && !this.state.membership.accepts) {
-      this.counters.ignored++; // neither prepared nor refused: the commit goes on elsewhere, or is sent again
+      this.counters.ignored++; // neither prepared nor refused: the commit continues elsewhere, or is sent again
       return;
     }
     if (known !== undefined && this.#answerKnown(request, known, now, from, out)) return;
@@ -91,7 +91,10 @@ export class Cohort {
     this.#prepare(request, now, from, out);
   }
 
-  /** Whether a prepare would be taken without a question or a refusal: then the transaction may commit in one phase (P11). */
+  /**
+   * Whether a prepare would be accepted without a question or a refusal: then the transaction may commit in one phase
+   * (P11).
+   */
   takesAtOnce(request: PrepareReq, now: WallMs): boolean {
     const { txId } = request.identity;
     return (
@@ -103,7 +106,10 @@ export class Cohort {
     );
   }
 
-  /** Commits a slice without a prepare (P11): all cohorts are on this node, and do so in the same step, at the same timestamp. */
+  /**
+   * Commits a slice without a prepare (P11): all cohorts are on this node, and commit in the same step, at the same
+   * timestamp.
+   */
   commitAtOnce(request: PrepareReq, ct: Timestamp, out: Out): void {
     this.rules.observeSnapshot({ ts: request.ust });
     const { identity, writes } = request;
@@ -127,7 +133,7 @@ export class Cohort {
     if (answered === undefined) return;
     const { request, from, committed } = answered;
     if (committed === undefined) this.onPrepareReq(request, now, from, out, true);
-    else this.#sayCommitted({ ct: committed, attempt: request.identity.attempt }, request, from, out);
+    else this.#sendCommitted({ ct: committed, attempt: request.identity.attempt }, request, from, out);
   }
 
   /** Alg. 3 lines 15–19. A commit message for an unknown transaction is counted and ignored (D2). */
@@ -150,7 +156,7 @@ export class Cohort {
     this.#abort(prepared, now, out);
   }
 
-  /** D2: a cohort that never prepared the attempt writes a tombstone, and only then says *aborted*. */
+  /** D2: a cohort that never prepared the attempt writes a tombstone, and only then answers *aborted*. */
   onResolveReq({ identity, sentAfter }: ResolveReq, now: WallMs, from: Address, out: Out): void {
     if (!this.#isCohortOf(identity)) {
       this.counters.ignored++;
@@ -165,7 +171,7 @@ export class Cohort {
     if (known?.state === 'prepared' && known.prepared.record.attempt === attempt) {
       const { record } = known.prepared;
       const same = sameList(record, identity);
-      // With another list it will never be prepared here.
+      // An attempt with another list will never be prepared here.
       answer(same ? 'prepared' : 'aborted', same ? record.pt : 0);
     } else if (known?.state === 'committed') {
       // An outcome that was found among copied versions has no digest (D10).
@@ -174,10 +180,12 @@ export class Cohort {
       const same = found || (known.attempt === attempt && known.digest.endsWith(fullDigest('', identity)));
       answer(same ? 'committed' : 'aborted', same ? known.ct : 0);
     } else if (known === undefined && sentAfter < this.#unknownUpTo(from)) {
-      // Never *aborted* about what was forgotten (D5), or what a lost disk may have known. A late prepare is refused without a tombstone.
+      // The answer is never *aborted* if the outcome was dropped (D5), or possibly known to a lost disk. A late prepare
+      // is refused without a tombstone.
       answer('lost', 0);
     } else {
-      // Who asks about an attempt knows that those before it are aborted (D4): a prepare of one of them is given up, durably.
+      // The sender of a question about an attempt knows that earlier ones are aborted (D4): a prepare of an earlier one
+      // is given up, durably.
       if (known?.state === 'prepared' && known.prepared.record.attempt < attempt) this.#abort(known.prepared, now, out);
       if (known === undefined || attemptOf(known) < attempt) {
         this.outcomes.tombstone(txId, attempt, now, out);
@@ -187,8 +195,8 @@ export class Cohort {
   }
 
   /**
-   * A cohort that is still prepared holds UST back below any commit, so its outcome is not forgotten; and no vote of a
-   * lost disk counts after the settlement (D10). So what is not known here has not been committed.
+   * A cohort that is still prepared holds UST back below any commit, so the outcome is not dropped; and no vote of a
+   * lost disk counts after the settlement (D10). So a transaction that is unknown here has not been committed.
    */
   #unknownUpTo(from: Address): Timestamp {
     if (from.machine !== 'coordinator') return 0;
@@ -209,14 +217,17 @@ export class Cohort {
     if (this.prepared.get(message.txId) === undefined) this.counters.resolved++;
   }
 
-  /** A commit timestamp below the own proposal: the disk has lost the proposal that was counted, and this one came after (D10). */
+  /**
+   * A commit timestamp below the own proposal: the disk has lost the proposal that was counted, and made this one later
+   * (D10).
+   */
   #onCommitted(prepared: Prepared, ct: Timestamp, now: WallMs, out: Out): void {
     if (ct >= prepared.record.pt) {
       this.#commit(prepared, ct);
       return;
     }
     if (this.state.topology.partitions[this.partition]!.regions.length > 1) {
-      const detail = `${prepared.txId} was committed below what partition ${this.partition} has proposed: its disk was rolled back.`;
+      const detail = `${prepared.txId} was committed below the proposal of partition ${this.partition}: its disk was rolled back.`;
       throw new IsochronError('REBUILD_NEEDED', detail);
     }
     // There is no better copy.
@@ -228,7 +239,7 @@ export class Cohort {
     this.#abort(prepared, now, out);
   }
 
-  /** A node has lost its disk (D10): the votes of its cohorts, and what follows from them, count no more. */
+  /** A node has lost its disk (D10): the votes of its cohorts, and decisions based on them, no longer count. */
   dropVotes(node: NodeId): void {
     for (const txId of [...this.#resolutions.keys()]) {
       const record = this.prepared.get(txId)?.record;
@@ -236,7 +247,7 @@ export class Cohort {
     }
   }
 
-  /** The verdict about a transaction that a lost disk took a part of (D10). Returns whether it was logged here. */
+  /** The verdict about a transaction of which a lost disk took a part (D10). Returns whether it was logged here. */
   takeBack(loss: Loss, now: WallMs, out: Out): boolean {
     const { txId, attempt, ts, committed, takenBack } = loss;
     const prepared = this.prepared.get(txId);
@@ -260,7 +271,7 @@ export class Cohort {
     return outcome?.status === 'committed' && outcome.ts === ts;
   }
 
-  /** @param verified whether everybody has said that the disk is not an old one, which knows less than it did (D10) */
+  /** @param verified whether every peer has verified the disk: a rolled-back one knows less than before (D10) */
   onOutcomeReq(request: OutcomeReq, verified: boolean, from: Address, out: Out): void {
     const known = this.#known(request.txId);
     const { incarnation } = this.state.membership;
@@ -309,7 +320,9 @@ export class Cohort {
     return refusalOf(request, now, this.state, rememberedFrom, pendingBytes);
   }
 
-  /** Whether a peer's identity makes sense here (D12): this replica is in the list, and the list can be asked, each of it once. */
+  /**
+   * Whether a peer's identity makes sense here (D12): this replica is in the list, and each cohort in it exists, once.
+   */
   #isCohortOf({ home, cohorts, avoid }: CommitIdentity): boolean {
     const { topology, region } = this.state;
     return (
@@ -321,7 +334,7 @@ export class Cohort {
     );
   }
 
-  /** `sentAfter`, where it is known, spares new transactions the look at the disk. */
+  /** A known `sentAfter` saves new transactions the look at the disk. */
   #known(txId: TxId, sentAfter = 0): Known | undefined {
     const prepared = this.prepared.get(txId);
     if (prepared !== undefined) return { state: 'prepared', prepared };
@@ -336,7 +349,7 @@ export class Cohort {
     return outcome === undefined ? undefined : { state: 'aborted', ts: outcome.ts, attempt: outcome.attempt };
   }
 
-  /** D4: retries find what the first send did. Returns false where a newer attempt starts afresh. */
+  /** D4: retries find the result of the first send. Returns false if a newer attempt starts afresh. */
   #answerKnown(request: PrepareReq, known: Known, now: WallMs, from: Address, out: Out): boolean {
     const { txId, attempt } = request.identity;
     if (known.state === 'aborted') {
@@ -352,19 +365,19 @@ export class Cohort {
     }
     const stored = known.state === 'prepared' ? known.prepared.record : known;
     if (known.state === 'prepared' && stored.attempt < attempt) {
-      // The coordinator of a later attempt holds a cohort's durable word that this one is aborted (D4).
+      // The coordinator of a later attempt holds a cohort's durable answer that this one is aborted (D4).
       this.#abort(known.prepared, now, out);
       return false;
     }
     this.counters.repeats++;
     if (known.state === 'committed' && known.digest === '') {
-      this.#sayCommitted(known, request, from, out);
+      this.#sendCommitted(known, request, from, out);
     } else if (sliceOf(stored.digest) !== digestWrites(request.writes, request.principal)) {
       this.#refuse(request, 'TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.', from, out);
     } else if (stored.attempt === attempt && !stored.digest.endsWith(fullDigest('', request.identity))) {
       this.#refuse(request, 'ATTEMPT_MISMATCH', `The transaction is known with cohorts ${stored.digest}.`, from, out);
     } else if (known.state === 'committed') {
-      this.#sayCommitted(known, request, from, out);
+      this.#sendCommitted(known, request, from, out);
     } else if (stored.attempt > attempt) {
       this.#refuse(request, 'ATTEMPT_MISMATCH', `Attempt ${stored.attempt} has begun.`, from, out);
     } else if (!this.suspects.awaitVerdict(txId)) {
@@ -374,7 +387,7 @@ export class Cohort {
     return true;
   }
 
-  #sayCommitted(
+  #sendCommitted(
     { ct, attempt }: Pick<Extract<Known, { state: 'committed' }>, 'ct' | 'attempt'>,
     { identity: { txId } }: PrepareReq,
     from: Address,
@@ -422,7 +435,7 @@ export class Cohort {
     out.sendAfterPersist(from, { type: 'PrepareResp', txId, attempt, partition: this.partition, pt });
   }
 
-  /** Log entry and outcome of a slice in place of its prepare; nothing where that has been done. */
+  /** Log entry and outcome of a slice in place of its prepare; nothing if that has been done. */
   keepCommitted(tx: Committed, out: Out): void {
     if (tx.logged) return;
     const { txId, ct, attempt, digest, writes, deps, siblings, repeatable } = tx;
@@ -431,7 +444,10 @@ export class Cohort {
     out.write({ kind: 'prepared', partition: this.partition, txId, record: null });
   }
 
-  /** A commit decision stands after any crash and any loss (D10): it is on the disk before it is said, also of what is not applied yet. */
+  /**
+   * A commit decision stands after any crash and any loss (D10): it is on disk before it is sent, also if it is not
+   * applied yet.
+   */
   #keepDecided(txId: TxId, out: Out): void {
     const tx = this.committed.get(txId);
     if (tx === undefined || tx.logged) return;
@@ -447,7 +463,7 @@ export class Cohort {
   #commit(prepared: Prepared, ct: Timestamp): void {
     const { txId, record } = prepared;
     this.state.clock.observe(ct);
-    this.#forgetPrepared(txId);
+    this.#removePrepared(txId);
     this.counters.commits++;
     const { attempt, digest, writes, repeatable } = record;
     const deps = this.rules.stamp(record.deps, ct, this.state.region);
@@ -462,14 +478,14 @@ export class Cohort {
     return others.length === 0 ? undefined : others;
   }
 
-  #forgetPrepared(txId: TxId): void {
+  #removePrepared(txId: TxId): void {
     this.prepared.remove(txId);
     this.#resolutions.delete(txId);
     this.suspects.ended(txId);
   }
 
   #abort(prepared: Prepared, now: WallMs, out: Out): void {
-    this.#forgetPrepared(prepared.txId);
+    this.#removePrepared(prepared.txId);
     this.counters.aborts++;
     out.write({ kind: 'prepared', partition: this.partition, txId: prepared.txId, record: null });
     this.outcomes.tombstone(prepared.txId, prepared.record.attempt, now, out);

@@ -1,6 +1,7 @@
 /**
- * The coordinator's commits (Algorithm 2 lines 17–32): two-phase commit over the cohorts that the cluster file and the home fix
- * (D4), answered as soon as every prepare is durable (D3). The coordinator keeps no log (D2): what it forgets, the cohorts finish.
+ * The coordinator's commits (Algorithm 2 lines 17–32): two-phase commit over the cohorts that the cluster file and the
+ * home fix (D4), answered as soon as every prepare is durable (D3). The coordinator keeps no log (D2): if it loses its
+ * state, the cohorts finish.
  */
 import {
   type Deps,
@@ -38,10 +39,10 @@ type Out = Effects<TransactionMessage>;
 /** An unanswered prepare is sent again after this time; a cohort that has it repeats its answer. */
 const RESEND_MS = 500;
 
-/** How many ids a coordinator remembers, to notice their reuse. */
+/** How many ids a coordinator keeps, to notice their reuse. */
 const REMEMBERED = 10_000;
 
-/** Refusals that a cohort wrote down: this attempt can never commit. The others say nothing about it. */
+/** Refusals that a cohort wrote down: this attempt can never commit. Other refusals decide nothing about it. */
 const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'TRANSACTION_ABORTED',
   'CLOCK_DRIFT',
@@ -50,7 +51,7 @@ const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'OVERLOADED',
 ]);
 
-/** Refusals that say: the id is known for something else. */
+/** Refusals because the id belongs to another transaction. */
 const OTHER_TRANSACTION: ReadonlySet<ErrorCode> = new Set(['TX_ID_REUSED', 'ATTEMPT_MISMATCH']);
 
 interface PendingCommit {
@@ -58,20 +59,20 @@ interface PendingCommit {
   readonly prepares: ReadonlyMap<PartitionId, PrepareReq>;
   readonly votes: Votes;
   readonly sentAfter: Timestamp;
-  /** What its versions depend on where they have this home. */
+  /** The dependencies of its versions with this home. */
   readonly depsAt: (home: RegionId) => Deps | undefined;
   /** Every attempt so far. */
   readonly attempts: readonly CommitIdentity[];
   readonly until: WallMs;
   /** The client, and clients that sent the same commit again. */
   readonly requesters: { from: Address; ref: number }[];
-  /** A cohort says that it has committed. The others are heard too, where they answer soon: they may know the id with other writes. */
+  /** A cohort has committed. The others have a short time to answer, too: they may know the id with other writes. */
   committed: { readonly ct: Timestamp; readonly attempt: number; readonly since: WallMs } | null;
   /** The writes and the principal. */
   readonly digest: string;
   /**
-   * The attempts before. Each one's durable abort must be known before this one may prepare, and before the next of them is asked
-   * about: a question about an attempt says that those before it are aborted (D4).
+   * The earlier attempts. Before this one may prepare, and before a question about the next of them, the durable abort
+   * of each must be known: a question about an attempt implies that earlier ones are aborted (D4).
    */
   readonly previous: CommitIdentity[];
   /** Cohorts of the first of them that have lost their disks (D10). */
@@ -88,7 +89,10 @@ export class Commits {
   readonly #atOnce: PendingCommit[] = [];
   /** Digests of the latest commits, by id. */
   readonly #recent = new RecentMap<TxId, string>(REMEMBERED);
-  /** How many attempts of a commit that was given up are known to be aborted: when it comes again, nobody is asked twice. */
+  /**
+   * How many attempts of a commit that was given up are known to be aborted: a repetition of the commit does not ask
+   * about them again.
+   */
   #settled = new RecentMap<TxId, number>(REMEMBERED);
 
   constructor(
@@ -128,7 +132,7 @@ export class Commits {
     if (!this.#commitAtOnce(pending, now, out)) this.#send(pending, now, out);
   }
 
-  /** What was committed in one phase up to here is on disk (D1, D3). */
+  /** Writes of one-phase commits up to here are on disk (D1, D3). */
   persisted(upTo: WriteSeq, out: Out): void {
     let durable = 0;
     while (durable < this.#atOnce.length && this.#atOnce[durable]!.atOnce!.seq <= upTo) durable++;
@@ -150,12 +154,11 @@ export class Commits {
   onPrepareRefused({ txId, attempt, code, detail, partition }: PrepareRefused, out: Out): void {
     const pending = this.#pending.get(txId);
     if (pending?.identity.attempt !== attempt) return;
-    // Another cohort's word that it has committed stands, unless this is another transaction.
+    // Another cohort's answer that it has committed stands, unless this is another transaction.
     if (pending.committed !== null && !OTHER_TRANSACTION.has(code)) return;
     this.#pending.delete(txId);
     this.counters.refusedCommits++;
-    // The others may be prepared. Only what the refusing cohort has written down aborts them; else they ask one another
-    // (D2).
+    // The others may be prepared. Only a written refusal aborts them; otherwise they ask one another (D2).
     const type = DURABLE_REFUSALS.has(code) ? 'AbortTx' : 'ResolveNow';
     for (const other of pending.identity.cohorts) {
       if (other === partition) continue;
@@ -164,7 +167,7 @@ export class Commits {
     this.#answer(pending, (ref) => ({ type: 'Refused', ref, code, detail }), out);
   }
 
-  /** A cohort has committed it already, or says what became of an attempt before (D4). */
+  /** A cohort has committed it already, or answers about an earlier attempt (D4). */
   onResolveResp({ txId, attempt, partition, state, ts }: ResolveResp, now: WallMs, out: Out): void {
     const pending = this.#pending.get(txId);
     if (pending === undefined) return;
@@ -181,19 +184,18 @@ export class Commits {
     } else if (state === 'lost' && previous[0]?.attempt === attempt) this.#lost(pending, partition, out);
   }
 
-  /** When nobody is left who could know what became of an attempt before, nobody ever will (D10). */
+  /** If every cohort of an earlier attempt has lost its disk, the outcome of the attempt is lost for good (D10). */
   #lost(pending: PendingCommit, partition: PartitionId, out: Out): void {
     const { lost, previous, identity } = pending;
     lost.add(partition);
     if (!previous[0]!.cohorts.every((cohort) => lost.has(cohort))) return;
     this.#pending.delete(identity.txId);
-    const detail = 'Every replica that knew the attempt before has lost its disk; whether it happened cannot be known.';
+    const detail = 'Every replica of an earlier attempt has lost its disk; whether it happened cannot be known.';
     this.#answer(pending, (ref) => ({ type: 'Refused', ref, code: 'OUTCOME_FORGOTTEN', detail }), out);
   }
 
   /**
-   * A node has lost its disk (D10): what its cohorts have voted, and what they have written down of earlier attempts,
-   * is gone.
+   * A node has lost its disk (D10): the votes of its cohorts, and their records of earlier attempts, are gone.
    */
   dropVotes(node: NodeId): void {
     this.#settled = new RecentMap(REMEMBERED);
@@ -205,7 +207,7 @@ export class Commits {
     }
   }
 
-  /** A link came up: what was lost with it is sent again. */
+  /** A link came up: messages that were lost with it are sent again. */
   reachable(node: NodeId, now: WallMs, out: Out): void {
     for (const pending of this.#pending.values()) {
       if (this.#waitsFor(pending).some((to) => to.node === node)) this.#send(pending, now, out);
@@ -244,7 +246,7 @@ export class Commits {
       avoids !== undefined &&
       !(avoids.length === attemptRegions.length && avoids.every((one) => topology.isAvoidList(one)))
     ) {
-      const detail = 'What its attempts avoid is a list for each of them: regions, sorted, none of them twice.';
+      const detail = 'The regions to avoid are one list for each attempt, sorted and without repetition.';
       throw new IsochronError('INVALID_REQUEST', detail);
     }
     if (asked !== undefined) return asked;
@@ -256,8 +258,8 @@ export class Commits {
   }
 
   /**
-   * P8, seen from here: cohorts know an id only where it wrote, so reuse for writes elsewhere is noticed by the coordinator, as long
-   * as it remembers.
+   * P8 at the coordinator: cohorts know an id only if it wrote there. The coordinator notices reuse for writes
+   * elsewhere, as long as it keeps the id.
    */
   #refuseReuse(before: string | undefined, digest: string): void {
     if (before === undefined || before === digest) return;
@@ -323,8 +325,8 @@ export class Commits {
   }
 
   /**
-   * What makes each attempt the same attempt anywhere: a function of the request alone (D4). Where all cohorts have to
-   * be in the home, an attempt that avoids its home has another one.
+   * The identity of each attempt, the same anywhere: a function of the request alone (D4). If all cohorts must be in
+   * the home, an attempt that avoids its home has another one.
    */
   #attempts({ txId, attemptRegions, avoids }: CommitReq, cohorts: readonly PartitionId[]): CommitIdentity[] {
     const { epoch, topology } = this.state;
@@ -336,7 +338,7 @@ export class Commits {
     });
   }
 
-  /** P11: where all cohorts are here. Attempts before this one are asked about first (D4). */
+  /** P11: if all cohorts are here. Questions about earlier attempts come first (D4). */
   #commitAtOnce(pending: PendingCommit, now: WallMs, out: Out): boolean {
     if (pending.previous.length > 0) return false;
     const ct = this.onePhase.commit(pending.prepares, now, out);
@@ -346,7 +348,7 @@ export class Commits {
     return true;
   }
 
-  /** Sends, or sends again, whatever the commit waits for. */
+  /** Sends, or sends again, the requests whose answers the commit waits for. */
   #send(pending: PendingCommit, now: WallMs, out: Out): void {
     pending.sentAt = now;
     const { previous, identity, votes, prepares } = pending;
@@ -374,23 +376,24 @@ export class Commits {
     return [...votes.waiting].map((p) => this.addresses.cohort(p, identity));
   }
 
-  /** D3: the client is answered first. Another attempt's commit is not this one's: what this attempt has prepared aborts. */
+  /** D3: the client is answered first. If another attempt has committed, the prepares of this one abort. */
   #decide(pending: PendingCommit, ct: Timestamp, out: Out): void {
     const { identity, committed } = pending;
     const { txId } = identity;
     this.#pending.delete(txId);
     this.#remember(txId, pending.digest);
     this.counters.committed++;
-    // An attempt that only somebody else's retry has told of may have any home: then the timestamp alone says what the commit was.
+    // An attempt that is known only from another client's retry may have any home: then only the timestamp identifies
+    // the commit.
     const home = pending.attempts[committed?.attempt ?? identity.attempt]?.home;
     const deps = home === undefined ? undefined : this.rules.stamp(pending.depsAt(home), ct, home);
     this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct, deps }), out);
     if (pending.atOnce !== undefined) return;
-    if (committed === null || committed.attempt === identity.attempt) this.#tellCohorts(identity, ct, out);
+    if (committed === null || committed.attempt === identity.attempt) this.#sendDecision(identity, ct, out);
   }
 
   /** Alg. 2 lines 28–30; a sole cohort has committed by itself (P11). */
-  #tellCohorts(identity: CommitIdentity, ct: Timestamp, out: Out): void {
+  #sendDecision(identity: CommitIdentity, ct: Timestamp, out: Out): void {
     const { txId, attempt, cohorts } = identity;
     if (cohorts.length === 1) return;
     for (const partition of cohorts) {

@@ -5,7 +5,10 @@ export interface Committed extends Pick<LoggedTx, 'txId' | 'writes' | 'deps' | '
   readonly ct: Timestamp;
   readonly attempt: number;
   readonly digest: string;
-  /** Whether log and outcome are written already: a sole cohort writes them when it commits, any other one when it applies it or says so. */
+  /**
+   * Whether log and outcome are written already: a sole cohort writes them when it commits, any other one when it
+   * applies or reports the commit.
+   */
   readonly logged: boolean;
 }
 

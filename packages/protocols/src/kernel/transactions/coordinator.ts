@@ -2,11 +2,11 @@
  * The transaction coordinator (Algorithm 2). Any node coordinates any transaction. It assigns snapshots and keeps the table of open
  * transactions; reads and commits are in `reads.ts` and `commits.ts`.
  *
- * Deviations: the client makes the transaction id (P8); a transaction has a lease (P9); a snapshot may be asked for
- * (`at`), and one that this node has not learned yet is waited for within a bound, or refused (P5); one-shot forms (P11).
+ * Deviations: the client makes the transaction id (P8); a transaction has a lease (P9); a request may name a snapshot
+ * (`at`), and one that this node does not have yet is waited for within a bound, or refused (P5); one-shot forms (P11).
  *
- * Invariants: PC1 an assigned snapshot is at least what the client has seen, and one that this node may assign: the protocol's rules
- * check it. PC2 a transaction's snapshot never changes.
+ * Invariants: PC1 an assigned snapshot is at least the client's `seen`, and one that this node may assign: the
+ * protocol's rules check it. PC2 a transaction's snapshot never changes.
  */
 import { IsochronError, type PartitionId, type Timestamp, type TxId, type WallMs } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
@@ -48,12 +48,12 @@ type CoordinatorMessage = Extract<
   }
 >;
 
-/** How often expired transactions, unanswered reads and undecided commits are looked for. */
+/** How often the coordinator looks for expired transactions, unanswered reads and undecided commits. */
 const SWEEP_INTERVAL_MS = 50;
 
 type Requester = { readonly from: Address; readonly ref: number };
 
-/** What a request says of the snapshot that it needs: what its session has seen, or this very snapshot. */
+/** The snapshot that a request needs: one above its session's `seen`, or this very snapshot. */
 type Wanted = { readonly seen: Snapshot } | { readonly at: Snapshot };
 
 const wantedBy = ({ ust, at, deps }: StartTxReq | ReadReq | ListReq): Wanted =>
@@ -67,13 +67,13 @@ interface Waiting {
   readonly proceed: (snapshot: Snapshot, out: Out, now: WallMs) => void;
 }
 
-/** A question about a transaction's end that is out to the replicas. */
+/** A question to the replicas about a transaction's end. */
 interface StatusQuestion {
   readonly requester: Requester;
   readonly until: WallMs;
   readonly txId: TxId;
   waiting: number;
-  /** Replicas out of reach: they are asked when they are back, for what nobody else knows they may know. */
+  /** Unreachable replicas: they are asked when they are back, because they may be the only ones that know. */
   unasked: { readonly partition: PartitionId; readonly to: Address }[];
   /** The responses so far, each with the highest attempt and timestamp. */
   readonly responses: Map<OutcomeResp['state'], { readonly attempt: number; readonly ts: Timestamp }>;
@@ -91,7 +91,7 @@ export class Coordinator implements Machine<TransactionMessage> {
   #waiting: Waiting[] = [];
   /** When the timer is due; endless while nothing needs it. */
   #sweepAt: WallMs = Number.POSITIVE_INFINITY;
-  /** At the start, everybody else: a link says so when it comes up. */
+  /** At the start, all other nodes: a link event removes them. */
   readonly #unreachable = new Set<string>();
 
   readonly #handlers: Handlers<CoordinatorMessage, [now: WallMs, from: Address, out: Out]> = {
@@ -125,7 +125,7 @@ export class Coordinator implements Machine<TransactionMessage> {
   constructor(
     readonly state: NodeState,
     readonly rules: SnapshotRules,
-    /** Of all replicas on this node. */
+    /** The cohorts of all replicas on this node. */
     cohorts: readonly Cohort[],
   ) {
     this.#addresses = new Addresses(state.topology);
@@ -135,7 +135,10 @@ export class Coordinator implements Machine<TransactionMessage> {
     this.commits = new Commits(state, this.#addresses, this.table, rules, new OnePhase(state, cohorts));
   }
 
-  /** The oldest snapshot that this node's transactions use (P9). A node without data says 0: nothing is collected under a copy (D10). */
+  /**
+   * The oldest snapshot that this node's transactions use (P9). It is 0 on a node without data: nothing is collected
+   * under a copy (D10).
+   */
   get sOld(): Timestamp {
     return Math.min(this.table.oldest() ?? this.state.stable.value, this.state.stable.value);
   }
@@ -169,7 +172,7 @@ export class Coordinator implements Machine<TransactionMessage> {
     }
   }
 
-  /** Whether anything may expire or has to be asked again. */
+  /** Whether a transaction may expire, or a request has to be repeated. */
   get #isBusy(): boolean {
     const { table, reads, commits } = this;
     return table.size + reads.size + commits.size + this.#questions.size + this.#waiting.length > 0;
@@ -205,10 +208,10 @@ export class Coordinator implements Machine<TransactionMessage> {
     } else handler?.(message, now, from, out);
   }
 
-  /** A client's snapshot has the entries that the protocol gives it, or it is a timestamp alone. */
+  /** A client's snapshot has as many entries as the protocol's, or is a timestamp alone. */
   #wellFormed(message: TransactionMessage): void {
     if (!('deps' in message) || message.deps === undefined || message.deps.length === this.state.entries) return;
-    const detail = `A snapshot has ${this.state.entries} entries beside its timestamp here; ${message.deps.length} came.`;
+    const detail = `A snapshot has ${this.state.entries} entries beside its timestamp here; the request has ${message.deps.length}.`;
     throw new IsochronError('INVALID_REQUEST', detail);
   }
 
@@ -224,7 +227,7 @@ export class Coordinator implements Machine<TransactionMessage> {
   #accepting(): void {
     this.#serving();
     if (!this.state.membership.settled) {
-      const detail = 'This node finds out what its lost disk has taken with it; commit through another one.';
+      const detail = 'This node is settling the losses of its lost disk; commit through another one.';
       throw new IsochronError('NOT_READY', detail);
     }
     if (!this.state.membership.accepts) {
@@ -232,7 +235,7 @@ export class Coordinator implements Machine<TransactionMessage> {
     }
   }
 
-  /** What the request asks for may be impossible: its sender hears so. */
+  /** Answers the sender with a refusal if the request fails. */
   #refusing({ from, ref }: Requester, out: Out, serve: () => void): void {
     try {
       serve();
@@ -283,7 +286,7 @@ export class Coordinator implements Machine<TransactionMessage> {
     out.send(from, { type: 'EndTxResp', ref });
   }
 
-  /** Asks every replica of every partition: the id alone does not say where the transaction wrote. */
+  /** Asks every replica of every partition: the id alone does not name the partitions of its writes. */
   #onTxStatusReq({ ref, txId }: TxStatusReq, now: WallMs, from: Address, out: Out): void {
     const snapshot = this.table.snapshot(txId);
     if (snapshot !== undefined) {
@@ -329,9 +332,9 @@ export class Coordinator implements Machine<TransactionMessage> {
 
   #answerStatus(id: number, { requester, responses, waiting }: StatusQuestion, ct: Timestamp | null, out: Out): void {
     this.#questions.delete(id);
-    const said = ct !== null ? 'committed' : undecided(responses, waiting === 0);
-    const status = said === 'prepared' ? 'pending' : said === 'reported' ? 'lost' : said;
-    const attempt = responses.get(said)?.attempt ?? 0;
+    const state = ct !== null ? 'committed' : undecided(responses, waiting === 0);
+    const status = state === 'prepared' ? 'pending' : state === 'reported' ? 'lost' : state;
+    const attempt = responses.get(state)?.attempt ?? 0;
     out.send(requester.from, { type: 'TxStatusResp', ref: requester.ref, status, ts: ct, attempt });
   }
 
@@ -342,7 +345,7 @@ export class Coordinator implements Machine<TransactionMessage> {
     return snapshot;
   }
 
-  /** Alg. 2 line 2, bounded by P5: the snapshot is at once there, or waited for, or refused. */
+  /** Alg. 2 line 2, bounded by P5: the snapshot is there at once, or waited for, or refused. */
   #withSnapshot(
     request: StartTxReq | ReadReq | ListReq,
     now: WallMs,
@@ -354,7 +357,7 @@ export class Coordinator implements Machine<TransactionMessage> {
     const { ref } = request;
     const wanted = wantedBy(request);
     if (this.rules.newest('at' in wanted ? wanted.at : wanted.seen) > clock.latest(now, settings.maxClockDriftMs / 2)) {
-      throw new IsochronError('TIMESTAMP_IN_FUTURE', 'The snapshot asked for lies in the future; drop the timestamp.');
+      throw new IsochronError('TIMESTAMP_IN_FUTURE', 'The requested snapshot lies in the future; drop the timestamp.');
     }
     const snapshot = this.#assign(wanted, now);
     if (snapshot !== undefined) {
@@ -366,7 +369,7 @@ export class Coordinator implements Machine<TransactionMessage> {
     this.#waiting.push({ requester: { from, ref }, wanted, until: now + settings.snapshotWaitMs, proceed });
   }
 
-  /** The snapshot, or undefined while this node is not as far as what is asked for. */
+  /** The snapshot, or undefined while this node has not reached the request's time. */
   #assign(wanted: Wanted, now: WallMs): Snapshot | undefined {
     return 'at' in wanted ? this.rules.confirm(wanted.at, now) : this.rules.assign(wanted.seen, now);
   }
@@ -386,7 +389,10 @@ export class Coordinator implements Machine<TransactionMessage> {
     for (const request of waiting) this.#refusing(request.requester, out, () => this.#retry(request, now, out));
   }
 
-  /** @throws IsochronError SNAPSHOT_UNAVAILABLE when the request has waited long enough; what the request itself leads to */
+  /**
+   * @throws IsochronError SNAPSHOT_UNAVAILABLE when the request has waited long enough; or an error of the request
+   * itself
+   */
   #retry(request: Waiting, now: WallMs, out: Out): void {
     const snapshot = this.#assign(request.wanted, now);
     if (snapshot !== undefined) request.proceed(snapshot, out, now);
@@ -398,15 +404,16 @@ export class Coordinator implements Machine<TransactionMessage> {
 }
 
 /**
- * What the answers amount to when nobody says *committed*. An attempt that is aborted says nothing of a later one, which another
- * region may have committed (D4): *aborted* takes the word of every replica, and of none that may have forgotten or lost what came after.
+ * The state that the answers imply without a *committed* among them. The abort of one attempt decides nothing about a
+ * later one, which another region may have committed (D4). So *aborted* takes the answers of every replica, and of none
+ * that may have dropped or lost a later attempt.
  */
-function undecided(responses: StatusQuestion['responses'], everybody: boolean): OutcomeResp['state'] {
+function undecided(responses: StatusQuestion['responses'], allAnswered: boolean): OutcomeResp['state'] {
   const [prepared, aborted, lost] = (['prepared', 'aborted', 'lost'] as const).map((state) => responses.get(state));
   const reported = responses.get('reported');
   if (reported !== undefined && reported.attempt >= (prepared?.attempt ?? -1)) return 'reported';
   if (prepared !== undefined && prepared.attempt > (aborted?.attempt ?? -1)) return 'prepared';
   const memory = Math.max(lost?.ts ?? 0, responses.get('unknown')?.ts ?? 0);
-  if (everybody && aborted !== undefined && aborted.ts > memory) return 'aborted';
+  if (allAnswered && aborted !== undefined && aborted.ts > memory) return 'aborted';
   return lost === undefined ? 'unknown' : 'lost';
 }

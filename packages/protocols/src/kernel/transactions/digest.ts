@@ -40,7 +40,8 @@ export function digestWrites(writes: readonly KeyWrite[], principal: string): st
 }
 
 /**
- * The slice's digest and the identity's, so that a retry with other writes and one with another list are told apart.
+ * The slice's digest and the identity's, so that a retry with other writes, and one with another list, can be
+ * recognised.
  */
 export const fullDigest = (
   slice: string,
@@ -54,7 +55,7 @@ export const sliceOf = (digest: string): string => digest.slice(0, digest.indexO
 export const sameList = (record: PreparedRecord, identity: CommitIdentity): boolean =>
   record.digest.endsWith(fullDigest('', identity));
 
-/** What names the cohorts in it. */
+/** The part that names the cohorts. */
 export function cohortsIn(digest: string): Pick<PreparedRecord, 'home' | 'cohorts' | 'avoid'> {
   const [, home = '', , cohorts = '', ...avoid] = digest.split(':');
   return { home, cohorts: cohorts.split(',').map(Number), avoid: avoid.map((region) => region.slice(1)) };

@@ -1,6 +1,9 @@
 import type { Topology } from '@isochron/core';
 
-/** What keeps a protocol that needs a replica of everything in every region from running on a placement; undefined: nothing. */
+/**
+ * Why a protocol that needs a replica of every partition in every region cannot run on a placement; undefined if it
+ * can.
+ */
 export function notFullyReplicated(topology: Topology): string | undefined {
   for (const { name, regions } of topology.partitions) {
     const missing = topology.regions.find((region) => !regions.includes(region));

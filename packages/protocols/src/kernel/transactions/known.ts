@@ -1,4 +1,4 @@
-/** What a cohort knows about a transaction. */
+/** A cohort's knowledge of a transaction. */
 import type { Timestamp } from '@isochron/core';
 import type { Prepared } from './prepared-queue.js';
 
@@ -11,6 +11,6 @@ export type Known =
 export const timeOf = (known: Known): Timestamp =>
   known.state === 'prepared' ? known.prepared.record.pt : known.state === 'committed' ? known.ct : known.ts;
 
-/** The attempt that it knows of. */
+/** The attempt that it refers to. */
 export const attemptOf = (known: Known): number =>
   known.state === 'prepared' ? known.prepared.record.attempt : known.attempt;

@@ -1,7 +1,7 @@
 /**
- * The messages of interactive transactions, in the order in which a transaction meets them. Each is declared once: who
- * sends it to whom, which lines of the PaRiS paper it carries out, its fields in the order in which they are encoded,
- * their validation, and the type.
+ * The messages of interactive transactions, in the order in which a transaction meets them. Each is declared once: its
+ * sender and receiver, the lines of the PaRiS paper that it carries out, its fields in the order in which they are
+ * encoded, their validation, and the type.
  */
 import {
   boolean,
@@ -56,11 +56,11 @@ const losses = list(Loss);
 export const StartTxReq = message('StartTxReq', 1, {
   ref: uint,
   txId,
-  /** Highest stable snapshot that the session knows. */
+  /** Highest stable snapshot known to the session. */
   ust: timestamp,
   /** Asks for exactly this snapshot: a resumed transaction, or a read of the past. */
   at: nullableTimestamp,
-  /** What the session has seen beside its `ust`, or the other entries of `at`, under protocols that have them. */
+  /** The session's `seen` beside its `ust`, or the other entries of `at`, under protocols that have them. */
   deps,
 });
 export type StartTxReq = Infer<typeof StartTxReq>;
@@ -84,7 +84,7 @@ export const ReadReq = message('ReadReq', 3, {
   ust: timestamp,
   at: nullableTimestamp,
   keys,
-  /** What the session has seen beside its `ust`, or the other entries of `at`, under protocols that have them. */
+  /** The session's `seen` beside its `ust`, or the other entries of `at`, under protocols that have them. */
   deps,
 });
 export type ReadReq = Infer<typeof ReadReq>;
@@ -107,7 +107,7 @@ export const ListReq = message('ListReq', 5, {
   at: nullableTimestamp,
   keyspace: name,
   range,
-  /** What the session has seen beside its `ust`, or the other entries of `at`, under protocols that have them. */
+  /** The session's `seen` beside its `ust`, or the other entries of `at`, under protocols that have them. */
   deps,
 });
 export type ListReq = Infer<typeof ListReq>;
@@ -125,8 +125,8 @@ export type ListResp = Infer<typeof ListResp>;
 
 /**
  * Client → coordinator (Alg. 1 line 27). With `snapshot: null` it commits a transaction that StartTxReq opened; with a
- * number it needs no context: a one-shot write (P11), or a retry anywhere (D4). `attemptRegions` holds the home of every attempt
- * so far, and `avoids` what each of them avoids; absent where none avoids anything.
+ * number it needs no context: a one-shot write (P11), or a retry anywhere (D4). `attemptRegions` holds the home of
+ * every attempt so far, and `avoids` the regions that each of them avoids; absent if none avoids any.
  */
 export const CommitReq = message('CommitReq', 7, {
   ref: uint,
@@ -137,7 +137,7 @@ export const CommitReq = message('CommitReq', 7, {
   attemptRegions: list(region, 16),
   principal: name,
   writes,
-  /** The other entries of `snapshot`, or of what the session has seen, under protocols that have them. */
+  /** The other entries of `snapshot`, or of the session's `seen`, under protocols that have them. */
   deps,
   /** For each attempt the regions that it avoids, sorted. */
   avoids: optional(list(avoid, 16)),
@@ -149,7 +149,7 @@ export const CommitResp = message('CommitResp', 8, {
   ref: uint,
   txId,
   ct: timestamp,
-  /** What the commit depends on, under protocols whose sessions must know. */
+  /** The commit's dependencies, under protocols whose sessions must know them. */
   deps,
 });
 export type CommitResp = Infer<typeof CommitResp>;
@@ -167,15 +167,15 @@ export const TxStatusReq = message('TxStatusReq', 11, { ref: uint, txId });
 export type TxStatusReq = Infer<typeof TxStatusReq>;
 
 /**
- * How a transaction stands. `pending`: a cohort is prepared, the outcome is being decided. `lost`: a replica that may
- * have known it has lost its disk (D10). `unknown`: nobody who answered knows how it ended.
+ * The state of a transaction. `pending`: a cohort is prepared, the outcome is being decided. `lost`: a replica that may
+ * have known it has lost its disk (D10). `unknown`: no replica that answered knows the outcome.
  */
 export type TransactionStatus = (typeof STATUSES)[number];
 const STATUSES = ['open', 'committed', 'aborted', 'pending', 'lost', 'unknown'] as const;
 
 /**
- * Coordinator → client. `ts` is the commit timestamp, or the snapshot of an open transaction. *Aborted* is said of
- * attempts up to `attempt`: whoever holds the transaction's writes may still try another one (D4).
+ * Coordinator → client. `ts` is the commit timestamp, or the snapshot of an open transaction. *Aborted* covers attempts
+ * up to `attempt`: a client that holds the transaction's writes may still try another one (D4).
  */
 export const TxStatusResp = message('TxStatusResp', 12, {
   ref: uint,
@@ -242,8 +242,7 @@ export const WaitedRead = message('WaitedRead', 40, { node, request: waitedReque
 export type WaitedRead = Infer<typeof WaitedRead>;
 
 /**
- * What makes a commit the same commit, wherever it is sent (D4). Travels with every prepare and every question about
- * it.
+ * Identifies a commit wherever it is sent (D4). Travels with every prepare and every question about it.
  */
 export const CommitIdentity = object({
   txId,
@@ -252,7 +251,7 @@ export const CommitIdentity = object({
   epoch: uint,
   /** All partitions written, ascending. With `home` and `avoid` they name the cohorts. */
   cohorts: partitions,
-  /** Regions that the attempt avoids, sorted: fixed before it is first sent. Absent where it avoids none. */
+  /** Regions that the attempt avoids, sorted: fixed before it is first sent. Absent if it avoids none. */
   avoid: optional(avoid),
 });
 export type CommitIdentity = Infer<typeof CommitIdentity>;
@@ -268,7 +267,7 @@ export const PrepareReq = message('PrepareReq', 18, {
   sentAfter: timestamp,
   principal: name,
   writes,
-  /** What the transaction's versions depend on beside their timestamp, under protocols that track it. */
+  /** The dependencies of the transaction's versions beside their timestamp, under protocols that track them. */
   deps,
 });
 export type PrepareReq = Infer<typeof PrepareReq>;
@@ -290,37 +289,37 @@ export const AbortTx = message('AbortTx', 22, { partition, txId, attempt: uint }
 export type AbortTx = Infer<typeof AbortTx>;
 
 /**
- * Coordinator → cohort: another cohort has refused the attempt and has not written that down. The receiver may have
- * prepared it: it asks the other cohorts at once for a decision (D2), because the coordinator sends none.
+ * Coordinator → cohort: another cohort has refused the attempt without a durable record. The receiver may have prepared
+ * it: it asks the other cohorts at once for a decision (D2), because the coordinator sends none.
  */
 export const ResolveNow = message('ResolveNow', 43, { partition, txId, attempt: uint });
 export type ResolveNow = Infer<typeof ResolveNow>;
 
 /**
- * Resolver → cohort (D2): what do you know of this attempt? A cohort that never prepared it writes an abort tombstone
- * before it answers. Sent by a cohort whose commit message is overdue, and by a coordinator before attempt + 1 (D4).
+ * Resolver → cohort (D2): what became of this attempt? A cohort that never prepared it writes an abort tombstone before
+ * it answers. Sent by a cohort whose commit message is overdue, and by a coordinator before attempt + 1 (D4).
  */
 export const ResolveReq = message('ResolveReq', 23, {
   partition,
   identity: CommitIdentity,
-  /** As in PrepareReq: tells a cohort that lost its disk whether it may have known the transaction (D10). */
+  /** As in PrepareReq: shows a cohort that lost its disk whether it may have known the transaction (D10). */
   sentAfter: timestamp,
 });
 export type ResolveReq = Infer<typeof ResolveReq>;
 
-/** Cohort → resolver, after what it says is durable. */
+/** Cohort → resolver, once the answer is durable. */
 export const ResolveResp = message('ResolveResp', 24, {
   txId,
   attempt: uint,
   partition,
   /** `lost`: the cohort lost its disk since and cannot know (D10). */
   state: oneOf('prepared', 'committed', 'aborted', 'lost'),
-  /** `pt`, or `ct`; of no meaning otherwise. */
+  /** `pt`, or `ct`; no meaning otherwise. */
   ts: timestamp,
 });
 export type ResolveResp = Infer<typeof ResolveResp>;
 
-/** Coordinator → replica: do you know how this transaction ended? Writes nothing. */
+/** Coordinator → replica: how did this transaction end? Writes nothing. */
 export const OutcomeReq = message('OutcomeReq', 25, { ref: count, partition, txId });
 export type OutcomeReq = Infer<typeof OutcomeReq>;
 
@@ -328,17 +327,17 @@ export type OutcomeReq = Infer<typeof OutcomeReq>;
 export const OutcomeResp = message('OutcomeResp', 26, {
   ref: count,
   partition,
-  /** `reported`: among the losses that are reported (D10), whatever else the replica has of it. */
+  /** `reported`: among the reported losses (D10), whatever else the replica has of it. */
   state: oneOf('prepared', 'committed', 'aborted', 'lost', 'unknown', 'reported'),
-  /** `ct`, `pt`, the time of a tombstone; of *lost* and *unknown*, up to when the replica has forgotten. */
+  /** `ct`, `pt`, the time of a tombstone; of *lost* and *unknown*, up to when the replica has dropped outcomes. */
   ts: timestamp,
-  /** Which attempt this is known of (D4). */
+  /** The attempt to which the state belongs (D4). */
   attempt: uint,
 });
 export type OutcomeResp = Infer<typeof OutcomeResp>;
 
 /**
- * Node that has lost its disk → every node (D10): no vote of the previous incarnation counts any more. See
+ * Node that has lost its disk → every node (D10): votes of the previous incarnation no longer count. See
  * `settlement.ts`.
  */
 export const LossNotice = message('LossNotice', 44, {
@@ -373,7 +372,7 @@ export const Suspect = object({
   ts: timestamp,
   /** Partitions whose cohort was the asker. */
   partitions,
-  /** What this cohort wrote. */
+  /** The keys that this cohort wrote. */
   keys,
 });
 export type Suspect = Infer<typeof Suspect>;
@@ -388,7 +387,7 @@ export const ReadSuspects = message('ReadSuspects', 47, {
 });
 export type ReadSuspects = Infer<typeof ReadSuspects>;
 
-/** Replica → node that has lost its disk: one page of the log, and those that are not in the log yet. */
+/** Replica → node that has lost its disk: one page of the log, and the transactions that are not in the log yet. */
 export const SuspectsResp = message('SuspectsResp', 48, {
   partition,
   region,
@@ -398,10 +397,12 @@ export const SuspectsResp = message('SuspectsResp', 48, {
 });
 export type SuspectsResp = Infer<typeof SuspectsResp>;
 
-/** Node that has lost its disk → every node (D10): these transactions are lost; take back what may be taken back. */
+/**
+ * Node that has lost its disk → every node (D10): these transactions are lost; take back those that may be taken back.
+ */
 export const TakeBackReq = message('TakeBackReq', 49, {
   part: uint,
-  /** What is not in the verdict is whole: it may be decided again. */
+  /** Transactions outside the verdict are whole: they may be decided again. */
   last: boolean,
   losses,
 });

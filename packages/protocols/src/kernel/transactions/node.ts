@@ -1,4 +1,4 @@
-/** Puts the machines of one node together, from the cluster file and from what its disk holds (D7). */
+/** Puts the machines of one node together, from the cluster file and the data on its disk (D7). */
 import { IsochronError, type LogGroup, type PartitionId, type Timestamp } from '@isochron/core';
 import { assembleNode, type ProtocolNode } from '../node.js';
 import { NodeClock } from '../node-clock.js';
@@ -20,7 +20,7 @@ export interface TransactionNodeOptions extends CommonNodeOptions {
 /** A node of these protocols. */
 export type TransactionNode = ProtocolNode<TransactionMessage, Coordinator, Replica>;
 
-/** @throws IsochronError `CONFIG_INVALID` where the protocol cannot run on the placement */
+/** @throws IsochronError `CONFIG_INVALID` if the protocol cannot run on the placement */
 export function createTransactionNode(options: TransactionNodeOptions, protocol: TransactionProtocol): TransactionNode {
   const { node, topology } = options;
   const unsupported = protocol.unsupported?.(topology);

@@ -1,10 +1,10 @@
 /**
- * One-phase commit (P11). Where the replicas of all cohorts are on the coordinator's node, nothing has to be agreed on:
- * they share the clock and the disk. One tick of the clock is the commit timestamp, and every cohort writes log entry
- * and outcome in the same step, so that one durable batch has all of the transaction or nothing of it.
+ * One-phase commit (P11). If the replicas of all cohorts are on the coordinator's node, they share the clock and the
+ * disk, and need no agreement. One tick of the clock is the commit timestamp, and every cohort writes log entry and
+ * outcome in the same step, so that one durable batch has all of the transaction or nothing of it.
  *
- * A cohort declines whatever it would not simply prepare: an id that it knows, a request that it would refuse or ask its
- * peers about. Then nothing is written, and prepares are sent: they find out what became of the transaction, and write
+ * A cohort declines a transaction that it would not simply prepare: a known id, a request that it would refuse or ask
+ * its peers about. Then nothing is written, and prepares are sent: they find the outcome of the transaction, and write
  * the refusal.
  */
 import type { PartitionId, Timestamp, WallMs } from '@isochron/core';
@@ -32,10 +32,10 @@ export class OnePhase {
   }
 
   /**
-   * Commits a transaction of several partitions, where every cohort is here and takes it.
+   * Commits a transaction of several partitions if every cohort is here and accepts it.
    *
-   * @param prepares what would be sent to each cohort otherwise
-   * @returns its commit timestamp, durable with this step's batch; undefined where nothing was done
+   * @param prepares the messages to each cohort otherwise
+   * @returns its commit timestamp, durable with this step's batch; undefined if nothing was done
    */
   commit(
     prepares: ReadonlyMap<PartitionId, PrepareReq>,

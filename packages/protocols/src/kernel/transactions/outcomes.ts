@@ -13,7 +13,9 @@ import { RecentOutcomes } from './recent-outcomes.js';
 
 type Out = Effects<never>;
 
-/** How the transactions of one partition ended, as long as that is kept (D2, D5): on the disk, or on its way there. */
+/**
+ * The outcomes of one partition's transactions, as long as they are kept (D2, D5): on the disk, or on their way there.
+ */
 export class Outcomes {
   #recent: RecentOutcomes;
   #forgottenUpTo: Timestamp;
@@ -27,17 +29,19 @@ export class Outcomes {
     this.#recent = new RecentOutcomes(state.clock.last);
   }
 
-  /** Outcomes below are forgotten (D5). */
+  /** Outcomes below are dropped (D5). */
   get forgottenUpTo(): Timestamp {
     return this.#forgottenUpTo;
   }
 
-  /** The outcome of a transaction that was born before may be forgotten, or lost with a disk (D5, D10). */
+  /** The outcome of a transaction with a lower `sentAfter` may be dropped, or lost with a disk (D5, D10). */
   get rememberedFrom(): Timestamp {
     return Math.max(this.#forgottenUpTo, this.state.membership.incarnation);
   }
 
-  /** Starts anew after a lost disk: of what was born before, only what came back with the copy is known (D10). */
+  /**
+   * Starts anew after a lost disk: of transactions with a lower `sentAfter`, only those in the copy are known (D10).
+   */
   join(forgottenUpTo: Timestamp): void {
     this.#forgottenUpTo = forgottenUpTo;
     this.#recent = new RecentOutcomes(this.state.membership.incarnation);
@@ -48,9 +52,9 @@ export class Outcomes {
   }
 
   /**
-   * What is below `forgottenUpTo` is forgotten, wherever it may still lie (D5).
+   * Outcomes below `forgottenUpTo` are dropped, wherever they may still lie (D5).
    *
-   * @param sentAfter where it is known, spares new transactions the look at the disk; 0 otherwise
+   * @param sentAfter if known, saves new transactions the look at the disk; 0 otherwise
    */
   get(txId: TxId, sentAfter: Timestamp): OutcomeRecord | undefined {
     const recent = this.#recent.get(txId);
@@ -70,7 +74,7 @@ export class Outcomes {
     this.write(txId, { status: 'aborted', ts, attempt, digest: null }, out);
   }
 
-  /** D5: outcomes below `min(ust, now - outcomeRetention)` go. Moves in steps of a minute: each step is a scan. */
+  /** D5: drops outcomes below `min(ust, now - outcomeRetention)`. Moves in steps of a minute: each step is a scan. */
   forget(now: WallMs, out: Out): void {
     const { stable, settings, drift } = this.state;
     const kept = packWall(drift.stampable(now) - settings.outcomeRetentionMs);

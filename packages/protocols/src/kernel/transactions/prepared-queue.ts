@@ -8,7 +8,7 @@ import {
   writesBytes,
 } from '@isochron/core';
 
-/** A prepared transaction and since when this process knows it. */
+/** A prepared transaction, and since when this process has it. */
 export interface Prepared {
   readonly txId: TxId;
   readonly record: PreparedRecord;

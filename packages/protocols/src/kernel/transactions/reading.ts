@@ -1,4 +1,4 @@
-/** The two ways in which replicas find what belongs to a snapshot. */
+/** The two ways in which replicas find the versions of a snapshot. */
 import type {
   Belongs,
   ListPage,

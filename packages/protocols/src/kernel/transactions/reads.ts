@@ -1,7 +1,7 @@
 /**
- * The coordinator's reads (Algorithm 2 lines 6–16): keys are grouped by partition, every partition is asked in parallel, locally
- * where it is hosted, else at its preferred remote replica, and at another one when that does not answer (P10). Every
- * replica gives the same answer, because the snapshot is installed everywhere.
+ * The coordinator's reads (Algorithm 2 lines 6–16): keys are grouped by partition, and every partition is asked in
+ * parallel: a local replica if there is one, else the preferred remote one, and another one when that does not answer
+ * (P10). Every replica gives the same answer, because the snapshot is installed everywhere.
  */
 import {
   compareKeys,
@@ -34,7 +34,7 @@ interface Slice {
   sentTo: Address;
   sentAt: WallMs;
   done: boolean;
-  /** A replica answered that it has not got the snapshot. */
+  /** A replica answered that it does not have the snapshot. */
   lacking: boolean;
 }
 
@@ -54,14 +54,14 @@ const UNANSWERED: Refusal = {
 };
 const NOT_INSTALLED: Refusal = {
   code: 'SNAPSHOT_UNAVAILABLE',
-  detail: 'A replica has not got the snapshot yet; try again.',
+  detail: 'A replica does not have the snapshot yet; try again.',
 };
 
 export class Reads {
   readonly counters = { reads: 0, localSlices: 0, remoteSlices: 0, failovers: 0, unanswered: 0 };
   readonly #pending = new TransientMap<number, PendingRead>();
   readonly #regions: (readonly RegionId[])[];
-  /** Begins at the clock: an answer to a read of a previous incarnation is nobody's. 0 before the first read. */
+  /** Begins at the clock: responses to a previous incarnation are ignored. 0 before the first read. */
   #nextRef = 0;
 
   constructor(
@@ -110,13 +110,16 @@ export class Reads {
     );
   }
 
-  /** Lists one page of a keyspace: every partition gives its own page, and the merge ends where the first of them was cut. */
+  /**
+   * Lists one page of a keyspace: every partition gives its own page, and the merge ends at the first cut of any of
+   * them.
+   */
   list(requester: Requester, keyspace: string, range: ListRange, snapshot: Snapshot, now: WallMs, out: Out): void {
     const { ref } = requester;
     const { ts, deps } = snapshot;
     const pages: ListSliceResp[] = [];
     const partitions = this.state.topology.partitionsOf(keyspace);
-    // Keys are spread evenly: a share with some reserve fills the page, where whole pages would read it many times over.
+    // Keys are spread evenly: a share with some reserve fills the page; whole pages would read it many times over.
     const limit = Math.min(range.limit, Math.ceil((1.25 * range.limit) / partitions.length) + 8);
     const share = { ...range, limit };
     const slices = partitions.map(({ id: partition }) => {
@@ -154,7 +157,7 @@ export class Reads {
     this.#onSlice(message, out);
   }
 
-  /** A replica that has not recovered is left for another one; a snapshot that is gone is gone everywhere soon. */
+  /** If a replica has not recovered, another one is asked; a snapshot that is gone is gone everywhere soon. */
   onRefused({ ref, code, detail }: Refused, from: Address, now: WallMs, out: Out): void {
     const pending = this.#pending.get(ref);
     const slice = pending?.slices.find((s) => !s.done && s.sentTo.machine === from.machine);

@@ -1,10 +1,10 @@
 import type { OutcomeRecord, Timestamp, TxId } from '@isochron/core';
 import type { WriteSeq } from '../../machine.js';
 
-/** How many outcomes stay in memory at least, and half of those that do at most, once they are on disk. */
+/** How many outcomes stay in memory at least; of outcomes on disk, at most twice as many stay. */
 const KEPT = 4_096;
 
-/** Outcomes that are let go together: constant work for each of them. */
+/** Outcomes that are evicted together: constant work for each of them. */
 class Generation {
   readonly records = new Map<TxId, OutcomeRecord>();
   /** The last one's write. */
@@ -20,9 +20,9 @@ class Generation {
 }
 
 /**
- * The newest outcomes of a partition: those on their way to the disk, which its reader may not show yet, and enough others to
- * know without the disk that a new transaction is new. An outcome's timestamp is never below the `sentAfter` of its transaction,
- * so one born after everything that was let go either is in here or has no outcome.
+ * The newest outcomes of a partition: those on their way to the disk, which its reader may not show yet, and enough
+ * others to recognise a new transaction without the disk. An outcome's timestamp is never below the `sentAfter` of its
+ * transaction. So a transaction with a `sentAfter` above all evicted ones is in here, or has no outcome.
  */
 export class RecentOutcomes {
   #young = new Generation();
@@ -51,7 +51,7 @@ export class RecentOutcomes {
     return this.#young.records.get(txId) ?? this.#old.records.get(txId);
   }
 
-  /** Whether a transaction of this sentAfter that is not in here has no outcome at all. */
+  /** Whether a transaction with this `sentAfter` that is not in here has no outcome at all. */
   complete(sentAfter: Timestamp): boolean {
     return sentAfter > this.#completeAbove;
   }

@@ -6,15 +6,15 @@ import type { PrepareReq } from './messages.js';
 export interface PrepareRefusal {
   readonly code: ErrorCode;
   readonly detail: string;
-  /** Whether the attempt can never commit any more: a tombstone is written. */
+  /** Whether the attempt can never commit any more: then a tombstone is written. */
   readonly durable: boolean;
 }
 
 /**
- * Why a cohort must not prepare a transaction of which it knows nothing; undefined when it may (D5, D10, D11, K2, T1).
+ * Why a cohort must not prepare a transaction that is new to it; undefined when it may (D5, D10, D11, K2, T1).
  *
  * @param rememberedFrom the cohort may have known a transaction with a lower sentAfter
- * @param pendingBytes what its undecided and unapplied transactions take
+ * @param pendingBytes size of its undecided and unapplied transactions
  */
 export function refusalOf(
   request: PrepareReq,

@@ -1,14 +1,14 @@
 /**
  * Requests that may be repeated for minutes (an Idempotency-Key), at a cohort that has lost its disk since (D5, D10):
- * whether one was carried out before is known to the peers, which keep the outcome of each such transaction that they
- * receive. What has reached no peer is gone with the disk: it may be carried out again.
+ * its peers know whether one was carried out before, because they keep the outcome of each such transaction that they
+ * receive. An outcome that has reached no peer is gone with the disk: the request may be carried out again.
  */
 import type { PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import type { OutcomeResp, PrepareReq, TransactionMessage } from './messages.js';
 
-/** A request whose peers are asked. */
+/** A request that waits for the peers' answers. */
 export interface Asked {
   readonly request: PrepareReq;
   readonly from: Address;
@@ -18,7 +18,7 @@ export interface Asked {
 const MAX_ASKED = 1_000;
 
 /**
- * Whether a request may be a repetition of an earlier one: its sentAfter lies before anything that it has read, by the
+ * Whether a request may be a repetition of an earlier one: its sentAfter lies below everything that it has read, by the
  * window for repetitions.
  */
 export const isRepeatable = ({ sentAfter, ust }: Pick<PrepareReq, 'sentAfter' | 'ust'>): boolean => sentAfter < ust;
@@ -40,12 +40,12 @@ export class Repeats {
     return topology.partitions[this.partition]!.regions.filter((other) => other !== region);
   }
 
-  /** Whether a request of which nothing is known here may be one that the lost disk knew, and a peer can tell. */
+  /** Whether a request that is new here may have been known to the lost disk, and a peer can answer for it. */
   mustAsk(request: PrepareReq): boolean {
     return request.sentAfter < this.state.membership.incarnation && isRepeatable(request) && this.#peers.length > 0;
   }
 
-  /** Asks the peers about a request of which nothing is known here. False where it must be judged without them. */
+  /** Asks the peers about a request that is new here. False if it must be judged without them. */
   ask(request: PrepareReq, from: Address, now: WallMs, out: Effects<TransactionMessage>): boolean {
     if (!this.mustAsk(request)) return false;
     const ref = Math.max(this.#nextRef, this.state.clock.latest(now, 0));
@@ -64,8 +64,8 @@ export class Repeats {
   }
 
   /**
-   * A peer has answered: the request, and its commit timestamp where it was carried out; undefined while no peer has
-   * answered that can know, because it has kept its outcomes since before the request was first sent.
+   * A peer has answered: the request, and its commit timestamp if it was carried out. Undefined until a peer answers
+   * that has kept its outcomes since before the request was first sent.
    */
   answered({ ref, state, ts }: OutcomeResp): (Asked & { readonly committed?: Timestamp }) | undefined {
     const asked = this.#asked.get(ref);

@@ -1,14 +1,15 @@
 /**
- * The replica p^m_n of interactive transactions: reads in snapshots, the cohort of two-phase commit, and applying what is committed
- * (PaRiS Algorithm 3, Algorithm 4 lines 1–23). What a snapshot is, the protocol says (`snapshots.ts`); how replicas follow one
- * another is in `../replication`.
+ * The replica p^m_n of interactive transactions: reads in snapshots, the cohort of two-phase commit, and applying
+ * committed transactions (PaRiS Algorithm 3, Algorithm 4 lines 1–23). The protocol defines its snapshots
+ * (`snapshots.ts`); replication is in `../replication`.
  *
  * Deviations from the pseudo-code: P1 (the HLC moves with the published bound), P2 (`ct <= ub`), P3 (groups and version clock in
  * every round, VV raised after the groups), P4 (one `ct`, one group), P5, P9, D1, D5–D7; see the SPEC.md of PaRiS.
  *
- * Invariants (checked after every step): PR1 every timestamp proposed since the start lies above the own version clock; one from
- * before may lie below, when its commit had been decided in memory above the clock: it is decided again (D2). PR2 every committed, unapplied
- * transaction does too. PR3 the own version clock is not above the durable HLC ceiling.
+ * Invariants (checked after every step): PR1 every timestamp proposed since the start lies above the own version clock.
+ * An earlier one may lie below, if its commit had been decided in memory above the clock: it is decided again (D2). PR2
+ * every committed, unapplied transaction lies above it, too. PR3 the own version clock is not above the durable HLC
+ * ceiling.
  */
 import { invariant, type PartitionId, packWall, type ReadNeeds, type Timestamp, type WallMs } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
@@ -51,17 +52,20 @@ type ReplicaMessage =
       }
     >;
 
-/** What a replica without data answers: reads are refused, so that their coordinators go elsewhere. All else waits (D10). */
+/**
+ * The messages that a replica without data answers: reads are refused, so that their coordinators go elsewhere. All
+ * others wait (D10).
+ */
 const ALWAYS: ReadonlySet<TransactionMessage['type']> = new Set(['ReadSliceReq', 'ListSliceReq']);
 /**
- * What decides something: a replica whose peers may still report that its disk was rolled back leaves it for later,
- * when it is asked again (D10).
+ * The messages that decide something: while peers may still report that the disk was rolled back, a replica leaves them
+ * until they are repeated (D10).
  */
 const NOT_SUSPECTED: ReadonlySet<TransactionMessage['type']> = new Set(['PrepareReq', 'ResolveReq', 'ResolveResp']);
 
 /**
- * What a replica leaves for later until it is settled what its lost disk has taken with it (D10): decisions, and its
- * own stream.
+ * The messages that a replica leaves until the losses of its lost disk are settled (D10): decisions, and its own
+ * stream.
  */
 const SETTLED: ReadonlySet<TransactionMessage['type']> = new Set([...NOT_SUSPECTED, 'ResyncReq']);
 
@@ -74,7 +78,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   readonly waiting: WaitingReads;
   readonly counters = { slices: 0, refusedSlices: 0, applied: 0 };
   readonly #reading: ReadRules;
-  /** The version clock that the disk had. */
+  /** The version clock on the disk at the start. */
   readonly #recoveredClock: Timestamp;
 
   readonly #handlers: Handlers<ReplicaMessage, [now: WallMs, from: Address, out: Out]>;
@@ -96,12 +100,12 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
     this.#handlers = this.#createHandlers();
   }
 
-  /** Whether transactions are here that nobody has decided, or that are not applied. */
+  /** Whether it has transactions that are undecided or not applied. */
   get undecided(): boolean {
     return this.cohort.prepared.size > 0 || this.cohort.committed.size > 0;
   }
 
-  /** Takes up its work with data that were copied from its peers, durably (D10). */
+  /** Starts its work with data that were copied from its peers, durably (D10). */
   join(rebuilt: RebuiltReplica, now: WallMs, out: Out): void {
     this.cohort.outcomes.join(rebuilt.forgottenUpTo);
     this.replication.join(rebuilt, now, out);
@@ -129,7 +133,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       case 'link':
         this.replication.link(input.node, input.up, input.now, out);
     }
-    // A read changes nothing that another one waits for.
+    // A read does not end another one's wait.
     if (this.waiting.size > 0 && !(input.kind === 'message' && READS.has(input.message.type))) {
       this.waiting.release((snapshot) => this.#reading.obstacle(snapshot, input.now), out);
     }
@@ -214,7 +218,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   }
 
   /**
-   * The queues are read first, and then the log as far as it goes now, in a step of its own as for a replay:
+   * The queues are read first, and then the log up to its present end, in a step of its own as for a replay:
    * transactions move from the queues to the log, never back.
    */
   #onSuspectsReq(request: SuspectsReq, { node }: Address, out: Out): void {
@@ -241,7 +245,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   /**
    * Alg. 3 lines 1–8. A snapshot that is not installed, or no longer whole, is refused or waited for, never answered wrongly (P5, P9).
    *
-   * @param since when it began to wait; null before
+   * @param since when the wait began; null before
    */
   #onRead(request: ReadSliceReq | ListSliceReq, now: WallMs, from: Address, since: WallMs | null, out: Out): void {
     const { deps } = request;
@@ -265,7 +269,10 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
     else this.#refuse(request.ref, obstacle, from, out);
   }
 
-  /** A snapshot is waited for within a bound. The coordinator asks again, here or elsewhere, as long as its client waits. */
+  /**
+   * A snapshot is waited for within a bound. The coordinator asks again, here or elsewhere, as long as its client
+   * waits.
+   */
   #expire(now: WallMs, out: Out): void {
     for (const { request, node } of this.waiting.expired(now, this.state.settings.snapshotWaitMs)) {
       this.#refuse(request.ref, NOT_IN_TIME, { node, machine: 'coordinator' }, out);
@@ -296,7 +303,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       this.#apply(now, out);
       this.replication.release(out);
     } else if (timer === 'retry') {
-      // Another cohort may have forgotten the outcome of what an older disk has as prepared: UST has passed it.
+      // An older disk may have transactions as prepared whose outcomes other cohorts have dropped: UST has passed them.
       if (!this.replication.suspects(now)) this.cohort.resolveOverdue(now, out);
       this.replication.retry(now, out);
       this.#expire(now, out);

@@ -1,8 +1,8 @@
 import { hashKey, type PartitionId, type Timestamp, type TxId, type WallMs } from '@isochron/core';
 
 /**
- * What a cohort has learned about a transaction whose commit message is overdue (D2): the proposed timestamps of the others,
- * until one answer or all of them decide.
+ * The answers to a cohort about a transaction whose commit message is overdue (D2): the proposed timestamps of the
+ * others, until one answer or all of them decide.
  */
 export class Resolution {
   readonly #prepared = new Map<PartitionId, Timestamp>();

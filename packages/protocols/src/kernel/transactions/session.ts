@@ -1,13 +1,15 @@
 /**
- * A session of interactive transactions (PaRiS Algorithm 1): pure state, no clock, no I/O. The SDKs hold one; the server holds one for a
- * plain HTTP caller. What it remembers of the snapshots it has seen is the protocol's (`SessionRules`).
+ * A session of interactive transactions (PaRiS Algorithm 1): pure state, no clock, no I/O. The SDKs hold one; the
+ * server holds one for a plain HTTP caller. Its record of the snapshots that it has seen is the protocol's
+ * (`SessionRules`).
  *
- * Deviations: P7 (the read set remembers absent keys; a cache entry is used exactly when its `ct` is above this
- * transaction's snapshot; the cache is frozen at a transaction's start and pruned at the minimum snapshot of the
- * open transactions), P8 (several transactions open, one commit in flight; the client makes the transaction ids).
+ * Deviations: P7 (the read set includes absent keys; a cache entry is used exactly when its `ct` is above this
+ * transaction's snapshot; the cache is frozen at a transaction's start and pruned at the minimum snapshot of the open
+ * transactions), P8 (several transactions open, one commit in flight; the client makes the transaction ids).
  *
- * Invariants: PS1 what was seen never falls, nor does `hwt`. PS2 every transaction's snapshot is at least what was seen at its start. PS3 no cache
- * entry that an open transaction may need is pruned. PS4 at most one commit is in flight.
+ * Invariants: PS1 neither the session's `seen` nor its `hwt` ever falls. PS2 every transaction's snapshot is at least
+ * the session's `seen` at its start. PS3 no cache entry that an open transaction may need is pruned. PS4 at most one
+ * commit is in flight.
  */
 import {
   type Deps,
@@ -23,40 +25,40 @@ import {
 import type { Snapshot } from './snapshots.js';
 import { type CachedWrite, type CacheView, WriteCache } from './write-cache.js';
 
-/** What tells the session of one protocol from that of another. */
+/** The differences between the sessions of protocols. */
 export interface SessionRules {
-  /** What a session has seen after it has seen one thing and another. */
+  /** What a session has seen after two observations. */
   merge(seen: Snapshot, more: Snapshot): Snapshot;
   /** What it has seen after its transaction, which read from `snapshot`, has committed at `commit.ts`. */
   committed(seen: Snapshot, commit: Snapshot, snapshot: Snapshot): Snapshot;
   /**
-   * What it has seen once it has taken over the own writes of a copy of it that has seen `copy`. Absent where the
-   * writes' timestamps say it all.
+   * What it has seen after taking over the own writes of a copy of it that has seen `copy`. Absent if the writes'
+   * timestamps suffice.
    */
   adopted?(seen: Snapshot, copy: Snapshot): Snapshot;
   /** Own writes that committed up to here are part of a snapshot; those above come from the session's cache. */
   covers(snapshot: Snapshot): Timestamp;
-  /** What it has seen once it knows that everything up to `ust` is in every region. Absent where that says nothing to it. */
+  /** What it has seen after learning that everything up to `ust` is in every region. Absent if that changes nothing. */
   stable?(seen: Snapshot, ust: Timestamp): Snapshot;
 }
 
 /** The whole session. */
 export interface SessionState {
   readonly ust: Timestamp;
-  /** The other entries of what was seen, under protocols that have them. */
+  /** The other entries of `seen`, under protocols that have them. */
   readonly deps?: Deps | undefined;
   readonly hwt: Timestamp;
   readonly cache: readonly (readonly [QualifiedKey, CachedWrite])[];
 }
 
-/** What a read returns: where no version exists, or a tombstone, `value` is null. */
+/** The result of a read: without a version, or for a tombstone, `value` is null. */
 export interface ReadResult {
   readonly value: Value | null;
   /** Commit timestamp of the version; null for an absent key and for a write of this very transaction. */
   readonly ts: Timestamp | null;
 }
 
-/** What every send of one commit carries, unchanged in retries (D4, D5). */
+/** The content of every send of one commit, unchanged in retries (D4, D5). */
 export interface CommitAttempt {
   readonly txId: TxId;
   readonly snapshot: Timestamp;
@@ -81,7 +83,7 @@ export class SessionTransaction {
 
   constructor(
     readonly id: TxId,
-    /** Lowest snapshot that the session may be given: what it had seen at the start. */
+    /** Lowest snapshot that the transaction may be given: the session's `seen` at the start. */
     readonly seen: Snapshot,
     cache: CacheView,
     readonly rules: Pick<SessionRules, 'covers'> = WITHOUT_CACHE,
@@ -103,7 +105,7 @@ export class SessionTransaction {
     return this.#snapshot?.deps;
   }
 
-  /** Own writes up to here are part of whatever snapshot it has or will be given. */
+  /** Own writes up to here are part of any snapshot that it has or will be given. */
   get covered(): Timestamp {
     return this.#snapshot === undefined ? this.rules.covers(this.seen) : this.#covered;
   }
@@ -131,7 +133,10 @@ export class SessionTransaction {
     return this.#reads.get(key) ?? this.#cached(key);
   }
 
-  /** Alg. 1 lines 16–19: takes the coordinator's answer for a key into the read set and returns what the transaction sees. */
+  /**
+   * Alg. 1 lines 16–19: takes the coordinator's answer for a key into the read set and returns the transaction's view
+   * of it.
+   */
   record(key: QualifiedKey, version: Version | null): ReadResult {
     const written = this.#writes.get(key);
     if (written !== undefined) return { value: written, ts: null };
@@ -146,7 +151,9 @@ export class SessionTransaction {
     this.#writes.set(key, value);
   }
 
-  /** Own writes, in this transaction and before it, that lie above the snapshot: what a listing lays over its pages. */
+  /**
+   * Own writes, in this transaction and before it, that lie above the snapshot: a listing merges them into its pages.
+   */
   overlay(): Map<QualifiedKey, ReadResult> {
     const overlay = new Map<QualifiedKey, ReadResult>();
     for (const key of this.#cache.keys()) {
@@ -167,7 +174,7 @@ export class SessionTransaction {
 
 export class Session {
   #seen: Snapshot;
-  /** The highest stable time that it knows of: its commits are not older (D5). */
+  /** The highest stable time known to it: its commits are not older (D5). */
   #stable: Timestamp = 0;
   #hwt: Timestamp;
   readonly #cache: WriteCache;
@@ -189,7 +196,7 @@ export class Session {
     this.#cache.prune(rules.covers(this.#seen));
   }
 
-  /** Begins every transaction id that it makes. */
+  /** The prefix of every transaction id that it makes. */
   get id(): string {
     return this.#id;
   }
@@ -233,13 +240,13 @@ export class Session {
     this.observe(snapshot);
   }
 
-  /** A snapshot that was learned from anywhere trustworthy. */
+  /** A snapshot from any trustworthy source. */
   observe(snapshot: Snapshot): void {
     this.#seen = this.rules.merge(this.#seen, snapshot);
     this.#prune();
   }
 
-  /** A stable time that was learned from anywhere trustworthy. */
+  /** A stable time from any trustworthy source. */
   stable(ust: Timestamp): void {
     if (ust > this.#stable) this.#stable = ust;
     this.#seen = this.rules.stable?.(this.#seen, ust) ?? this.#seen;
@@ -254,7 +261,7 @@ export class Session {
   }
 
   /**
-   * What a commit sends that is to follow the one in flight, above it. It begins with `commit` once that is decided.
+   * The content of a commit that will follow the one in flight, above it. It begins with `commit` once that is decided.
    */
   attempt(tx: SessionTransaction): CommitAttempt {
     return {
@@ -267,7 +274,7 @@ export class Session {
     };
   }
 
-  /** Alg. 1 line 27. What it returns is sent, and sent again, until the outcome is known. */
+  /** Alg. 1 line 27. The result is sent, and sent again, until the outcome is known. */
   commit(tx: SessionTransaction): CommitAttempt {
     invariant(this.#committing === undefined, 'one commit in flight (P8)');
     const attempt = this.attempt(tx);
@@ -297,7 +304,7 @@ export class Session {
 
   /**
    * Gives up the order behind the commit in flight: from now on this is another session, which has seen everything that
-   * the old one has seen and written but does not follow that commit. What becomes of it changes nothing here.
+   * the old one has seen and written but does not follow that commit. The outcome of the commit changes nothing here.
    * @param id of the new session, as for a new one (P8)
    */
   detach(id: string): void {

@@ -1,18 +1,19 @@
 /**
- * The settlement of a lost disk (D10; the paper stops before this): a node that came back without its disk finds out
- * which transactions are no longer whole, and either takes back what survives of them or reports them. It is the node
- * with the lost disk that decides, from what every other node has on its own:
+ * The settlement of a lost disk (D10; the paper stops before this): a node that came back without its disk finds the
+ * transactions that are no longer whole, and either takes back their remains or reports them. The node with the lost
+ * disk decides, from the own data of every other node:
  *
- * 1. notice: every node drops the votes of the previous incarnation. A transaction that was decided on one of them has left a record with
- *    each of its other cohorts by then.
- * 2. collect: every replica reports the transactions above the stable time, its own, that have a cohort on this node. Those that are
- *    only prepared wait for the verdict: no commit message decides them meanwhile.
- * 3. take back: of these, the transactions whose slice has not come back with the copy are lost. Every node stores the verdict and, where no reader can
- *    have seen them (the protocol's snapshots are stable, and stable time has not passed them), removes their versions.
+ * 1. notice: every node drops the votes of the previous incarnation. A transaction that was decided on one of them has
+ *    left a record with each of its other cohorts by then.
+ * 2. collect: every replica reports its own transactions above the stable time that have a cohort on this node. Those
+ *    that are only prepared wait for the verdict: no commit message decides them meanwhile.
+ * 3. take back: of these, the transactions whose slice has not come back with the copy are lost. Every node stores the
+ *    verdict. If no reader can have seen them (the protocol's snapshots are stable, and stable time has not passed
+ *    them), it removes their versions.
  *
  * Until every node has confirmed, this node publishes no version clock, so that UST stays below all of these
- * transactions: it becomes visible all of a transaction or nothing of it. Each round is repeated until it is answered,
- * and starts over after a crash.
+ * transactions: each becomes visible as a whole or not at all. Each round is repeated until it is answered, and starts
+ * over after a crash.
  */
 import type { NodeId, PartitionId, QualifiedKey, RegionId, Timestamp, TxId, WallMs } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '../../machine.js';
@@ -37,7 +38,7 @@ type SettlementMessage = Extract<
   { type: 'LossNotice' | 'LossNoticed' | 'SuspectsResp' | 'TakeBackReq' | 'TakeBackResp' }
 >;
 
-/** What is not answered after this time is asked again. */
+/** Unanswered requests are repeated after this time. */
 const RETRY_MS = 200;
 /** Verdicts in one message. */
 const VERDICTS = 200;
@@ -53,14 +54,14 @@ interface Gathered {
   readonly keys: Set<QualifiedKey>;
 }
 
-/** Which replica is asked for its suspects, and from where on. */
+/** The replica that is asked for its suspects, and the start of the page. */
 interface Page {
   readonly to: Address;
   readonly partition: PartitionId;
   after: Timestamp;
 }
 
-/** How far the settlement is. */
+/** The progress of the settlement. */
 export interface SettlementStatus {
   readonly settled: boolean;
   /** Nodes that have not answered the present round. */
@@ -89,7 +90,7 @@ export class Settlement implements Machine<TransactionMessage> {
     readonly state: NodeState,
     readonly replicas: readonly Replica[],
     readonly commits: Commits,
-    /** Whether no reader has seen what lies above the stable time. */
+    /** Whether readers see only versions up to the stable time. */
     readonly stableSnapshots: boolean,
   ) {
     this.#addresses = new Addresses(state.topology);
@@ -125,7 +126,7 @@ export class Settlement implements Machine<TransactionMessage> {
     if (joined && !settled) this.#round ??= 'notice';
   }
 
-  /** Whom the present round waits for. */
+  /** The addresses that the present round waits for. */
   #open(): readonly Address[] {
     const machine = SETTLEMENT_MACHINE;
     if (this.#round === 'notice')
@@ -136,7 +137,7 @@ export class Settlement implements Machine<TransactionMessage> {
     return this.#nodes.filter(waits).map((node) => ({ node, machine }));
   }
 
-  /** Sends, or sends again, whatever the present round waits for. */
+  /** Sends, or sends again, the requests of the present round. */
   #ask(out: Out): void {
     const { incarnation } = this.state.membership;
     if (this.#round === 'notice') for (const to of this.#open()) out.send(to, { type: 'LossNotice', incarnation });

@@ -1,4 +1,6 @@
-/** What tells one protocol of interactive transactions from another: what its snapshots are, and which versions belong to them. */
+/**
+ * The differences between protocols of interactive transactions: their snapshots, and the versions that belong to them.
+ */
 import type {
   Deps,
   ErrorCode,
@@ -21,13 +23,15 @@ import type { Wait } from '../waiting.js';
 import type { CommittedQueue } from './committed-queue.js';
 import type { PreparedQueue } from './prepared-queue.js';
 
-/** What transactions read at, and what sessions have seen: a timestamp, and under some protocols further entries. */
+/**
+ * The snapshot of a transaction, or of what a session has seen: a timestamp, and under some protocols further entries.
+ */
 export interface Snapshot {
   readonly ts: Timestamp;
   readonly deps?: Deps | undefined;
 }
 
-/** What is known of a commit before it has a timestamp. */
+/** A commit before it has a timestamp. */
 export interface CommitContext {
   /** The region whose cohorts commit it. */
   readonly home: RegionId;
@@ -37,10 +41,10 @@ export interface CommitContext {
 
 /** A coordinator's part. */
 export interface SnapshotRules {
-  /** The snapshot of a transaction whose session has seen `seen`; undefined while this node is not there yet. */
+  /** The snapshot of a transaction whose session has seen `seen`; undefined while this node has not reached it. */
   assign(seen: Snapshot, now: WallMs): Snapshot | undefined;
   /**
-   * The same for a snapshot that is asked for by name.
+   * The same for a snapshot that the request names.
    * @throws IsochronError SNAPSHOT_TOO_OLD
    */
   confirm(at: Snapshot, now: WallMs): Snapshot | undefined;
@@ -48,13 +52,13 @@ export interface SnapshotRules {
   observeSnapshot(snapshot: Snapshot): void;
   /** Its lowest entry: nothing above it may be collected while it is in use (P9). */
   oldest(snapshot: Snapshot): Timestamp;
-  /** Its highest entry: what a transaction commits lies above (P6), and no client may name one in the future (T1). */
+  /** Its highest entry: commits of its transaction lie above (P6), and no client may name one in the future (T1). */
   newest(snapshot: Snapshot): Timestamp;
-  /** What versions written by a transaction with this snapshot depend on, beside their timestamp. */
+  /** The dependencies of versions written by a transaction with this snapshot, beside their timestamp. */
   depsOf(snapshot: Snapshot, commit: CommitContext): Deps | undefined;
   /** The same, once their timestamp is known, and the region whose cohorts commit them. */
   stamp(deps: Deps | undefined, ct: Timestamp, source: RegionId): Deps | undefined;
-  /** Whose replicas can serve reads of a partition, the preferred region first. */
+  /** The regions whose replicas can serve reads of a partition, the preferred one first. */
   sources(partition: PartitionId): readonly RegionId[];
   /** Whether every cohort of a commit has to be in its home, because versions name the region that they depend on. */
   readonly cohortsAtHome?: boolean;
@@ -62,7 +66,7 @@ export interface SnapshotRules {
   invariants(): void;
 }
 
-/** What a replica's part looks at. */
+/** The parts of a replica that its protocol uses. */
 export interface ReplicaView {
   readonly partition: PartitionId;
   readonly replication: Replication;
@@ -79,13 +83,13 @@ export interface Refusal {
 /** A replica's part. */
 export interface ReadRules {
   /**
-   * Whether the replica has the snapshot: undefined when it has, and then the read is answered at once; that it has to wait; or why it never
-   * will have it.
+   * Whether the replica has the snapshot: undefined when it has, and then the read is answered at once; otherwise a
+   * wait, or why it never will have it.
    */
   obstacle(snapshot: Snapshot, now: WallMs): Wait | Refusal | undefined;
   read(key: QualifiedKey, snapshot: Snapshot): Version | undefined;
   list(range: ListRange, snapshot: Snapshot): ListPage;
-  /** What the driver must bring to memory for `read`, and for `list`. */
+  /** The data that the driver must bring to memory for `read`, and for `list`. */
   needs(keys: readonly QualifiedKey[]): ReadNeeds;
   needsOfList(range: ListRange, snapshot: Snapshot): ReadNeeds;
 }
@@ -94,21 +98,23 @@ export interface ReadRules {
 export interface TransactionProtocol {
   readonly name: string;
   /**
-   * No reader sees anything above the stable time: what a lost disk has left of a transaction up there can be taken
-   * back (D10).
+   * Readers see only versions up to the stable time: the remains of a transaction above it can be taken back after the
+   * loss of a disk (D10).
    */
   readonly stableSnapshots?: true;
-  /** What it cannot run on: what is wrong with the cluster file's placement, or undefined. Its code is `CONFIG_INVALID`. */
+  /** Why it cannot run on the cluster file's placement, or undefined. The error's code is `CONFIG_INVALID`. */
   unsupported?(topology: Topology): string | undefined;
   /** How many entries its snapshots have beside their timestamp; none by default. */
   entries?(topology: Topology): number;
-  /** Where its nodes' timestamps come from; a hybrid clock by default. */
+  /** The source of its nodes' timestamps; a hybrid clock by default. */
   readonly Clock?: new (
     start: Timestamp,
     ceiling: Timestamp,
     drift: DriftWatch,
   ) => NodeClock;
-  /** What a node contributes to its region's times (`RegionalTimes`), and how many entries that has; undefined: none are used. */
+  /**
+   * A node's contribution to its region's times (`RegionalTimes`), and its number of entries; undefined: none are used.
+   */
   readonly regional?: {
     size(topology: Topology): number;
     own(replicas: readonly Replication[], state: Pick<NodeState, 'region' | 'topology'>): Deps;
@@ -117,7 +123,7 @@ export interface TransactionProtocol {
   reading(replica: ReplicaView, state: NodeState): ReadRules;
 }
 
-/** What every replica refuses: a snapshot below its floor (P9). */
+/** The refusal of every replica for a snapshot below its floor (P9). */
 export const TOO_OLD: Refusal = {
   code: 'SNAPSHOT_TOO_OLD',
   detail: 'Versions of this snapshot were garbage collected; start a new transaction.',

@@ -1,5 +1,5 @@
 /**
- * What a cohort reports to a node that has lost its disk, and what waits for that node's verdict (D10,
+ * A cohort's reports to a node that has lost its disk, and its prepares that wait for that node's verdict (D10,
  * `settlement.ts`).
  */
 import type {
@@ -23,7 +23,7 @@ import type { PreparedQueue } from './prepared-queue.js';
 const keysOf = (writes: readonly KeyWrite[]): QualifiedKey[] => writes.map(({ key }) => key);
 
 export class Suspects {
-  /** Prepared transactions that wait for a verdict, and whose. */
+  /** Prepared transactions that wait for a verdict, and the node that decides. */
   readonly #waiting = new Map<TxId, NodeId>();
 
   constructor(
@@ -33,7 +33,7 @@ export class Suspects {
     readonly committed: CommittedQueue,
   ) {}
 
-  /** Whether no commit message and no vote decides a prepared transaction for now. */
+  /** Whether commit messages and votes must not decide a prepared transaction for now. */
   awaitVerdict(txId: TxId): boolean {
     return this.#waiting.has(txId);
   }
@@ -63,7 +63,7 @@ export class Suspects {
     outcome: Pick<OutcomeRecord, 'attempt' | 'digest'> | undefined,
   ): Suspect[] {
     const suspect = { txId, committed: true, ts, keys: keysOf(writes) };
-    // What came back with the copy knows the node's own partitions alone.
+    // Copied data have only the node's own partitions.
     if (node === this.state.node && siblings !== undefined)
       return [{ ...suspect, attempt: 0, partitions: [this.partition, ...siblings] }];
     if (!outcome?.digest) return [];
@@ -85,14 +85,14 @@ export class Suspects {
     this.#waiting.delete(txId);
   }
 
-  /** The node that lost its disk has decided about everything that waited for it. */
+  /** The node that lost its disk has decided about all transactions that waited for it. */
   resume(node: NodeId): void {
     for (const [txId, waitsFor] of this.#waiting) if (waitsFor === node) this.#waiting.delete(txId);
   }
 
   /**
-   * How a transaction stands: a commit of which a lost disk took a part is no commit; while that is open, it is not
-   * decided.
+   * The state of a transaction: a commit of which a lost disk took a part is no commit; while that is open, it is
+   * undecided.
    */
   reportedState(txId: TxId, known: Known | undefined): OutcomeResp['state'] | undefined {
     const loss = this.state.losses.get(txId);
@@ -101,7 +101,7 @@ export class Suspects {
     return known?.state;
   }
 
-  /** Whether it is open what a lost disk has left of a transaction that is committed here. */
+  /** Whether a transaction that is committed here may have lost a part with a disk, and that is open. */
   #isOpen(ts: Timestamp, digest: string): boolean {
     const { stable, membership } = this.state;
     if (membership.unsettledPeers.size === 0 || ts <= stable.aggregated || digest === '') return false;

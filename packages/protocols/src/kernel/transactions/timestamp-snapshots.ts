@@ -1,4 +1,4 @@
-/** What protocols share whose snapshots are one timestamp, the same in every region (PaRiS, BPR, NoCC). */
+/** The common part of protocols whose snapshots are one timestamp, the same in every region (PaRiS, BPR, NoCC). */
 import { IsochronError, type PartitionId, type RegionId, type Timestamp, type WallMs } from '@isochron/core';
 import type { NodeState } from '../node-state.js';
 import { type Snapshot, type SnapshotRules, TOO_OLD } from './snapshots.js';
@@ -32,7 +32,7 @@ export abstract class TimestampSnapshots implements SnapshotRules {
   }
 }
 
-/** @throws IsochronError `SNAPSHOT_TOO_OLD` for a snapshot that is asked for by name and reaches below what was collected (P9) */
+/** @throws IsochronError `SNAPSHOT_TOO_OLD` for a named snapshot that reaches below the collected versions (P9) */
 export function refuseCollected(oldest: Timestamp, { stable }: NodeState): void {
   if (oldest < stable.gcFloor) throw new IsochronError(TOO_OLD.code, TOO_OLD.detail);
 }

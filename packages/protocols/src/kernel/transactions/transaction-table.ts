@@ -11,7 +11,7 @@ interface Context {
   readonly expiresAt: WallMs;
 }
 
-/** How many ended transactions are remembered at least, so that a late request learns why it is refused. */
+/** How many ended transactions are kept at least, so that the refusal of a late request has its reason. */
 const REMEMBERED = 10_000;
 
 /**
@@ -65,7 +65,7 @@ export class TransactionTable {
     return oldest;
   }
 
-  /** What a request for a transaction that is not open is told. */
+  /** The error for a request whose transaction is not open. */
   whyNotOpen(txId: TxId): IsochronError {
     const why = this.#ended.get(txId)?.why;
     if (why === 'expired') {

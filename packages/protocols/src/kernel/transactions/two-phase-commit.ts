@@ -1,6 +1,6 @@
 import type { PartitionId, Timestamp } from '@isochron/core';
 
-/** The coordinator's tally of one two-phase commit: who has prepared, and the highest proposal. */
+/** The coordinator's tally of one two-phase commit: the prepared cohorts, and the highest proposal. */
 export class Votes {
   readonly #waiting: Set<PartitionId>;
   #maxPt: Timestamp = 0;

@@ -2,8 +2,8 @@ import type { SessionRules } from './session.js';
 import type { Snapshot } from './snapshots.js';
 
 /**
- * A session has seen a vector. Its own writes lie in its next snapshot, and the replicas wait for them: it keeps none
- * of them.
+ * A session has seen a vector. Its own writes lie in its next snapshot, and the replicas wait for them, so it needs no
+ * cache.
  */
 export const vectorSession: SessionRules = {
   merge: mergeVectors,

@@ -1,11 +1,13 @@
 /**
- * Snapshots with one entry for each region, in the order of the cluster file: what Cure and H-Cure share (Akkoorath et al., _Cure: Strong
- * Semantics Meets High Availability and Low Latency_, ICDCS 2016, as the baseline of the Wren paper describes it).
+ * Snapshots with one entry for each region, in the order of the cluster file: the common part of Cure and H-Cure
+ * (Akkoorath et al., _Cure: Strong Semantics Meets High Availability and Low Latency_, ICDCS 2016, as the baseline of
+ * the Wren paper describes it).
  *
- * A snapshot vector SV says for each region up to which of its commit timestamps everything belongs to the snapshot. A version's dependency
- * vector DV is the snapshot vector of its transaction with the commit timestamp in its own region's entry. A version is visible when DV <= SV,
- * entry by entry. The `ts` of such a snapshot is its highest entry: it never falls, whatever region a session is in. A timestamp without
- * entries stands for the vector that has it everywhere.
+ * A snapshot vector SV contains, of each region, everything up to the commit timestamp in the region's entry. A
+ * version's dependency vector DV is the snapshot vector of its transaction with the commit timestamp in its own
+ * region's entry. A version is visible when DV <= SV, entry by entry. The `ts` of such a snapshot is its highest entry:
+ * it never falls, whatever region a session is in. A timestamp without entries stands for the vector that has it
+ * everywhere.
  */
 import {
   type Deps,
@@ -34,11 +36,11 @@ import {
 } from './snapshots.js';
 import { refuseCollected } from './timestamp-snapshots.js';
 
-/** How a protocol measures the entry of its own region: all that Cure and H-Cure differ in. */
+/** How a protocol measures the entry of its own region: the only difference between Cure and H-Cure. */
 export interface LocalTime {
   /** A coordinator's clock. */
   read(now: WallMs): Timestamp;
-  /** What keeps a replica's clock from having passed a coordinator's. */
+  /** Why a replica's clock has not passed a coordinator's. */
   behind(local: Timestamp, now: WallMs): Wait | undefined;
 }
 
@@ -80,12 +82,13 @@ class VectorSnapshots implements SnapshotRules {
   }
 
   /**
-   * The local entry is the coordinator's clock, the remote ones are what the region has installed, and none lies below what the
-   * client has seen: replicas wait for what is not there yet. Nor does one lie below UST, which every replica has: so nothing that the
-   * snapshot needs is collected (P9), also while a restarted node knows nothing of its region yet.
+   * The local entry is the coordinator's clock, and the remote ones are the region's installed times. No entry lies
+   * below the client's `seen`: replicas wait for missing versions. Nor does one lie below UST, which every replica has:
+   * so no version that the snapshot needs is collected (P9), even while a restarted node has no times of its region
+   * yet.
    *
-   * What a region with a fast clock has written is left out until the local entry has passed it: the commit must lie above all entries
-   * (P6), and would drag the local clocks along.
+   * Writes of a region with a fast clock are left out until the local entry has passed them: the commit must lie above
+   * all entries (P6), and would drag the local clocks along.
    */
   assign(seen: Snapshot, now: WallMs): Snapshot {
     const { stable, regional, topology } = this.state;
@@ -102,7 +105,7 @@ class VectorSnapshots implements SnapshotRules {
     return entries[this.#local]! > this.time.read(now) ? undefined : snapshotOf(entries);
   }
 
-  /** A vector of one region says nothing of what others have. */
+  /** The vector of one region does not show the times of others. */
   observeSnapshot(): void {}
 
   oldest({ ts, deps }: Snapshot): Timestamp {
@@ -130,10 +133,10 @@ class VectorSnapshots implements SnapshotRules {
 }
 
 /**
- * Which versions belong to a snapshot, and whether a replica has all of them.
+ * The versions that belong to a snapshot, and whether a replica has all of them.
  *
- * Invariant: VR1 no transaction is prepared, or committed and not applied, at or below the local entry of a snapshot that was
- * answered: it would be missing from it.
+ * Invariant: VR1 no transaction is prepared, or committed and not applied, at or below the local entry of an answered
+ * snapshot: it would be missing from the answer.
  */
 class VectorReading {
   readonly #local: number;
@@ -158,11 +161,11 @@ class VectorReading {
     const entries = entriesOf(snapshot, this.state.topology);
     if (Math.min(...entries) < this.replica.replication.gcFloor) return TOO_OLD;
     const local = entries[this.#local]!;
-    // What this region has written is nowhere else for sure: a disk that may be an old one tells nothing about it (D10).
+    // Writes of this region may be nowhere else: a disk that may be an old one cannot answer for them (D10).
     if (this.replica.replication.suspects(now)) return 'later';
     const wait = this.time.behind(local, now) ?? this.#missing(entries, local);
     if (wait !== undefined) return wait;
-    // What is proposed from now on lies above, so the answer stays true; with the ceiling that holds after a crash too (D7).
+    // Later proposals lie above, so the answer stays true; with the ceiling that holds after a crash too (D7).
     this.state.clock.advance(local);
     this.#answered = Math.max(this.#answered, local);
     return undefined;
@@ -179,7 +182,7 @@ class VectorReading {
     return behind ? 'later' : undefined;
   }
 
-  /** The lowest timestamp at which a transaction that is not applied can end. */
+  /** The lowest timestamp at which an unapplied transaction can end. */
   #pending(): Timestamp {
     const { prepared, committed } = this.replica;
     return Math.min(prepared.minPt() ?? Number.POSITIVE_INFINITY, committed.minCt() ?? Number.POSITIVE_INFINITY);

@@ -10,11 +10,11 @@ type Out = Effects<TransactionMessage>;
 export interface WaitingRead {
   readonly request: ReadSliceReq | ListSliceReq;
   readonly snapshot: Snapshot;
-  /** Whose coordinator asks. */
+  /** The node of the coordinator that asks. */
   readonly node: NodeId;
 }
 
-/** Whether an obstacle is one that goes away. */
+/** Whether an obstacle goes away with time. */
 export const isWait = (obstacle: Wait | Refusal | undefined): obstacle is Wait =>
   obstacle === 'later' || (obstacle !== undefined && 'notBefore' in obstacle);
 
@@ -33,12 +33,15 @@ export class WaitingReads {
     return { blockedReads: blocked, blockedMs, longestBlockMs };
   }
 
-  /** A read that its coordinator asks again waits once. */
+  /** A read that its coordinator repeats waits once. */
   add(read: WaitingRead, since: WallMs, wait: Wait, out: Out): void {
     this.#waiting.add(`${read.node}/${read.request.ref}`, read, since, wait, out);
   }
 
-  /** Lets those go on that are ready. They come as messages of their own, so that the driver can bring what they read to memory again. */
+  /**
+   * Resumes the reads that are ready, as messages of their own, so that the driver can bring their versions to memory
+   * again.
+   */
   release(obstacle: (snapshot: Snapshot) => Wait | Refusal | undefined, out: Out): void {
     const waits = ({ snapshot }: WaitingRead) => {
       const found = obstacle(snapshot);
@@ -51,7 +54,7 @@ export class WaitingReads {
     );
   }
 
-  /** Takes out those that have waited for too long. */
+  /** Removes the reads that have waited for too long. */
   expired(now: WallMs, afterMs: number): WaitingRead[] {
     return this.#waiting.expired(now, afterMs);
   }

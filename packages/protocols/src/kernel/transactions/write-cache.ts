@@ -7,13 +7,13 @@ export interface CachedWrite {
   readonly value: Value | null;
 }
 
-/** A frozen view of the cache: what a transaction saw at its start (P7). */
+/** A frozen view of the cache, as of a transaction's start (P7). */
 export type CacheView = ReadonlyMap<QualifiedKey, CachedWrite>;
 
 /**
- * The client's private cache of own writes above the stable snapshot. Keeps the greatest `(ct, txId)` per key. A view that
- * was handed out never changes while anyone uses it: the next change works on a copy. A session commits in the order of
- * its timestamps, so the entries lie in that order and pruning looks only at those that go.
+ * The client's private cache of own writes above the stable snapshot. Keeps the greatest `(ct, txId)` per key. A view
+ * never changes while a transaction uses it: the next change works on a copy. A session commits in the order of its
+ * timestamps, so the entries lie in that order and pruning looks only at those that it removes.
  */
 export class WriteCache {
   #entries: Map<QualifiedKey, CachedWrite>;
@@ -27,7 +27,7 @@ export class WriteCache {
     return this.#entries.size;
   }
 
-  /** The cache as it is now, for ever. */
+  /** A permanent view of the present cache. */
   freeze(): CacheView {
     this.#shared = true;
     return this.#entries;
@@ -41,7 +41,7 @@ export class WriteCache {
     entries.set(key, write);
   }
 
-  /** Forgets what every snapshot from `floor` on contains (Alg. 1 line 6). */
+  /** Removes the entries that every snapshot from `floor` on contains (Alg. 1 line 6). */
   prune(floor: Timestamp): void {
     for (const [key, write] of this.#entries) {
       if (write.ct > floor) return;

@@ -1,6 +1,6 @@
 /// One channel of a shared socket, as the client sees it.
 final class Channel {
-    /// A message on its way out, of which `offset` bytes have left.
+    /// An outgoing message, of which `offset` bytes have left.
     struct Outgoing {
         let kind: Entry.Kind
         let bytes: [UInt8]
@@ -15,18 +15,18 @@ final class Channel {
     }
 
     let number: UInt32
-    /// What its open is to name; nil once that has left.
+    /// The subprotocol of its open; nil once that has left.
     var subprotocol: String?
-    /// Bytes that may be sent, and that may come.
+    /// Bytes that may be sent, and that may be received.
     var outCredit = ChannelLimits.windowBytes
     var inCredit = ChannelLimits.windowBytes
-    /// How this side is about to close it, or has.
+    /// The close that this side sends, or has sent.
     var closing: (code: UInt16, reason: String)?
     var sentClose = false
     var receivedClose = false
     /// It waits for its turn.
     var isReady = false
-    /// The peer is to be granted more.
+    /// The peer has to be granted more.
     var isGranting = false
     private var queue: [Outgoing] = []
     private var first = 0
@@ -37,22 +37,22 @@ final class Channel {
         self.subprotocol = subprotocol
     }
 
-    /// Whether a message is in parts on its way in.
+    /// Whether a part of a message has been received.
     var isPartial: Bool { assembly != nil }
 
-    /// The message whose turn it is.
+    /// The message that is sent next.
     var outgoing: Outgoing? { first < queue.count ? queue[first] : nil }
 
     func add(_ message: WebSocketMessage) {
         queue.append(Outgoing(message))
     }
 
-    /// So many bytes of the message have left.
+    /// `count` bytes of the message have left.
     func advance(_ count: Int) {
         queue[first].offset += count
     }
 
-    /// All of the message has left.
+    /// The whole message has left.
     func removeOutgoing() {
         first += 1
         // Rarely, so that each message is moved once at most.
@@ -61,13 +61,13 @@ final class Channel {
         first = 0
     }
 
-    /// Nothing more leaves but a close.
+    /// Only a close may leave from now on.
     func dropOutgoing() {
         queue = []
         first = 0
     }
 
-    /// Takes a part. Returns whether the message stays within its bound.
+    /// Adds a part. Returns whether the message stays within its limit.
     func append(_ part: ArraySlice<UInt8>, maxBytes: Int) -> Bool {
         guard (assembly?.count ?? 0) + part.count <= maxBytes else { return false }
         if assembly == nil { assembly = [] }
@@ -75,7 +75,7 @@ final class Channel {
         return true
     }
 
-    /// The parts that have come.
+    /// The received parts.
     func takeAssembly() -> [UInt8] {
         defer { assembly = nil }
         return assembly ?? []

@@ -1,41 +1,41 @@
 /// The channels of a shared socket, on the client's side. No I/O: messages of the socket go in and come out, sessions
 /// open, send, receive and close.
 ///
-/// What holds: the messages of a channel arrive whole and in their order. Channels take turns, an entry each. A side
-/// sends at most a window on a channel beyond what the other side has taken in. A number is used once, and numbers only
-/// rise; a channel keeps its place until both sides have closed it, and what still comes for it is dropped.
+/// Invariants: the messages of a channel arrive whole and in order. Channels take turns, one entry each. On a channel a
+/// side sends at most a window beyond the bytes that the other side has taken in. A number is used once, and numbers
+/// only rise; a channel keeps its place until both sides have closed it, and later data for it is dropped.
 final class Channels {
-    /// What has come, in order.
+    /// A received event, in order.
     enum Event: Sendable, Hashable {
         case received(UInt32, WebSocketMessage)
-        /// What came on the channel cannot be taken in: this side has closed it, and the session is to end.
+        /// The channel received invalid data: this side has closed it, and its session has to end.
         case refused(UInt32, CloseFrame)
-        /// The peer has closed the channel, or answered the close of this side. The last event of it.
+        /// The peer has closed the channel, or answered the close of this side. Its last event.
         case closed(UInt32, CloseFrame)
     }
 
     private let maxMessageBytes: Int
     private var channels: [UInt32: Channel] = [:]
     private let turns = Turns()
-    /// Channels of which so much was taken in that the peer is to be granted more.
+    /// Channels that have taken in enough for a new grant to the peer.
     private var grants: [Channel] = []
     private var last: UInt32 = 0
 
-    /// - Parameter maxMessageBytes: largest message of a session that is taken in
+    /// - Parameter maxMessageBytes: largest accepted message of a session
     init(maxMessageBytes: Int) {
         self.maxMessageBytes = maxMessageBytes
     }
 
-    /// Channels that are not closed by both sides.
+    /// Number of channels that are not closed by both sides.
     var count: Int { channels.count }
 
-    /// How many more may be opened now.
+    /// Number of channels that may be opened now.
     var free: Int { last == .max ? 0 : ChannelLimits.maxChannels - channels.count }
 
-    /// Whether `takeMessage` may have one.
+    /// Whether `takeMessage` may return a message.
     var hasOutput: Bool { !turns.isEmpty || !grants.isEmpty }
 
-    /// Opens a channel, and returns its number. Only where one is `free`.
+    /// Opens a channel, and returns its number. Only if one is `free`.
     func open(_ subprotocol: String) -> UInt32 {
         last += 1
         let channel = Channel(last, subprotocol: subprotocol)
@@ -47,13 +47,13 @@ final class Channels {
     /// Sends a message, after those that were sent before it. No effect on a channel that is closed or closing.
     func send(_ number: UInt32, _ message: WebSocketMessage) {
         guard let channel = channels[number], channel.closing == nil else { return }
-        // One with a message waits for its turn, for credit, or for a place among those in parts.
+        // A channel with a message waits for its turn, for credit, or for a place among the messages in parts.
         if channel.outgoing == nil { turns.add(channel) }
         channel.add(message)
     }
 
-    /// Closes a channel, after what was sent on it and the peer takes in. What comes on it is dropped, but for the
-    /// peer's close. No effect on one that is closed.
+    /// Closes a channel, after its queued messages as far as the peer grants credit. Later data on it is dropped,
+    /// except for the peer's close. No effect on a closed channel.
     func close(_ number: UInt32, _ code: UInt16, _ reason: String) {
         guard let channel = channels[number], channel.closing == nil else { return }
         channel.closing = (code, reason)
@@ -61,7 +61,7 @@ final class Channels {
         turns.add(channel)
     }
 
-    /// Takes a message of the socket in. What was read before a fault is in `events`.
+    /// Reads a message of the socket. Events before a fault are in `events`.
     func receive(_ message: [UInt8], into events: inout [Event]) throws(ChannelFault) {
         var reader = try EntryReader(message)
         while let entry = try reader.next() {
@@ -80,7 +80,7 @@ final class Channels {
         }
     }
 
-    /// The next message of the socket; nil where there is nothing to send.
+    /// The next message of the socket; nil if there is none.
     func takeMessage() -> [UInt8]? {
         var writer = EntryWriter()
         var granted = 0
@@ -97,7 +97,7 @@ final class Channels {
         return writer.isEmpty ? nil : writer.take()
     }
 
-    /// - Parameter end: the kind of the message where this is its end; nil for a part that others follow
+    /// - Parameter end: the kind of the message at its end; nil for a part that others follow
     private func take(
         _ channel: Channel, _ payload: ArraySlice<UInt8>, _ end: Entry.Kind?, _ events: inout [Event]
     ) throws(ChannelFault) {
@@ -116,14 +116,14 @@ final class Channels {
             }
             events.append(.received(channel.number, message))
         }
-        // In good time: before the window is used up.
+        // Early: before the window is used up.
         if channel.inCredit <= ChannelLimits.windowBytes / 2, !channel.isGranting {
             channel.isGranting = true
             grants.append(channel)
         }
     }
 
-    /// Nil for text that is none.
+    /// Nil for invalid text.
     private static func message(_ kind: Entry.Kind, _ bytes: ArraySlice<UInt8>) -> WebSocketMessage? {
         if kind == .bytes { return .binary(Array(bytes)) }
         return bytes.withUnsafeBytes(exactText).map { .text($0) }

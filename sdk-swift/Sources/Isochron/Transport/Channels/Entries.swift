@@ -1,7 +1,7 @@
 /// Subprotocol of a shared socket: a WebSocket that carries many sessions, each on a channel with a number.
 let sharedSubprotocol = "isochron.v1+shared"
 
-/// Limits of shared sockets, which both sides know.
+/// Limits of shared sockets, fixed for both sides.
 enum ChannelLimits {
     /// Channels of one socket; one that is closed counts until both sides have closed it.
     static let maxChannels = 1024
@@ -9,13 +9,13 @@ enum ChannelLimits {
     static let maxEntries = 4096
     /// Payload of one entry, bytes: a larger message of a session is cut, so that others get their turn.
     static let chunkBytes = 64 << 10
-    /// A message that has so many bytes takes no further entry.
+    /// A message with this many bytes takes no further entry.
     static let fullBytes = 64 << 10
-    /// No message is larger: an open and its first entry may begin just below `fullBytes`.
+    /// Largest message: an open and its first entry may begin just below `fullBytes`.
     static let maxMessageBytes = fullBytes + chunkBytes + 256
     /// Bytes of entries with payload that a side may send on a channel beyond what the other side has granted.
     static let windowBytes = 1 << 20
-    /// Messages in parts that a client may have under way on one socket.
+    /// Messages in parts that a client may send at a time on one socket.
     static let maxPartials = 4
     /// Kind (1), channel (4), length of the payload (4).
     static let headerBytes = 9
@@ -24,9 +24,9 @@ enum ChannelLimits {
     static let closeCodes: ClosedRange<UInt16> = 1000...4999
 }
 
-/// The peer broke a rule of shared sockets: the socket is to be given up.
+/// The peer broke a rule of shared sockets: the socket has to be given up.
 struct ChannelFault: Error, Sendable, Hashable {
-    /// The close code that the rule has.
+    /// The close code of the rule.
     let code: UInt16
     let message: String
 
@@ -35,7 +35,7 @@ struct ChannelFault: Error, Sendable, Hashable {
 
 /// An entry of a message of a shared socket.
 struct Entry: Sendable, Hashable {
-    /// What an entry is. Numbers are never used again.
+    /// The kind of an entry. Numbers are never reused.
     enum Kind: UInt8, Sendable {
         case open = 1
         case part = 2
@@ -56,7 +56,7 @@ struct Entry: Sendable, Hashable {
         case bytes(ArraySlice<UInt8>)
         /// Ends the channel for the side that sends it.
         case close(code: UInt16, reason: String)
-        /// The other side may send so many bytes more.
+        /// The other side may send this many bytes more.
         case credit(Int)
     }
 
@@ -135,14 +135,14 @@ struct EntryWriter {
 
     var isEmpty: Bool { message.isEmpty }
 
-    /// Whether the message takes two more entries, an open and one that it belongs to.
+    /// Whether the message takes two more entries, an open and the entry after it.
     var hasRoom: Bool { message.count < ChannelLimits.fullBytes && entries + 2 <= ChannelLimits.maxEntries }
 
     mutating func open(_ channel: UInt32, _ subprotocol: String) {
         data(.open, channel, Array(subprotocol.utf8)[...])
     }
 
-    /// An entry with payload: of at most `chunkBytes`.
+    /// An entry with a payload of at most `chunkBytes`.
     mutating func data(_ kind: Entry.Kind, _ channel: UInt32, _ payload: ArraySlice<UInt8>) {
         header(kind, channel, payload.count)
         message.append(contentsOf: payload)
@@ -161,7 +161,7 @@ struct EntryWriter {
         append(UInt32(bytes))
     }
 
-    /// The message; the next one is empty.
+    /// The message; the next one begins empty.
     mutating func take() -> [UInt8] {
         defer { self = EntryWriter() }
         return message

@@ -1,10 +1,10 @@
-/// What leaves through a shared socket: channels take turns, an entry each.
+/// The output of a shared socket: channels take turns, one entry each.
 final class Turns {
-    /// What may have something to send, in the order of turns: each is `isReady`.
+    /// Channels that may have output, in the order of turns: each is `isReady`.
     private var ready: [Channel] = []
-    /// Numbers of those whose message is cut and has begun to leave.
+    /// Numbers of the channels whose message is cut and has begun to leave.
     private var cutting: Set<UInt32> = []
-    /// Those that wait for such a place.
+    /// Channels that wait for a place in `cutting`.
     private var waiting: [Channel] = []
 
     var isEmpty: Bool { ready.isEmpty }
@@ -15,7 +15,7 @@ final class Turns {
         ready.append(channel)
     }
 
-    /// Drops what a channel has.
+    /// Drops the output of a channel.
     func drop(_ channel: Channel) {
         if channel.isReady { ready.removeAll { $0 === channel } }
         channel.isReady = false
@@ -24,7 +24,7 @@ final class Turns {
         offerPlace()
     }
 
-    /// Writes until the message is full or nothing is left. Returns the channels whose close it has written.
+    /// Writes until the message is full or no output is left. Returns the channels whose close it has written.
     func write(_ writer: inout EntryWriter) -> [Channel] {
         var closed: [Channel] = []
         var next = 0
@@ -59,7 +59,7 @@ final class Turns {
             if channel.closing == nil, !waiting.contains(where: { $0 === channel }) { waiting.append(channel) }
             return false
         }
-        // What the peer does not take in does not delay a close either.
+        // Data without the peer's credit does not delay a close either.
         guard channel.outCredit >= size + ChannelLimits.headerBytes else {
             // It may have been offered a place that it cannot take now.
             offerPlace()

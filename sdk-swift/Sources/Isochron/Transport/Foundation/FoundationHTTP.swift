@@ -6,7 +6,7 @@ import Foundation
 
 /// HTTP over `URLSession`: no cache, no cookies, no stored credentials.
 struct FoundationHTTPTransport: HTTPTransport {
-    /// The one that all clients of the process share, so that connections are used again.
+    /// Shared by all clients of the process, so that connections are reused.
     static let shared = FoundationHTTPTransport()
 
     private let session: URLSession
@@ -33,8 +33,8 @@ struct FoundationHTTPTransport: HTTPTransport {
     }
 }
 
-/// One request, from its start to the first of answer, failure, timeout and cancellation. That one is the outcome, and
-/// the request is stopped: nobody waits for `URLSession` to notice.
+/// One request, from its start to the first of answer, failure, timeout and cancellation. The first is the outcome, and
+/// the request is stopped, without a wait for `URLSession` to notice.
 private final class HTTPExchange: Sendable {
     typealias Outcome = Result<HTTPResponse, TransportError>
 
@@ -108,7 +108,7 @@ extension HTTPRequest {
         guard isToken(method) else { throw .unsupported("\(method) is no HTTP method") }
         var request = URLRequest(url: url)
         request.httpMethod = method
-        // Our own timer is for the whole exchange; the one of the session restarts with each byte.
+        // Our own timer covers the whole exchange; the session's timer restarts with each byte.
         request.timeoutInterval = max(1, min(timeoutSeconds, 1e6)) + 1
         if !body.isEmpty { request.httpBody = Data(body) }
         for (name, value) in headers {
@@ -141,7 +141,7 @@ private func transportError(_ error: any Error) -> TransportError {
     case .unsupportedURL, .appTransportSecurityRequiresSecureConnection: return .unsupported(text)
     case .dataLengthExceedsMaximum: return .tooLarge(text)
     case .networkConnectionLost, .badServerResponse, .cannotParseResponse, .zeroByteResource: return .closed(text)
-    // On Linux a connection that dies in use has no code of its own; those that never came about have one.
+    // On Linux a connection that dies in use has no code of its own; one that was never established has.
     case .unknown: return .closed(text)
     default: return .unreachable(text)
     }

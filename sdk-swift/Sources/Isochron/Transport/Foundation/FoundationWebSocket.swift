@@ -14,8 +14,8 @@
         }
     }
 
-    /// One connection. The delegate, the completion handlers and the timers are all on `queue`, which is serial: so
-    /// events are in order. What users call from other threads goes through `state`.
+    /// One connection. The delegate, the completion handlers and the timers all run on `queue`, which is serial: so
+    /// events are in order. Calls of users from other threads go through `state`.
     private final class FoundationWebSocket: NSObject, WebSocketConnection, URLSessionWebSocketDelegate {
         private struct State: Sendable {
             var session: URLSession?
@@ -24,10 +24,10 @@
             var waiting: [WebSocketMessage] = []
             /// Messages that the task has not reported as sent.
             var unsent = 0
-            /// The closing handshake asked for here, and whether it has been begun.
+            /// The requested closing handshake, and whether it has begun.
             var closing: CloseFrame?
             var isCloseSent = false
-            /// The server's.
+            /// The server's close frame.
             var closed: CloseFrame?
             var isOpen = false
             var isReceiving = false
@@ -110,14 +110,14 @@
                 if state.isOpen { closeWhenSent(&state) }
                 return state.isOpen
             }
-            // A handshake that has not been answered has nothing to close.
+            // Before the answer to the opening handshake there is nothing to close.
             guard isOpen else { return terminate() }
             after(limits.closeSeconds) { connection in
                 connection.finish(CloseFrame(code: nil, reason: "the server did not answer the closing handshake"))
             }
         }
 
-        /// The task begins the closing handshake at once, whatever it has queued: so it is told when all has been sent.
+        /// The task would begin the closing handshake before its queue is sent: this waits until all is sent.
         private func closeWhenSent(_ state: inout State) {
             guard let close = state.closing, let code = close.code, let task = state.task else { return }
             guard !state.isCloseSent, state.unsent == 0 else { return }
@@ -138,7 +138,7 @@
                 return state
             }
             guard let ended else { return }
-            // Also ends the session's hold on its delegate, which is this object.
+            // Also ends the session's reference to its delegate, which is this object.
             ended.session?.invalidateAndCancel()
             onEvent(.closed(code: end.code, reason: end.reason))
         }
@@ -161,7 +161,7 @@
                     return state.closed
                 }
                 if let closed { return finish(closed) }
-                // The delegate hears of the close code a moment later, if there is one.
+                // The delegate receives the close code a moment later, if there is one.
                 let end = CloseFrame(code: nil, reason: "the connection was lost: \(error.localizedDescription)")
                 after(1) { $0.finish(end) }
             }
@@ -197,14 +197,14 @@
             _ session: URLSession, webSocketTask task: URLSessionWebSocketTask,
             didCloseWith code: URLSessionWebSocketTask.CloseCode, reason: Data?
         ) {
-            // Codes like 1005 stand for what was not in the frame.
+            // Codes like 1005 stand for a code that was not in the frame.
             let sent = UInt16(exactly: code.rawValue).flatMap { isCloseCodeOnWire($0) ? $0 : nil }
             let closed = CloseFrame(code: sent, reason: reason.map { String(decoding: $0, as: UTF8.self) } ?? "")
             let isReceiving = state.change { state in
                 state.closed = closed
                 return state.isReceiving
             }
-            // What arrived before the close frame is received first; `receive` then fails, and ends the connection.
+            // Messages before the close frame are received first; `receive` then fails, and ends the connection.
             if isReceiving { after(1) { $0.finish(closed) } } else { finish(closed) }
         }
 

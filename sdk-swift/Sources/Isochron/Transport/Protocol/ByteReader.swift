@@ -5,7 +5,7 @@ struct ByteReader {
     private let bytes: UnsafeRawBufferPointer
     private var position = 0
 
-    /// The bytes have to stay where they are while the reader is used.
+    /// The bytes have to stay in place while the reader is used.
     init(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
     }
@@ -17,7 +17,7 @@ struct ByteReader {
         return bytes[position]
     }
 
-    /// The next bytes, at most so many, as long as there are any.
+    /// The next bytes, at most `most`.
     mutating func take(_ most: Int) -> UnsafeRawBufferPointer {
         let end = position + max(0, min(most, bytes.count - position))
         defer { position = end }
@@ -27,8 +27,8 @@ struct ByteReader {
 
 /// Decodes UTF-8; nil when the bytes are not valid.
 ///
-/// `String(decoding:)` replaces what is invalid, and that changes the bytes: so equal bytes mean valid ones. This is as
-/// fast as the standard library's own check, which older Apple systems do not have.
+/// `String(decoding:)` replaces invalid bytes, so equal bytes mean valid ones. This is as fast as the standard
+/// library's own check, which older Apple systems do not have.
 func exactText(_ bytes: UnsafeRawBufferPointer) -> String? {
     var text = String(decoding: bytes, as: UTF8.self)
     let isExact = text.withUTF8 { decoded in

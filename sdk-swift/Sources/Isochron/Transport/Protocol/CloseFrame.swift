@@ -9,7 +9,7 @@ struct CloseFrame: Sendable, Hashable {
         self.reason = reason
     }
 
-    /// A frame that may be sent, whatever the caller asked for.
+    /// A frame that may be sent, for any requested code and reason.
     init(sending code: UInt16, reason: String) {
         self.code = isCloseCodeOnWire(code) ? code : 1000
         self.reason = cutUTF8(reason, to: maxControlPayloadBytes - 2)
@@ -30,14 +30,14 @@ struct CloseFrame: Sendable, Hashable {
         self.init(code: code, reason: reason)
     }
 
-    /// The bytes that go into a frame.
+    /// The payload of the frame.
     var payload: [UInt8] {
         guard let code else { return [] }
         return [UInt8(code >> 8), UInt8(code & 0xff)] + Array(reason.utf8)
     }
 }
 
-/// Whether a code may stand in a close frame: 1004 to 1006 and 1015 are names for what is not on the wire.
+/// Whether a code may stand in a close frame: 1004 to 1006 and 1015 are reserved for local use.
 func isCloseCodeOnWire(_ code: UInt16) -> Bool {
     switch code {
     case 1000...1003, 1007...1014, 3000...4999: return true
@@ -45,7 +45,7 @@ func isCloseCodeOnWire(_ code: UInt16) -> Bool {
     }
 }
 
-/// The longest prefix of whole characters that has at most so many bytes of UTF-8.
+/// The longest prefix of whole characters with at most `limit` bytes of UTF-8.
 func cutUTF8(_ text: String, to limit: Int) -> String {
     var cut = text
     while cut.utf8.count > limit { cut.unicodeScalars.removeLast() }

@@ -1,4 +1,4 @@
-/// SHA-1 of a short input (RFC 3174). The opening handshake wants it; it protects nothing.
+/// SHA-1 of a short input (RFC 3174). The opening handshake requires it; it protects nothing.
 func sha1(_ input: [UInt8]) -> [UInt8] {
     var hash: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
     let padded = padForSHA1(input)

@@ -1,4 +1,4 @@
-/// What a frame is, RFC 6455 section 5.2.
+/// The opcode of a frame, RFC 6455 section 5.2.
 enum Opcode: UInt8, Sendable {
     case continuation = 0
     case text = 1
@@ -13,7 +13,7 @@ enum Opcode: UInt8, Sendable {
 /// The longest payload of a close, ping or pong frame, in bytes.
 let maxControlPayloadBytes = 125
 
-/// The server broke the protocol: the connection is failed with this code.
+/// The server broke the protocol: the connection fails with this code.
 struct ProtocolViolation: Error, Sendable, Hashable {
     /// 1002, 1007 or 1009.
     let code: UInt16
@@ -52,7 +52,7 @@ struct FrameStart: Sendable, Hashable {
         guard Int(second) <= maxControlPayloadBytes else { throw .protocolError("a control frame that is too long") }
     }
 
-    /// Bytes of length that follow: 0, 2 or 8.
+    /// Number of length bytes that follow: 0, 2 or 8.
     var lengthBytes: Int {
         switch shortLength {
         case 126: return 2

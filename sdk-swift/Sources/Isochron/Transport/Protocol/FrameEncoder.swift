@@ -1,7 +1,7 @@
-/// Makes the frames of a client: whole messages, masked, each with a mask of its own (RFC 6455 section 5.3).
+/// Makes a client's frames: whole messages, each with a mask of its own (RFC 6455 section 5.3).
 struct FrameEncoder<Random: RandomNumberGenerator> {
     private var random: Random
-    /// Random bits that the next mask takes: the generator of the system gives two masks a call.
+    /// Random bits for the next mask: one call of the system's generator gives two masks.
     private var spare: UInt32?
 
     init(random: Random) {

@@ -1,27 +1,27 @@
-/// Makes messages from the bytes of a WebSocket server, however they are cut (RFC 6455 sections 5 and 7, without
+/// Makes messages from the bytes of a WebSocket server, in chunks of any size (RFC 6455 sections 5 and 7, without
 /// extensions). No I/O.
 ///
 /// Invariants: a message has a kind from its first frame to its last; `message` and the frame being read together never
 /// exceed `maxMessageBytes`; memory grows with bytes received, never with a length that is only declared.
 struct FrameParser {
-    /// What has been read.
+    /// The result of parsing.
     struct Received: Sendable, Hashable {
         /// Whole messages, in order.
         var messages: [WebSocketMessage] = []
-        /// Payloads of pings, in order; each wants a pong.
+        /// Payloads of pings, in order; each requires a pong.
         var pings: [[UInt8]] = []
         /// The server's close frame. Nothing is read after it.
         var close: CloseFrame?
     }
 
     private let maxMessageBytes: Int
-    /// Bytes of a header that is not complete.
+    /// Bytes of an incomplete header.
     private var header: [UInt8] = []
     private var start: FrameStart?
-    /// The frame whose payload is being read, and what is missing of it.
+    /// The frame whose payload is being read, and the number of its missing bytes.
     private var frame: FrameStart?
     private var missing = 0
-    /// Text or binary, once the first frame of a message has been seen.
+    /// Text or binary, after the first frame of a message.
     private var kind: Opcode?
     private var message: [UInt8] = []
     private var control: [UInt8] = []
@@ -34,7 +34,7 @@ struct FrameParser {
     /// Whether the bytes so far end between two messages.
     var isBetweenMessages: Bool { frame == nil && header.isEmpty && kind == nil }
 
-    /// Reads all of `input`. What was read before a violation is in `received`; after one nothing more may be fed.
+    /// Reads all of `input`. The result up to a violation is in `received`; after one the parser must not be fed again.
     mutating func feed(_ input: UnsafeRawBufferPointer, into received: inout Received) throws(ProtocolViolation) {
         var reader = ByteReader(input)
         while !isClosed {
@@ -69,7 +69,7 @@ struct FrameParser {
         return true
     }
 
-    /// Checks that a frame may come now.
+    /// Checks that a frame is allowed now.
     private mutating func begin(_ start: FrameStart) throws(ProtocolViolation) -> FrameStart {
         switch start.opcode {
         case .close, .ping, .pong: break
@@ -102,7 +102,7 @@ struct FrameParser {
         received.messages.append(whole)
     }
 
-    /// Most messages come in one frame and one read: these are copied once. Nil for a text that is not UTF-8.
+    /// Most messages come in one frame and one read: these are copied once. Nil for text that is not UTF-8.
     private mutating func makeMessage(_ kind: Opcode, lastPart: UnsafeRawBufferPointer) -> WebSocketMessage? {
         guard !message.isEmpty else {
             return kind == .text ? exactText(lastPart).map(WebSocketMessage.text) : .binary(Array(lastPart))

@@ -26,7 +26,7 @@ struct Handshake: Sendable {
         return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
     }
 
-    /// What a server that has understood the key answers.
+    /// The answer of a server to the key.
     static func accept(key: String) -> String {
         base64(sha1(Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)))
     }

@@ -29,12 +29,12 @@ struct HandshakeAnswer: Sendable {
         fields.filter { $0.name == name }.map(\.value)
     }
 
-    /// The values of a field that is a list, in lower case.
+    /// The values of a list field, in lower case.
     func tokens(_ name: String) -> [String] {
         values(name).flatMap { $0.split(separator: ",") }.map { trim($0).lowercased() }
     }
 
-    /// A line that begins with a space would continue the one before: long forbidden, and refused for its name.
+    /// A line that begins with a space continues the one before: obsolete, and refused for its name.
     private static func field(_ line: String) throws(TransportError) -> (name: String, value: String) {
         let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, isToken(String(parts[0])) else { throw .noHTTP }
@@ -42,18 +42,18 @@ struct HandshakeAnswer: Sendable {
     }
 }
 
-/// Collects the head of an answer from what is received.
+/// Collects the head of an answer from the received bytes.
 struct HandshakeReader: Sendable {
     /// A longer head is refused.
     static let maxBytes = 16_384
 
     private(set) var head: [UInt8] = []
 
-    /// Takes bytes until the head is whole. Returns how many it used of these; nil when it needs more.
+    /// Takes bytes until the head is complete. Returns the number of used bytes; nil if it needs more.
     mutating func feed(_ input: UnsafeRawBufferPointer) throws(TransportError) -> Int? {
         for (offset, byte) in input.enumerated() {
             guard head.count < Self.maxBytes else { throw .unreachable("the answer to the handshake has no end") }
-            // Something else than HTTP is told from its first bytes, not by a timeout.
+            // An answer that is not HTTP is detected by its first bytes, not by a timeout.
             if head.count < httpStart.count, byte != httpStart[head.count] { throw .noHTTP }
             head.append(byte)
             if byte == endOfHead.last, head.suffix(endOfHead.count) == endOfHead[...] { return offset + 1 }
@@ -74,5 +74,5 @@ private func trim(_ text: Substring) -> String {
 }
 
 extension TransportError {
-    fileprivate static let noHTTP = TransportError.unreachable("the server does not speak HTTP")
+    fileprivate static let noHTTP = TransportError.unreachable("the server does not use HTTP")
 }

@@ -1,16 +1,15 @@
-/// What is to be sent on one connection: messages in order, encoded in runs, so that a burst takes few system calls.
-/// No I/O.
+/// The output of one connection: messages in order, encoded in runs, so that a burst takes few system calls. No I/O.
 struct Outbox {
-    /// Messages are encoded until a run has so many bytes; one message may be longer.
+    /// Messages are encoded until a run has this many bytes; one message may be longer.
     static let runBytes = 256 << 10
-    /// With more than this waiting, pongs wait too, and only the newest is sent (RFC 6455 section 5.5.3).
+    /// Above this many waiting bytes, pongs wait too, and only the newest is sent (RFC 6455 section 5.5.3).
     static let pongBytes = 64 << 10
 
     private var encoder = FrameEncoder(random: SystemRandomNumberGenerator())
     private var queue: [WebSocketMessage] = []
     private var next = 0
     private var latePong: [UInt8]?
-    /// Sent after all that is queued.
+    /// Sent after all queued messages.
     private var last: CloseFrame?
     private var isLastEncoded = false
     private var frames: [UInt8] = []
@@ -21,7 +20,7 @@ struct Outbox {
     /// Whether a closing handshake has been begun or answered.
     var isClosing: Bool { last != nil }
 
-    /// Whether anything waits to be sent.
+    /// Whether any output waits.
     var hasPending: Bool {
         sent < frames.count || next < queue.count || latePong != nil || (last != nil && !isLastEncoded)
     }
@@ -48,18 +47,18 @@ struct Outbox {
         }
     }
 
-    /// The closing handshake, after all that is queued.
+    /// The closing handshake, after all queued messages.
     mutating func close(_ frame: CloseFrame) {
         if last == nil { last = frame }
     }
 
-    /// The closing handshake, at once: what is queued is dropped. What is encoded goes first: a frame may be half sent.
+    /// The closing handshake at once: queued messages are dropped. Encoded bytes go first: a frame may be half sent.
     mutating func closeNow(_ frame: CloseFrame) {
         dropQueue()
         close(frame)
     }
 
-    /// Drops all: nothing can be sent any more.
+    /// Drops all output: sending is not possible any more.
     mutating func drop() {
         dropQueue()
         latePong = nil
@@ -75,23 +74,23 @@ struct Outbox {
         return encodedBytes
     }
 
-    /// Hands the next bytes to `send`, which returns how many it took. Does nothing when there are none.
+    /// Passes the next bytes to `send`, which returns the number that it took. Does nothing without output.
     mutating func withPending<Outcome>(_ send: (UnsafeRawBufferPointer) -> Outcome) -> Outcome? {
         fill()
         guard sent < frames.count else { return nil }
         return frames.withUnsafeBytes { send(UnsafeRawBufferPointer(rebasing: $0[sent...])) }
     }
 
-    /// So many of the bytes were taken.
+    /// `count` bytes were taken.
     mutating func advance(_ count: Int) {
         sent = min(frames.count, sent + max(0, count))
     }
 
-    /// Encodes the next run once the one before has left, so that nothing is ever moved.
+    /// Encodes the next run once the one before has left, so that no bytes are moved.
     private mutating func fill() {
         guard sent == frames.count else { return }
         sent = 0
-        // A giant message does not leave its memory behind.
+        // Releases the memory of a giant message.
         frames.removeAll(keepingCapacity: frames.capacity <= 4 * Self.runBytes)
         if let payload = latePong {
             latePong = nil

@@ -23,7 +23,7 @@ struct WebSocketURL: Hashable, Sendable {
         self.port = try Self.parse(port: port) ?? (isSecure ? 443 : 80)
     }
 
-    /// The value of the `Host` field: the port only where it is not the usual one.
+    /// The value of the `Host` field: the port only if it is not the default.
     var hostField: String {
         let name = host.contains(":") ? "[\(host)]" : host
         return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
@@ -60,7 +60,7 @@ struct WebSocketURL: Hashable, Sendable {
         return (name, parts.count == 2 ? parts[1] : nil)
     }
 
-    /// Nil for none, and for an empty one, as RFC 3986 has it.
+    /// Nil for an absent or empty port, as in RFC 3986.
     private static func parse(port: Substring?) throws(TransportError) -> UInt16? {
         guard let port, !port.isEmpty else { return nil }
         guard port.allSatisfy(\.isNumber), let number = UInt16(port), number > 0 else {

@@ -7,9 +7,9 @@
         let bytes: [UInt8]
     }
 
-    /// What came of an attempt to read or write.
+    /// The outcome of a read or write.
     enum SocketOutcome: Sendable {
-        /// So many bytes, at least one.
+        /// This many bytes, at least one.
         case bytes(Int)
         /// Not now.
         case wouldBlock
@@ -19,11 +19,11 @@
         case failed(Int32)
     }
 
-    /// A TCP socket that never blocks and never raises SIGPIPE. Closed with its last reference.
+    /// A TCP socket that never blocks and never raises SIGPIPE. It closes with its last reference.
     final class ClientSocket: Sendable {
         let descriptor: Int32
 
-        /// Begins to connect. Once the socket is writable, `pendingError` tells whether it worked.
+        /// Begins to connect. Once the socket is writable, `pendingError` is the result.
         init(connectingTo address: SocketAddress) throws(SystemError) {
             let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
             descriptor = socket(address.family, kind, 0)
@@ -33,7 +33,7 @@
             let status = address.bytes.withUnsafeBytes { bytes in
                 connect(descriptor, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(bytes.count))
             }
-            // An interrupted connect goes on by itself.
+            // An interrupted connect continues by itself.
             guard status == 0 || errno == EINPROGRESS || errno == EINTR else { throw SystemError() }
         }
 
@@ -41,7 +41,7 @@
             if descriptor >= 0 { _ = close(descriptor) }
         }
 
-        /// The error that the socket has met since it was asked last; nil for none.
+        /// The socket's error since the last call; nil for none.
         func pendingError() -> SystemError? {
             var number: Int32 = 0
             var size = socklen_t(MemoryLayout<Int32>.size)
@@ -68,7 +68,7 @@
     struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
         let number: Int32
 
-        /// The given number; without one, that of the call just made.
+        /// The given number; by default that of the last system call.
         init(_ number: Int32 = errno) {
             self.number = number
         }
@@ -76,7 +76,7 @@
         var description: String { String(cString: strerror(number)) }
     }
 
-    /// Waits until one of the descriptors is ready, or until the deadline; nil waits for ever. May return early.
+    /// Waits until one of the descriptors is ready, or until the deadline; nil for no deadline. May return early.
     func pollDescriptors(_ descriptors: inout [pollfd], until deadline: Deadline?) {
         let timeout = deadline?.millisecondsLeft ?? -1
         guard poll(&descriptors, nfds_t(descriptors.count), timeout) < 0 else { return }

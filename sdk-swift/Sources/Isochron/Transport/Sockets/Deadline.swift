@@ -1,11 +1,11 @@
 #if !canImport(Darwin)
     import Dispatch
 
-    /// A moment on the monotonic clock by which something has to be done.
+    /// A deadline on the monotonic clock.
     struct Deadline: Sendable, Comparable {
         private let nanoseconds: UInt64
 
-        /// So many seconds from now; nothing below zero, and at most some days.
+        /// `seconds` from now; at least zero, and at most some days.
         init(seconds: Double) {
             let bounded = seconds > 0 ? min(seconds, 1e6) : 0
             nanoseconds = DispatchTime.now().uptimeNanoseconds &+ UInt64(bounded * 1e9)

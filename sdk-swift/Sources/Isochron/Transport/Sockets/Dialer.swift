@@ -3,9 +3,9 @@
 
     /// Connects to the first address that answers.
     ///
-    /// An address that keeps silent does not hold up the next one: that is tried a moment later, beside it (RFC 8305).
+    /// If an address does not answer, the next one is tried a moment later, in parallel (RFC 8305).
     struct Dialer {
-        /// Between two attempts, in seconds.
+        /// Delay between two attempts, in seconds.
         private static let staggerSeconds = 0.25
 
         let waiter: OpeningWaiter
@@ -41,7 +41,7 @@
             }
         }
 
-        /// The attempt that has succeeded; those that have failed are closed.
+        /// The attempt that has succeeded; failed ones are closed.
         private mutating func wait(until moment: Deadline?) throws(TransportError) -> ClientSocket? {
             let ready = try waiter.wait(for: attempts.map { ($0.descriptor, Int16(POLLOUT)) }, until: moment)
             var connected: ClientSocket?

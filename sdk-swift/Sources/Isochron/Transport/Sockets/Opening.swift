@@ -1,20 +1,20 @@
 #if !canImport(Darwin)
     import Foundation
 
-    /// What opening a connection has brought.
+    /// The result of opening a connection.
     struct OpenedSocket {
         let socket: ClientSocket
         let subprotocol: String
-        /// Bytes that came right behind the answer to the handshake.
+        /// Bytes after the answer to the handshake.
         let rest: [UInt8]
     }
 
-    /// Waits on the way to an open connection: not beyond the deadline, and not once the connection was cut.
+    /// Waits while a connection is being opened: at most until the deadline, and not after a cut.
     struct OpeningWaiter {
         let connection: SocketConnection
         let deadline: Deadline
 
-        /// Waits for one of the descriptors, for a signal, or until a moment. Tells of each whether it is ready.
+        /// Waits for one of the descriptors, for a signal, or until a moment. Returns for each whether it is ready.
         func wait(
             for wanted: [(descriptor: Int32, events: Int16)], until moment: Deadline? = nil
         ) throws(TransportError) -> [Bool] {

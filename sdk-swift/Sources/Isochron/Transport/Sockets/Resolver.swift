@@ -3,8 +3,8 @@
 
     /// One lookup of a host's addresses.
     ///
-    /// The system's lookup cannot be interrupted, so it has a thread of its own; whoever has waited long enough leaves,
-    /// and the thread ends by itself when the system answers.
+    /// The system's lookup cannot be interrupted, so it has a thread of its own: a caller may stop waiting, and the
+    /// thread ends by itself when the system answers.
     final class Resolution: Sendable {
         enum Outcome: Sendable {
             case addresses([SocketAddress])
@@ -15,7 +15,7 @@
         /// Nil until the system has answered.
         var outcome: Outcome? { result.get() }
 
-        /// Starts a lookup; `wake` is signalled when it has ended. An address in figures is there at once.
+        /// Starts a lookup; `wake` is signalled at its end. A numeric address is resolved at once.
         static func start(host: String, port: UInt16, wake: WakeUp) -> Resolution {
             let resolution = Resolution()
             let figures = lookUp(host: host, port: port, flags: AI_NUMERICHOST)

@@ -23,9 +23,9 @@
         }
     }
 
-    /// The side of a connection that its users see. What they ask for waits here until the thread takes it.
+    /// The user's side of a connection. Requests wait here until the thread takes them.
     final class SocketConnection: WebSocketConnection {
-        /// What the thread is to do.
+        /// Work for the thread.
         struct Order: Sendable {
             var messages: [WebSocketMessage] = []
             var close: CloseFrame?
@@ -47,7 +47,7 @@
         let wake = WakeUp()
         private let state = Locked(State())
 
-        /// Payload bytes that were sent here and have not been handed to the system yet.
+        /// Payload bytes of queued messages that the system has not taken yet.
         var bufferedBytes: Int { state.get().queuedBytes }
 
         var isCut: Bool { state.get().order.isCut }
@@ -70,7 +70,7 @@
                 guard !state.isEnded, !state.isClosing else { return }
                 state.isClosing = true
                 state.order.close = CloseFrame(sending: code, reason: reason)
-                // A handshake that has not been answered has nothing to close.
+                // Before the answer to the opening handshake there is nothing to close.
                 if !state.isOpen { state.order.isCut = true }
             }
             wake.signal()
@@ -85,7 +85,7 @@
             wake.signal()
         }
 
-        /// The handshake is over. False when the connection was cut meanwhile.
+        /// The handshake has ended. False if the connection was cut meanwhile.
         func opened() -> Bool {
             state.change { state in
                 state.isOpen = !state.order.isCut
@@ -93,7 +93,7 @@
             }
         }
 
-        /// What has been asked for since the last call; an empty order means that the thread may sleep. A cut stays.
+        /// The requests since the last call; after an empty order the thread may sleep. A cut stays.
         func take(encodedBytes: Int) -> Order {
             state.change { state in
                 state.queuedBytes -= encodedBytes

@@ -1,12 +1,12 @@
 #if !canImport(Darwin)
     import Foundation
 
-    /// The life of one connection, on its thread: it opens, sends and receives, closes, and reports.
+    /// One connection, on its thread: it opens, sends and receives, closes, and reports.
     ///
-    /// The thread alone touches the socket and all that is here; users reach it through `SocketConnection`. It sleeps
-    /// in `poll` until there is something to read, to send, or to be done by a deadline.
+    /// Only the thread uses the socket and the state here; users reach it through `SocketConnection`. It sleeps in
+    /// `poll` until there is something to read, to send, or to do at a deadline.
     final class SocketLoop {
-        /// After the closing handshake the server ends the TCP connection; if it does not so soon, we do.
+        /// After the closing handshake the server ends the TCP connection; after this time, we do.
         private static let lingerSeconds = 1.0
         /// Runs sent before the socket is read again.
         private static let runsInARow = 8
@@ -17,7 +17,7 @@
         private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
         private var parser: FrameParser
         private var outbox = Outbox()
-        /// What `closed` will say, once that is known: what still comes from the server is thrown away.
+        /// The coming `closed` event, once it is known: later data of the server is dropped.
         private var ending: CloseFrame?
         private var deadline: Deadline?
         private var isBroken = false
@@ -34,7 +34,7 @@
 
         deinit { buffer.deallocate() }
 
-        /// Returns when the connection is gone. Its descriptors are closed before the last event.
+        /// Returns at the end of the connection. Its descriptors are closed before the last event.
         func run(_ url: String, subprotocols: [String]) {
             let end = live(url, subprotocols)
             connection.end()
@@ -81,14 +81,14 @@
                 case .bytes(let count): outbox.advance(count)
                 case .wouldBlock, .ended, nil: return
                 case .failed:
-                    // The server may have said why before it left: what it has sent is read to the end.
+                    // The server may have sent a reason before it left: its data is read to the end.
                     isBroken = true
                     outbox.drop()
                 }
             }
         }
 
-        /// Waits for the socket, for a user, or for the deadline. Tells whether there is something to read.
+        /// Waits for the socket, for a user, or for the deadline. Returns whether there is something to read.
         private func wait(_ socket: ClientSocket, isBusy: Bool) -> Bool {
             let events = Int16(POLLIN) | (outbox.hasPending ? Int16(POLLOUT) : 0)
             var polled = [
@@ -101,7 +101,7 @@
             return polled[0].revents & ~Int16(POLLOUT) != 0
         }
 
-        /// Reads once. Not nil when the connection has ended.
+        /// Reads once. Not nil if the connection has ended.
         private func receive(_ socket: ClientSocket) -> CloseFrame? {
             switch socket.receive(into: buffer) {
             case .bytes(let count):
@@ -134,7 +134,7 @@
             }
         }
 
-        /// The server has closed, or has to be told that we do. Its own code is its answer.
+        /// The server has closed, or gets our close. Its own code is its answer.
         private func conclude(_ close: CloseFrame) {
             ending = close
             outbox.closeNow(close)

@@ -1,7 +1,7 @@
 #if !canImport(Darwin)
     import Foundation
 
-    /// Wakes a thread that polls: a pipe whose reading end is among its descriptors.
+    /// Wakes a polling thread: a pipe whose reading end is among its descriptors.
     final class WakeUp: Sendable {
         private struct Ends: Sendable {
             let read: Int32
@@ -9,7 +9,7 @@
         }
 
         private let ends: Locked<Ends?>
-        /// What the thread polls for reading; -1, which `poll` passes over, when the system had no descriptors left.
+        /// The thread polls it for reading; -1, which `poll` ignores, if the system had no descriptors left.
         let descriptor: Int32
 
         init() {
@@ -37,14 +37,14 @@
             }
         }
 
-        /// Takes the signals so far.
+        /// Removes the signals so far.
         func drain() {
             withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { buffer in
                 while read(descriptor, buffer.baseAddress, buffer.count) == buffer.count {}
             }
         }
 
-        /// Only the thread that polls calls this, when it polls no more.
+        /// Only the polling thread calls this, after its last poll.
         func close() {
             ends.change { ends in
                 guard let open = ends else { return }
@@ -63,7 +63,7 @@
         }
     }
 
-    /// Runs a body on a thread of its own, which ends with it. False when the system has no thread left.
+    /// Runs a function on a new thread, which ends with it. False if the system has no thread left.
     func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
         let context = Unmanaged.passRetained(ThreadBody(body))
         var thread = pthread_t()

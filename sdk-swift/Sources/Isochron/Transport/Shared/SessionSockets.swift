@@ -1,7 +1,7 @@
 /// Opens the sockets of sessions.
 protocol SessionSockets: Sendable {
-    /// Starts to open a socket and returns at once; failures too arrive as a `closed` event, and every event comes
-    /// later. The socket lives until that event, whether or not it is kept.
+    /// Starts to open a socket and returns at once; failures also arrive as a `closed` event, and every event comes
+    /// later. The socket lives until that event, referenced or not.
     @SessionActor
     func open(_ url: String, onEvent: @escaping SessionSocket.OnEvent) -> SessionSocket
 }
@@ -30,12 +30,12 @@ struct SharedSockets: SessionSockets {
     }
 }
 
-/// The socket of one session: a channel of a shared one, or a whole one.
+/// The socket of one session: a channel of a shared WebSocket, or a whole one.
 @SessionActor
 final class SessionSocket {
     typealias OnEvent = @SessionActor (WebSocketEvent) -> Void
 
-    /// What carries its messages.
+    /// Carries the socket's messages.
     private enum Carrier {
         case nothing
         /// No channel yet.
@@ -61,7 +61,7 @@ final class SessionSocket {
         }
     }
 
-    /// Closes it after all that is queued. A server that does not answer in time is not waited for.
+    /// Closes it after all queued messages. A server that does not answer in time is not waited for.
     func close() {
         switch carrier {
         case .own(let connection): connection.close(code: 1000, reason: "")
@@ -71,7 +71,7 @@ final class SessionSocket {
         }
     }
 
-    /// Gives it up at once. What is queued is lost.
+    /// Gives it up at once. Queued messages are lost.
     func terminate() {
         switch carrier {
         case .own(let connection): connection.terminate()
@@ -81,7 +81,7 @@ final class SessionSocket {
         }
     }
 
-    // What carries it calls these.
+    // Called by the carrier:
 
     /// Opens a WebSocket of its own.
     func connect(_ transport: any WebSocketTransport, _ url: String) {
@@ -89,7 +89,7 @@ final class SessionSocket {
         have(transport.open(url, subprotocols: [JSONCodec.subprotocol]) { inbox.put($0) })
     }
 
-    /// Has a whole WebSocket, whose events are reported to it.
+    /// Uses a whole WebSocket, which reports its events to this socket.
     func have(_ connection: any WebSocketConnection) {
         carrier = .own(connection)
     }
@@ -98,13 +98,13 @@ final class SessionSocket {
         carrier = .waiting(shared)
     }
 
-    /// Has a channel.
+    /// Uses a channel.
     func opened(on shared: SharedSocket, _ number: UInt32) {
         carrier = .channel(shared, number)
         report(.opened(subprotocol: JSONCodec.subprotocol))
     }
 
-    /// Hands an event on; none after `closed`.
+    /// Passes an event on; none after `closed`.
     func report(_ event: WebSocketEvent) {
         guard let onEvent else { return }
         if case .closed = event {
@@ -114,7 +114,7 @@ final class SessionSocket {
         onEvent(event)
     }
 
-    /// Ends it. That is reported later, as nothing is reported while its user calls it.
+    /// Ends it. The report comes later, because no event is reported during a call of the user.
     func end(_ close: CloseFrame) {
         carrier = .nothing
         Task { @SessionActor in report(.closed(code: close.code, reason: close.reason)) }

@@ -1,7 +1,7 @@
 /// A WebSocket that sessions share, from the attempt to open it until it is closed with the last of them.
 ///
-/// A server that does not know shared sockets chooses the session's own subprotocol: the WebSocket is then that of one
-/// session, and the others open their own.
+/// A server without shared sockets chooses the session's own subprotocol: the WebSocket then belongs to one session,
+/// and the others open their own.
 @SessionActor
 final class SharedSocket {
     private enum State {
@@ -15,20 +15,20 @@ final class SharedSocket {
 
     let url: String
     let credentials: String?
-    /// Holds this until it is done.
+    /// Holds this object until it is done.
     private let pool: SocketPool
     private let limits = WebSocketLimits()
     private let channels: Channels
     private var connection: (any WebSocketConnection)?
     private var state = State.connecting
     private var sessions: [UInt32: SessionSocket] = [:]
-    /// Those that have no channel yet.
+    /// Sessions without a channel yet.
     private var waiting: [SessionSocket] = []
-    /// Of channels that this side closes: until when the server's answer is waited for.
+    /// For each channel that this side closes: the deadline of the server's answer.
     private var deadlines: [UInt32: Alarm] = [:]
-    /// The session that has the whole WebSocket.
-    private var heir: SessionSocket?
-    /// A session has given it up, and nothing has come since: it may be dead.
+    /// The session that owns the whole WebSocket.
+    private var soleSession: SessionSocket?
+    /// A session has given it up, and no message has come since: it may be dead.
     private var isSuspect = false
     private var isFlushing = false
 
@@ -52,9 +52,9 @@ final class SharedSocket {
         if state == .shared { Task { @SessionActor in openChannels() } }
     }
 
-    // What sessions ask for.
+    // Called by sessions:
 
-    /// A session leaves that has no channel yet. Others go on waiting; further ones open another socket.
+    /// A session without a channel leaves. Others go on waiting; further ones open another socket.
     func leave(_ session: SessionSocket) {
         waiting.removeAll { $0 === session }
         isSuspect = true
@@ -98,10 +98,10 @@ final class SharedSocket {
         return sessions.removeValue(forKey: number)
     }
 
-    // What the WebSocket reports.
+    // Called by the WebSocket:
 
     private func take(_ event: WebSocketEvent) {
-        if let heir { return heir.report(event) }
+        if let soleSession { return soleSession.report(event) }
         switch event {
         case .opened(sharedSubprotocol): openChannels()
         case .opened(let other): handOver(other)
@@ -123,7 +123,7 @@ final class SharedSocket {
         flushSoon()
     }
 
-    /// The WebSocket is not shared: one of the sessions has it.
+    /// The WebSocket is not shared: it belongs to one of the sessions.
     private func handOver(_ subprotocol: String) {
         guard let connection, state == .connecting else { return }
         let those = waiting
@@ -131,7 +131,7 @@ final class SharedSocket {
         finish()
         for session in those.dropFirst() { session.connect(pool.transport, url) }
         guard let first = those.first else { return connection.terminate() }
-        heir = first
+        soleSession = first
         first.have(connection)
         first.report(.opened(subprotocol: subprotocol))
     }
@@ -164,7 +164,7 @@ final class SharedSocket {
         }
     }
 
-    /// The WebSocket is closed: for each of its sessions what one of its own would report.
+    /// The WebSocket is closed: each of its sessions gets the events of an own WebSocket.
     private func lost(_ close: CloseFrame) {
         guard state != .done else { return }
         finish()
@@ -174,9 +174,9 @@ final class SharedSocket {
         for session in those { session.report(.closed(code: close.code, reason: close.reason)) }
     }
 
-    // What it sends.
+    // Sending:
 
-    /// What all sessions send in a turn leaves together.
+    /// Messages of all sessions in a turn leave together.
     private func flushSoon() {
         guard !isFlushing, state == .shared, channels.hasOutput else { return }
         isFlushing = true
@@ -193,7 +193,7 @@ final class SharedSocket {
         connection?.send(messages)
     }
 
-    /// Closes it where no session uses it: at once where it may be dead.
+    /// Closes it if no session uses it: at once if it may be dead.
     private func endWithoutSessions() {
         guard sessions.isEmpty, waiting.isEmpty, state != .done else { return }
         if state == .connecting || isSuspect {

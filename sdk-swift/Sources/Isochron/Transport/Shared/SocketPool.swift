@@ -1,9 +1,6 @@
 /// The shared sockets of a process, made with one transport.
 @SessionActor
 final class SocketPool {
-    /// That of all clients which are given no transport.
-    nonisolated static let ofProcess = SocketPool(Transports.webSocket)
-
     let transport: any WebSocketTransport
     let timing: any Timing
     private var sockets: [SharedSocket] = []
@@ -13,7 +10,7 @@ final class SocketPool {
         self.timing = timing
     }
 
-    /// A socket that a session may join: a new one where there is none.
+    /// A socket that a session may join, new if necessary.
     func socket(_ url: String, _ credentials: String?) -> SharedSocket {
         let isFit = { (socket: SharedSocket) in
             socket.url == url && socket.credentials == credentials && socket.mayBeJoined

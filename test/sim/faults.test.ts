@@ -1,7 +1,12 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Random, Topology } from '@isochron/core';
-import { DRAW_VERSION, type Plan } from '../plan/plan.js';
-import { PROTOCOLS, type SimulatedProtocol } from '../protocols/index.js';
-import { FAULT_NAMES, faultKind } from './table.js';
+import { type Plan, PROTOCOLS, type SimulatedProtocol } from '@isochron/sim';
+import type { Summary } from '@isochron/sim/cli/summary';
+import { FAULT_NAMES, faultKind } from '@isochron/sim/faults/table';
+import { DRAW_VERSION } from '@isochron/sim/plan/plan';
+import { simulate, summariesIn } from './command.js';
 
 const correct = [...PROTOCOLS.values()].filter(({ caughtBy }) => caughtBy.length === 0);
 const CLUSTER = {
@@ -50,15 +55,34 @@ function planWith(protocol: SimulatedProtocol, fault: Plan['faults'][number]): P
   };
 }
 
-describe.each(FAULT_NAMES)('the fault %s', (name) => {
-  const { draw, forMs } = faultKind(name)!;
-
-  it.each(correct)('the fault is drawn and happens, and $name survives it', (protocol) => {
-    for (let seed = 1; seed <= 2; seed++) {
-      const parameters = draw(new Random(seed), SCENE)!;
+/** Two runs of each fault under each protocol. */
+const cases = FAULT_NAMES.flatMap((name) =>
+  correct.flatMap((protocol) =>
+    [1, 2].map((parameterSeed) => {
+      const { draw, forMs } = faultKind(name)!;
+      const parameters = draw(new Random(parameterSeed), SCENE)!;
       const fault = { kind: name, atMs: 150, forMs: Math.round((forMs[0] + forMs[1]) / 2), ...parameters };
-      const { failures, stats } = protocol.run(planWith(protocol, fault));
-      expect([failures, stats.faults]).toEqual([[], 1]);
-    }
+      return { name, protocol: protocol.name, parameterSeed, plan: planWith(protocol, fault) };
+    }),
+  ),
+).map((one, i) => ({ ...one, plan: { ...one.plan, seed: i } }));
+
+describe('each fault that plans are drawn with', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'isochron-faults-'));
+  const summaries = new Map<number, Summary>();
+
+  beforeAll(async () => {
+    const file = join(folder, 'plans.json');
+    writeFileSync(file, JSON.stringify(cases.map(({ plan }) => ({ seed: plan.seed, check: '', why: '', plan }))));
+    const { output } = await simulate('paris', '--kept', file, '--json');
+    for (const summary of summariesIn(output)) summaries.set(summary.seed, summary);
+    if (summaries.size === 0) throw new Error(output);
+  }, 600_000);
+
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it.each(cases)('the fault $name happens, and $protocol survives it (parameters $parameterSeed)', ({ plan }) => {
+    const { failures, faults } = summaries.get(plan.seed)!;
+    expect([failures, faults]).toEqual([[], 1]);
   });
 });
