@@ -14,7 +14,7 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
   'packages/checker': ['packages/core'],
   'packages/workload': ['packages/core'],
   'packages/simulated-world': ['packages/core'],
-  'packages/testing': ['packages/core', 'packages/protocols'],
+  'packages/testing': ['packages/core', 'packages/protocols', 'packages/simulated-world'],
   'packages/sim': [
     'packages/core',
     'packages/simulated-world',

@@ -27,6 +27,7 @@ import type { Rebuild } from '@isochron/protocols/kernel/replication/rebuild';
 import type { StableTime } from '@isochron/protocols/kernel/replication/stable-time';
 import { DEFAULT_SETTINGS, type ProtocolSettings } from '@isochron/protocols/kernel/settings';
 import type { Address, Effects, Envelope, Input, Machine } from '@isochron/protocols/machine';
+import { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { PlainStore } from './plain-store.js';
 
 /** The parts of the nodes of every family of protocols. */
@@ -74,7 +75,8 @@ export interface WorldNode<M extends AnyMessage, Response extends Referring, Nod
   client: Client<M, Response>;
   peers: PeerClocks<M>;
   up: boolean;
-  wakeAt: WallMs | undefined;
+  /** When its timer is due, in virtual time; infinite where it has none. */
+  wakeMs: number;
   /** Grows with every start, so that messages of a previous incarnation are dropped. */
   incarnation: number;
   /** Offset of its wall clock. */
@@ -133,7 +135,7 @@ export class WorldOf<
   failedNode: NodeId | undefined;
   /** Why every node refuses new writes (D11). */
   refusal: ErrorCode | undefined;
-  now: WallMs = START;
+  readonly #time = new VirtualTime();
   readonly #delayMs: (from: NodeId, to: NodeId) => number;
   readonly #syncMs: number;
   readonly #prefetchMs: number;
@@ -141,8 +143,6 @@ export class WorldOf<
   readonly #readings: boolean;
   /** Frames that were refused because of their clocks: receiver and reason. */
   readonly refusedFrames: { readonly node: NodeId; readonly from: NodeId; readonly why: string }[] = [];
-  #events: { at: WallMs; order: number; run: () => void }[] = [];
-  #order = 0;
   #nextRef = 1;
   readonly #cut = new Set<string>();
   /** Sync times of single nodes' disks, in ms; `Infinity` stalls a disk until it has a finite time again. */
@@ -169,21 +169,38 @@ export class WorldOf<
     for (const a of this.nodes.values()) for (const b of this.nodes.values()) if (a.id < b.id) this.#connect(a, b);
   }
 
+  /** The time of a right clock. */
+  get now(): WallMs {
+    return START + this.#time.now;
+  }
+
   node(id: NodeId): WorldNode<M, Response, Node> {
     return this.nodes.get(id)!;
   }
 
   /** Runs until `ms` have passed. */
   run(ms: number): void {
-    const end = this.now + ms;
+    const end = this.#time.now + ms;
     for (;;) {
-      const next = this.#next(end);
-      if (next === undefined) break;
-      this.now = Math.max(this.now, next.at);
-      next.run();
+      const node = this.#nextToWake(end);
+      if (!this.#happens(node?.wakeMs ?? end)) {
+        if (node === undefined) return;
+        node.wakeMs = Number.POSITIVE_INFINITY;
+        node.host.wake();
+      }
       if (this.failure !== undefined) throw this.failure;
     }
-    this.now = end;
+  }
+
+  /** Lets the next event happen, if it comes by then. A node's timer comes after every event of its time. */
+  #happens(by: number): boolean {
+    if (by < this.#time.now) return false;
+    let happened = false;
+    this.#time.runUntil(by, () => {
+      happened = true;
+      return true;
+    });
+    return happened;
   }
 
   /** Runs until the condition holds; fails after `withinMs` of virtual time. */
@@ -293,11 +310,11 @@ export class WorldOf<
       now: () => wall(),
       persist: (records, done) => this.#persist(node, incarnation, records, done),
       resident: () => this.#prefetchMs === 0,
-      prefetch: (_needs, done) => this.#at(this.now + this.#prefetchMs, done),
+      prefetch: (_needs, done) => void this.#time.after(this.#prefetchMs, done),
       transmit: (to, envelopes) => this.#transmit(node, to, envelopes),
       endOfTurn: (run) => run(),
       wakeAt: (at) => {
-        node.wakeAt = at - node.skewMs;
+        node.wakeMs = at - node.skewMs - START;
       },
       fail: (error) => {
         this.failure = error;
@@ -317,7 +334,7 @@ export class WorldOf<
         now: this.now + skewMs,
         ...words,
         writable: () => this.refusal,
-        ...(this.#readings && { readings: { wall, steady: () => this.now - START } }),
+        ...(this.#readings && { readings: { wall, steady: () => this.#time.now } }),
         ...(this.#conflict && { conflict: this.#conflict }),
       },
       store,
@@ -330,7 +347,7 @@ export class WorldOf<
       client: new Client(),
       peers: new PeerClocks<M>(machines.clock, machines.drift, this.newest),
       up: true,
-      wakeAt: undefined,
+      wakeMs: Number.POSITIVE_INFINITY,
       incarnation,
       skewMs,
     };
@@ -353,14 +370,14 @@ export class WorldOf<
     const sync = (): void => {
       if (node.incarnation !== incarnation || !node.up) return; // unsynced writes are lost with the process
       if (this.diskMs.get(node.id) === Number.POSITIVE_INFINITY) {
-        this.#at(this.now + 1, sync);
+        this.#time.after(1, sync);
         return;
       }
       for (const record of batch) node.store.apply(record);
       done();
     };
     const takesMs = this.diskMs.get(node.id) ?? this.#syncMs;
-    this.#at(this.now + (Number.isFinite(takesMs) ? takesMs : 1), sync);
+    this.#time.after(Number.isFinite(takesMs) ? takesMs : 1, sync);
   }
 
   #transmit(from: WorldNode<M, Response, Node>, to: NodeId, envelopes: readonly Envelope<M>[]): void {
@@ -368,7 +385,7 @@ export class WorldOf<
     this.frames.push(kept);
     const incarnations = `${from.incarnation}/${this.nodes.get(to)?.incarnation}`;
     const hlc = from.parts.clock.last;
-    this.#at(this.now + this.#delayMs(from.id, to), () => {
+    this.#time.after(this.#delayMs(from.id, to), () => {
       const target = this.node(to);
       if (
         !target.up ||
@@ -387,39 +404,13 @@ export class WorldOf<
     });
   }
 
-  #at(at: WallMs, run: () => void): void {
-    this.#events.push({ at, order: this.#order++, run });
-  }
-
-  #next(end: WallMs): { at: WallMs; run: () => void } | undefined {
-    let best: { at: WallMs; order: number; run: () => void } | undefined;
-    for (const event of this.#events) {
-      if (event.at > end) continue;
-      if (best === undefined || event.at < best.at || (event.at === best.at && event.order < best.order)) best = event;
-    }
+  /** The node whose timer is due first, until the end at most. */
+  #nextToWake(end: number): WorldNode<M, Response, Node> | undefined {
+    let first: WorldNode<M, Response, Node> | undefined;
     for (const node of this.nodes.values()) {
-      if (
-        !node.up ||
-        node.wakeAt === undefined ||
-        node.wakeAt > end ||
-        node.wakeAt >= (best?.at ?? Number.POSITIVE_INFINITY)
-      ) {
-        continue;
-      }
-      const { wakeAt } = node;
-      best = {
-        at: wakeAt,
-        order: -1,
-        run: () => {
-          node.wakeAt = undefined;
-          node.host.wake();
-        },
-      };
+      if (node.up && node.wakeMs <= end && node.wakeMs < (first?.wakeMs ?? Number.POSITIVE_INFINITY)) first = node;
     }
-    if (best === undefined) return undefined;
-    const found = best;
-    this.#events = this.#events.filter((event) => event !== found);
-    return found;
+    return first;
   }
 }
 
