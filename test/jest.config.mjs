@@ -1,5 +1,5 @@
 // Tests run from the sources: swc compiles each file, workspace packages resolve to their src folders.
-const packages = 'core|protocols|storage|wire|transport|checker|workload|sim|sessions|client';
+const packages = 'core|protocols|storage|wire|transport|checker|workload|sim|simulated-world|testing|sessions|client';
 
 export default {
   rootDir: '..',

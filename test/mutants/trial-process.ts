@@ -1,9 +1,9 @@
 /** Runs a trial: the trial is the argument of the process, the result goes to stdout, both as JSON. */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { playScript, scriptDifferences } from '@isochron/protocols/testing/script';
 import { type Plan, PROTOCOLS, type Result } from '@isochron/sim';
 import { shrink } from '@isochron/sim/shrink/shrink';
+import { playScript, scriptDifferences } from '@isochron/testing/protocols/script';
 import { profiled } from './profile.js';
 import type { Caught, Notice, Run, Trial, TrialResult } from './trial.js';
 

@@ -7,8 +7,14 @@ const repository = new Repository(join(__dirname, '../..'));
 const exists = (path: string) => existsSync(join(repository.root, path));
 const page = repository.read('ARCHITECTURE.md');
 const PICTURE = 'docs/data-flow.svg';
-/** All parts that are built into the product or judge it. */
-const PARTS = [...repository.workspaces.filter((path) => /^(packages\/|server$|sdk-js$)/.test(path)), 'sdk-swift'];
+const isPrivate = (path: string) => JSON.parse(repository.read(`${path}/package.json`)).private === true;
+/** All parts that are built into the product or judge it. A private package of `packages` serves tests alone. */
+const PARTS = [
+  ...repository.workspaces.filter((path) => /^packages\//.test(path) && !isPrivate(path)),
+  'server',
+  'sdk-js',
+  'sdk-swift',
+];
 
 describe("one transaction's way", () => {
   it('the way of one transaction needs at most 40 files, from the SDK to stable time', () => {

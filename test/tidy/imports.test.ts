@@ -49,8 +49,13 @@ describe('import directions', () => {
     ],
     [
       'packages/protocols/src/paris/a.ts',
-      `import { x } from '../testing/world.js';`,
-      'the protocol folder paris must not import testing',
+      `import { x } from '@isochron/testing/protocols/world';`,
+      'packages/protocols must not import packages/testing',
+    ],
+    [
+      'server/src/a.ts',
+      `import { x } from '@isochron/testing/protocols/samples';`,
+      'server must not import packages/testing',
     ],
     ['packages/nowhere/src/a.ts', '', 'is not on the map'],
   ])('a forbidden import is found in %s: %s', (path, text, message) => {
@@ -59,7 +64,7 @@ describe('import directions', () => {
 
   it.each([
     ['packages/protocols/src/paris/a.ts', `import { x } from '../kernel/hlc.js'; import { y } from '../machine.js';`],
-    ['packages/protocols/src/testing/a.ts', `import { x } from '../paris/messages.js';`],
+    ['packages/testing/src/protocols/a.ts', `import { x } from '@isochron/protocols/paris/messages';`],
     ['packages/transport/src/a.ts', `import { x } from '@isochron/wire'; import { WebSocket } from 'ws';`],
     ['sdk-js/src/a.ts', `import { x } from '@isochron/protocols/paris/session';`],
     ['test/bench/a.ts', `import { x } from '@isochron/server'; import { y } from './b.js';`],

@@ -13,8 +13,11 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
   'packages/transport': ['packages/core', 'packages/wire'],
   'packages/checker': ['packages/core'],
   'packages/workload': ['packages/core'],
+  'packages/simulated-world': ['packages/core'],
+  'packages/testing': ['packages/core', 'packages/protocols', 'packages/simulated-world'],
   'packages/sim': [
     'packages/core',
+    'packages/simulated-world',
     'packages/protocols',
     'packages/storage',
     'packages/checker',
@@ -44,6 +47,8 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
     'packages/transport',
     'packages/checker',
     'packages/workload',
+    'packages/simulated-world',
+    'packages/testing',
     'packages/sim',
     'packages/sessions',
     'packages/client',
@@ -53,9 +58,19 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** These import no library and no module of Node. */
-const WITHOUT_LIBRARIES = new Set(['packages/core', 'packages/protocols', 'packages/sessions', 'packages/client']);
-/** Exceptions: pure functions of Node, which `purity.ts` names. */
-const COMPUTATION = new Map([['packages/sessions', 'node:crypto']]);
+const WITHOUT_LIBRARIES = new Set([
+  'packages/core',
+  'packages/protocols',
+  'packages/sessions',
+  'packages/client',
+  'packages/simulated-world',
+  'packages/testing',
+]);
+/** Exceptions: pure functions of Node, which `purity.ts` names, and the random inputs of claims. */
+const COMPUTATION = new Map([
+  ['packages/sessions', 'node:crypto'],
+  ['packages/testing', 'fast-check'],
+]);
 
 /** The folder of a path as the map names it, or undefined. */
 export const placeOf = (path: string): string | undefined =>
@@ -80,8 +95,6 @@ function directionProblem(path: string, place: string, allowed: readonly string[
   if (specifier.startsWith('.')) return relativeProblem(path, specifier);
   const target = placeOfPackage(specifier);
   if (target !== undefined) return allowed.includes(target) ? undefined : `${place} must not import ${target}`;
-  // Shared code of tests may import the same as tests.
-  if (/\/src\/testing\//.test(path) && specifier === 'fast-check') return undefined;
   return WITHOUT_LIBRARIES.has(place) && COMPUTATION.get(place) !== specifier
     ? `${place} must not import ${specifier}: it stands on the language alone`
     : undefined;
@@ -101,8 +114,6 @@ function relativeProblem(path: string, specifier: string): string | undefined {
   if (home !== undefined && !target.startsWith(`${home}/`)) return `leaves ${home} by the path ${specifier}`;
   const [from, to] = [protocolFolder(path), protocolFolder(target)];
   if (from === undefined || to === undefined || from === to || to === 'kernel') return undefined;
-  // The runners of protocols for tests; no protocol may import them.
-  if (from === 'testing') return undefined;
   return `the protocol folder ${from} must not import ${to}: what they share belongs to the kernel`;
 }
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { lockfileFindings, pinFindings, readmeFindings, topLevelFindings } from './layout.js';
+import { lockfileFindings, pinFindings, readmeFindings, testSupportFindings, topLevelFindings } from './layout.js';
 import { Repository } from './repository.js';
 
 const repository = new Repository(join(__dirname, '../..'));
@@ -27,6 +27,18 @@ describe('each part', () => {
     expect(readmeFindings(['server', 'infra'], new Set(['infra/README.md', 'README.md']))).toEqual([
       'server: has no README.md',
     ]);
+  });
+});
+
+describe('test support', () => {
+  it('is outside of the packages that the product has', () => {
+    expect(testSupportFindings(repository.paths)).toEqual([]);
+  });
+
+  it('is found inside of them', () => {
+    expect(testSupportFindings(['packages/protocols/src/testing/a.ts', 'packages/testing/src/protocols/a.ts'])).toEqual(
+      ['packages/protocols/src/testing/a.ts: test support belongs to packages/testing'],
+    );
   });
 });
 

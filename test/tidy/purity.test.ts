@@ -5,11 +5,11 @@ import { parseSource } from './source.js';
 
 const repository = new Repository(join(__dirname, '../..'));
 const pure = repository.sources.filter(
-  (path) => /^packages\/(core|protocols|sessions|client)\/src\//.test(path) && !isTest(path),
+  (path) => /^packages\/(core|protocols|sessions|client|simulated-world|testing)\/src\//.test(path) && !isTest(path),
 );
 
-describe('core, protocols, sessions and the client', () => {
-  it('core, protocols, sessions and the client touch neither time nor randomness nor timers nor sockets nor promises', () => {
+describe('core, protocols, sessions, the client, and the worlds of tests', () => {
+  it('core, protocols, sessions, client and worlds of tests touch neither time nor randomness nor timers nor sockets nor promises', () => {
     expect(pure.length).toBeGreaterThan(10);
     expect(pure.flatMap((path) => purityFindings(parseSource(path, repository.read(path))))).toEqual([]);
   });

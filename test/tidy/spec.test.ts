@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const PROTOCOLS = join(__dirname, '../../packages/protocols/src');
+const CLAIMS = join(__dirname, '../../packages/testing/src/protocols');
 
 /** The last column of the table of rules, and lines that begin with `Test:`. */
 export function namedTests(spec: string): string[] {
@@ -35,7 +36,7 @@ describe('SPEC.md of the protocols', () => {
   it('at least one protocol has a SPEC.md', () => expect(specs.length).toBeGreaterThan(0));
 
   it.each(specs)('every test that %s names exists', (file) => {
-    const known = new Set(sources(PROTOCOLS).flatMap(testNames));
+    const known = new Set([PROTOCOLS, CLAIMS].flatMap(sources).flatMap(testNames));
     const named = namedTests(readFileSync(join(PROTOCOLS, file), 'utf8'));
     expect(named.length).toBeGreaterThan(FEWEST(file));
     expect(named.filter((name) => !known.has(name))).toEqual([]);

@@ -1,8 +1,8 @@
 /** Claims about BPR's snapshots, and about how long its reads wait for them (PaRiS paper, section V). */
 import { packWall } from '@isochron/core';
-import { blockingIn } from '../testing/blocking.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { World, type WorldOptions } from '../testing/world.js';
+import { blockingIn } from '@isochron/testing/protocols/blocking';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { World, type WorldOptions } from '@isochron/testing/protocols/world';
 import { bpr } from './bpr.js';
 import { bprSession } from './session.js';
 

@@ -1,6 +1,6 @@
 import type { Version } from '@isochron/core';
 import { packWall } from '@isochron/core';
-import { settledWorld } from '../testing/operation-fixtures.js';
+import { settledWorld } from '@isochron/testing/protocols/operation-fixtures';
 import {
   blockedIn,
   busyWhile,
@@ -10,8 +10,8 @@ import {
   operationMessages,
   REGIONS,
   replicated,
-} from '../testing/operation-world.js';
-import type { WorldOptions } from '../testing/world-of.js';
+} from '@isochron/testing/protocols/operation-world';
+import type { WorldOptions } from '@isochron/testing/protocols/world-of';
 import { contrarian } from './contrarian.js';
 
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(contrarian, options);

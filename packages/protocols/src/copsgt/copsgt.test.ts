@@ -1,8 +1,6 @@
 import type { Dependency, Version } from '@isochron/core';
-import { needsOf } from '../kernel/operations/named.js';
-import { above, mergeDependencies, seenPartsOf } from '../kernel/operations/named-sessions.js';
-import { joined, loseDisk } from '../testing/lost-disks.js';
-import { settledWorld, without } from '../testing/operation-fixtures.js';
+import { joined, loseDisk } from '@isochron/testing/protocols/lost-disks';
+import { settledWorld, without } from '@isochron/testing/protocols/operation-fixtures';
 import {
   blockedIn,
   busyWhile,
@@ -12,8 +10,10 @@ import {
   operationMessages,
   REGIONS,
   replicated,
-} from '../testing/operation-world.js';
-import type { WorldOptions } from '../testing/world-of.js';
+} from '@isochron/testing/protocols/operation-world';
+import type { WorldOptions } from '@isochron/testing/protocols/world-of';
+import { needsOf } from '../kernel/operations/named.js';
+import { above, mergeDependencies, seenPartsOf } from '../kernel/operations/named-sessions.js';
 import { copsGt } from './copsgt.js';
 import { copsGtSession } from './session.js';
 

@@ -1,11 +1,11 @@
 /** Cure has physical clocks only, and waits for them; H-Cure does not (Wren paper, section V). */
 import { packWall } from '@isochron/core';
+import { blockingIn } from '@isochron/testing/protocols/blocking';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { FULLY_REPLICATED } from '@isochron/testing/protocols/transaction-claims';
+import { ONE_REGION } from '@isochron/testing/protocols/vector-claims';
+import { World, type WorldOptions } from '@isochron/testing/protocols/world';
 import { vectorSession } from '../kernel/transactions/vector-session.js';
-import { blockingIn } from '../testing/blocking.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { FULLY_REPLICATED } from '../testing/transaction-claims.js';
-import { ONE_REGION } from '../testing/vector-claims.js';
-import { World, type WorldOptions } from '../testing/world.js';
 import { cure } from './cure.js';
 
 function settled(options: WorldOptions = {}): World {

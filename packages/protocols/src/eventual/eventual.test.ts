@@ -1,6 +1,5 @@
-import fc from 'fast-check';
-import { settledWorld } from '../testing/operation-fixtures.js';
-import { drawnWorld, play } from '../testing/operation-random.js';
+import { settledWorld } from '@isochron/testing/protocols/operation-fixtures';
+import { drawnWorld, play } from '@isochron/testing/protocols/operation-random';
 import {
   blockedIn,
   busyWhile,
@@ -10,8 +9,9 @@ import {
   operationMessages,
   REGIONS,
   replicated,
-} from '../testing/operation-world.js';
-import type { WorldOptions } from '../testing/world-of.js';
+} from '@isochron/testing/protocols/operation-world';
+import type { WorldOptions } from '@isochron/testing/protocols/world-of';
+import fc from 'fast-check';
 import { eventual } from './eventual.js';
 
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(eventual, options);

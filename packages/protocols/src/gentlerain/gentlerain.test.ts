@@ -1,5 +1,5 @@
 import { packWall } from '@isochron/core';
-import { joined, loseDisk } from '../testing/lost-disks.js';
+import { joined, loseDisk } from '@isochron/testing/protocols/lost-disks';
 import {
   blockedIn,
   busyWhile,
@@ -9,8 +9,8 @@ import {
   operationMessages,
   REGIONS,
   replicated,
-} from '../testing/operation-world.js';
-import type { WorldOptions } from '../testing/world-of.js';
+} from '@isochron/testing/protocols/operation-world';
+import type { WorldOptions } from '@isochron/testing/protocols/world-of';
 import { gentleRain } from './gentlerain.js';
 
 function settled(options: WorldOptions = {}): OperationWorld {

@@ -1,10 +1,10 @@
 /** "HLCs enable H-Cure to avoid blocking the read of a transaction T because of clock skew" (Wren paper, section V). */
 import { packWall } from '@isochron/core';
+import { blockingIn } from '@isochron/testing/protocols/blocking';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { ONE_REGION } from '@isochron/testing/protocols/vector-claims';
+import { World, type WorldOptions } from '@isochron/testing/protocols/world';
 import { vectorSession } from '../kernel/transactions/vector-session.js';
-import { blockingIn } from '../testing/blocking.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { ONE_REGION } from '../testing/vector-claims.js';
-import { World, type WorldOptions } from '../testing/world.js';
 import { hCure } from './hcure.js';
 
 function settled(options: WorldOptions = {}): World {

@@ -1,11 +1,11 @@
 /** NoCC breaks the guarantees that it does not claim, and keeps those that it claims (PaRiS paper, section V). */
 import type { Belongs, VersionReader } from '@isochron/core';
+import { blockingIn } from '@isochron/testing/protocols/blocking';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { World, type WorldOptions } from '@isochron/testing/protocols/world';
 import type { NodeState } from '../kernel/node-state.js';
 import { VersionVector } from '../kernel/replication/version-vector.js';
 import type { ReplicaView } from '../kernel/transactions/snapshots.js';
-import { blockingIn } from '../testing/blocking.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { World, type WorldOptions } from '../testing/world.js';
 import { nocc } from './nocc.js';
 import { noccSession } from './session.js';
 

@@ -1,6 +1,6 @@
 import { packWall, type Version } from '@isochron/core';
-import { backup } from '../testing/lost-disks.js';
-import { settledWorld } from '../testing/operation-fixtures.js';
+import { backup } from '@isochron/testing/protocols/lost-disks';
+import { settledWorld } from '@isochron/testing/protocols/operation-fixtures';
 import {
   blockedIn,
   busyWhile,
@@ -10,8 +10,8 @@ import {
   operationMessages,
   REGIONS,
   replicated,
-} from '../testing/operation-world.js';
-import type { WorldOptions } from '../testing/world-of.js';
+} from '@isochron/testing/protocols/operation-world';
+import type { WorldOptions } from '@isochron/testing/protocols/world-of';
 import { okapi } from './okapi.js';
 
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(okapi, options);

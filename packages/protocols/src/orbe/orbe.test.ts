@@ -1,5 +1,5 @@
-import { checksOfReaders } from '../testing/matrix-claims.js';
-import { refusal, settledWorld } from '../testing/operation-fixtures.js';
+import { checksOfReaders } from '@isochron/testing/protocols/matrix-claims';
+import { refusal, settledWorld } from '@isochron/testing/protocols/operation-fixtures';
 import {
   blockedIn,
   busyWhile,
@@ -8,8 +8,8 @@ import {
   type OperationWorld,
   REGIONS,
   replicated,
-} from '../testing/operation-world.js';
-import type { WorldOptions } from '../testing/world-of.js';
+} from '@isochron/testing/protocols/operation-world';
+import type { WorldOptions } from '@isochron/testing/protocols/world-of';
 import { orbe } from './orbe.js';
 
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(orbe, options);

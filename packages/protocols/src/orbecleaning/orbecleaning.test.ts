@@ -1,8 +1,14 @@
+import { checksOfReaders } from '@isochron/testing/protocols/matrix-claims';
+import { settledWorld, without } from '@isochron/testing/protocols/operation-fixtures';
+import {
+  keyIn,
+  OperationClient,
+  type OperationWorld,
+  REGIONS,
+  replicated,
+} from '@isochron/testing/protocols/operation-world';
+import type { WorldOptions } from '@isochron/testing/protocols/world-of';
 import { elementsOf } from '../kernel/operations/dependency-matrix.js';
-import { checksOfReaders } from '../testing/matrix-claims.js';
-import { settledWorld, without } from '../testing/operation-fixtures.js';
-import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from '../testing/operation-world.js';
-import type { WorldOptions } from '../testing/world-of.js';
 import { orbeCleaning } from './orbecleaning.js';
 
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(orbeCleaning, options);

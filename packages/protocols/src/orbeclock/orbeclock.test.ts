@@ -1,6 +1,5 @@
 import { packWall } from '@isochron/core';
-import { only } from '../kernel/operations/dependency-matrix.js';
-import { settledWorld } from '../testing/operation-fixtures.js';
+import { settledWorld } from '@isochron/testing/protocols/operation-fixtures';
 import {
   blockedIn,
   keyIn,
@@ -9,8 +8,9 @@ import {
   operationMessages,
   REGIONS,
   replicated,
-} from '../testing/operation-world.js';
-import type { WorldOptions } from '../testing/world-of.js';
+} from '@isochron/testing/protocols/operation-world';
+import type { WorldOptions } from '@isochron/testing/protocols/world-of';
+import { only } from '../kernel/operations/dependency-matrix.js';
 import { orbeClock, PATIENCE_MS } from './orbeclock.js';
 
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(orbeClock, options);

@@ -2,13 +2,13 @@
  * Claims about clocks that are far off (K1–K5, T1): no clock follows them, and the cluster continues without their node.
  */
 import { type DurableRecord, MAX_TIMESTAMP, packWall, type Timestamp, wallOf } from '@isochron/core';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { sample } from '@isochron/testing/protocols/samples';
+import { World } from '@isochron/testing/protocols/world';
 import { NodeClock } from '../kernel/node-clock.js';
 import { StableProgress } from '../kernel/replication/stable-progress.js';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { sample } from '../testing/samples.js';
-import { World } from '../testing/world.js';
 
 const LIMIT_MS = 5_000;
 const ELEVEN_MINUTES = 660_000;

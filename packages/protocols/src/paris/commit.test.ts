@@ -1,10 +1,10 @@
 /** Claims about commits: timestamps, durability, retries, transactions whose coordinator has died. */
 import { packWall } from '@isochron/core';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { commitOver, id, settled } from '@isochron/testing/protocols/commits';
+import { backup, everywhere } from '@isochron/testing/protocols/lost-disks';
+import type { World } from '@isochron/testing/protocols/world';
 import type { CommitResp, TransactionMessage } from '../kernel/transactions/messages.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { commitOver, id, settled } from '../testing/commits.js';
-import { backup, everywhere } from '../testing/lost-disks.js';
-import type { World } from '../testing/world.js';
 
 describe('PaRiS: timestamps', () => {
   it('a cohort never proposes a timestamp at or below the published version clock (P1)', () => {

@@ -1,13 +1,21 @@
 /** Claims about the copy that a node without data makes of its peers (D10). */
 import { qualify } from '@isochron/core';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import {
+  everywhere,
+  joined,
+  loseDisk,
+  rebuild,
+  recovered,
+  runRebuilding,
+  versions,
+} from '@isochron/testing/protocols/lost-disks';
+import { PlainStore } from '@isochron/testing/protocols/plain-store';
+import { sample } from '@isochron/testing/protocols/samples';
+import { World } from '@isochron/testing/protocols/world';
 import type { CopyResp } from '../kernel/replication/messages.js';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { everywhere, joined, loseDisk, rebuild, recovered, runRebuilding, versions } from '../testing/lost-disks.js';
-import { PlainStore } from '../testing/plain-store.js';
-import { sample } from '../testing/samples.js';
-import { World } from '../testing/world.js';
 
 const V = 'virginia-1';
 const O = 'oregon-1';

@@ -1,11 +1,11 @@
 /** Claims about the logs from which a node follows its peers after it has copied them (D5, D10). */
 import { qualify } from '@isochron/core';
+import { TestClient } from '@isochron/testing/protocols/clients';
+import { loseDisk, rebuild, recovered } from '@isochron/testing/protocols/lost-disks';
+import { REGIONS, replicated } from '@isochron/testing/protocols/operation-world';
+import { World } from '@isochron/testing/protocols/world';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
-import { TestClient } from '../testing/clients.js';
-import { loseDisk, rebuild, recovered } from '../testing/lost-disks.js';
-import { REGIONS, replicated } from '../testing/operation-world.js';
-import { World } from '../testing/world.js';
 
 /** The second node of a region has partition 1, the first one is its root. */
 const [V, O, I] = ['virginia-2', 'oregon-2', 'ireland-2'] as const;

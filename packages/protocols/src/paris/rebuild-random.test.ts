@@ -4,11 +4,11 @@
  * minutes. `REBUILD_RUNS` sets the number of runs.
  */
 import type { ClusterSpec, NodeId, Timestamp, TxId } from '@isochron/core';
+import { keyIn } from '@isochron/testing/protocols/clients';
+import { restart, runRebuilding } from '@isochron/testing/protocols/lost-disks';
+import { PlainStore } from '@isochron/testing/protocols/plain-store';
+import { World } from '@isochron/testing/protocols/world';
 import fc from 'fast-check';
-import { keyIn } from '../testing/clients.js';
-import { restart, runRebuilding } from '../testing/lost-disks.js';
-import { PlainStore } from '../testing/plain-store.js';
-import { World } from '../testing/world.js';
 
 const { REBUILD_SEED, REBUILD_PATH, REBUILD_RUNS } = process.env;
 

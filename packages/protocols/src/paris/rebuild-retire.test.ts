@@ -1,8 +1,15 @@
 /** Claims about damaged disks that are to be given up, and about data that was set aside (D10). */
-import { keyIn, TestClient } from '../testing/clients.js';
-import { everywhere, joined, loseDisk, rebuild, recovered, runRebuilding } from '../testing/lost-disks.js';
-import { PlainStore } from '../testing/plain-store.js';
-import { World } from '../testing/world.js';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import {
+  everywhere,
+  joined,
+  loseDisk,
+  rebuild,
+  recovered,
+  runRebuilding,
+} from '@isochron/testing/protocols/lost-disks';
+import { PlainStore } from '@isochron/testing/protocols/plain-store';
+import { World } from '@isochron/testing/protocols/world';
 
 const V = 'virginia-1';
 const O = 'oregon-1';

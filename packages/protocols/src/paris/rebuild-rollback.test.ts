@@ -1,9 +1,9 @@
 /** Claims about disks that were rolled back (D10), on a virtual clock. */
 import { type ClusterSpec, IsochronError } from '@isochron/core';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { backup, everywhere, joined, loseDisk, runRebuilding, versions } from '../testing/lost-disks.js';
-import { PlainStore } from '../testing/plain-store.js';
-import { World } from '../testing/world.js';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { backup, everywhere, joined, loseDisk, runRebuilding, versions } from '@isochron/testing/protocols/lost-disks';
+import { PlainStore } from '@isochron/testing/protocols/plain-store';
+import { World } from '@isochron/testing/protocols/world';
 
 const V = 'virginia-1';
 const O = 'oregon-1';

@@ -1,11 +1,18 @@
 /** Claims about the decisions of transactions whose cohorts have lost their disks (D10). */
 
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import {
+  between,
+  decisions,
+  preparedOnThree,
+  settled,
+  THREE_COHORTS,
+  without,
+} from '@isochron/testing/protocols/lost-cohorts';
+import { everywhere, joined, loseDisk, recovered } from '@isochron/testing/protocols/lost-disks';
+import { World } from '@isochron/testing/protocols/world';
 import type { CommitReq, TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { between, decisions, preparedOnThree, settled, THREE_COHORTS, without } from '../testing/lost-cohorts.js';
-import { everywhere, joined, loseDisk, recovered } from '../testing/lost-disks.js';
-import { World } from '../testing/world.js';
 
 const V = 'virginia-1';
 const O = 'oregon-1';

@@ -1,10 +1,10 @@
 /** Claims about lost disks (D10), on a virtual clock. */
 import { type ClusterSpec, qualify } from '@isochron/core';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { THREE_COHORTS } from '../testing/lost-cohorts.js';
-import { everywhere, joined, loseDisk, rebuild, recovered, versions } from '../testing/lost-disks.js';
-import { PlainStore } from '../testing/plain-store.js';
-import { World } from '../testing/world.js';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { THREE_COHORTS } from '@isochron/testing/protocols/lost-cohorts';
+import { everywhere, joined, loseDisk, rebuild, recovered, versions } from '@isochron/testing/protocols/lost-disks';
+import { PlainStore } from '@isochron/testing/protocols/plain-store';
+import { World } from '@isochron/testing/protocols/world';
 
 /** Every region has every partition. */
 const EVERYWHERE = everywhere(2);

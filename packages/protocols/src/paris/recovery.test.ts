@@ -1,5 +1,5 @@
-import { keyIn, TestClient } from '../testing/clients.js';
-import { commitOver, id, settled } from '../testing/commits.js';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { commitOver, id, settled } from '@isochron/testing/protocols/commits';
 
 describe('PaRiS: links and restarts (D6, D7)', () => {
   it('frames that a link lost are replayed after the reconnect, and nothing is applied twice', () => {

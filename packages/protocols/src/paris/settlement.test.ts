@@ -2,12 +2,13 @@
  * Claims about transactions of which a lost disk has taken a part (D10): all or nothing of them is left, and they are
  * reported.
  */
+
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { THREE_COHORTS, without } from '@isochron/testing/protocols/lost-cohorts';
+import { joined, loseDisk, recovered } from '@isochron/testing/protocols/lost-disks';
+import { World } from '@isochron/testing/protocols/world';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { THREE_COHORTS, without } from '../testing/lost-cohorts.js';
-import { joined, loseDisk, recovered } from '../testing/lost-disks.js';
-import { World } from '../testing/world.js';
 
 const V = 'virginia-1';
 const O = 'oregon-1';

@@ -1,9 +1,9 @@
 /** Claims about stabilisation, frames and invalid messages of peers. */
 import { type ClusterSpec, packWall } from '@isochron/core';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { sample } from '@isochron/testing/protocols/samples';
+import { THREE_REGIONS, World } from '@isochron/testing/protocols/world';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { sample } from '../testing/samples.js';
-import { THREE_REGIONS, World } from '../testing/world.js';
 
 const TWO_NODES_EACH: ClusterSpec = {
   regions: ['virginia', 'oregon', 'ireland'].map((id) => ({

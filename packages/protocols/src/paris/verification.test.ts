@@ -1,8 +1,8 @@
 /** Claims about the verification of a disk after a start (D10), on a virtual clock. */
 import { IsochronError } from '@isochron/core';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { backup, everywhere } from '../testing/lost-disks.js';
-import { World } from '../testing/world.js';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { backup, everywhere } from '@isochron/testing/protocols/lost-disks';
+import { World } from '@isochron/testing/protocols/world';
 
 const V = 'virginia-1';
 const O = 'oregon-1';

@@ -1,9 +1,9 @@
 /** Claims about a transaction's reads: snapshots, sessions, atomicity. */
 import { packWall } from '@isochron/core';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { World } from '@isochron/testing/protocols/world';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { World } from '../testing/world.js';
 
 function settled(options?: ConstructorParameters<typeof World>[0]): World {
   const world = new World(options);

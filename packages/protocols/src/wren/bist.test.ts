@@ -1,9 +1,9 @@
 /** Claims about stabilisation (section III-C, Algorithm 4 lines 29–31) and about the checks of received times. */
 import type { Timestamp } from '@isochron/core';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import type { World } from '@isochron/testing/protocols/world';
+import { assigned, everywhereOn, snapshotOf, times, wrenWorld } from '@isochron/testing/protocols/wren-world';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import type { World } from '../testing/world.js';
-import { assigned, everywhereOn, snapshotOf, times, wrenWorld } from '../testing/wren-world.js';
 
 /** The lowest entry of the region's replicas: of its own versions, or of other regions'. */
 function installed(world: World, region: string, own: boolean): Timestamp {

@@ -5,12 +5,12 @@
  * made smaller. `WREN_RUNS` sets the number of runs.
  */
 import { ERROR_CODES, type NodeId, type Timestamp, type TxId, type Version } from '@isochron/core';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import type { World } from '@isochron/testing/protocols/world';
+import { everywhereOn, wrenWorld } from '@isochron/testing/protocols/wren-world';
 import fc from 'fast-check';
 import type { ClientResponse, CommitReq } from '../kernel/transactions/messages.js';
 import type { SessionTransaction } from '../kernel/transactions/session.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import type { World } from '../testing/world.js';
-import { everywhereOn, wrenWorld } from '../testing/wren-world.js';
 
 const { WREN_SEED, WREN_PATH, WREN_RUNS } = process.env;
 

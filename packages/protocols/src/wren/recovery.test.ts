@@ -1,9 +1,10 @@
 /** Claims about nodes that come back: they serve at once or wait within a bound, and never answer wrongly. */
+
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { loseDisk, recovered } from '@isochron/testing/protocols/lost-disks';
+import type { World } from '@isochron/testing/protocols/world';
+import { assigned, everywhereOn, times, wrenWorld } from '@isochron/testing/protocols/wren-world';
 import type { ClientResponse } from '../kernel/transactions/messages.js';
-import { keyIn, TestClient } from '../testing/clients.js';
-import { loseDisk, recovered } from '../testing/lost-disks.js';
-import type { World } from '../testing/world.js';
-import { assigned, everywhereOn, times, wrenWorld } from '../testing/wren-world.js';
 
 describe('Wren: after a restart', () => {
   it('new sessions are served at once, from UST, before the node has any times of its region again', () => {

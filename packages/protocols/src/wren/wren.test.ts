@@ -1,8 +1,8 @@
 /** Claims about what a transaction sees (sections III-B and IV-B): CANToR's snapshots and cache, BDT's two timestamps. */
 
-import { keyIn, TestClient } from '../testing/clients.js';
-import { World } from '../testing/world.js';
-import { assigned, everywhereOn, snapshotOf, times, wrenWorld } from '../testing/wren-world.js';
+import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { World } from '@isochron/testing/protocols/world';
+import { assigned, everywhereOn, snapshotOf, times, wrenWorld } from '@isochron/testing/protocols/wren-world';
 import { wrenSession } from './session.js';
 import { wren } from './wren.js';
 

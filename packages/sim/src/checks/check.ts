@@ -1,6 +1,6 @@
 import type { DurableRecord, NodeId, Timestamp, Topology } from '@isochron/core';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { MemoryState } from '@isochron/storage';
-import type { VirtualTime } from '../engine/virtual-time.js';
 import type { FaultPlan } from '../plan/plan.js';
 import type { ClientObservations, Observations } from './observations.js';
 

@@ -1,5 +1,5 @@
+import { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { MemoryState } from '@isochron/storage';
-import { VirtualTime } from '../engine/virtual-time.js';
 import { FirstReports, NothingBeforeReports } from './first-reports.js';
 import { A, B, CheckBench, outcome, prepares, TOPOLOGY, version } from './fixtures.js';
 import { Ledger } from './ledger.js';

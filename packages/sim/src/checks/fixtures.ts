@@ -1,6 +1,6 @@
 /** The shared part of the tests of checks: a small cluster, and events of its disks and machines. */
 import { type DurableRecord, type KeyWrite, type Timestamp, Topology, type TxId } from '@isochron/core';
-import { VirtualTime } from '../engine/virtual-time.js';
+import { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { CheckContext } from './check.js';
 import { Ledger } from './ledger.js';
 import type { ClientView } from './observations.js';

@@ -1,5 +1,5 @@
 import type { Timestamp } from '@isochron/core';
-import { MinHeap } from '../engine/min-heap.js';
+import { MinHeap } from '@isochron/simulated-world/min-heap';
 import type { Committed, Ledger } from './ledger.js';
 
 /** Committed transactions, until a node reports that every replica has them. */

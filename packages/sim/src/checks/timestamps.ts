@@ -1,6 +1,6 @@
 import { type DurableRecord, HLC_TICKS_PER_MS, type NodeId, packWall, type Timestamp } from '@isochron/core';
+import { WallClock } from '@isochron/simulated-world/wall-clock';
 import type { Plan } from '../plan/plan.js';
-import { WallClock } from '../world/wall-clock.js';
 import type { Check, CheckContext } from './check.js';
 
 /**

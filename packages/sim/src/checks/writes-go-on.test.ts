@@ -1,5 +1,5 @@
 import { Topology } from '@isochron/core';
-import { VirtualTime } from '../engine/virtual-time.js';
+import { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { Environment, FaultPlan } from '../plan/plan.js';
 import { PROTOCOLS } from '../protocols/index.js';
 import { WritesGoOn } from './writes-go-on.js';

@@ -1,7 +1,7 @@
 import type { Snapshot } from '@isochron/protocols';
+import { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { toAll } from '../checks/check.js';
 import { type Co, waitFor } from '../engine/coroutine.js';
-import { VirtualTime } from '../engine/virtual-time.js';
 import type { SessionPlan } from '../plan/plan.js';
 import { Actor } from './actor.js';
 import { Histories } from './recorder.js';

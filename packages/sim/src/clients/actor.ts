@@ -8,9 +8,9 @@ import {
   type TxId,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { ClientObservations, ClientView, OwnWrite } from '../checks/observations.js';
 import { type Co, run, waitFor } from '../engine/coroutine.js';
-import type { VirtualTime } from '../engine/virtual-time.js';
 import type {
   BurstPlan,
   CommitPlan,

@@ -27,9 +27,9 @@ import {
   type TxId,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import type { Scheduled } from '@isochron/simulated-world/event-queue';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { type Co, waitFor } from '../engine/coroutine.js';
-import type { Scheduled } from '../engine/event-queue.js';
-import type { VirtualTime } from '../engine/virtual-time.js';
 import { urlOf } from '../protocols/sessions.js';
 import type { ActorClient } from './actor.js';
 import {

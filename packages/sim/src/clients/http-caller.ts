@@ -10,8 +10,8 @@ import {
   type TxId,
   txIdOf,
 } from '@isochron/core';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { ClientObservations, OwnWrite } from '../checks/observations.js';
-import type { VirtualTime } from '../engine/virtual-time.js';
 import type { HttpCallerPlan, HttpRequestPlan } from '../plan/plan.js';
 import type { HttpAnswer, HttpRequest } from '../protocols/http.js';
 import type { Histories } from './recorder.js';

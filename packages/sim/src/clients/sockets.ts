@@ -4,8 +4,8 @@
  */
 import type { AnyMessage, NodeId, Random, RegionId } from '@isochron/core';
 import { isLarge, type Outgoing, PlainFrames, type ServedConnection, type SessionLink } from '@isochron/sessions';
-import { exponential } from '../engine/draws.js';
-import type { VirtualTime } from '../engine/virtual-time.js';
+import { exponential } from '@isochron/simulated-world/draws';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { SimNode } from '../world/node.js';
 
 /** The state of the world that the network of clients depends on. */

@@ -1,8 +1,8 @@
 import type { DurableRecord, NodeId, Random, RegionId, Timestamp, Topology } from '@isochron/core';
-import type { VirtualTime } from '../engine/virtual-time.js';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
+import type { WallClock } from '@isochron/simulated-world/wall-clock';
 import type { FaultPlan } from '../plan/plan.js';
 import type { Disk } from '../world/disk.js';
-import type { WallClock } from '../world/wall-clock.js';
 
 /** A link, as faults see it. */
 export interface FaultyLink {

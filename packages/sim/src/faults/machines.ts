@@ -1,6 +1,6 @@
 /** Disks and clocks. */
 import type { NodeId, Random } from '@isochron/core';
-import { between, logBetween } from '../engine/draws.js';
+import { between, logBetween } from '@isochron/simulated-world/draws';
 import type { FaultKind } from './fault.js';
 
 export const slowDisk: FaultKind<{ node: NodeId; factor: number }> = {

@@ -1,6 +1,6 @@
 /** Links that drop, slow down or stay down. */
 import { MAX_TIMESTAMP, type NodeId, type Random, type RegionId, type Timestamp, type Topology } from '@isochron/core';
-import { rounded } from '../engine/draws.js';
+import { rounded } from '@isochron/simulated-world/draws';
 import type { FaultKind } from './fault.js';
 
 type Pair = { a: NodeId; b: NodeId };

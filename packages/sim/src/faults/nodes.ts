@@ -1,6 +1,6 @@
 /** Processes that die and come back. */
 import type { NodeId, RegionId } from '@isochron/core';
-import { logBetween } from '../engine/draws.js';
+import { logBetween } from '@isochron/simulated-world/draws';
 import type { FaultKind, FaultWorld, FaultyCluster, Moment } from './fault.js';
 
 /** kill -9; the batch on its way to the disk survives as a whole or not at all. */

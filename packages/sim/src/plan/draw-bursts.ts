@@ -1,6 +1,6 @@
 /** Draws where sessions write several keys at once, without waiting for one before the next. */
 import type { QualifiedKey, Random, Topology } from '@isochron/core';
-import { exponential, integer, logBetween, rounded } from '../engine/draws.js';
+import { exponential, integer, logBetween, rounded } from '@isochron/simulated-world/draws';
 import { keysOf } from './keys.js';
 import type { BurstPlan, SessionPlan } from './plan.js';
 

@@ -1,5 +1,5 @@
 import type { Random } from '@isochron/core';
-import { logBetween, weighted } from '../engine/draws.js';
+import { logBetween, weighted } from '@isochron/simulated-world/draws';
 import type { Streams } from '../engine/streams.js';
 import type { FaultScene } from '../faults/fault.js';
 import { FAULT_NAMES, type FaultName, faultKind } from '../faults/table.js';

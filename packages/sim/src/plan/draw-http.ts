@@ -1,6 +1,6 @@
 /** Draws HTTP callers: requests that fork their tokens, over all nodes. */
 import type { QualifiedKey, Random, Topology } from '@isochron/core';
-import { exponential, integer, logBetween, rounded, weighted } from '../engine/draws.js';
+import { exponential, integer, logBetween, rounded, weighted } from '@isochron/simulated-world/draws';
 import type { HttpCallerPlan, HttpPlan, HttpRequestPlan } from './plan.js';
 
 /** Undefined for runs without HTTP callers. */

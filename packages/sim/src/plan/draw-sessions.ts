@@ -1,6 +1,6 @@
 /** Draws the transactions of the sessions. */
 import { compareKeys, type QualifiedKey, qualify, type Random, type Topology } from '@isochron/core';
-import { exponential, integer, logBetween, rounded, weighted } from '../engine/draws.js';
+import { exponential, integer, logBetween, rounded, weighted } from '@isochron/simulated-world/draws';
 import type { DrawMix, Mix } from './mix.js';
 import type {
   CommitPlan,

@@ -1,6 +1,6 @@
 /** Draws the commits after which a session waits until they are served everywhere. */
 import type { Random } from '@isochron/core';
-import { logBetween, rounded } from '../engine/draws.js';
+import { logBetween, rounded } from '@isochron/simulated-world/draws';
 import type { SessionPlan, TransactionPlan } from './plan.js';
 
 /** The sessions with waits after some of their writes, in a part of all runs. */

@@ -1,7 +1,7 @@
 /** Draws a plan from a seed: a swarm of settings, so that every run is of its own kind. */
 import type { ClusterSpec, NodeId, Random } from '@isochron/core';
 import { Topology } from '@isochron/core';
-import { between, integer, logBetween, rounded, weighted } from '../engine/draws.js';
+import { between, integer, logBetween, rounded, weighted } from '@isochron/simulated-world/draws';
 import { Streams } from '../engine/streams.js';
 import type { Settings } from '../protocols/adapter.js';
 import { drawRoom, drawVerification } from '../protocols/settings.js';

@@ -1,6 +1,6 @@
 /** The mix of transactions of one run. */
 import type { Random } from '@isochron/core';
-import { integer, logBetween } from '../engine/draws.js';
+import { integer, logBetween } from '@isochron/simulated-world/draws';
 import type { TransactionPlan } from './plan.js';
 
 /**

@@ -1,7 +1,7 @@
 /** The timings of a node, drawn small enough to take effect within a run. */
 import type { Random } from '@isochron/core';
 import { DEFAULT_SETTINGS, type ProtocolSettings } from '@isochron/protocols';
-import { integer, logBetween, rounded } from '../engine/draws.js';
+import { integer, logBetween, rounded } from '@isochron/simulated-world/draws';
 import type { Settings } from './adapter.js';
 
 const WIDE_DRIFT_MS = 600_000;

@@ -12,8 +12,8 @@ import {
 } from '@isochron/client';
 import type { QualifiedKey } from '@isochron/core';
 import type { ServedConnection } from '@isochron/sessions';
-import type { Scheduled } from '../engine/event-queue.js';
-import type { VirtualTime } from '../engine/virtual-time.js';
+import type { Scheduled } from '@isochron/simulated-world/event-queue';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { ClientLink, ScaleNode } from './scale-node.js';
 
 /** The wait after a refusal. */

@@ -1,4 +1,4 @@
-import { VirtualTime } from '../engine/virtual-time.js';
+import { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { EventLoop } from './event-loop.js';
 
 /** Requests in a closed loop, each of `us`, `clients` at once; a client thinks for `thinkMs` between two. Returns how many ended. */

@@ -4,7 +4,7 @@
  * With several free cores each takes its share of the tasks; effects leave in the order of the turns, as a link between
  * nodes keeps its order.
  */
-import type { VirtualTime } from '../engine/virtual-time.js';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { GROUPS, type Group } from './groups.js';
 
 interface Turn {

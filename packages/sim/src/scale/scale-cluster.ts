@@ -21,12 +21,12 @@ import {
   Session,
   type TransactionEntry,
 } from '@isochron/protocols';
+import { VirtualTime } from '@isochron/simulated-world/virtual-time';
+import { WallClock } from '@isochron/simulated-world/wall-clock';
 import { openMemoryStore, type VersionStore } from '@isochron/storage';
-import { VirtualTime } from '../engine/virtual-time.js';
 import type { SessionsWorld } from '../protocols/sessions.js';
 import type { NodeMessage } from '../protocols/transactions/message.js';
 import { openSessions } from '../protocols/transactions/sessions.js';
-import { WallClock } from '../world/wall-clock.js';
 import { ClosedLoop, type LoopListener, type Transactions } from './closed-loop.js';
 import type { CostModel } from './cost-model.js';
 import { FOUNDED, type ScaleFrame, ScaleNode } from './scale-node.js';

@@ -9,12 +9,12 @@ import {
   type TransactionNode,
 } from '@isochron/protocols';
 import { CREDITS, isLarge, PlainFrames, type ServedConnection } from '@isochron/sessions';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
+import { WakeTimer } from '@isochron/simulated-world/wake-timer';
+import type { WallClock } from '@isochron/simulated-world/wall-clock';
 import type { VersionStore } from '@isochron/storage';
-import type { Scheduled } from '../engine/event-queue.js';
-import type { VirtualTime } from '../engine/virtual-time.js';
 import type { SessionsNode, SessionsWorld } from '../protocols/sessions.js';
 import type { NodeMessage } from '../protocols/transactions/message.js';
-import type { WallClock } from '../world/wall-clock.js';
 import { type CostModel, costOf, itemsOf, type Price, Prices } from './cost-model.js';
 import { EventLoop } from './event-loop.js';
 import { type StepListener, StepTap } from './step-tap.js';
@@ -63,7 +63,6 @@ export class ScaleNode {
   readonly #steps: Prices;
   readonly #encode: Prices;
   readonly #decode: Prices;
-  #wake: { readonly at: number; readonly event: Scheduled } | undefined;
   /** How long its disk has worked, ms. */
   diskMs = 0;
 
@@ -77,6 +76,7 @@ export class ScaleNode {
     openFrames: (world: SessionsWorld<NodeMessage>) => SessionsNode<NodeMessage>,
   ) {
     this.loop = new EventLoop(world.time, world.cores, world.model.turnUs);
+    const timer = new WakeTimer(world.time, clock, () => this.loop.submit(() => this.host.wake()));
     this.host = new Host<M>(id, {
       now: () => clock.now(),
       persist: (records, done) => this.#persist(records, done),
@@ -84,7 +84,7 @@ export class ScaleNode {
       prefetch: (_needs, done) => done(),
       transmit: (to, envelopes) => this.#transmit(to, envelopes),
       endOfTurn: (run) => this.loop.lastInTurn(run),
-      wakeAt: (at) => this.#wakeAt(at),
+      wakeAt: (at) => timer.wakeAt(at),
       fail: (error) => {
         throw error;
       },
@@ -201,20 +201,6 @@ export class ScaleNode {
 
   #chargePrice({ group, cost }: Price, items: number): void {
     this.loop.charge(group, costOf(cost, items));
-  }
-
-  /** As in the server's driver: a timer is moved only when an earlier time is requested. */
-  #wakeAt(at: number): void {
-    const { time } = this.world;
-    if (this.#wake !== undefined) {
-      if (this.#wake.at <= at) return;
-      time.cancel(this.#wake.event);
-    }
-    const event = time.after(Math.max(1, at - this.clock.now()), () => {
-      this.#wake = undefined;
-      this.loop.submit(() => this.host.wake());
-    });
-    this.#wake = { at, event };
   }
 }
 

@@ -10,19 +10,19 @@ import {
 } from '@isochron/core';
 import type { Envelope } from '@isochron/protocols';
 import { CREDITS } from '@isochron/sessions';
+import { exponential } from '@isochron/simulated-world/draws';
+import { Link } from '@isochron/simulated-world/link';
+import { VirtualTime } from '@isochron/simulated-world/virtual-time';
+import { WallClock } from '@isochron/simulated-world/wall-clock';
 import type { MemoryState } from '@isochron/storage';
 import { SocketNetwork } from '../clients/sockets.js';
-import { exponential } from '../engine/draws.js';
 import { Streams } from '../engine/streams.js';
-import { VirtualTime } from '../engine/virtual-time.js';
 import type { Plan } from '../plan/plan.js';
 import type { ProtocolAdapter } from '../protocols/adapter.js';
 import type { HttpAnswer, HttpRequest } from '../protocols/http.js';
 import { Disk, wholeLog } from './disk.js';
 import { type Frame, reencoded } from './frame.js';
-import { Link } from './link.js';
 import { type HttpProcess, type NodeListener, type SessionsProcess, SimNode } from './node.js';
-import { WallClock } from './wall-clock.js';
 
 /** No disk takes longer for one sync, however many faults slow it down. */
 const MAX_SYNC_MS = 3_000;

@@ -1,5 +1,5 @@
 import type { DurableRecord } from '@isochron/core';
-import { VirtualTime } from '../engine/virtual-time.js';
+import { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { Disk, wholeLog } from './disk.js';
 
 const meta = (name: string, value: number): DurableRecord => ({ kind: 'meta', name, value });

@@ -1,6 +1,6 @@
 import { type DurableRecord, MAX_TIMESTAMP, type RecoveredState, type VersionReader } from '@isochron/core';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { LogRecords, MemoryState, openMemoryStore, type VersionStore } from '@isochron/storage';
-import type { VirtualTime } from '../engine/virtual-time.js';
 
 /** The speed of a disk at a moment. */
 export interface DiskPace {

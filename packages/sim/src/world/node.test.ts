@@ -2,10 +2,10 @@ import type { AnyMessage, DurableRecord } from '@isochron/core';
 import { Random, Topology } from '@isochron/core';
 import type { Effects, Input, Machine } from '@isochron/protocols';
 import type { ServedSessions } from '@isochron/sessions';
-import { VirtualTime } from '../engine/virtual-time.js';
+import { VirtualTime } from '@isochron/simulated-world/virtual-time';
+import { WallClock } from '@isochron/simulated-world/wall-clock';
 import { Disk } from './disk.js';
 import { SimNode } from './node.js';
-import { WallClock } from './wall-clock.js';
 
 interface Note extends AnyMessage {
   readonly type: 'Note';

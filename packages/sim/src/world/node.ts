@@ -9,16 +9,16 @@ import {
 } from '@isochron/core';
 import { type Envelope, Host, type Unresponsive } from '@isochron/protocols';
 import type { ServedConnection, SessionLink } from '@isochron/sessions';
-import type { Scheduled } from '../engine/event-queue.js';
+import type { LinkEnd } from '@isochron/simulated-world/link';
+import { WakeTimer } from '@isochron/simulated-world/wake-timer';
+import type { WallClock } from '@isochron/simulated-world/wall-clock';
 import type { ProtocolNode } from '../protocols/adapter.js';
 import type { HttpAnswer, HttpNode, HttpRequest, HttpWorld } from '../protocols/http.js';
 import type { SessionsNode, SessionsWorld } from '../protocols/sessions.js';
 import type { Disk } from './disk.js';
 import type { Frame } from './frame.js';
-import type { LinkEnd } from './link.js';
 import { type HealthWorld, SimPeerHealth } from './peer-health.js';
 import { type Listener, Tap } from './tap.js';
-import type { WallClock } from './wall-clock.js';
 
 /** How long a node that closes waits for its clients to leave, ms. */
 const LEAVE_MS = 1_000;
@@ -68,7 +68,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   #http: HttpNode<M> | undefined;
   #sessions: SessionsNode<M> | undefined;
   #health: SimPeerHealth | undefined;
-  #wake: { readonly at: number; readonly event: Scheduled } | undefined;
+  readonly #timer: WakeTimer;
   readonly #random: Random;
   /** Number of reasons for the process to stand still, and the events that wait until it goes on. */
   #pauses = 0;
@@ -82,6 +82,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     readonly world: NodeWorld<M>,
   ) {
     this.#random = world.random;
+    this.#timer = new WakeTimer(world.time, clock, () => this.#whenRunning(() => this.#host?.wake()));
   }
 
   /** The machines of the running process. */
@@ -157,8 +158,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     this.#http = undefined;
     this.#sessions = undefined;
     this.#later = [];
-    if (this.#wake !== undefined) this.world.time.cancel(this.#wake.event);
-    this.#wake = undefined;
+    this.#timer.stop();
     this.disk.crash(batchSurvives);
     this.world.listener.crashed(this.id);
   }
@@ -268,7 +268,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
         time.after(0, living(run));
       },
       wakeAt: (at) => {
-        if (this.incarnation === incarnation && this.up) this.#wakeAt(at);
+        if (this.incarnation === incarnation && this.up) this.#timer.wakeAt(at);
       },
       fail: (error) => listener.failed(this.id, error),
     });
@@ -277,21 +277,5 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
   #transmit(to: NodeId, envelopes: readonly Envelope<M>[]): void {
     if (!this.up) return; // it died between two frames of one turn
     this.world.transmit(this, to, { hlc: this.#protocol!.hlc(), envelopes });
-  }
-
-  /**
-   * As in the server's driver: a timer runs on steady time, and is moved only when an earlier time is requested.
-   */
-  #wakeAt(at: number): void {
-    const { time } = this.world;
-    if (this.#wake !== undefined) {
-      if (this.#wake.at <= at) return;
-      time.cancel(this.#wake.event);
-    }
-    const event = time.after(Math.max(1, at - this.clock.now()), () => {
-      this.#wake = undefined;
-      this.#whenRunning(() => this.#host?.wake());
-    });
-    this.#wake = { at, event };
   }
 }

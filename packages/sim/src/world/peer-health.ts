@@ -1,6 +1,6 @@
 import type { NodeId, Topology } from '@isochron/core';
 import { LOOK_INTERVAL_MS, PeerWatch, type Unresponsive } from '@isochron/protocols';
-import type { VirtualTime } from '../engine/virtual-time.js';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 
 /** The state of its links that a node's driver uses. */
 export interface HealthWorld {

@@ -1,8 +1,8 @@
 import type { AnyMessage, DurableRecord, Kind, Version } from '@isochron/core';
 import { compareVersions, MAX_TIMESTAMP, MalformedMessage } from '@isochron/core';
+import { PlainStore } from '@isochron/testing/protocols/plain-store';
+import { operationSamples, SAMPLE_CONTEXT, sample } from '@isochron/testing/protocols/samples';
 import fc from 'fast-check';
-import { PlainStore } from '../../testing/plain-store.js';
-import { operationSamples, SAMPLE_CONTEXT, sample } from '../../testing/samples.js';
 import { NodeClock, PhysicalNodeClock } from '../node-clock.js';
 import { Waiting } from '../waiting.js';
 import { type OperationMessage, operationSchema } from './messages.js';

@@ -1,6 +1,6 @@
 import type { DurableRecord, MetaValue } from '@isochron/core';
+import { World } from '@isochron/testing/protocols/world';
 import fc from 'fast-check';
-import { World } from '../../testing/world.js';
 import { LOSS_REPORTS_MACHINE } from './loss-reports.js';
 import { type Loss, Losses } from './losses.js';
 

@@ -1,9 +1,9 @@
 /** Claims about streams that are received a second time (D10), with a gate for dependencies. */
+import { keyIn } from '@isochron/testing/protocols/clients';
+import { joined } from '@isochron/testing/protocols/lost-disks';
+import { OperationClient, OperationWorld, REGIONS, replicated } from '@isochron/testing/protocols/operation-world';
+import { PlainStore } from '@isochron/testing/protocols/plain-store';
 import { copsGt } from '../../copsgt/copsgt.js';
-import { keyIn } from '../../testing/clients.js';
-import { joined } from '../../testing/lost-disks.js';
-import { OperationClient, OperationWorld, REGIONS, replicated } from '../../testing/operation-world.js';
-import { PlainStore } from '../../testing/plain-store.js';
 
 const V = 'virginia-1';
 const O = 'oregon-1';

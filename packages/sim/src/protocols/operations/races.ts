@@ -4,7 +4,7 @@
  * has many nodes, messages inside it take longer than a client's operations meanwhile, and clients hardly rest.
  */
 import type { ClusterSpec, NodeId, Random, RegionId, Topology } from '@isochron/core';
-import { between, integer, logBetween, rounded } from '../../engine/draws.js';
+import { between, integer, logBetween, rounded } from '@isochron/simulated-world/draws';
 import { type DrawMix, operationMix } from '../../plan/mix.js';
 import type { Environment } from '../../plan/plan.js';
 import { everywhere } from '../kernel.js';
