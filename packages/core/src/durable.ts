@@ -35,11 +35,11 @@ export interface PreparedRecord {
  *   Versions that `collect` dropped in its favour do not come back.
  * - `prepared`: store, or with `record: null` remove, a prepared transaction.
  * - `outcome`: the outcome of a transaction.
- * - `log`: an own committed transaction, until UST has passed it; it replaces an entry of the same `ct` and transaction.
- *   `truncateLog` drops those at or below `upTo`.
- * - `collect`: raise the partition's `gcFloor` (meta `gcFloor/<partition>`, durable in or before the batch that deletes) and drop,
- *   per key, everything older than its newest version at or below the floor; a tombstone that is then the only
- *   version left at or below the floor goes too (P9).
+ * - `log`: an own committed transaction, until UST has passed it; it replaces an entry of the same `ct` and
+ *   transaction. `truncateLog` drops those at or below `upTo`.
+ * - `collect`: raise the partition's `gcFloor` (meta `gcFloor/<partition>`, durable in or before the batch that
+ *   deletes) and drop, per key, everything older than its newest version at or below the floor; a tombstone that is
+ *   then the only version left at or below the floor goes too (P9).
  * - `forget`: raise `forgottenUpTo/<partition>` and drop outcomes with a lower `ts` (D5).
  * - `meta`: a small named value (`vv/3`, `ceiling`, `ust`).
  */

@@ -1,6 +1,6 @@
 /**
- * The catalogue of protocols: family, machines, session rules, capabilities and the placements that each can run on. The
- * server, the simulator, the vectors and the scripts derive their tables from it.
+ * The catalogue of protocols: family, machines, session rules, capabilities and the placements that each can run on.
+ * The server, the simulator, the vectors and the scripts derive their tables from it.
  */
 import type { Topology } from '@isochron/core';
 import { bpr } from './bpr/bpr.js';

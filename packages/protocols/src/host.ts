@@ -110,7 +110,10 @@ export class Host<M extends AnyMessage> {
     return this.#machines.get(name)?.machine;
   }
 
-  /** Sends a message on behalf of a machine that acts outside of its steps (a client port), to this node or to another one. */
+  /**
+   * Sends a message on behalf of a machine that acts outside of its steps (a client port), to this node or to another
+   * one.
+   */
   post(envelope: Envelope<M>): void {
     this.#route(envelope);
     this.run();

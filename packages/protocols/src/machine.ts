@@ -2,9 +2,9 @@
  * The seam. A protocol is a set of machines that do no I/O: they take an input, change their state and fill in effects.
  * The same machines run in the server, in simulations, in benchmarks and (sessions) in the SDKs.
  *
- * Beyond the architecture page: a `link` input reports to a machine that a peer became reachable or unreachable (resync after a
- * reconnect, failover of remote reads, the acting root of P13), and `needs` names the data that a message reads, so that the
- * driver can bring it to memory before it delivers the message.
+ * Beyond the architecture page: a `link` input reports to a machine that a peer became reachable or unreachable (resync
+ * after a reconnect, failover of remote reads, the acting root of P13), and `needs` names the data that a message
+ * reads, so that the driver can bring it to memory before it delivers the message.
  */
 import type { AnyMessage, DurableRecord, NodeId, ReadNeeds, WallMs } from '@isochron/core';
 
@@ -35,7 +35,9 @@ export type Input<M extends AnyMessage> =
 export interface Effects<M extends AnyMessage> {
   /** May leave now. */
   send(to: Address, message: M, by?: Address): void;
-  /** A promise (D1): leaves when this step's writes, and all before them, are durable. Keeps its order among promises. */
+  /**
+   * A promise (D1): leaves when this step's writes, and all before them, are durable. Keeps its order among promises.
+   */
   sendAfterPersist(to: Address, message: M, by?: Address): void;
   /** Joins the node's next durable batch; all writes of one step are in one batch. Returns that batch's number. */
   write(record: DurableRecord): WriteSeq;

@@ -44,7 +44,10 @@ class Direction {
 export class Link<F> {
   /** Multiplies delays while a fault slows the link. */
   slowness = 1;
-  /** Share of the frames that are lost, come twice, or come late although the connection stays: while a fault makes it unruly. */
+  /**
+   * Share of the frames that are lost, come twice, or come late although the connection stays: while a fault makes it
+   * unruly.
+   */
   unruliness = 0;
   #connection = 0;
   #connected = false;

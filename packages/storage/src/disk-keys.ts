@@ -1,6 +1,6 @@
 /**
- * Keys of LevelDB records: text, so that their order is the order of UTF-8 bytes, and so that `getSync` writes them into
- * its reused buffer.
+ * Keys of LevelDB records: text, so that their order is the order of UTF-8 bytes, and so that `getSync` writes them
+ * into its reused buffer.
  *
  * ```
  * b/<number>                       mark of the latest batch
@@ -56,7 +56,10 @@ export interface RecordName {
   readonly kind: RecordKind | 'unknown';
   /** Null for records of the whole node (`ust`, `ceiling`), and when not even the key can be read. */
   readonly partition: PartitionId | null;
-  /** Qualified key of a head or segment, transaction id of an outcome or a prepare, `<ct>/<txId>` of a log entry, name of a meta value. */
+  /**
+   * Qualified key of a head or segment, transaction id of an outcome or a prepare, `<ct>/<txId>` of a log entry, name
+   * of a meta value.
+   */
   readonly key: string;
   /** Its key in LevelDB. */
   readonly diskKey: string;

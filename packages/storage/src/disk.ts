@@ -16,7 +16,8 @@ const FILE_BYTES = 8 * 1024 * 1024;
 
 /**
  * Opens, or creates, the database in a folder.
- * @throws IsochronError `STORAGE_FAILED` with advice, when the folder is locked or unwritable; of class `CorruptRecord` when it is damaged
+ * @throws IsochronError `STORAGE_FAILED` with advice, when the folder is locked or unwritable; of class `CorruptRecord`
+ * when it is damaged
  */
 export async function openDisk(location: string, blockCacheBytes: number, writeBufferBytes: number): Promise<Disk> {
   try {

@@ -68,7 +68,9 @@ class Model {
     return versions.filter(belongs).sort(compareVersions).at(-1);
   }
 
-  /** Whether `collect` may have dropped a version: it keeps the newest one at or below the floor, unless that deletes. */
+  /**
+   * Whether `collect` may have dropped a version: it keeps the newest one at or below the floor, unless that deletes.
+   */
   mayBeGone(key: string, version: Version): boolean {
     return version.ts <= this.floor && (version.value === null || version !== this.read(key, this.floor));
   }

@@ -32,8 +32,8 @@ const FIRST_PROTOCOL = 'paris';
  * @param hasData whether the folder holds data although it has no placement file; by default, whether a LevelDB is in
  * it or in a folder directly below
  * @returns the random id of the store, made with the folder (D10)
- * @throws IsochronError `PLACEMENT_MISMATCH` when the data is another node's or the partitions differ; `STORAGE_FAILED` when
- * the folder cannot be used or the file is damaged
+ * @throws IsochronError `PLACEMENT_MISMATCH` when the data is another node's or the partitions differ; `STORAGE_FAILED`
+ * when the folder cannot be used or the file is damaged
  */
 export async function verifyPlacement(
   location: string,

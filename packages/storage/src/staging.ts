@@ -17,7 +17,9 @@ export class Staging {
     readonly recent: LRUCache<string, OutcomeRecord>,
   ) {}
 
-  /** Makes the records of a batch visible. Returns the chain of every version and removal, in order, pinned once each. */
+  /**
+   * Makes the records of a batch visible. Returns the chain of every version and removal, in order, pinned once each.
+   */
   stage(records: readonly DurableRecord[]): Chain[] {
     const chains: Chain[] = [];
     for (const record of records) {

@@ -28,7 +28,10 @@ export interface VersionStore extends VersionReader {
   recover(): Promise<RecoveredState>;
   /** Counts since the store was opened, and its present size. Cheap. */
   stats(): VersionStoreStats;
-  /** Waits for the commits in flight, then releases the disk, so that the next start is quick. Later commits are refused. */
+  /**
+   * Waits for the commits in flight, then releases the disk, so that the next start is quick. Later commits are
+   * refused.
+   */
   close(): Promise<void>;
 }
 

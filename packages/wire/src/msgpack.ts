@@ -1,10 +1,11 @@
 import { MalformedMessage } from '@isochron/core';
-// Not the main entry, for two reasons. Its native extractor returns strings that are slices of the whole frame's text, so
-// that one key kept in a cache keeps the frame alive (3 KB for a key of 19 characters). And it compiles code for record
-// structures that the peer names; this build never evaluates anything.
+// Not the main entry, for two reasons. Its native extractor returns strings that are slices of the whole frame's text,
+// so that one key kept in a cache keeps the frame alive (3 KB for a key of 19 characters). And it compiles code for
+// record structures that the peer names; this build never evaluates anything.
 import { addExtension, Packr } from 'msgpackr/index-no-eval';
 
-// `copyBuffers`: a small value must not keep the socket's chunk alive. `int64AsType`: never a bigint, whatever a peer encodes.
+// `copyBuffers`: a small value must not keep the socket's chunk alive. `int64AsType`: never a bigint, whatever a peer
+// encodes.
 const packr = new Packr({
   useRecords: false,
   mapsAsObjects: true,
@@ -13,8 +14,8 @@ const packr = new Packr({
   int64AsType: 'number',
 });
 
-// Nothing here is an extension. msgpackr reads some by default: among them references, with which 500 bytes become a value of
-// millions of parts, and regular expressions.
+// Nothing here is an extension. msgpackr reads some by default: among them references, with which 500 bytes become a
+// value of millions of parts, and regular expressions.
 for (let type = 0; type < 256; type++) {
   addExtension({
     type,

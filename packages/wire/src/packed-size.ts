@@ -7,8 +7,8 @@
 const LONG_TEXT = 64;
 
 /**
- * Bytes of a value in MessagePack as `FrameCodec` writes it: numbers, text, booleans, null, bytes, arrays; an object stands for the array
- * of its fields. Exact, and a fraction of the work of encoding.
+ * Bytes of a value in MessagePack as `FrameCodec` writes it: numbers, text, booleans, null, bytes, arrays; an object
+ * stands for the array of its fields. Exact, and a fraction of the work of encoding.
  */
 export function packedSize(value: unknown): number {
   if (typeof value === 'number') return numberSize(value);

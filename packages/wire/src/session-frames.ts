@@ -1,6 +1,6 @@
 /**
- * The frames of `/v1/session`, the WebSocket between an SDK and a node. A WebSocket message holds one frame or an array of frames,
- * as JSON (`isochron.v1+json`) or MessagePack (`isochron.v1+msgpack`); both have these shapes.
+ * The frames of `/v1/session`, the WebSocket between an SDK and a node. A WebSocket message holds one frame or an array
+ * of frames, as JSON (`isochron.v1+json`) or MessagePack (`isochron.v1+msgpack`); both have these shapes.
  *
  * A document travels as its JSON text, byte for byte as it was written, so that no node between two applications parses
  * or rewrites it; bytes travel as `{ bytes: base64 }` in JSON and as binary in MessagePack. Keys are qualified:
@@ -68,10 +68,10 @@ export interface ListFrame {
 
 /**
  * Commits. With `snapshot` it needs no open transaction: a one-shot write, or a retry on any node of any region, with
- * every other field unchanged. `attemptRegions` are the regions whose cohorts were tried, the last one in force; `sentAfter` is the
- * `ust` of the session at the first send. `avoids` has for each of `attemptRegions` the regions that this attempt
- * avoids, sorted; absent if all are empty. Its cohort in a partition is the first preferred replica that it does not
- * avoid.
+ * every other field unchanged. `attemptRegions` are the regions whose cohorts were tried, the last one in force;
+ * `sentAfter` is the `ust` of the session at the first send. `avoids` has for each of `attemptRegions` the regions that
+ * this attempt avoids, sorted; absent if all are empty. Its cohort in a partition is the first preferred replica that
+ * it does not avoid.
  */
 export interface CommitFrame {
   readonly type: 'commit';
@@ -130,8 +130,8 @@ export interface RotFrame extends WireSeen {
 }
 
 /**
- * Writes a key, under protocols of single operations. It is sent again, with every other field unchanged, until its outcome is known; `attemptRegions` and
- * `sentAfter` are those of a commit.
+ * Writes a key, under protocols of single operations. It is sent again, with every other field unchanged, until its
+ * outcome is known; `attemptRegions` and `sentAfter` are those of a commit.
  */
 export interface PutFrame extends WireSeen {
   readonly type: 'put';
@@ -287,7 +287,10 @@ export interface ValuesFrame extends Answer {
   readonly values: readonly (readonly [number, WireValue] | null)[];
 }
 
-/** A page of a listing: `[unqualified key, commit timestamp, value]`. `next` is the start of the following page, or null. */
+/**
+ * A page of a listing: `[unqualified key, commit timestamp, value]`. `next` is the start of the following page, or
+ * null.
+ */
 export interface ListedFrame extends Answer {
   readonly type: 'listed';
   readonly snapshot: number;

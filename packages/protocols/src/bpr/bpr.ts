@@ -1,6 +1,6 @@
 /**
- * Blocking Partial Replication, the competitor of the PaRiS paper (section V, "Competitor systems"): one timestamp as PaRiS, but the freshest
- * one that there is, so that a read waits until its replica has applied everything up to it.
+ * Blocking Partial Replication, the competitor of the PaRiS paper (section V, "Competitor systems"): one timestamp as
+ * PaRiS, but the freshest one that there is, so that a read waits until its replica has applied everything up to it.
  *
  * Invariant: BP1 an assigned snapshot does not lie above the node's clock: every node that receives it soon reaches it.
  */
@@ -54,7 +54,10 @@ class FreshSnapshots extends TimestampSnapshots {
   }
 }
 
-/** "A partition blocks a read operation with snapshot timestamp t until it has applied all local and remote transactions […] up to t." */
+/**
+ * "A partition blocks a read operation with snapshot timestamp t until it has applied all local and remote transactions
+ * […] up to t."
+ */
 function reading({ partition, replication }: ReplicaView, { reader }: NodeState): ReadRules {
   return {
     ...byTimestamp(partition, reader),

@@ -1,6 +1,7 @@
 /**
- * Contrarian (Didona, Guerraoui, Wang, Zwaenepoel: _Causal Consistency and Latency Optimality: Friend or Foe?_, VLDB 2018, appendix A): a
- * dependency vector with one entry for each region, hybrid clocks, and read-only transactions of two rounds that never wait.
+ * Contrarian (Didona, Guerraoui, Wang, Zwaenepoel: _Causal Consistency and Latency Optimality: Friend or Foe?_, VLDB
+ * 2018, appendix A): a dependency vector with one entry for each region, hybrid clocks, and read-only transactions of
+ * two rounds that never wait.
  *
  * `seen` is the client's DVc; a snapshot is SV.
  */

@@ -1,6 +1,7 @@
 /**
- * Cure (Akkoorath et al., ICDCS 2016), the state of the art that the Wren paper compares itself with: vectors as snapshots, physical clocks.
- * The local entry of a snapshot is its coordinator's wall clock, so a read waits on a replica whose own clock is behind.
+ * Cure (Akkoorath et al., ICDCS 2016), the state of the art that the Wren paper compares itself with: vectors as
+ * snapshots, physical clocks. The local entry of a snapshot is its coordinator's wall clock, so a read waits on a
+ * replica whose own clock is behind.
  */
 import { wallOf } from '@isochron/core';
 import { type NodeClock, PhysicalNodeClock } from '../kernel/node-clock.js';

@@ -1,7 +1,7 @@
 /**
- * GentleRain (Du, Iorgulescu, Roy, Zwaenepoel: _GentleRain: Cheap and Scalable Causal Consistency with Physical Clocks_, SoCC 2014), as the
- * Okapi paper describes its baseline: one physical timestamp for each version, one global stable time (GST) for each region. PUTs wait for
- * clocks, ROTs for GST.
+ * GentleRain (Du, Iorgulescu, Roy, Zwaenepoel: _GentleRain: Cheap and Scalable Causal Consistency with Physical
+ * Clocks_, SoCC 2014), as the Okapi paper describes its baseline: one physical timestamp for each version, one global
+ * stable time (GST) for each region. PUTs wait for clocks, ROTs for GST.
  *
  * `seen` is `[dt, GSTc]`: the highest timestamp that the client has read or written, and the highest GST that it has
  * received. A snapshot is one timestamp.
@@ -88,7 +88,9 @@ class GentleRainRules implements OperationRules {
   }
 }
 
-/** Causal consistency; one timestamp with a version; PUTs wait for clocks that are behind, ROTs for the farthest region. */
+/**
+ * Causal consistency; one timestamp with a version; PUTs wait for clocks that are behind, ROTs for the farthest region.
+ */
 export const gentleRain: OperationProtocol = {
   name: 'gentlerain',
   Clock: PhysicalNodeClock,

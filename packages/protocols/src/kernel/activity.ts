@@ -53,8 +53,8 @@ export class Activity {
   }
 
   /**
-   * When the next round of an interval is due. Rounds lie on a grid, so that all nodes with the same clock act together and the
-   * messages of a node share frames.
+   * When the next round of an interval is due. Rounds lie on a grid, so that all nodes with the same clock act together
+   * and the messages of a node share frames.
    */
   nextRound(now: WallMs, intervalMs: number): WallMs {
     const idleFor = Math.max(0, now - this.#lastAt);

@@ -1,9 +1,10 @@
 /**
- * Okapi (Didona, Spirovska, Zwaenepoel: _Okapi: Causally Consistent Geo-Replication Made Faster, Cheaper and More Available_, 2017): hybrid clocks;
- * a version from another region is visible once every region has it; no dependencies on the wire.
+ * Okapi (Didona, Spirovska, Zwaenepoel: _Okapi: Causally Consistent Geo-Replication Made Faster, Cheaper and More
+ * Available_, 2017): hybrid clocks; a version from another region is visible once every region has it; no dependencies
+ * on the wire.
  *
- * `seen` is `[dt, ...USVc]`: the highest timestamp of a local version that the client has seen, and its universal stable vector. A snapshot is
- * `[lts, ...USV]`.
+ * `seen` is `[dt, ...USVc]`: the highest timestamp of a local version that the client has seen, and its universal
+ * stable vector. A snapshot is `[lts, ...USV]`.
  */
 import type { Deps, QualifiedKey, RegionId, Timestamp, Version, WallMs } from '@isochron/core';
 import { NodeClock } from '../kernel/node-clock.js';
@@ -92,9 +93,11 @@ class OkapiRules implements OperationRules {
     return versions.find(key, (version) => {
       const { region, deps } = version;
       if (region !== this.state.region) return this.#stable(region, version.ts, usv);
-      // A local version that came back from another region with a copy (D10) has no vector: its dependencies are universal.
+      // A local version that came back from another region with a copy (D10) has no vector: its dependencies are
+      // universal.
       if (deps === undefined) return version.ts <= lts;
-      // A universal one is shown in all regions alike: elsewhere its timestamp decides, and a session may come from there (D9).
+      // A universal one is shown in all regions alike: elsewhere its timestamp decides, and a session may come from
+      // there (D9).
       return this.#stable(region, version.ts, usv) || covered(deps, ts);
     });
   }
@@ -120,7 +123,10 @@ class OkapiRules implements OperationRules {
   }
 }
 
-/** Causal consistency; ROTs never wait; one timestamp with a replicated version; remote versions show once they are everywhere. */
+/**
+ * Causal consistency; ROTs never wait; one timestamp with a replicated version; remote versions show once they are
+ * everywhere.
+ */
 export const okapi: OperationProtocol = {
   name: 'okapi',
   Clock: NodeClock,

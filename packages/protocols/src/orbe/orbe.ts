@@ -1,7 +1,7 @@
 /**
- * Orbe's DM protocol (Du, Elnikety, Roy, Zwaenepoel: _Orbe: Scalable Causal Consistency Using Dependency Matrices and Physical Clocks_, SoCC 2013,
- * section 3): GET and PUT. A client tracks its nearest dependencies in a sparse matrix; an update carries it, and is applied in another region when every
- * partition that it names has its dependencies.
+ * Orbe's DM protocol (Du, Elnikety, Roy, Zwaenepoel: _Orbe: Scalable Causal Consistency Using Dependency Matrices and
+ * Physical Clocks_, SoCC 2013, section 3): GET and PUT. A client tracks its nearest dependencies in a sparse matrix; an
+ * update carries it, and is applied in another region when every partition that it names has its dependencies.
  */
 import { NodeClock } from '../kernel/node-clock.js';
 import { matrixSession } from '../kernel/operations/dependency-matrix.js';

@@ -1,6 +1,7 @@
 /**
- * Orbe with dependency cleaning (Du, Elnikety, Roy, Zwaenepoel: _Orbe: Scalable Causal Consistency Using Dependency Matrices and Physical Clocks_,
- * SoCC 2013, section 6): the DM protocol, whose clients drop dependencies on versions that every replica has.
+ * Orbe with dependency cleaning (Du, Elnikety, Roy, Zwaenepoel: _Orbe: Scalable Causal Consistency Using Dependency
+ * Matrices and Physical Clocks_, SoCC 2013, section 6): the DM protocol, whose clients drop dependencies on versions
+ * that every replica has.
  */
 import { type Deps, MAX_TIMESTAMP, type PartitionId, type QualifiedKey } from '@isochron/core';
 import { NodeClock } from '../kernel/node-clock.js';
@@ -34,7 +35,9 @@ class CleaningRules extends MatrixRules {
   }
 }
 
-/** Causal consistency of single operations with smaller matrices, for acknowledgements and completions of replication. */
+/**
+ * Causal consistency of single operations with smaller matrices, for acknowledgements and completions of replication.
+ */
 export const orbeCleaning: OperationProtocol = {
   name: 'orbe-cleaning',
   rots: false,

@@ -1,9 +1,10 @@
 /**
- * Orbe's DM-Clock protocol (Du, Elnikety, Roy, Zwaenepoel: _Orbe: Scalable Causal Consistency Using Dependency Matrices and Physical Clocks_, SoCC 2013,
- * sections 4 and 5.2): the DM protocol with physical timestamps, and read-only transactions (GET-TX) at a snapshot timestamp that wait for clocks and
- * for the physical version vector (PVV).
+ * Orbe's DM-Clock protocol (Du, Elnikety, Roy, Zwaenepoel: _Orbe: Scalable Causal Consistency Using Dependency Matrices
+ * and Physical Clocks_, SoCC 2013, sections 4 and 5.2): the DM protocol with physical timestamps, and read-only
+ * transactions (GET-TX) at a snapshot timestamp that wait for clocks and for the physical version vector (PVV).
  *
- * `seen` is the matrix DMc; its greatest element is PDTc, because a version's update timestamp is its physical one. A snapshot is one timestamp.
+ * `seen` is the matrix DMc; its greatest element is PDTc, because a version's update timestamp is its physical one. A
+ * snapshot is one timestamp.
  */
 import {
   type Deps,
@@ -21,7 +22,10 @@ import type { OperationProtocol, ReplicaView } from '../kernel/operations/protoc
 import { type Refusal, TOO_OLD } from '../kernel/transactions/snapshots.js';
 import type { Wait } from '../kernel/waiting.js';
 
-/** A GET-TX that takes longer is executed again with a smaller snapshot timestamp: well above the way to the farthest region. */
+/**
+ * A GET-TX that takes longer is executed again with a smaller snapshot timestamp: well above the way to the farthest
+ * region.
+ */
 export const PATIENCE_MS = 500;
 
 class OrbeClockRules extends MatrixRules {
@@ -67,7 +71,10 @@ class OrbeClockRules extends MatrixRules {
   }
 }
 
-/** Causal consistency with read-only transactions of one round; PUTs wait for clocks that are behind, GET-TXs for clocks and for other regions. */
+/**
+ * Causal consistency with read-only transactions of one round; PUTs wait for clocks that are behind, GET-TXs for clocks
+ * and for other regions.
+ */
 export const orbeClock: OperationProtocol = {
   name: 'orbe-clock',
   Clock: PhysicalNodeClock,

@@ -1,5 +1,6 @@
 /**
- * Claims about clocks that are far off (K1–K5, T1): no clock follows them, and the cluster continues without their node.
+ * Claims about clocks that are far off (K1–K5, T1): no clock follows them, and the cluster continues without their
+ * node.
  */
 import { type DurableRecord, MAX_TIMESTAMP, packWall, type Timestamp, wallOf } from '@isochron/core';
 import { keyIn, TestClient } from '@isochron/testing/protocols/clients';

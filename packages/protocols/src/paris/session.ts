@@ -1,4 +1,7 @@
-/** The PaRiS session (Algorithm 1): it has seen a stable time, and keeps its own writes above it. Valid in every region (D9). */
+/**
+ * The PaRiS session (Algorithm 1): it has seen a stable time, and keeps its own writes above it. Valid in every region
+ * (D9).
+ */
 import type { Timestamp } from '@isochron/core';
 import type { SessionRules } from '../kernel/transactions/session.js';
 import type { Snapshot } from '../kernel/transactions/snapshots.js';

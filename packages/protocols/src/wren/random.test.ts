@@ -331,7 +331,7 @@ class Chaos {
 }
 
 describe('Wren: random worlds', () => {
-  it('transactions read from causal snapshots, updates are atomic, sessions see their own, and replicas converge, through crashes and cut links', () => {
+  it('through crashes and cut links, snapshots are causal, updates atomic, own writes visible, and replicas converge', () => {
     let reads = 0;
     const trials: fc.Parameters<[Stage, Step[]]> = {
       numRuns: Number(WREN_RUNS ?? 40),

@@ -49,7 +49,8 @@ describe('Wren: a session moves', () => {
     world.until(() => times(world, 'virginia-1').lst >= ct);
     const client = new TestClient(world, 'virginia-1');
     expect(client.readOnce(key)).toEqual(['1']);
-    // Oregon's LST is above everything that the session has seen of virginia; it does not cover virginia's versions in oregon.
+    // Oregon's LST is above everything that the session has seen of virginia; it does not cover virginia's versions in
+    // oregon.
     expect(times(world, 'oregon-1').lst).toBeGreaterThanOrEqual(ct);
     expect(times(world, 'oregon-1').rst).toBeLessThan(ct);
     client.node = 'oregon-1';

@@ -1,5 +1,6 @@
 /**
- * The Wren session (Algorithm 1): it has seen a snapshot, and keeps its own writes above its `lt` (CANToR's client-side cache).
+ * The Wren session (Algorithm 1): it has seen a snapshot, and keeps its own writes above its `lt` (CANToR's client-side
+ * cache).
  *
  * What it has seen names the region that it belongs to. A commit whose home was another region than its snapshot's
  * makes it belong to none: from then on it has seen everything up to one timestamp, and the next start waits for that
@@ -35,7 +36,10 @@ export const wrenSession: SessionRules = {
     return hwt <= Math.min(lt, rt) ? seen : wrenSession.committed(seen, { ts: hwt, deps: [0, place] }, seen);
   },
 
-  /** The snapshot's `rt` is not above its `lt`, so nothing from elsewhere can be newer than an own write that the snapshot lacks. */
+  /**
+   * The snapshot's `rt` is not above its `lt`, so nothing from elsewhere can be newer than an own write that the
+   * snapshot lacks.
+   */
   covers: (snapshot): Timestamp => partsOf(snapshot).lt,
 
   /** UST is installed in its region too: a session that only writes can drop own writes below it. */

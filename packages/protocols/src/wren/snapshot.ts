@@ -1,5 +1,6 @@
 /**
- * Wren's snapshots: everything that one region, its *place*, sourced up to `lt`, and everything that the others sourced up to `rt`.
+ * Wren's snapshots: everything that one region, its *place*, sourced up to `lt`, and everything that the others sourced
+ * up to `rt`.
  *
  * On the wire a snapshot is `{ ts: lt, deps: [rt, place, hwt] }`. The paper has the two timestamps, and a client that
  * stays in its region. With its place a snapshot means the same in every region: `lt` of one region has no meaning in

@@ -1,4 +1,6 @@
-/** Claims about what a transaction sees (sections III-B and IV-B): CANToR's snapshots and cache, BDT's two timestamps. */
+/**
+ * Claims about what a transaction sees (sections III-B and IV-B): CANToR's snapshots and cache, BDT's two timestamps.
+ */
 
 import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
 import { World } from '@isochron/testing/protocols/world';

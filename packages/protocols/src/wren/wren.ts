@@ -1,10 +1,10 @@
 /**
- * Wren: snapshots that a region has installed, from two timestamps (CANToR, BDT and BiST). A transaction reads what its region sourced up
- * to LST, and what the others sourced up to RST; a session's writes above LST come from its own cache (Algorithm 2 lines 1–6,
- * Algorithm 3 lines 1–12, Algorithm 4 lines 29–31).
+ * Wren: snapshots that a region has installed, from two timestamps (CANToR, BDT and BiST). A transaction reads what its
+ * region sourced up to LST, and what the others sourced up to RST; a session's writes above LST come from its own cache
+ * (Algorithm 2 lines 1–6, Algorithm 3 lines 1–12, Algorithm 4 lines 29–31).
  *
- * Invariants: WC1 `rt` of an assigned snapshot is below its `lt`, or both are UST. WC2 no assigned snapshot exceeds what this node has confirmed as
- * installed. WC3 LST and RST do not exceed what the node's own replicas have on disk.
+ * Invariants: WC1 `rt` of an assigned snapshot is below its `lt`, or both are UST. WC2 no assigned snapshot exceeds
+ * what this node has confirmed as installed. WC3 LST and RST do not exceed what the node's own replicas have on disk.
  */
 import { type Belongs, IsochronError, invariant, type RegionId, type Timestamp, type Topology } from '@isochron/core';
 import type { NodeState } from '../kernel/node-state.js';
@@ -24,7 +24,10 @@ import {
 import { refuseCollected } from '../kernel/transactions/timestamp-snapshots.js';
 import { ENTRIES, partsOf, reachOf, snapshotOf } from './snapshot.js';
 
-/** Transactional causal consistency with full replication and reads that never wait, at two timestamps whatever the number of regions. */
+/**
+ * Transactional causal consistency with full replication and reads that never wait, at two timestamps whatever the
+ * number of regions.
+ */
 export const wren: TransactionProtocol = {
   name: 'wren',
   unsupported: notFullyReplicated,

@@ -30,8 +30,9 @@ import { type Done, RequestPort } from './request-port.js';
 export type Unreferenced<R> = Omit<R, 'type' | 'ref'>;
 
 /**
- * A coordinator of interactive transactions. Every call ends: with the answer, or with an IsochronError that carries the
- * refusal's code. `coordinator` names another node of the region that opened the transaction; the default is this node.
+ * A coordinator of interactive transactions. Every call ends: with the answer, or with an IsochronError that carries
+ * the refusal's code. `coordinator` names another node of the region that opened the transaction; the default is this
+ * node.
  */
 export interface CoordinatorPort {
   start(request: Unreferenced<StartTxReq>, done: Done<StartTxResp>, coordinator?: NodeId): void;

@@ -37,7 +37,8 @@ export class ServedSessions {
   /**
    * Sends the stable time to the clients that do not have it. Called about once a second, and at once when a node or
    * region becomes unresponsive or responsive.
-   * @param changed whether the freshness has changed by more than time, or other nodes are unresponsive: all clients get it
+   * @param changed whether the freshness has changed by more than time, or other nodes are unresponsive: all clients
+   * get it
    */
   tick(changed: boolean): void {
     for (const connection of this.#connections) connection.sendUst(changed);

@@ -104,8 +104,8 @@ export class Serving {
   }
 
   /**
-   * Waits until this node's stable time has reached a timestamp, as long as the node stays. Ends with the stable time, with
-   * `STABLE_TIMEOUT`, with `NOT_READY` when the node is about to close, or with `OVERLOADED`.
+   * Waits until this node's stable time has reached a timestamp, as long as the node stays. Ends with the stable time,
+   * with `STABLE_TIMEOUT`, with `NOT_READY` when the node is about to close, or with `OVERLOADED`.
    * @param client the holder of the share that the wait uses
    */
   visibleHere(client: string, ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {

@@ -65,7 +65,9 @@ export class FirstReports implements Check {
     this.#waiting.get(node)?.silent.delete(partition);
   }
 
-  /** Whether a region's replica of the partition has reported since the node's start, less than `verifyTimeoutMs` ago. */
+  /**
+   * Whether a region's replica of the partition has reported since the node's start, less than `verifyTimeoutMs` ago.
+   */
   hasReported(node: NodeId, partition: PartitionId, region: RegionId): boolean {
     const atMs = this.#reported.get(node)?.get(nameOf(partition, region));
     return atMs !== undefined && this.context.time.now < atMs + this.verifyTimeoutMs;

@@ -31,7 +31,7 @@ export type { Committed } from './slices.js';
 export interface Reports {
   /** Whether the node may decide transactions: its disk is not being verified. */
   mayDecide(node: NodeId): boolean;
-  /** Whether a region's replica of the partition has reported to the node, and the node still waits for the rest of its stream. */
+  /** Whether a region's replica of the partition has reported to the node, which waits for the rest of its stream. */
   hasReported(node: NodeId, partition: PartitionId, region: RegionId): boolean;
 }
 

@@ -1,4 +1,7 @@
-/** A client with one session: transaction after transaction, each when the one before has ended, as the papers' clients do. */
+/**
+ * A client with one session: transaction after transaction, each when the one before has ended, as the papers' clients
+ * do.
+ */
 import {
   type Call,
   type ClientEffects,

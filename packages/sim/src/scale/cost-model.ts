@@ -17,7 +17,9 @@ export interface Costs {
 }
 
 export interface CostModel {
-  /** Steps of machines: by the type of the message, or by machine and timer (`rounds round`, `stabilization persisted`). */
+  /**
+   * Steps of machines: by the type of the message, or by machine and timer (`rounds round`, `stabilization persisted`).
+   */
   readonly steps: Costs;
   /** Messages of a frame on their way out and in, by type. */
   readonly encode: Costs;

@@ -1,7 +1,10 @@
 import { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { EventLoop } from './event-loop.js';
 
-/** Requests in a closed loop, each of `us`, `clients` at once; a client thinks for `thinkMs` between two. Returns how many ended. */
+/**
+ * Requests in a closed loop, each of `us`, `clients` at once; a client thinks for `thinkMs` between two. Returns how
+ * many ended.
+ */
 function closedLoop(time: VirtualTime, loop: EventLoop, clients: number, us: number, thinkMs: number): () => number {
   let ended = 0;
   const ask = (): void =>

@@ -12,7 +12,10 @@ type M = TransactionMessage;
 export interface StepListener {
   /** Before a step. */
   stepping(): void;
-  /** After the step and its invariants. `kind` as in `CostModel.steps`; items of a message, or else records that were written. */
+  /**
+   * After the step and its invariants. `kind` as in `CostModel.steps`; items of a message, or else records that were
+   * written.
+   */
   stepped(kind: string, items: number): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Takes items away as long as the rest still fails: halves first, then smaller and smaller parts, down to single items (Zeller and
- * Hildebrandt, "Simplifying and isolating failure-inducing input", 2002).
+ * Takes items away as long as the rest still fails: halves first, then smaller and smaller parts, down to single items
+ * (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002).
  */
 export function minimise<T>(items: readonly T[], fails: (rest: readonly T[]) => boolean): readonly T[] {
   let rest = items;

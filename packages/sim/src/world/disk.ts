@@ -43,7 +43,9 @@ export class Disk {
   constructor(
     readonly time: VirtualTime,
     readonly pace: DiskPace,
-    /** Garbage collection, truncation and forgetting take effect with their batch, as on LevelDB, instead of at once. */
+    /**
+     * Garbage collection, truncation and forgetting take effect with their batch, as on LevelDB, instead of at once.
+     */
     readonly lateHorizons: boolean,
     /** A batch has become durable. */
     readonly onDurable: (records: readonly DurableRecord[]) => void,

@@ -9,8 +9,9 @@
  *     body    for each record its length (4) and its bytes; then a mark
  *     segment CRC of the rest (4) · format (1) · position of the first record (6) · salt (4) · chain (4) · "ISLOG"
  *
- * The header's CRC starts from the segment's salt and the frame's offset: a record that holds the copy of a frame is never
- * taken for one. The body's CRC starts from that of the frame before, and the next segment repeats the last one (its chain).
+ * The header's CRC starts from the segment's salt and the frame's offset: a record that holds the copy of a frame is
+ * never taken for one. The body's CRC starts from that of the frame before, and the next segment repeats the last one
+ * (its chain).
  */
 import { crc32 } from '../crc32.js';
 import type { Position } from './durable-log.js';

@@ -51,8 +51,8 @@ export async function openLogIn(location: string, options: SegmentLogOptions = {
 
 /**
  * Opens the log in a folder, or creates it. Cuts off an append that was not durable, and makes the rest durable.
- * @throws IsochronError `STORAGE_FAILED`, `STORAGE_FULL`; of class `CorruptRecord` when the newest segment, or the header
- * of another, is damaged. Damage further back is found by `read`
+ * @throws IsochronError `STORAGE_FAILED`, `STORAGE_FULL`; of class `CorruptRecord` when the newest segment, or the
+ * header of another, is damaged. Damage further back is found by `read`
  */
 export async function openSegmentLog(folder: LogFolder, options: SegmentLogOptions = {}): Promise<DurableLog> {
   try {

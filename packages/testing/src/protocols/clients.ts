@@ -1,4 +1,7 @@
-/** Shorthands of the claim tests: one-shot reads and writes, and sessions that follow Algorithm 1 through the real session code. */
+/**
+ * Shorthands of the claim tests: one-shot reads and writes, and sessions that follow Algorithm 1 through the real
+ * session code.
+ */
 import {
   type NodeId,
   qualify,

@@ -27,7 +27,8 @@ export const between = (from: NodeId, to: NodeId, type: Message) => (envelope: E
   envelope.message.type === type && ['', envelope.from.node].includes(from) && ['', envelope.to.node].includes(to);
 
 /**
- * A transaction that the nodes a, b and x have prepared for their partitions 0, 1 and 2. Oregon coordinates it, and answers under `ref`.
+ * A transaction that the nodes a, b and x have prepared for their partitions 0, 1 and 2. Oregon coordinates it, and
+ * answers under `ref`.
  * @param filter which votes pass; the cohorts' status requests are lost
  */
 export function preparedOnThree(filter: (envelope: Envelope<TransactionMessage>) => boolean = without('PrepareResp')): {

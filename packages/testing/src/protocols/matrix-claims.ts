@@ -76,7 +76,8 @@ export function matrixClaims(protocol: OperationProtocol): void {
       client.put(keyIn(world, 1), '1');
       client.put(keyIn(world, 1), '2');
       world.run(100);
-      // One for the second write, in each of two regions: none for the first, and the third depends on its own partition.
+      // One for the second write, in each of two regions: none for the first, and the third depends on its own
+      // partition.
       expect(world.crossed('DepCheckReq') - before).toBe(2);
       const total = (counter: string) =>
         world.topology.nodes.reduce((sum, node) => sum + world.counted(node, counter), 0);

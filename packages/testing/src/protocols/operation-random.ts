@@ -47,7 +47,10 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
 /** A world and its steps. */
 export const drawnWorld = fc.record({
   happenings: fc.array(happening, { minLength: 60, maxLength: 160, size: 'max' }),
-  /** One-way delays between the regions' first nodes, and between their second ones: an effect may travel faster than its cause. */
+  /**
+   * One-way delays between the regions' first nodes, and between their second ones: an effect may travel faster than
+   * its cause.
+   */
   delays: fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 6, maxLength: 6 }),
   /** The clock error of each node. */
   skews: fc.array(fc.integer({ min: -40, max: 40 }), { minLength: NODES.length, maxLength: NODES.length }),

@@ -160,7 +160,10 @@ export const OPERATION_SHOW: Readonly<Record<string, Command>> = {
   },
 };
 
-/** `c1 put x@0=X1`, `c1 get x@0`, `c1 rot x@0 y@1`, `c1 move oregon-1`; with `send` before the verb the answer is awaited later. */
+/**
+ * `c1 put x@0=X1`, `c1 get x@0`, `c1 rot x@0 y@1`, `c1 move oregon-1`; with `send` before the verb the answer is
+ * awaited later.
+ */
 export const OPERATION_VERBS: Readonly<
   Record<string, (stage: OperationStage, actor: Actor, words: Words) => OperationBody>
 > = {

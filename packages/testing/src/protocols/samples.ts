@@ -1,4 +1,6 @@
-/** One message of every type that machines send, as in a small cluster: tests build theirs from these, or damage them. */
+/**
+ * One message of every type that machines send, as in a small cluster: tests build theirs from these, or damage them.
+ */
 import type { KeyWrite, PartitionId, QualifiedKey, RegionId, Timestamp, TxId, Version } from '@isochron/core';
 import type { OperationMessage, RotSliceReq } from '@isochron/protocols/kernel/operations/messages';
 import type { Loss } from '@isochron/protocols/kernel/replication/losses';

@@ -12,7 +12,10 @@ import { World } from './world.js';
 /** Carries a command out and returns the lines it shows. */
 type Command = (stage: Stage, words: Words) => readonly string[];
 
-/** `cluster protocol=paris regions=3 nodes=1 partitions=6 replication=2 delay=1ms disk=1ms commitTimeoutMs=3000`, each part optional. */
+/**
+ * `cluster protocol=paris regions=3 nodes=1 partitions=6 replication=2 delay=1ms disk=1ms commitTimeoutMs=3000`, each
+ * part optional.
+ */
 export function setUp(name: string, options: ClusterOptions): Stage {
   const protocol = PROTOCOLS[oneOfWords(name, Object.keys(PROTOCOLS))]!;
   const { delays, world } = options.read('2');

@@ -1,4 +1,7 @@
-/** The links of a script: messages that are held back or lost, chosen by their type and their way. Messages inside a node are not seen here. */
+/**
+ * The links of a script: messages that are held back or lost, chosen by their type and their way. Messages inside a
+ * node are not seen here.
+ */
 import type { AnyMessage, NodeId, PartitionId, Timestamp } from '@isochron/core';
 import type { NodeClock } from '@isochron/protocols/kernel/node-clock';
 import type { Address, Envelope } from '@isochron/protocols/machine';
@@ -56,7 +59,10 @@ export class ScriptNetwork<M extends AnyMessage> {
     this.#rules = [];
   }
 
-  /** Delivers the first held messages that match, late, and returns them. A link that dropped meanwhile does not matter (D6). */
+  /**
+   * Delivers the first held messages that match, late, and returns them. A link that dropped meanwhile does not matter
+   * (D6).
+   */
   release(pattern: Pattern, count: number): Envelope<M>[] {
     const released: Envelope<M>[] = [];
     for (const entry of [...this.#held]) {

@@ -40,7 +40,8 @@ export abstract class Scene {
   readonly #keys = new Map<QualifiedKey, string>();
 
   /**
-   * @param delays one-way delays of links, in ms, by their ends in alphabetical order (`a|b`); of all others under the empty name
+   * @param delays one-way delays of links, in ms, by their ends in alphabetical order (`a|b`); of all others under the
+   * empty name
    * @param types of messages
    */
   constructor(
@@ -58,8 +59,8 @@ export abstract class Scene {
   }
 
   /**
-   * A timestamp in milliseconds since the start, with the logical part: `120`, `120+1`, and `120-1` for the last one before
-   * `120`; `none` for zero.
+   * A timestamp in milliseconds since the start, with the logical part: `120`, `120+1`, and `120-1` for the last one
+   * before `120`; `none` for zero.
    */
   time(ts: Timestamp | null | undefined): string {
     if (ts === undefined || ts === null || ts === 0) return 'none';

@@ -15,7 +15,10 @@ import { ScriptError, type Words, wordOfValue } from './script-words.js';
 type Show = (stage: Stage, words: Words) => string[];
 
 export const SHOW: Readonly<Record<string, Show>> = {
-  /** Version vector, prepared and committed transactions of a replica in memory, and the floor of its garbage collection. */
+  /**
+   * Version vector, prepared and committed transactions of a replica in memory, and the floor of its garbage
+   * collection.
+   */
   replica: (stage, words) => {
     const { cohort, replication } = replicaOf(stage, words);
     const { vv, gcFloor } = replication;

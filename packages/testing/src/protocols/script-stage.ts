@@ -40,7 +40,10 @@ export class Stage extends Scene {
   readonly transactions = new Map<string, NamedTransaction>();
   /** Requests whose answers were not shown yet, in the order of sending. */
   questions: Question[] = [];
-  /** @param delays one-way delays of links, in ms, by their ends in alphabetical order (`a|b`); of all others under the empty name */
+  /**
+   * @param delays one-way delays of links, in ms, by their ends in alphabetical order (`a|b`); of all others under the
+   * empty name
+   */
   constructor(
     override readonly world: World,
     delays: Map<string, number>,

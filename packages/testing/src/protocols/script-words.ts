@@ -3,7 +3,9 @@
 /** A script names something that does not exist or cannot happen: it fails, whatever output it expects. */
 export class ScriptError extends Error {}
 
-/** The words of one command, taken from the left. A command takes all of its words, so that no typing error is ignored. */
+/**
+ * The words of one command, taken from the left. A command takes all of its words, so that no typing error is ignored.
+ */
 export class Words {
   readonly #words: string[];
 

@@ -1,6 +1,6 @@
 /**
- * A small world for claim tests: nodes on a virtual clock, links with delays that can be cut, disks that sync after a delay and lose
- * unsynced writes when a node crashes. Nothing here is random: a test controls every event.
+ * A small world for claim tests: nodes on a virtual clock, links with delays that can be cut, disks that sync after a
+ * delay and lose unsynced writes when a node crashes. Nothing here is random: a test controls every event.
  */
 import {
   type AnyMessage,

@@ -1,6 +1,7 @@
 /**
- * The messages of a shared socket, a WebSocket that carries many sessions (`isochron.v1+shared`). A message is binary and holds entries, one
- * behind the other: kind (1 byte), channel (4), length of the payload (4), payload; numbers are big-endian.
+ * The messages of a shared socket, a WebSocket that carries many sessions (`isochron.v1+shared`). A message is binary
+ * and holds entries, one behind the other: kind (1 byte), channel (4), length of the payload (4), payload; numbers are
+ * big-endian.
  */
 
 /** Subprotocol of a shared socket. */

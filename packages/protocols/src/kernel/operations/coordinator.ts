@@ -251,7 +251,8 @@ export class OperationCoordinator implements Machine<OperationMessage> {
 
   /**
    * Sends SettleReq to the replica of every earlier home at once, each with its latest attempt, which settles the
-   * attempts before it there as well. The write begins when all of them are aborted; a commit at any home is the outcome.
+   * attempts before it there as well. The write begins when all of them are aborted; a commit at any home is the
+   * outcome.
    */
   #settle(request: PutReq, seen: Deps, requester: Requester, until: WallMs, now: WallMs, out: Out): void {
     const { attemptRegions, txId, key, sentAfter } = request;

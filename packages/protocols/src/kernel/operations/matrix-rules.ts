@@ -1,6 +1,6 @@
 /**
- * The DM protocol's rules (Orbe, section 3), which its extensions build on: `seen` is the client's dependency matrix DMc; a version keeps its item
- * dependency timestamp (idt, section 3.4) and its matrix, and travels with both.
+ * The DM protocol's rules (Orbe, section 3), which its extensions build on: `seen` is the client's dependency matrix
+ * DMc; a version keeps its item dependency timestamp (idt, section 3.4) and its matrix, and travels with both.
  */
 import {
   type Deps,

@@ -156,7 +156,9 @@ export interface OperationRules {
   lacks(seen: Deps, replica: ReplicaView, now: WallMs): Wait | undefined;
   get(key: QualifiedKey, seen: Deps, replica: ReplicaView, now: WallMs): Found;
 
-  /** The partition, of those read, that chooses a ROT's snapshot; undefined: the node that the client is connected to. */
+  /**
+   * The partition, of those read, that chooses a ROT's snapshot; undefined: the node that the client is connected to.
+   */
   choosesAt(partitions: readonly PartitionId[]): PartitionId | undefined;
   /** The snapshot of a ROT. */
   choose(seen: Deps, now: WallMs): Deps | Wait;

@@ -15,8 +15,8 @@
  * ones may depend on versions that this region lacks, so they come from the logs, through the gate.
  *
  * Until then it prepares nothing, sends no version clock and serves no snapshot; UST stands still, safely. A
- * rolled-back or damaged disk is treated as a lost one: the node stops with REBUILD_NEEDED, its driver sets the old data
- * aside and starts it on an empty store.
+ * rolled-back or damaged disk is treated as a lost one: the node stops with REBUILD_NEEDED, its driver sets the old
+ * data aside and starts it on an empty store.
  */
 import {
   IsochronError,

@@ -18,8 +18,8 @@ const txBytes = (tx: LoggedTx): number =>
 export const groupBytes = (group: LogGroup): number => group.txs.reduce((sum, tx) => sum + txBytes(tx), 0);
 
 /**
- * Cuts groups into ranges of bounded size. A cut between groups raises the receiver's version clock; a cut inside a group does
- * not, so that a group counts with its last part only (P3).
+ * Cuts groups into ranges of bounded size. A cut between groups raises the receiver's version clock; a cut inside a
+ * group does not, so that a group counts with its last part only (P3).
  */
 export function cutRanges(from: Timestamp, to: Timestamp, groups: readonly LogGroup[]): ReplicationRange[] {
   const cut: ReplicationRange[] = [];
@@ -60,8 +60,8 @@ function fragments(group: LogGroup): LogGroup[] {
 }
 
 /**
- * The sending end of a stream to one peer replica. It starts, and starts again, with the receiver's resync request; when the
- * log has been replayed, it follows the durable version clock.
+ * The sending end of a stream to one peer replica. It starts, and starts again, with the receiver's resync request;
+ * when the log has been replayed, it follows the durable version clock.
  */
 export class SendingEnd {
   #sentUpTo: Timestamp | undefined;

@@ -1,4 +1,7 @@
-/** How long a replica keeps data: versions above the GC floor (P9), and its own log while a peer may ask for it (D5, D10). */
+/**
+ * How long a replica keeps data: versions above the GC floor (P9), and its own log while a peer may ask for it (D5,
+ * D10).
+ */
 import type { PartitionId, RegionId, Timestamp } from '@isochron/core';
 import type { Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';

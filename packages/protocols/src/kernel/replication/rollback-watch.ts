@@ -27,7 +27,8 @@ export type RollbackEvidence = { readonly [name: string]: Timestamp };
 /**
  * Notices that a disk was rolled back (D10): a peer has received a version clock or a group from this replica that was
  * neither on the disk at the start nor made by this incarnation. A version clock never leaves above the durable
- * ceiling, and a group never before it is durable. So those beyond them, and below the first of this incarnation, were lost.
+ * ceiling, and a group never before it is durable. So those beyond them, and below the first of this incarnation, were
+ * lost.
  *
  * After a start the node waits for the reports of the peers (`Verification`). If one of them stays away, this
  * incarnation continues without its report: rollback evidence, which outlives a crash. Verified evidence is dropped.

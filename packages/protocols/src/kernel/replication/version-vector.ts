@@ -2,8 +2,9 @@ import type { RegionId, Timestamp } from '@isochron/core';
 import type { WriteSeq } from '../../machine.js';
 
 /**
- * The version vector of one replica: one entry for each region that hosts the partition. An entry is raised when its groups
- * are applied, and becomes *durable* with the batch that wrote them; stabilisation sees only the durable part (D1).
+ * The version vector of one replica: one entry for each region that hosts the partition. An entry is raised when its
+ * groups are applied, and becomes *durable* with the batch that wrote them; stabilisation sees only the durable part
+ * (D1).
  */
 export class VersionVector {
   readonly #applied = new Map<RegionId, Timestamp>();

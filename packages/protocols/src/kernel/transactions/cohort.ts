@@ -1,6 +1,6 @@
 /**
- * The cohort's half of two-phase commit: Algorithm 3 lines 9–19, with the rules of durability, retries and resolution around it
- * (D1–D5, P6, P8, P11, T1). The replica owns one and hands it the 2PC messages.
+ * The cohort's half of two-phase commit: Algorithm 3 lines 9–19, with the rules of durability, retries and resolution
+ * around it (D1–D5, P6, P8, P11, T1). The replica owns one and hands it the 2PC messages.
  */
 import {
   type ErrorCode,

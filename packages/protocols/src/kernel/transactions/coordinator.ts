@@ -1,6 +1,6 @@
 /**
- * The transaction coordinator (Algorithm 2). Any node coordinates any transaction. It assigns snapshots and keeps the table of open
- * transactions; reads and commits are in `reads.ts` and `commits.ts`.
+ * The transaction coordinator (Algorithm 2). Any node coordinates any transaction. It assigns snapshots and keeps the
+ * table of open transactions; reads and commits are in `reads.ts` and `commits.ts`.
  *
  * Deviations: the client makes the transaction id (P8); a transaction has a lease (P9); a request may name a snapshot
  * (`at`), and one that this node does not have yet is waited for within a bound, or refused (P5); one-shot forms (P11).

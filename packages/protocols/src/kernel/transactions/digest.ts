@@ -1,7 +1,9 @@
 import type { KeyWrite, PreparedRecord } from '@isochron/core';
 import type { CommitIdentity } from './messages.js';
 
-/** Two lanes of 32-bit FNV-1a with different offsets: 64 bits, enough to notice that an id was used for other writes. */
+/**
+ * Two lanes of 32-bit FNV-1a with different offsets: 64 bits, enough to notice that an id was used for other writes.
+ */
 class Digest {
   #a = 0x811c9dc5;
   #b = 0x050c5d1f;

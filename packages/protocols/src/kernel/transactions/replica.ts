@@ -1,7 +1,7 @@
 /**
  * The replica p^m_n of interactive transactions: a hosted partition with reads in snapshots (`slice-reads.ts`), the
- * cohort of two-phase commit (`cohort.ts`), and rounds that apply committed transactions (PaRiS Algorithm 3, Algorithm 4
- * lines 1–23). The protocol defines its snapshots (`snapshots.ts`).
+ * cohort of two-phase commit (`cohort.ts`), and rounds that apply committed transactions (PaRiS Algorithm 3, Algorithm
+ * 4 lines 1–23). The protocol defines its snapshots (`snapshots.ts`).
  *
  * Deviations from the pseudo-code: P1 (the HLC moves with the published bound), P2 (`ct <= ub`), P3 (groups and version
  * clock in every round, VV raised after the groups), P4 (one `ct`, one group), D1, D7; see the SPEC.md of PaRiS.

@@ -183,7 +183,9 @@ export class Session {
   #counter = 0;
   #id: string;
 
-  /** @param id 128 random bits as text, never used by another session: a session that is imported gets a new one (P8). */
+  /**
+   * @param id 128 random bits as text, never used by another session: a session that is imported gets a new one (P8).
+   */
   constructor(
     id: string,
     readonly rules: SessionRules,

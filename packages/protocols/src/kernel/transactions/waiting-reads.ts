@@ -14,7 +14,10 @@ export interface WaitingRead {
   readonly node: NodeId;
 }
 
-/** Reads that wait until their snapshot is installed here, under protocols whose snapshots may lie ahead of a replica (BPR, Cure). */
+/**
+ * Reads that wait until their snapshot is installed here, under protocols whose snapshots may lie ahead of a replica
+ * (BPR, Cure).
+ */
 export class WaitingReads {
   readonly #waiting = new Waiting<WaitingRead>('waited');
 

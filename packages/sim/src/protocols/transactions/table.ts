@@ -16,7 +16,9 @@ export const TRANSACTIONS: { readonly [Name in TransactionName]: SimulatedTransa
   nocc: { clocks: 'hybrid', readsWait: false, visibility: undefined },
   /** Snapshots are two timestamps: one of the region that assigns them, and one of all the others. */
   wren: { clocks: 'hybrid', readsWait: false, visibility: wrenVisibility },
-  /** Snapshots have an entry for each region. The own one is the coordinator's physical clock: replicas wait for theirs. */
+  /**
+   * Snapshots have an entry for each region. The own one is the coordinator's physical clock: replicas wait for theirs.
+   */
   cure: { clocks: 'physical', readsWait: true, visibility: vectorVisibility },
   /** Cure with hybrid clocks: reads wait for pending transactions alone. */
   'h-cure': { clocks: 'hybrid', readsWait: true, visibility: vectorVisibility },

@@ -18,7 +18,9 @@ export interface Step {
   readonly name: string;
 }
 
-/** Called before each step. May wait, throw the error that the step ends with, or wait for ever: the process is dead. */
+/**
+ * Called before each step. May wait, throw the error that the step ends with, or wait for ever: the process is dead.
+ */
 export type BeforeStep = (step: Step) => void | Promise<void>;
 
 /** The files of a folder after a power failure. */
