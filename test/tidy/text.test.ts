@@ -8,7 +8,7 @@ const repository = new Repository(join(__dirname, '../..'));
 const EXCEPTIONS: readonly Exception[] = [];
 
 describe('sources', () => {
-  it('sources are short, switch off no check and postpone no work', () => {
+  it('sources are short and narrow, switch off no check and postpone no work', () => {
     const findings = repository.sources.flatMap((path) => textFindings(path, repository.read(path)));
     expect(withoutExceptions(findings, EXCEPTIONS)).toEqual([]);
   });
@@ -29,6 +29,17 @@ describe('sources', () => {
 
   it('sources may use the words in another sense', () => {
     expect(textFindings('a.ts', `const todos = client.collection('todos'); // as anyone can`)).toEqual([]);
+  });
+
+  it.each([
+    ['a comment', `// ${'x'.repeat(118)}`, 1],
+    ['a comment with a quote', `   * it's ${'x'.repeat(118)}`, 1],
+    ['a line of code', `f(${'x, '.repeat(40)});`, 1],
+    ['a comment of 120 characters', `// ${'x'.repeat(117)}`, 0],
+    ['a line with a text', `f('${'x'.repeat(118)}');`, 0],
+    ['a regular expression', `  /^${'x'.repeat(118)}$/,`, 0],
+  ])('sources are at most 120 wide, and %s is judged by that', (_what, line, found) => {
+    expect(textFindings('a.ts', `${line}\n`)).toHaveLength(found);
   });
 
   it('sources may have 500 lines and no more', () => {

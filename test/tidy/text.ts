@@ -1,6 +1,10 @@
 import type { Finding } from './source.js';
 
 const MAXIMUM_LINES = 500;
+const MAXIMUM_WIDTH = 120;
+const COMMENT = /^\s*(?:\/\/|\/?\*)/;
+/** A text, or a line that begins with a regular expression. The formatter cannot break either. */
+const UNBREAKABLE = /['"`]|^\s*!?\/[^/*]/;
 
 /** Switched-off checks and postponed work. Each pattern is written so that it does not match itself. */
 const BANNED: readonly { readonly pattern: RegExp; readonly name: string }[] = [
@@ -20,14 +24,19 @@ export interface Exception {
   readonly reason: string;
 }
 
-/** Too long files, switched-off checks and postponed work. */
+/** Too long files, too wide lines, switched-off checks and postponed work. */
 export function textFindings(path: string, text: string): Finding[] {
   const lines = text.replace(/\n$/, '').split('\n');
   const long = lines.length > MAXIMUM_LINES ? [`${path}: has ${lines.length} lines, more than ${MAXIMUM_LINES}`] : [];
   const banned = lines.flatMap((line, index) =>
     BANNED.filter(({ pattern }) => pattern.test(line)).map(({ name }) => `${path}:${index + 1}: ${name}`),
   );
-  return [...long, ...banned];
+  const wide = lines.flatMap((line, index) =>
+    line.length > MAXIMUM_WIDTH && (COMMENT.test(line) || !UNBREAKABLE.test(line))
+      ? [`${path}:${index + 1}: is ${line.length} wide, more than ${MAXIMUM_WIDTH}`]
+      : [],
+  );
+  return [...long, ...wide, ...banned];
 }
 
 /** Removes the exceptions from the findings; an exception that is no longer needed is a finding itself. */
