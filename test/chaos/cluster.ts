@@ -126,7 +126,7 @@ export class ChaosCluster {
   setClock(id: string, offsetMs: number, rate = 0): void {
     const clock = { offsetMs, rate, sinceMs: Date.now() };
     this.#clocks.set(id, clock);
-    if (this.cluster.runs(id)) this.cluster.process(id).tell(clock);
+    if (this.cluster.runs(id)) this.cluster.process(id).send(clock);
   }
 
   /** Deletes everything on a node's disk. The node must not run. */

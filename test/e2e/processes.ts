@@ -87,7 +87,7 @@ export class Child {
   }
 
   /** Sends a message over the channel, unless the process has ended or is ending. */
-  tell(message: object): void {
+  send(message: object): void {
     if (this.#process.connected) this.#process.send(message, () => undefined);
   }
 

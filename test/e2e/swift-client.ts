@@ -84,7 +84,7 @@ export class SwiftDriver {
   /** Connects a client of its own. */
   async connect(endpoints: readonly string[], how: HowToConnect = {}): Promise<SwiftClient> {
     const of = this.name('client');
-    await this.tell({ does: 'connect', of, endpoints, ...how });
+    await this.request({ does: 'connect', of, endpoints, ...how });
     return new SwiftClient(this, of);
   }
 
@@ -94,7 +94,7 @@ export class SwiftDriver {
   }
 
   /** Rejects with the client's error: an IsochronError where it was one. */
-  tell(command: Command): Promise<Reply> {
+  request(command: Command): Promise<Reply> {
     const id = ++this.#lastId;
     this.#process.stdin.write(`${JSON.stringify({ id, ...command })}\n`);
     return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
@@ -148,27 +148,27 @@ export class SwiftClient implements WorkloadClient {
 
   async snapshot(): Promise<WorkloadSnapshot> {
     const of = this.driver.name('snapshot');
-    await this.driver.tell({ does: 'snapshot', of, client: this.name });
+    await this.driver.request({ does: 'snapshot', of, client: this.name });
     return {
-      getMany: async (keys) => documents(await this.driver.tell({ does: 'snapshotGetMany', of, keys })),
-      close: async () => void (await this.driver.tell({ does: 'snapshotClose', of })),
+      getMany: async (keys) => documents(await this.driver.request({ does: 'snapshotGetMany', of, keys })),
+      close: async () => void (await this.driver.request({ does: 'snapshotClose', of })),
     };
   }
 
   async transaction(body: (tx: WorkloadTransaction) => Promise<void>): Promise<unknown> {
     const of = this.driver.name('transaction');
-    await this.driver.tell({ does: 'begin', of, client: this.name });
+    await this.driver.request({ does: 'begin', of, client: this.name });
     try {
       await body({
-        getMany: async (keys) => documents(await this.driver.tell({ does: 'txGetMany', of, keys })),
+        getMany: async (keys) => documents(await this.driver.request({ does: 'txGetMany', of, keys })),
         // If it fails, the following commits fail, too.
-        set: (key, value) => void this.driver.tell({ does: 'txSet', of, key, value }).catch(() => undefined),
+        set: (key, value) => void this.driver.request({ does: 'txSet', of, key, value }).catch(() => undefined),
       });
     } catch (error) {
-      await this.driver.tell({ does: 'rollback', of });
+      await this.driver.request({ does: 'rollback', of });
       throw error;
     }
-    return this.driver.tell({ does: 'commit', of });
+    return this.driver.request({ does: 'commit', of });
   }
 
   /** Commits one after the other. Resolves with the memory of the process afterwards, in bytes. */
@@ -194,6 +194,6 @@ export class SwiftClient implements WorkloadClient {
   }
 
   #send(does: string, more: Readonly<Record<string, unknown>> = {}): Promise<Reply> {
-    return this.driver.tell({ does, of: this.name, ...more });
+    return this.driver.request({ does, of: this.name, ...more });
   }
 }

@@ -100,7 +100,7 @@ describe('a link', () => {
       run(3);
       b.up = false;
       link.block();
-      link.forget(b);
+      link.endDied(b);
       const before = b.frames.length;
       b.up = true;
       b.incarnation++;

@@ -168,7 +168,7 @@ export class Link<F> {
   }
 
   /** An end's process died: its connection state is gone, and no frame reaches its successor. */
-  forget(end: LinkEnd<F>): void {
+  endDied(end: LinkEnd<F>): void {
     (end === this.a ? this.#toB : this.#toA).open = false;
     (end === this.a ? this.#toA : this.#toB).cutAt = this.time.now;
   }

@@ -42,7 +42,8 @@ export class Collector {
     const partition: Partition = this.#due.values().next().value!;
     this.#due.delete(partition);
     const versionsLeft = await this.#collect(partition);
-    const outcomesLeft = partition.forgetting !== undefined && (await this.#forget(partition, partition.forgetting));
+    const outcomesLeft =
+      partition.forgetting !== undefined && (await this.#dropOutcomes(partition, partition.forgetting));
     if (versionsLeft || outcomesLeft) this.#due.add(partition);
   }
 
@@ -100,7 +101,7 @@ export class Collector {
   }
 
   /** Drops outcomes below the horizon by their time index, from a disk key on. Returns whether there may be more. */
-  async #forget(partition: Partition, from: string): Promise<boolean> {
+  async #dropOutcomes(partition: Partition, from: string): Promise<boolean> {
     const { keys, horizons } = partition;
     const ids: TxId[] = [];
     const { gte, lt } = keys.outcomesBelow(horizons.forgottenUpTo);

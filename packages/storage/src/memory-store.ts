@@ -96,7 +96,7 @@ class MemoryPartition {
     }
   }
 
-  forget(): void {
+  dropOutcomes(): void {
     for (const [txId, { ts }] of this.outcomes) if (ts < this.horizons.forgottenUpTo) this.outcomes.delete(txId);
   }
 
@@ -274,7 +274,7 @@ class MemoryStore implements VersionStore {
     partition.horizons[horizon] = to;
     this.#state.meta.set(horizonName(horizon, partition.id), to);
     if (horizon === 'gcFloor') partition.collect();
-    else if (horizon === 'forgottenUpTo') partition.forget();
+    else if (horizon === 'forgottenUpTo') partition.dropOutcomes();
     else partition.truncateLog();
   }
 }

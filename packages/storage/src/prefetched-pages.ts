@@ -40,7 +40,7 @@ export class PrefetchedPages<P extends Holdable> {
   }
 
   /** Calls `each` for every page, also those still being read; cheap when there are no pages. */
-  tell(each: (page: P) => void): void {
+  forEachPage(each: (page: P) => void): void {
     if (this.#pages.size > 0) for (const { page } of this.#pages.values()) each(page);
   }
 

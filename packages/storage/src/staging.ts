@@ -30,7 +30,7 @@ export class Staging {
         const partition = this.partitions.of(record.partition);
         const entry = logEntry(record.ct, record.tx);
         partition.log.add(entry);
-        partition.logs.tell((page) => page.add(entry));
+        partition.logs.forEachPage((page) => page.add(entry));
       }
     }
     return chains;
@@ -54,7 +54,7 @@ export class Staging {
     const partition = this.partitions.of(to.partition);
     const chain = this.loader.pinned(partition, to.key);
     chain.stage(change);
-    partition.lists.tell((page) => page.touch(to.key, change.ts));
+    partition.lists.forEachPage((page) => page.touch(to.key, change.ts));
     return chain;
   }
 }

@@ -79,7 +79,7 @@ export class Readers implements ReplicaPart {
     const upTo = clock.last - KEPT;
     if (upTo < this.#droppedUpTo + DROP_INTERVAL) return;
     this.#droppedUpTo = upTo;
-    this.records.forget(upTo);
+    this.records.drop(upTo);
   }
 }
 

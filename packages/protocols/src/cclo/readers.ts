@@ -81,7 +81,7 @@ export class ReadersRecords {
   }
 
   /** Removes the ids of ROTs that began at or before this time. */
-  forget(upTo: Timestamp): void {
+  drop(upTo: Timestamp): void {
     for (const records of [this.#readers, this.#old] as Map<QualifiedKey, Map<string, Reader>>[]) {
       for (const [key, readers] of records) {
         for (const [name, { at }] of readers) if (at <= upTo) readers.delete(name);

@@ -297,7 +297,7 @@ describe('aggregation', () => {
     const members = new Aggregator(['a', 'b']);
     members.report('a', { gst: 9, sOld: 9, regional: [], ...SERVICE });
     members.report('b', { gst: 9, sOld: 9, regional: [], ...SERVICE });
-    members.forget('b');
+    members.drop('b');
     expect(members.complete()).toBeUndefined();
     members.report('b', { gst: 2, sOld: 2, regional: [], ...SERVICE });
     expect(aggregate(members.complete()!)).toEqual({ gst: 2, sOld: 2, regional: [], ...SERVICE });

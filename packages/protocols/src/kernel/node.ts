@@ -60,8 +60,8 @@ export function assembleNode<
   const rebuild = new Rebuild(state, replicas, { acceptLoss, setAside, settles }, (lost) => {
     // Before the first stable time there was nothing to lose.
     if (settles && state.stable.aggregated > 0) state.membership.unsettledPeers.add(lost);
-    stabilization.forget(lost);
-    for (const { replication } of replicas) replication.forget(lost);
+    stabilization.onDataLoss(lost);
+    for (const { replication } of replicas) replication.onDataLoss(lost);
   });
   const shared: readonly (readonly [string, Machine<never>])[] = [
     [STABILIZATION_MACHINE, stabilization],

@@ -118,7 +118,7 @@ export class Cluster<M extends AnyMessage> {
     node.crash(batchSurvives);
     for (const link of this.linksOf(id)) {
       link.block();
-      link.forget(node);
+      link.endDied(node);
     }
     this.sockets.crashed(id);
   }

@@ -18,7 +18,7 @@ import { isLoopback } from '../../http/origins.js';
 import { openNode } from '../../node/open.js';
 import { isDiskFailure } from '../../node/quarantine.js';
 import { failureOf } from '../failures.js';
-import { isSupervised, tellParent } from './parent.js';
+import { isSupervised, notifyParent } from './parent.js';
 import { closeOnSignals, fatalExit } from './shutdown.js';
 import { whenDecided } from './when-decided.js';
 
@@ -54,7 +54,7 @@ export async function runNode(options: NodeOptions): Promise<void> {
   try {
     await start(options);
   } catch (error) {
-    await tellParent(failureOf(error).line);
+    await notifyParent(failureOf(error).line);
     // The channel would keep the process alive.
     if (isSupervised() && process.connected) process.disconnect();
     throw error;

@@ -20,7 +20,7 @@ export const isFailureNotice = (message: unknown): message is FailureNotice =>
 export const isSupervised = (): boolean => process.send !== undefined;
 
 /** Sends the reason why this process ends to the parent, if there is one. Resolves when it has been sent. */
-export function tellParent(line: string): Promise<void> {
+export function notifyParent(line: string): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined || !process.connected) return resolve();
     const notice: FailureNotice = { type: 'failed', line };

@@ -2,7 +2,7 @@
 import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
 import { failureOf } from '../failures.js';
-import { isSupervised, tellParent } from './parent.js';
+import { isSupervised, notifyParent } from './parent.js';
 
 /** Exit code of a node after a fatal failure (EX_SOFTWARE): an operator has to look at it. */
 export const FATAL_EXIT_CODE = 70;
@@ -65,6 +65,6 @@ export function fatalExit(logger: Logger): (error: unknown) => void {
     logger.fatal({ err: error }, 'the node cannot go on');
     const { line } = failureOf(error);
     process.stderr.write(`error: ${line}\n`);
-    void tellParent(line).then(() => process.exit(FATAL_EXIT_CODE));
+    void notifyParent(line).then(() => process.exit(FATAL_EXIT_CODE));
   };
 }

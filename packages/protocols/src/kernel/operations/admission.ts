@@ -56,7 +56,7 @@ export class Admission implements Gate {
   }
 
   /** They have been applied, or will be received again. */
-  forget(groups: readonly LogGroup[]): void {
+  drop(groups: readonly LogGroup[]): void {
     for (const group of groups) {
       const progress = this.#progress.get(group);
       if (progress === undefined) continue;

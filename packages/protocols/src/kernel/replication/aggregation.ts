@@ -49,7 +49,7 @@ export class Aggregator<Member extends string> {
   }
 
   /** A member has lost its disk: its report is no longer true (D10). */
-  forget(member: Member): void {
+  drop(member: Member): void {
     this.#reported.delete(member);
   }
 

@@ -16,7 +16,7 @@ export interface Gate {
    */
   admits(source: RegionId, waiting: readonly LogGroup[], now: WallMs, out: Effects<ReplicationMessage>): boolean;
   /** Drops the state of these groups: they have been applied, or will be received again. */
-  forget(groups: readonly LogGroup[]): void;
+  drop(groups: readonly LogGroup[]): void;
 }
 
 /** The groups of one peer that wait to be admitted. */

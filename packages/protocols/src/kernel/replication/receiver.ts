@@ -98,11 +98,11 @@ export class Receiver {
   }
 
   /** A node has lost its disk (D10): groups that it sourced and that no replica has applied are lost. */
-  forget(node: string): void {
+  onDataLoss(node: string): void {
     const { peers, gate } = this.parts;
     for (const [region, peer] of peers) {
       if (peer.address.node !== node || peer.held === undefined) continue;
-      gate!.forget(peer.held.groups);
+      gate!.drop(peer.held.groups);
       peer.held.clear();
       peer.clock = Math.min(peer.clock, this.#applied(region));
     }
@@ -142,7 +142,7 @@ export class Receiver {
     const peer = this.#peer(region);
     if (peer.incarnation === incarnation) return false;
     peer.incarnation = incarnation;
-    this.forget(peer.address.node);
+    this.onDataLoss(peer.address.node);
     peer.restartFrom(this.#applied(region));
     this.#keep('lives', ({ incarnation: known }) => known, out);
     this.askResync(region, now, out);
@@ -180,7 +180,7 @@ export class Receiver {
   /** The vector goes to disk once all groups that this step admits are written. */
   #admitOne(source: RegionId, held: PeerBacklog, gate: Gate, out: Out): boolean {
     const { group, upTo } = held.take();
-    gate.forget([group]);
+    gate.drop([group]);
     const wrote = this.#take(source, group, upTo >= group.ct, out);
     this.parts.writer.vv.raise(source, upTo, wrote ? out.lastWrite() : 0);
     return wrote;

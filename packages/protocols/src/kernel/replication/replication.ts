@@ -203,8 +203,8 @@ export class Replication {
   }
 
   /** A node has lost its disk (D10): groups that it sourced and that no replica has applied are lost. */
-  forget(node: string): void {
-    this.#receiver.forget(node);
+  onDataLoss(node: string): void {
+    this.#receiver.onDataLoss(node);
   }
 
   /** Takes back the rest of a transaction after the loss of a disk (`versions.ts`). */

@@ -121,10 +121,10 @@ export class Stabilization implements Machine<ReplicationMessage> {
    * A node has lost its disk (D10): it no longer has the data that it confirmed, and every sum that counts them is too
    * high. Until the sums are reported anew, without it, no report is sent.
    */
-  forget(node: NodeId): void {
+  onDataLoss(node: NodeId): void {
     const region = this.state.topology.regionOf(node);
-    this.#regions.forget(region);
-    if (region === this.state.region) for (const child of this.#children) this.#subtree.forget(child);
+    this.#regions.drop(region);
+    if (region === this.state.region) for (const child of this.#children) this.#subtree.drop(child);
   }
 
   invariants(): void {
