@@ -17,8 +17,8 @@ export interface Figures {
 export const transactionFigures = ({ replicas, coordinator }: TransactionNode): Figures => ({
   openTransactions: coordinator.table.size,
   undecided: (partition) => {
-    const cohort = replicas.find((replica) => replica.partition === partition)?.cohort;
-    return { prepared: cohort?.prepared.size ?? 0, committed: cohort?.committed.size ?? 0 };
+    const slices = replicas.find((replica) => replica.partition === partition)?.cohort.slices;
+    return { prepared: slices?.prepared.size ?? 0, committed: slices?.committed.size ?? 0 };
   },
   counters: [
     ...replicas.flatMap((replica) => [replica.counters, replica.cohort.counters]),

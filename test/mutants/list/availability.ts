@@ -1,6 +1,6 @@
 /** Attempts that avoid unresponsive regions (D4, retries anywhere). */
 import type { Mutant, Profile } from '../mutant.js';
-import { COHORT, COMMITS, DIGEST, PEER_WATCH } from './files.js';
+import { COMMITS, DIGEST, PEER_WATCH, RESOLVER, SLICES } from './files.js';
 
 /** One node after the other is paused, without other faults. */
 const FROZEN_NODES: Profile = {
@@ -37,8 +37,8 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     does: 'asks the cohorts that an overdue attempt would have without avoided regions',
     patches: [
       {
-        file: COHORT,
-        in: 'Cohort.resolveOverdue',
+        file: RESOLVER,
+        in: 'Resolver.#ask',
         find: 'this.#addresses.cohort(partition, identity)',
         replace: 'this.#addresses.cohort(partition, { home: identity.home })',
       },
@@ -52,10 +52,10 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     does: 'does not store the avoided regions of an attempt with its prepare',
     patches: [
       {
-        file: COHORT,
-        in: 'Cohort.#prepare',
-        find: '        avoid,\n      };',
-        replace: '      };',
+        file: SLICES,
+        in: 'Slices.prepare',
+        find: '      avoid,\n    };',
+        replace: '    };',
       },
     ],
     seeds: { from: 1, count: 150 },

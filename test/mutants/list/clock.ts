@@ -50,9 +50,9 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
       {
         file: REPLICA,
         in: 'Replica.#apply',
-        find: 'const groups = this.cohort.committed.drain(bound);',
+        find: 'const groups = this.cohort.slices.committed.drain(bound);',
         replace:
-          'const groups = this.cohort.committed.drain(bound);\n    this.replication.publish(bound, groups.length > 0, out);',
+          'const groups = this.cohort.slices.committed.drain(bound);\n    this.replication.publish(bound, groups.length > 0, out);',
       },
     ],
     seeds: { from: 1, count: 20 },
@@ -138,7 +138,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
       {
         file: NODE,
         in: 'recoverReplica',
-        find: 'for (const { txId, record } of own) replica.cohort.prepared.add({ txId, record, since: options.now });',
+        find: 'for (const { txId, record } of own) replica.cohort.slices.prepared.add({ txId, record, since: options.now });',
         replace: '',
       },
     ],

@@ -1,6 +1,6 @@
 /** Two-phase commit, retries, outcomes: D1–D5, P6, P8, P11. */
 import type { Mutant, Profile } from '../mutant.js';
-import { COHORT, COMMITS, ONE_PHASE, OUTCOMES } from './files.js';
+import { COHORT, COMMITS, ONE_PHASE, OUTCOMES, RESOLVER } from './files.js';
 
 /** Prepares that arrive too late, commits that change their home: many attempts of each transaction. */
 const MANY_ATTEMPTS: Profile = {
@@ -75,9 +75,9 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     does: 'reports that it never prepared a transaction without writing a tombstone, so that a late prepare is accepted',
     patches: [
       {
-        file: COHORT,
-        in: 'Cohort.onResolveReq',
-        find: 'this.outcomes.tombstone(txId, attempt, now, out);\n      }',
+        file: RESOLVER,
+        in: 'Resolver.#giveUp',
+        find: 'slices.outcomes.tombstone(txId, attempt, now, out);\n    }',
         replace: '}',
       },
     ],
@@ -103,9 +103,9 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     does: 'holds one attempt prepared and reports *aborted* for the next one without a tombstone for it',
     patches: [
       {
-        file: COHORT,
-        in: 'Cohort.onResolveReq',
-        find: "if (known?.state === 'prepared' && known.prepared.record.attempt < attempt) this.#abort(known.prepared, now, out);\n      if (known === undefined || attemptOf(known) < attempt) {",
+        file: RESOLVER,
+        in: 'Resolver.#giveUp',
+        find: "if (known?.state === 'prepared' && known.prepared.record.attempt < attempt) slices.abort(known.prepared, now, out);\n    if (known === undefined || attemptOf(known) < attempt) {",
         replace: "if (known === undefined || (known.state === 'aborted' && known.attempt < attempt)) {",
       },
     ],
@@ -226,7 +226,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
       {
         file: COHORT,
         in: 'Cohort.takesAtOnce',
-        find: '      this.#known(txId, request.sentAfter) === undefined &&\n',
+        find: '      this.slices.known(txId, request.sentAfter) === undefined &&\n',
         replace: '',
       },
     ],
@@ -270,8 +270,8 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
       {
         file: COHORT,
         in: 'Cohort.takesAtOnce',
-        find: '      this.#known(txId, request.sentAfter) === undefined &&\n',
-        replace: "      (this.#known(txId, request.sentAfter)?.state ?? 'aborted') === 'aborted' &&\n",
+        find: '      this.slices.known(txId, request.sentAfter) === undefined &&\n',
+        replace: "      (this.slices.known(txId, request.sentAfter)?.state ?? 'aborted') === 'aborted' &&\n",
       },
     ],
     seeds: { from: 44, count: 200 },

@@ -1,6 +1,6 @@
 /** Lost and older disks under the protocols of the family, and clocks that start again (D5, D7, D10). */
 import type { Mutant } from '../mutant.js';
-import { COHORT, NODE_CLOCK, WREN_SESSION } from './files.js';
+import { NODE_CLOCK, SUSPECTS, WREN_SESSION } from './files.js';
 import { TORN_BY_LOST_DISKS } from './replication.js';
 import { FORKED_TOKENS } from './sessions.js';
 
@@ -14,7 +14,12 @@ export const DISK_MUTANTS: readonly Mutant[] = [
     breaks: 'D10',
     does: 'lets a cohort that prepared nothing before its disk was lost vote for a transaction that was taken back',
     patches: [
-      { file: COHORT, in: 'Cohort.takeBack', find: 'isHere || (wasLostHere && endsAt < attempt)', replace: 'isHere' },
+      {
+        file: SUSPECTS,
+        in: 'Suspects.takeBack',
+        find: 'isHere || (wasLostHere && endsAt < attempt)',
+        replace: 'isHere',
+      },
     ],
     seeds: FEW,
     profile: TORN_BY_LOST_DISKS,

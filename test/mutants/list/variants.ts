@@ -1,6 +1,6 @@
 /** Unusual behaviours that are correct. */
 import type { Patch, Variant } from '../mutant.js';
-import { COHORT, COMMITS, RANGES, STREAM } from './files.js';
+import { COMMITS, RANGES, RESOLVER, STREAM } from './files.js';
 
 /** Every group is cut into fragments, and every range is as short as possible. */
 export const TINY_RANGES: readonly Patch[] = [
@@ -39,8 +39,8 @@ export const VARIANTS: readonly Variant[] = [
     does: 'asks every cohort twice when a decision is overdue',
     patches: [
       {
-        file: COHORT,
-        in: 'Cohort.resolveOverdue',
+        file: RESOLVER,
+        in: 'Resolver.#ask',
         find: 'for (const partition of resolution.ask(now)) {',
         replace: 'for (const partition of resolution.ask(now).flatMap((p) => [p, p])) {',
       },

@@ -156,7 +156,7 @@ describe('PaRiS: limits (D11)', () => {
     expect(answers.at(-1)).toMatchObject({ type: 'Refused', code: 'OVERLOADED' });
     world.filter = () => true;
     world.until(
-      () => world.node('virginia-1').parts.replicas.every(({ cohort }) => cohort.prepared.size === 0),
+      () => world.node('virginia-1').parts.replicas.every(({ cohort }) => cohort.slices.prepared.size === 0),
       20_000,
     );
     world.run(100);

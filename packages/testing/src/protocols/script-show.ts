@@ -25,11 +25,11 @@ export const SHOW: Readonly<Record<string, Show>> = {
     const vector = (entries: Record<string, Timestamp>) =>
       Object.entries(entries).map(([region, ts]) => `${region} ${stage.time(ts)}`);
     const [applied, durable] = [vector(vv.entries()).join(', '), vector(vv.durableEntries()).join(', ')];
-    const committed = [...stage.transactions.values()].flatMap(({ tx }) => cohort.committed.get(tx.id) ?? []);
+    const committed = [...stage.transactions.values()].flatMap(({ tx }) => cohort.slices.committed.get(tx.id) ?? []);
     return [
       `vector: ${applied}`,
       ...(durable === applied ? [] : [`on disk: ${durable}`]),
-      ...[...cohort.prepared.values()].map(
+      ...[...cohort.slices.prepared.values()].map(
         ({ txId, record }) => `prepared: ${stage.txName(txId)} at ${stage.time(record.pt)}`,
       ),
       ...committed.map(({ txId, ct }) => `committed: ${stage.txName(txId)} at ${stage.time(ct)}`),

@@ -86,7 +86,7 @@ describe('an impossible script', () => {
 
   it('a script ends where a node stops', () => {
     const broken = jest.spyOn(Replica.prototype, 'invariants').mockImplementation(function (this: Replica) {
-      if (this.cohort.committed.size > 0) throw new Error('PR2: broken');
+      if (this.cohort.slices.committed.size > 0) throw new Error('PR2: broken');
     });
     const text = 'cluster\nsession bob at virginia-1\nrun 100ms\nbob send commit T1 x@0=1\nrun 1s\n';
     expect(() => play(text)).toThrow('some.txt:4: bob send commit T1 x@0=1\n  PR2: broken');

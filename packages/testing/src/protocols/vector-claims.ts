@@ -249,9 +249,9 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       world.run(1);
       const tx = reader.begin();
       const { cohort, replication } = replicaOf(world, 'virginia-1', 0);
-      expect(cohort.committed.size).toBe(1);
+      expect(cohort.slices.committed.size).toBe(1);
       const ref = world.ask('virginia-1', { type: 'ReadReq', txId: tx.id, ust: 0, at: null, keys: [key] });
-      world.until(() => cohort.committed.size === 0);
+      world.until(() => cohort.slices.committed.size === 0);
       expect(replication.undurable).toBeDefined();
       expect(world.answer('virginia-1', ref)).toBeUndefined();
       world.until(() => replication.undurable === undefined);

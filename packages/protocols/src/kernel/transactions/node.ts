@@ -52,14 +52,24 @@ function recoverReplica(
   const { prepared } = options.recovered;
   const replica = new Replica(partition, state, protocol, rules, recoverReplicaState(partition, options));
   const own = prepared.filter((p) => p.partition === partition).sort((a, b) => a.record.pt - b.record.pt);
-  for (const { txId, record } of own) replica.cohort.prepared.add({ txId, record, since: options.now });
+  for (const { txId, record } of own) replica.cohort.slices.prepared.add({ txId, record, since: options.now });
   for (const { ct, txs } of options.unapplied.get(partition) ?? []) {
     if (ct <= replica.replication.versionClock) continue;
     for (const { txId, writes, deps, siblings, repeatable } of txs) {
       const outcome = options.reader.outcome(partition, txId);
       const attempt = outcome?.attempt ?? 0;
       const digest = outcome?.digest ?? '';
-      replica.cohort.committed.add({ txId, ct, attempt, digest, writes, deps, siblings, repeatable, logged: true });
+      replica.cohort.slices.committed.add({
+        txId,
+        ct,
+        attempt,
+        digest,
+        writes,
+        deps,
+        siblings,
+        repeatable,
+        logged: true,
+      });
     }
   }
   return replica;

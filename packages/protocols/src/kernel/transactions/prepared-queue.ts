@@ -1,5 +1,6 @@
 import {
   invariant,
+  type NodeId,
   type PreparedRecord,
   type Timestamp,
   TransientMap,
@@ -7,12 +8,17 @@ import {
   type WallMs,
   writesBytes,
 } from '@isochron/core';
+import type { Resolution } from './resolution.js';
 
 /** A prepared transaction, and since when this process has it. */
 export interface Prepared {
   readonly txId: TxId;
   readonly record: PreparedRecord;
   readonly since: WallMs;
+  /** The questions about its overdue decision (D2). */
+  resolution?: Resolution | undefined;
+  /** The node that lost its disk and decides about it: no commit message and no vote does meanwhile (D10). */
+  waitsFor?: NodeId | undefined;
 }
 
 /** Transactions with a proposed timestamp that wait for their outcome (Prepared^m_n). Inserted in the order of `pt`. */

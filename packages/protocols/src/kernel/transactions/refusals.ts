@@ -1,6 +1,6 @@
-import type { ErrorCode, Timestamp, WallMs } from '@isochron/core';
+import type { ErrorCode, PartitionId, Timestamp, WallMs } from '@isochron/core';
 import { type NodeState, takesNoWrites } from '../node-state.js';
-import type { PrepareReq } from './messages.js';
+import type { CommitIdentity, PrepareReq } from './messages.js';
 
 /** Why a cohort does not prepare. */
 export interface PrepareRefusal {
@@ -43,4 +43,19 @@ export function refusalOf(
     return { code: 'TIMESTAMP_IN_FUTURE', detail, durable: true };
   }
   return undefined;
+}
+
+/** Whether a peer's identity makes sense (D12): the replica is in its list, and each cohort in it exists, once. */
+export function isCohortOf(
+  { home, cohorts, avoid }: CommitIdentity,
+  own: PartitionId,
+  { topology, region }: NodeState,
+): boolean {
+  return (
+    topology.regions.includes(home) &&
+    topology.isAvoidList(avoid ?? []) &&
+    cohorts.every((partition, i) => partition < topology.partitions.length && partition > (cohorts[i - 1] ?? -1)) &&
+    cohorts.includes(own) &&
+    topology.cohort(own, home, avoid).region === region
+  );
 }

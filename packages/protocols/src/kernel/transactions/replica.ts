@@ -95,7 +95,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
     this.replication = replication;
     this.cohort = new Cohort(partition, state, rules, outcomes);
     this.#recoveredClock = replication.versionClock;
-    const { prepared, committed } = this.cohort;
+    const { prepared, committed } = this.cohort.slices;
     const reading = protocol.reading({ partition, replication, prepared, committed }, state);
     this.#reads = new SliceReads(self, state, rules, reading);
     this.#handlers = this.#createHandlers();
@@ -111,7 +111,8 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
 
   /** Whether it has transactions that are undecided or not applied. */
   get undecided(): boolean {
-    return this.cohort.prepared.size > 0 || this.cohort.committed.size > 0;
+    const { prepared, committed } = this.cohort.slices;
+    return prepared.size > 0 || committed.size > 0;
   }
 
   /** Starts its work with data that were copied from its peers, durably (D10). */
@@ -161,8 +162,8 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
 
   invariants(): void {
     const clock = this.replication.versionClock;
-    const pt = this.cohort.prepared.minPt();
-    const ct = this.cohort.committed.minCt();
+    const pt = this.cohort.slices.prepared.minPt();
+    const ct = this.cohort.slices.committed.minCt();
     invariant(
       pt === undefined || pt > clock || pt <= this.#recoveredClock,
       () => `PR1: prepared at ${pt}, version clock ${clock}`,
@@ -176,8 +177,8 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
     return {
       partition: this.partition,
       versionVector: replication.vv.durableEntries(),
-      prepared: cohort.prepared.size,
-      committed: cohort.committed.size,
+      prepared: cohort.slices.prepared.size,
+      committed: cohort.slices.committed.size,
       gcFloor: replication.gcFloor,
       counters: { ...this.counters, ...replication.counters, ...cohort.counters, ...waiting.counters },
     };
@@ -195,10 +196,11 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       },
       CommitTx: (message) => this.cohort.onCommitTx(message),
       AbortTx: (message, now, _from, out) => this.cohort.onAbortTx(message, now, out),
-      ResolveNow: (message, now, _from, out) => this.cohort.resolveOverdue(now, out, message),
-      ResolveReq: (message, now, from, out) => this.cohort.onResolveReq(message, now, from, out),
-      ResolveResp: (message, now, _from, out) => this.cohort.onResolveResp(message, now, out),
-      OutcomeReq: (message, _now, from, out) => this.cohort.onOutcomeReq(message, this.replication.verified, from, out),
+      ResolveNow: (message, now, _from, out) => this.cohort.resolver.resolveOverdue(now, out, message),
+      ResolveReq: (message, now, from, out) => this.cohort.resolver.onResolveReq(message, now, from, out),
+      ResolveResp: (message, now, _from, out) => this.cohort.resolver.onResolveResp(message, now, out),
+      OutcomeReq: (message, _now, from, out) =>
+        this.cohort.resolver.onOutcomeReq(message, this.replication.verified, from, out),
       OutcomeResp: (message, now, _from, out) => this.cohort.onOutcomeResp(message, now, out),
       SuspectsReq: (message, _now, from, out) =>
         this.cohort.suspects.onSuspectsReq(message, this.replication.versionClock, from, out),
@@ -210,7 +212,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   takeBack(loss: Loss, now: WallMs, out: Out): void {
     const { partition } = this;
     const keys = loss.keys.filter((key) => this.state.topology.partitionOf(key) === partition);
-    const logged = this.cohort.takeBack(loss, now, out);
+    const logged = this.cohort.suspects.takeBack(loss, now, out);
     if (loss.takenBack) this.replication.takeBack(loss, keys, logged, out);
   }
 
@@ -222,7 +224,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       this.replication.release(out);
     } else if (timer === 'retry') {
       // An older disk may have transactions as prepared whose outcomes other cohorts have dropped: UST has passed them.
-      if (!this.replication.suspects(now)) this.cohort.resolveOverdue(now, out);
+      if (!this.replication.suspects(now)) this.cohort.resolver.resolveOverdue(now, out);
       this.replication.retry(now, out);
       this.#reads.expire(now, out);
     } else if (timer === 'collect') this.#hosted.collect(now, out);
@@ -231,18 +233,18 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   /** Alg. 4 lines 5–23, with P1–P4. */
   #apply(now: WallMs, out: Out): void {
     if (!this.state.membership.settled) return;
-    const minPt = this.cohort.prepared.minPt();
+    const minPt = this.cohort.slices.prepared.minPt();
     const limit = minPt === undefined ? Number.POSITIVE_INFINITY : minPt - 1;
     const bound = this.#hosted.nextVersionClock(now, limit, out);
     if (bound === undefined) return;
-    const groups = this.cohort.committed.drain(bound);
+    const groups = this.cohort.slices.committed.drain(bound);
     for (const group of groups) this.#applyOwn(group, out);
     this.replication.publish(bound, groups.length > 0, out);
   }
 
   #applyOwn({ ct, txs }: CommittedGroup, out: Out): void {
     this.replication.apply({ ct, txs }, out);
-    for (const tx of txs) this.cohort.keepCommitted(tx, out);
+    for (const tx of txs) this.cohort.slices.keepCommitted(tx, out);
     this.#applied += txs.length;
   }
 }

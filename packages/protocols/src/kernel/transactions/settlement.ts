@@ -147,7 +147,7 @@ export class Settlement implements Machine<TransactionMessage> {
 
   #onLossNotice({ incarnation }: LossNotice, from: Address, out: Out): void {
     this.commits.dropVotes(from.node);
-    for (const { cohort } of this.replicas) cohort.dropVotes(from.node);
+    for (const { cohort } of this.replicas) cohort.resolver.dropVotes(from.node);
     // Another node that lost its disk may have stopped in the middle of its own verdict.
     const { all } = this.state.losses;
     const isOpen = ({ ts }: Loss) => ts > this.state.stable.aggregated;

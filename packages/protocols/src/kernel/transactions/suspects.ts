@@ -2,62 +2,40 @@
  * A cohort's reports to a node that has lost its disk, and its prepares that wait for that node's verdict (D10,
  * `settlement.ts`).
  */
-import type {
-  KeyWrite,
-  LoggedTx,
-  NodeId,
-  OutcomeRecord,
-  PartitionId,
-  PreparedRecord,
-  QualifiedKey,
-  Timestamp,
-  TxId,
-} from '@isochron/core';
+import type { KeyWrite, LoggedTx, NodeId, OutcomeRecord, QualifiedKey, Timestamp, TxId, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import { SETTLEMENT_MACHINE } from '../node.js';
-import { type NodeState, replicaName } from '../node-state.js';
-import type { CommittedQueue } from './committed-queue.js';
+import { replicaName } from '../node-state.js';
+import type { Loss } from '../replication/losses.js';
 import { cohortsIn } from './digest.js';
-import type { Known } from './known.js';
+import { attemptOf, type Known } from './known.js';
 import type { OutcomeResp, ReadSuspects, Suspect, SuspectsReq, TransactionMessage } from './messages.js';
-import type { PreparedQueue } from './prepared-queue.js';
+import type { Slices } from './slices.js';
 
 type Out = Effects<TransactionMessage>;
 
 const keysOf = (writes: readonly KeyWrite[]): QualifiedKey[] => writes.map(({ key }) => key);
 
 export class Suspects {
-  /** Prepared transactions that wait for a verdict, and the node that decides. */
-  readonly #waiting = new Map<TxId, NodeId>();
-
-  constructor(
-    readonly partition: PartitionId,
-    readonly state: NodeState,
-    readonly prepared: PreparedQueue,
-    readonly committed: CommittedQueue,
-  ) {}
-
-  /** Whether commit messages and votes must not decide a prepared transaction for now. */
-  awaitVerdict(txId: TxId): boolean {
-    return this.#waiting.has(txId);
-  }
+  constructor(readonly slices: Slices) {}
 
   /**
    * The queues are read first, and then the log up to its present end, in a step of its own as for a replay:
    * transactions move from the queues to the log, never back.
    */
   onSuspectsReq(request: SuspectsReq, versionClock: Timestamp, { node }: Address, out: Out): void {
-    if (!this.state.topology.hasNode(node)) return;
-    const self = { node: this.state.node, machine: replicaName(this.partition) };
+    const { state, partition } = this.slices;
+    if (!state.topology.hasNode(node)) return;
+    const self = { node: state.node, machine: replicaName(partition) };
     const queued = this.#report(node);
     const upTo = Math.max(request.after, versionClock);
     out.send(self, { type: 'ReadSuspects', node, request, queued, upTo });
   }
 
   onReadSuspects({ node, request: { after }, queued, upTo }: ReadSuspects, from: Address, out: Out): void {
-    if (from.node !== this.state.node) return;
-    const { partition } = this;
-    const { reader, region } = this.state;
+    const { partition, state } = this.slices;
+    if (from.node !== state.node) return;
+    const { reader, region } = state;
     const page = reader.log(partition, after, upTo);
     const logged = page.groups.flatMap(({ ct, txs }) =>
       txs.flatMap((tx) => this.#suspect(node, ct, tx, reader.outcome(partition, tx.txId))),
@@ -74,14 +52,15 @@ export class Suspects {
    */
   #report(node: NodeId): Suspect[] {
     const suspects: Suspect[] = [];
-    for (const { txId, record } of this.prepared.values()) {
-      const partitions = this.partitionsOn(node, record);
+    for (const prepared of this.slices.prepared.values()) {
+      const { txId, record } = prepared;
+      const partitions = this.slices.partitionsOn(node, record);
       if (partitions.length === 0) continue;
-      this.#waiting.set(txId, node);
+      prepared.waitsFor = node;
       const { attempt, pt: ts, writes } = record;
       suspects.push({ txId, attempt, committed: false, ts, partitions, keys: keysOf(writes) });
     }
-    for (const tx of this.committed.values()) suspects.push(...this.#suspect(node, tx.ct, tx, tx));
+    for (const tx of this.slices.committed.values()) suspects.push(...this.#suspect(node, tx.ct, tx, tx));
     return suspects;
   }
 
@@ -94,30 +73,40 @@ export class Suspects {
   ): Suspect[] {
     const suspect = { txId, committed: true, ts, keys: keysOf(writes) };
     // Copied data have only the node's own partitions.
-    if (node === this.state.node && siblings !== undefined)
-      return [{ ...suspect, attempt: 0, partitions: [this.partition, ...siblings] }];
+    if (node === this.slices.state.node && siblings !== undefined)
+      return [{ ...suspect, attempt: 0, partitions: [this.slices.partition, ...siblings] }];
     if (!outcome?.digest) return [];
-    const partitions = this.partitionsOn(node, cohortsIn(outcome.digest));
+    const partitions = this.slices.partitionsOn(node, cohortsIn(outcome.digest));
     return partitions.length === 0 ? [] : [{ ...suspect, attempt: outcome.attempt, partitions }];
-  }
-
-  /** Partitions of a transaction whose cohort is on the node. */
-  partitionsOn(
-    node: NodeId,
-    { home, avoid, cohorts }: Pick<PreparedRecord, 'home' | 'avoid' | 'cohorts'>,
-  ): PartitionId[] {
-    const { topology } = this.state;
-    return cohorts.filter((partition) => topology.cohort(partition, home, avoid).node === node);
-  }
-
-  /** A transaction is decided. */
-  ended(txId: TxId): void {
-    this.#waiting.delete(txId);
   }
 
   /** The node that lost its disk has decided about all transactions that waited for it. */
   resume(node: NodeId): void {
-    for (const [txId, waitsFor] of this.#waiting) if (waitsFor === node) this.#waiting.delete(txId);
+    for (const prepared of this.slices.prepared.values()) {
+      if (prepared.waitsFor === node) prepared.waitsFor = undefined;
+    }
+  }
+
+  /** The verdict about a transaction of which a lost disk took a part. Returns whether it was logged here. */
+  takeBack(loss: Loss, now: WallMs, out: Out): boolean {
+    const { txId, attempt, ts, committed, takenBack } = loss;
+    const { slices } = this;
+    const prepared = slices.prepared.get(txId);
+    if (prepared?.record.attempt === attempt) {
+      if (committed && !takenBack && ts >= prepared.record.pt) slices.commit(prepared, ts);
+      else slices.abort(prepared, now, out);
+    }
+    if (!takenBack) return false;
+    const known = slices.known(txId, 0);
+    const isHere = known?.state === 'committed' && known.ct === ts;
+    // The coordinator may have the votes of the other cohorts: the lost one never gives its own again.
+    const wasLostHere = loss.node === slices.state.node && loss.partitions.includes(slices.partition);
+    const waiting = slices.committed.get(txId);
+    const outcome = slices.outcomes.get(txId, 0);
+    if (waiting?.ct === ts) slices.takeBack(waiting, out);
+    const endsAt = known === undefined ? -1 : attemptOf(known);
+    if (isHere || (wasLostHere && endsAt < attempt)) slices.outcomes.tombstone(txId, attempt, now, out);
+    return outcome?.status === 'committed' && outcome.ts === ts;
   }
 
   /**
@@ -125,7 +114,7 @@ export class Suspects {
    * undecided.
    */
   reportedState(txId: TxId, known: Known | undefined): OutcomeResp['state'] | undefined {
-    const loss = this.state.losses.get(txId);
+    const loss = this.slices.state.losses.get(txId);
     if (loss !== undefined && (known?.state !== 'committed' || known.ct === loss.ts)) return 'reported';
     if (known?.state === 'committed' && this.#isOpen(known.ct, known.digest)) return 'prepared';
     return known?.state;
@@ -133,9 +122,9 @@ export class Suspects {
 
   /** Whether a transaction that is committed here may have lost a part with a disk, and that is open. */
   #isOpen(ts: Timestamp, digest: string): boolean {
-    const { stable, membership } = this.state;
+    const { stable, membership } = this.slices.state;
     if (membership.unsettledPeers.size === 0 || ts <= stable.aggregated || digest === '') return false;
     const record = cohortsIn(digest);
-    return [...membership.unsettledPeers].some((node) => this.partitionsOn(node, record).length > 0);
+    return [...membership.unsettledPeers].some((node) => this.slices.partitionsOn(node, record).length > 0);
   }
 }

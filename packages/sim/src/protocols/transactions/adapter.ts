@@ -116,7 +116,7 @@ function loadOf({ coordinator: { table, reads, commits } }: TransactionNode): Re
 }
 
 const backlogOf = ({ replicas }: TransactionNode): Readonly<Record<string, number>> => ({
-  prepared: sumOf(replicas, ({ cohort }) => cohort.prepared.size),
-  committed: sumOf(replicas, ({ cohort }) => cohort.committed.size),
+  prepared: sumOf(replicas, ({ cohort }) => cohort.slices.prepared.size),
+  committed: sumOf(replicas, ({ cohort }) => cohort.slices.committed.size),
   waitingReads: sumOf(replicas, ({ waiting }) => waiting.size),
 });

@@ -1,0 +1,175 @@
+/**
+ * A cohort's part in overdue decisions (D2): its questions to the other cohorts about its prepared transactions, and
+ * its answers to theirs and to nodes that ask for an outcome.
+ */
+import { IsochronError, type NodeId, type Timestamp, type WallMs } from '@isochron/core';
+import type { Address, Effects } from '../../machine.js';
+import { Addresses } from '../node-state.js';
+import { fullDigest, sameList } from './digest.js';
+import { attemptOf, type Known, timeOf } from './known.js';
+import type {
+  CommitIdentity,
+  OutcomeReq,
+  ResolveNow,
+  ResolveReq,
+  ResolveResp,
+  TransactionMessage,
+} from './messages.js';
+import type { Prepared } from './prepared-queue.js';
+import { isCohortOf } from './refusals.js';
+import { Resolution } from './resolution.js';
+import type { Slices } from './slices.js';
+import type { Suspects } from './suspects.js';
+
+type Out = Effects<TransactionMessage>;
+
+export class Resolver {
+  readonly #addresses: Addresses;
+
+  constructor(
+    readonly slices: Slices,
+    readonly suspects: Suspects,
+  ) {
+    this.#addresses = new Addresses(slices.state.topology);
+  }
+
+  /** Asks about prepares whose decision is overdue, and about the one that a coordinator names. */
+  resolveOverdue(now: WallMs, out: Out, named?: ResolveNow): void {
+    const { resolveAfterMs } = this.slices.state.settings;
+    for (const prepared of this.slices.prepared.values()) {
+      const { txId, record, since } = prepared;
+      const isNamed = named?.txId === txId && named.attempt === record.attempt;
+      if (prepared.resolution === undefined && !isNamed && since + resolveAfterMs > now) continue;
+      const own = { partition: this.slices.partition, pt: record.pt };
+      prepared.resolution ??= new Resolution(txId, record.cohorts, own, now);
+      this.#ask(prepared, prepared.resolution, now, out);
+    }
+  }
+
+  #ask({ txId, record }: Prepared, resolution: Resolution, now: WallMs, out: Out): void {
+    const { attempt, home, epoch, cohorts, avoid, sentAfter } = record;
+    const identity = { txId, attempt, home, epoch, cohorts, avoid };
+    for (const partition of resolution.ask(now)) {
+      const to = this.#addresses.cohort(partition, identity);
+      out.send(to, { type: 'ResolveReq', partition, identity, sentAfter });
+    }
+  }
+
+  /** A cohort that never prepared the attempt writes a tombstone, and only then answers *aborted*. */
+  onResolveReq({ identity, sentAfter }: ResolveReq, now: WallMs, from: Address, out: Out): void {
+    if (!isCohortOf(identity, this.slices.partition, this.slices.state)) {
+      this.slices.counters.ignored++;
+      return;
+    }
+    const { txId, attempt } = identity;
+    const known = this.slices.known(txId, 0);
+    const answer = (state: ResolveResp['state'], ts: Timestamp) => {
+      const { partition } = this.slices;
+      out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition, state, ts });
+    };
+    if (known?.state === 'prepared' && known.prepared.record.attempt === attempt) {
+      const { record } = known.prepared;
+      const same = sameList(record, identity);
+      // An attempt with another list will never be prepared here.
+      answer(same ? 'prepared' : 'aborted', same ? record.pt : 0);
+    } else if (known?.state === 'committed') {
+      // An outcome that was found among copied versions has no digest (D10).
+      this.slices.keepDecided(txId, out);
+      const found = known.digest === '';
+      const same = found || (known.attempt === attempt && known.digest.endsWith(fullDigest('', identity)));
+      answer(same ? 'committed' : 'aborted', same ? known.ct : 0);
+    } else if (known === undefined && sentAfter < this.#unknownUpTo(from)) {
+      // The answer is never *aborted* if the outcome was dropped (D5), or possibly known to a lost disk. A late prepare
+      // is refused without a tombstone.
+      answer('lost', 0);
+    } else {
+      this.#giveUp(identity, known, now, out);
+      answer('aborted', 0);
+    }
+  }
+
+  /**
+   * The sender of a question about an attempt knows that earlier ones are aborted (D4): a prepare of an earlier one is
+   * given up, durably.
+   */
+  #giveUp({ txId, attempt }: CommitIdentity, known: Known | undefined, now: WallMs, out: Out): void {
+    const { slices } = this;
+    if (known?.state === 'prepared' && known.prepared.record.attempt < attempt) slices.abort(known.prepared, now, out);
+    if (known === undefined || attemptOf(known) < attempt) {
+      slices.outcomes.tombstone(txId, attempt, now, out);
+    }
+  }
+
+  /**
+   * A cohort that is still prepared holds UST back below any commit, so the outcome is not dropped; and no vote of a
+   * lost disk counts after the settlement (D10). So a transaction that is unknown here has not been committed.
+   */
+  #unknownUpTo(from: Address): Timestamp {
+    return from.machine === 'coordinator' ? this.slices.outcomes.rememberedFrom : 0;
+  }
+
+  /** The answer of another cohort about a prepared transaction. */
+  onResolveResp(message: ResolveResp, now: WallMs, out: Out): void {
+    const { slices } = this;
+    const prepared = slices.prepared.get(message.txId);
+    if (prepared?.record.attempt !== message.attempt || prepared.resolution === undefined) return;
+    if (message.state === 'aborted') slices.abort(prepared, now, out);
+    else if (message.state === 'committed') this.#onCommitted(prepared, message.ts, now, out);
+    else if (message.state === 'prepared') {
+      prepared.resolution.prepared(message.partition, message.ts);
+      const ct = prepared.waitsFor === undefined ? prepared.resolution.decided() : undefined;
+      if (ct !== undefined) slices.commit(prepared, ct);
+    }
+    if (slices.prepared.get(message.txId) === undefined) slices.counters.resolved++;
+  }
+
+  /**
+   * A commit timestamp below the own proposal: the disk has lost the proposal that was counted, and made this one later
+   * (D10).
+   */
+  #onCommitted(prepared: Prepared, ct: Timestamp, now: WallMs, out: Out): void {
+    const { txId, record } = prepared;
+    const { partition, state } = this.slices;
+    if (ct >= record.pt) {
+      this.slices.commit(prepared, ct);
+      return;
+    }
+    if (state.topology.partitions[partition]!.regions.length > 1) {
+      const detail = `${txId} was committed below the proposal of partition ${partition}: its disk was rolled back.`;
+      throw new IsochronError('REBUILD_NEEDED', detail);
+    }
+    // There is no better copy.
+    const keys = record.writes.map(({ key }) => key);
+    const lost = { txId, ts: ct, attempt: record.attempt, partitions: [partition], keys, node: state.node };
+    state.losses.add([{ ...lost, committed: true, takenBack: false, acknowledged: false }], out);
+    this.slices.abort(prepared, now, out);
+  }
+
+  /** A node has lost its disk (D10): the votes of its cohorts, and decisions based on them, no longer count. */
+  dropVotes(node: NodeId): void {
+    for (const prepared of this.slices.prepared.values()) {
+      if (this.slices.partitionsOn(node, prepared.record).length > 0) prepared.resolution = undefined;
+    }
+  }
+
+  /**
+   * A question about the outcome of a transaction.
+   *
+   * @param verified whether every peer has verified the disk: a rolled-back one knows less than before (D10)
+   */
+  onOutcomeReq({ ref, txId }: OutcomeReq, verified: boolean, from: Address, out: Out): void {
+    const { partition, state, outcomes } = this.slices;
+    const known = this.slices.known(txId, 0);
+    if (known?.state === 'committed') this.slices.keepDecided(txId, out);
+    const mayBeLost = state.membership.incarnation > outcomes.forgottenUpTo;
+    const memory = Math.max(outcomes.rememberedFrom, verified ? 0 : state.clock.last);
+    out.sendAfterPersist(from, {
+      type: 'OutcomeResp',
+      ref,
+      partition,
+      state: this.suspects.reportedState(txId, known) ?? (mayBeLost ? 'lost' : 'unknown'),
+      ts: known === undefined ? memory : timeOf(known),
+      attempt: known === undefined ? 0 : attemptOf(known),
+    });
+  }
+}
