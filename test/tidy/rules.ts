@@ -11,7 +11,7 @@ export interface Rule {
 const DEFINITION = /^ *- \*\*(?<id>[A-Z]{1,2}\d+[a-z]?): (?<title>[^*]+)\.\*\* (?<statement>\S.*)$/gm;
 /** A line that looks like a definition, with a title and a statement or without. */
 const DEFINED = /^ *- \*\*(?<id>[A-Z]{1,2}\d+[a-z]?)\b.*$/gm;
-const ID = /(?<![\w.$-])(?<id>[A-Z]{1,2}\d{1,2}[a-z]?)(?![\w(]|\.\w|-\d)/g;
+const ID = /(?<![\w.$%-])(?<id>[A-Z]{1,2}\d{1,2}[a-z]?)(?![\w(]|\.\w|-\d)/g;
 /** Parentheses that contain only ids, such as `(D4, D10a)`. */
 const CITATION = /(?<!\w)\((?<ids>[A-Z]{1,2}\d{1,2}[a-z]?(?:, [A-Z]{1,2}\d{1,2}[a-z]?)*)\)/g;
 /** The first column of a table of rules. */

@@ -13,6 +13,9 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
   VALUE_TOO_LARGE:
     'The value exceeds the limit of this cluster (1 MiB unless configured). Split it over several keys of one ' +
     'transaction.',
+  UPDATE_INVALID:
+    'An operation has an unknown kind, a path that is no JSON Pointer, or a wrong member: the message names it. ' +
+    'docs/updates.md lists the operations.',
   TOO_MANY_KEYS:
     'One request names more keys than are allowed (1,000 unless configured), or their values are more than one ' +
     'answer holds. Split a read: same snapshot (`at`) in each part.',

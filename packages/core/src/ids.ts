@@ -1,4 +1,5 @@
 /** The names of entities. All are plain strings and numbers on the wire and on disk; the aliases distinguish them. */
+import type { Update } from './updates/update.js';
 
 /** A region's id in the cluster file, for example `virginia` (the papers' DC m). */
 export type RegionId = string;
@@ -34,6 +35,8 @@ export type WallMs = number;
 export type QualifiedKey = string;
 /** A stored value: JSON text as a string, or raw bytes. Protocols never look inside. */
 export type Value = string | Uint8Array;
+/** What a write stores: a value, an update of the document below it, or null, which deletes. */
+export type Content = Value | Update | null;
 
 /** One version of a key: the paper's item `<k, v, ut, id_T, sr>` without its key. A `null` value is a tombstone. */
 export interface Version {
@@ -50,6 +53,9 @@ export interface Version {
    */
   readonly siblings?: readonly PartitionId[] | undefined;
 }
+
+/** The identity of a version within its key. */
+export type Origin = Pick<Version, 'ts' | 'txId'>;
 
 /** Total order of versions, last writer wins: `(ts, txId, region)`. Negative when `a` is older. */
 export function compareVersions(

@@ -17,4 +17,8 @@ export * from './retryable-codes.js';
 export * from './schema.js';
 export * from './topology.js';
 export * from './transient-map.js';
+export * from './updates/compose.js';
+export * from './updates/fold.js';
+export * from './updates/operations.js';
+export * from './updates/update.js';
 export * from './versions.js';

@@ -30,6 +30,8 @@ extension IsochronError {
         public static let valueInvalid = Code(rawValue: "VALUE_INVALID")
         /// The value is larger than this cluster accepts.
         public static let valueTooLarge = Code(rawValue: "VALUE_TOO_LARGE")
+        /// The operations of an update are not valid.
+        public static let updateInvalid = Code(rawValue: "UPDATE_INVALID")
         /// The request names more keys than this cluster accepts.
         public static let tooManyKeys = Code(rawValue: "TOO_MANY_KEYS")
         /// The request is larger than this cluster accepts.
@@ -135,8 +137,8 @@ extension IsochronError {
 extension IsochronError.Code: CaseIterable {
     /// All codes, in the order of `ERRORS.md`.
     public static let allCases: [IsochronError.Code] = [
-        .invalidRequest, .keyspaceUnknown, .keyNotFound, .keyInvalid, .valueInvalid, .valueTooLarge, .tooManyKeys,
-        .requestTooLarge, .unsupportedMediaType, .routeNotFound, .methodNotAllowed, .conditionalWriteUnsupported,
+        .invalidRequest, .keyspaceUnknown, .keyNotFound, .keyInvalid, .valueInvalid, .valueTooLarge, .updateInvalid,
+        .tooManyKeys, .requestTooLarge, .unsupportedMediaType, .routeNotFound, .methodNotAllowed, .conditionalWriteUnsupported,
         .hostNotAllowed, .originNotAllowed, .unauthenticated, .tokenInvalid, .tokenForeign, .timestampInFuture,
         .cursorInvalid, .transactionUnknown,
         .transactionExpired, .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch,

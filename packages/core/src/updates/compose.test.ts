@@ -1,0 +1,39 @@
+import type { Content, Value } from '../ids.js';
+import { compose } from './compose.js';
+import { Fold } from './fold.js';
+import { Update } from './update.js';
+
+const increment = new Update(' [ {"op":"increment","path":"/n","by":1} ] ');
+const removeX = new Update('[{"op":"remove","path":"/x"}]');
+
+/** The document that a write leaves in the place of another one. */
+function written(base: Value | null, content: Content): Value | null {
+  if (!(content instanceof Update)) return content;
+  const fold = new Fold(base);
+  fold.apply(content);
+  return fold.result();
+}
+
+describe('several writes of a key in one transaction', () => {
+  it.each<[string, Content, string]>([
+    ['an update', increment, '{"n":12}'],
+    ['a put', '{"n":5,"x":1}', '{"n":6,"x":1}'],
+    ['a put of null', 'null', '{"n":1}'],
+    ['a delete', null, '{"n":1}'],
+    ['bytes', new Uint8Array([1]), '{"n":1}'],
+  ])('an update after %s is the update that does both', (_what, older, result) => {
+    const both = compose(older, increment);
+    expect(both).toBeInstanceOf(Update);
+    expect(written('{"n":10}', both)).toBe(result);
+  });
+
+  it('an update that changes nothing of bytes leaves them', () => {
+    const bytes = new Uint8Array([1]);
+    expect(compose(bytes, removeX)).toBe(bytes);
+  });
+
+  it('several updates compose in their order', () => {
+    const all = [removeX, increment, increment].reduce<Content>(compose, '{"x":1}');
+    expect(written(null, all)).toBe('{"n":2}');
+  });
+});
