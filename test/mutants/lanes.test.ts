@@ -1,7 +1,7 @@
 /// <reference types="jest" />
 import { Lanes, sharesOf } from './lanes.js';
 
-/** Work that ends when the test says so. */
+/** Work that ends when the test ends it. */
 function controlled(names: readonly string[], lanes: Lanes) {
   const started: string[] = [];
   const ends = new Map<string, { resolve: () => void; reject: (error: Error) => void }>();

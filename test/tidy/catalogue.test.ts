@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { PROTOCOL_NAMES } from '@isochron/protocols/session-rules';
-import { catalogueFindings, protocolFolders } from './catalogue.js';
+import { catalogueFindings, namingFindings, protocolFolders } from './catalogue.js';
 import { Repository } from './repository.js';
 import { parseSource } from './source.js';
 
@@ -33,4 +33,27 @@ test.each([
   ['sdk-js/src/a.ts', `import { Session } from '@isochron/protocols/kernel/transactions/session';`],
 ])('the catalogue, the protocol itself and tests may import it: %s', (path, text) => {
   expect(findingsIn(path, text)).toEqual([]);
+});
+
+/** The default protocol, which old exports and data folders mean; and the name of a level of consistency. */
+const OTHER_SENSE: ReadonlySet<string> = new Set(['paris', 'eventual']);
+
+test('a protocol is named in its folder, the catalogue, the table of the simulator and that of Swift, and nowhere else', () => {
+  const texts = repository.paths
+    .filter((path) => /\.(ts|swift)$/.test(path))
+    .map((path) => [path, repository.read(path)]);
+  const names = PROTOCOL_NAMES.filter((name) => !OTHER_SENSE.has(name));
+  expect(names.flatMap((name) => texts.flatMap(([path, text]) => namingFindings(path!, text!, name)))).toEqual([]);
+});
+
+test.each([
+  ['server/src/a.ts', `const takes = protocol === 'h-cure';`, 1],
+  ['sdk-swift/Sources/Isochron/A.swift', 'if name == "h-cure" {', 1],
+  ['packages/sim/src/a.ts', `const table = {\n  'h-cure': 1,\n};`, 1],
+  ['packages/sim/src/protocols/transactions/table.ts', `'h-cure': {}`, 0],
+  ['packages/protocols/src/hcure/a.ts', `name: 'h-cure'`, 0],
+  ['server/src/a.test.ts', `protocol('h-cure')`, 0],
+  ['server/src/a.ts', '// as `h-cure` does', 0],
+])('a source that names a protocol is found: %s', (path, text, count) => {
+  expect(namingFindings(path, text, 'h-cure')).toHaveLength(count);
 });

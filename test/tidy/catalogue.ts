@@ -37,3 +37,20 @@ function pathOf(importer: string, specifier: string): string {
 
 const folderOf = (path: string, protocols: readonly string[]): string | undefined =>
   protocols.find((name) => path.startsWith(`${PROTOCOLS}/${name}/`));
+
+/** Two tables beside the catalogue have a row for each protocol: the simulator's checks and the sessions of Swift. */
+const TABLE =
+  /^(packages\/sim\/src\/protocols\/\w+\/table\.ts|sdk-swift\/Sources\/IsochronSession\/SessionKind\.swift)$/;
+
+/** Sources of the product: no tests, no support of tests, no benchmarks. */
+const PRODUCT = /^(packages|server|sdk-js|sdk-swift\/Sources)\/.*\.(ts|swift)$/;
+const SUPPORT = /^packages\/testing\/|\/testing\//;
+
+/** A source that names a protocol, as a text or a key, and is no part of it, of the catalogue or of the two tables. */
+export function namingFindings(path: string, text: string, name: string): Finding[] {
+  if (!PRODUCT.test(path) || isTest(path) || SUPPORT.test(path)) return [];
+  if (CATALOGUE.includes(path) || TABLE.test(path)) return [];
+  if (path.startsWith(`${PROTOCOLS}/${name.replaceAll('-', '')}/`)) return [];
+  const named = new RegExp(`(['"])${name}\\1|^ *${name}: `, 'm');
+  return named.test(text) ? [`${path} names ${name}, and takes no table from the catalogue`] : [];
+}

@@ -87,18 +87,18 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'A node does not start: its disk is ahead of its clock. Set the clock; if it is right, `docs/clocks.md` ' +
     '("Data from the future") has the way back.',
   OVERLOADED:
-    'The node has more work than it can take. Wait as `Retry-After` says, then try again; add nodes if it goes ' +
-    'on.',
+    'The node has more work than it can take. Wait for the time in `Retry-After`, then try again; add nodes if it ' +
+    'goes on.',
   NOT_READY:
     'The node is starting, verifying its disk, recovering or about to close; of `/readyz`, or cut off, behind' +
-    ' or without room (docs/operations.md). Try again as `Retry-After` says, or use another node; the SDK ' +
-    'does. A commit refused so has not begun.',
+    ' or without room (docs/operations.md). Try again after the time in `Retry-After`, or use another ' +
+    'node; the SDK does. A commit refused so has not begun.',
   STABLE_TIMEOUT:
     'The write is safe, but not every node served it in the time given. Ask again with a longer timeout; a node ' +
     'or a region may be down.',
   NOT_SUPPORTED_BY_PROTOCOL:
-    'The replication protocol chosen in the cluster file cannot do this; `capabilities` of `/v1/cluster` says ' +
-    'what it can. Use another operation, or another protocol.',
+    'The replication protocol chosen in the cluster file cannot do this; `capabilities` of `/v1/cluster` lists ' +
+    'what it can do. Use another operation, or another protocol.',
   FRAME_INVALID:
     'A WebSocket frame could not be decoded. Check that it matches the subprotocol agreed on (JSON or ' +
     'MessagePack).',
@@ -112,7 +112,7 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'need be.',
   OFFLINE:
     'No node could be reached for as long as the request may take (`requestTimeoutMs`): the SDKs report it, ' +
-    'no node does. Nothing of a write was sent. Show what is known, and try again when the status says ' +
+    'no node does. Nothing of a write was sent. Show what is known, and try again when the status is ' +
     '`online`.',
   CLIENT_CLOSED: 'The client was closed while the request waited. Open a new client to go on.',
   CONFIG_INVALID: 'The cluster file is wrong. The message names the line and the reason; correct it and start again.',

@@ -50,11 +50,11 @@ export class Authenticator {
 
   /** The scope that binds ids to the principal of an accepted `Authorization` header. */
   scope(header: string | undefined): Scope {
-    return this.required ? digest(keyIn(header) ?? '') : EVERYBODY;
+    return this.required ? digest(keyIn(header) ?? '') : ANY_CALLER;
   }
 }
 
-const EVERYBODY: Scope = Buffer.alloc(0);
+const ANY_CALLER: Scope = Buffer.alloc(0);
 
 const keyIn = (header: string | undefined): string | undefined => /^Bearer +([^ ]+)$/i.exec(header ?? '')?.[1];
 const digest = (key: string): Buffer => createHash('sha256').update(key).digest();

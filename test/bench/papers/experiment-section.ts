@@ -35,7 +35,7 @@ function conditionsOf({ experiment: { layout }, systems }: ExperimentRecord): st
   const skews = skewsMs.slice(0, regions.length * nodesPerRegion).join(', ');
   const nodes = `${nodesPerRegion} ${nodesPerRegion === 1 ? 'node' : 'nodes'} each`;
   return [
-    `- ${regions.join(', ')}: ${nodes}; ${partitions} partitions, each in ${replication} regions unless said otherwise.`,
+    `- ${regions.join(', ')}: ${nodes}; ${partitions} partitions, each in ${replication} regions unless stated otherwise.`,
     `- Delays: ${wan === 'aws' ? 'AWS' : 'none'}. Clocks off by ${skews} ms.`,
     ...systems.flatMap(({ name, absent }) => (absent === undefined ? [] : [`- ${name} was not measured: ${absent}`])),
   ].join('\n');

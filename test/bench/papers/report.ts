@@ -23,7 +23,7 @@ export function renderReport(run: RunRecord, claims: readonly Claim[], command: 
     '# The papers’ experiments',
     conditions(run, command),
     '## Claims',
-    'Each figure is a ratio within one run, or as its unit says. Where a bound is not reached, the figure stands as it is.',
+    'Each figure is a ratio within one run, or in its unit. Where a bound is not reached, the figure stands as it is.',
     claimTable(run, claims),
     ...sections,
     ...(run.scale === undefined ? [] : [scaleSection(run.scale, addPlot)]),

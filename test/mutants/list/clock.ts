@@ -31,7 +31,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
   {
     name: 'apply-below-the-bound',
     breaks: 'P2',
-    does: 'applies ct < ub, as the pseudo-code says, instead of ct <= ub',
+    does: 'applies ct < ub, as in the pseudo-code, instead of ct <= ub',
     patches: [
       {
         file: COMMITTED,

@@ -115,7 +115,7 @@ class RegionalSnapshots implements SnapshotRules {
     return deps;
   }
 
-  /** "All c's operations are performed within said DC." */
+  /** A client's operations stay within one region (section II-B). */
   sources(): readonly RegionId[] {
     return [this.state.region];
   }

@@ -4,4 +4,6 @@ import { IsochronError } from '@isochron/core';
 export const asIsochronError = (thrown: unknown): IsochronError =>
   thrown instanceof IsochronError
     ? thrown
-    : new IsochronError('INTERNAL', 'The server could not answer the request. Its log says why.', { cause: thrown });
+    : new IsochronError('INTERNAL', 'The server could not answer the request. Its log has the reason.', {
+        cause: thrown,
+      });

@@ -152,7 +152,7 @@ function costModel({ costs: { date, quick, machine, model, checks } }: ScaleReco
   ];
   return [
     [
-      ...(quick ? ['- **A quick measurement, which says nothing.**'] : []),
+      ...(quick ? ['- **A quick measurement, which proves nothing.**'] : []),
       `- Measured ${date} by \`npm run bench:costs\` on ${machine.cores} × ${machine.cpu}, ${machine.system}, Node ${machine.node}${machine.loadBefore > 0.5 ? `; others used the machine (load ${machine.loadBefore.toFixed(1)})` : ''}.`,
       '- Steps: the real machines of six nodes on real LevelDB under both mixes, each step timed. Codec: the messages that crossed links meanwhile. Frames: WebSocket links over loopback. Batches: those of the machines, once more on a synced disk. All of it is CPU time, but for the disk.',
       '- Clients, turns, and how much of what batches cost alone they cost beside other work: what is left of the CPU time of real nodes’ event loops, by least squares over the loads below. An item is a key, a version, a write or a record.',
