@@ -1,7 +1,7 @@
 /** The contents of sessions, in the format of the files. */
 
 import { toBase64 } from '@isochron/client/encoding';
-import { type Deps, InvariantViolation, type Timestamp, type Value } from '@isochron/core';
+import { type Deps, InvariantViolation, plainValue, type Timestamp, type Value } from '@isochron/core';
 import type { ReadResult, SessionState, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
 import type { Refusal, VectorRead, VectorSnapshot, VectorState, VectorValue, VectorView } from './format.js';
@@ -40,7 +40,7 @@ export const stateOut = ({ ust, deps, hwt, cache }: SessionState): VectorState =
   ust,
   ...depsOut(deps),
   hwt,
-  cache: cache.map(([key, { ct, txId, value }]) => ({ key, ct, txId, value: valueOut(value) })),
+  cache: cache.map(([key, { ct, txId, value }]) => ({ key, ct, txId, value: valueOut(plainValue(value)) })),
 });
 
 export const readOut = ({ value, ts }: ReadResult): VectorRead => ({
@@ -62,4 +62,4 @@ export function viewOut(tx: SessionTransaction): VectorView {
 }
 
 export const writesOut = (writes: SessionTransaction['writes']): VectorView['writes'] =>
-  writes.map(({ key, value }) => ({ key, value: valueOut(value) }));
+  writes.map(({ key, value }) => ({ key, value: valueOut(plainValue(value)) }));

@@ -1,4 +1,4 @@
-import type { Deps, NodeId, PartitionId, QualifiedKey, RegionId, Timestamp, TxId, Version } from './ids.js';
+import type { Deps, NodeId, PartitionId, QualifiedKey, RegionId, StoredVersion, Timestamp, TxId } from './ids.js';
 import type { KeyWrite, LoggedTx, OutcomeRecord } from './versions.js';
 
 /** A prepared transaction on one cohort: all data needed to finish it (D2, D4, D5, P8). */
@@ -44,7 +44,12 @@ export interface PreparedRecord {
  * - `meta`: a small named value (`vv/3`, `ceiling`, `ust`).
  */
 export type DurableRecord =
-  | { readonly kind: 'version'; readonly partition: PartitionId; readonly key: QualifiedKey; readonly version: Version }
+  | {
+      readonly kind: 'version';
+      readonly partition: PartitionId;
+      readonly key: QualifiedKey;
+      readonly version: StoredVersion;
+    }
   | {
       readonly kind: 'remove';
       readonly partition: PartitionId;

@@ -1,5 +1,5 @@
 /** The names of entities. All are plain strings and numbers on the wire and on disk; the aliases distinguish them. */
-import type { Update } from './updates/update.js';
+import { Update } from './updates/update.js';
 
 /** A region's id in the cluster file, for example `virginia` (the papers' DC m). */
 export type RegionId = string;
@@ -38,12 +38,15 @@ export type Value = string | Uint8Array;
 /** What a write stores: a value, an update of the document below it, or null, which deletes. */
 export type Content = Value | Update | null;
 
-/** One version of a key: the paper's item `<k, v, ut, id_T, sr>` without its key. A `null` value is a tombstone. */
-export interface Version {
+/**
+ * One version of a key as replicas store it: the paper's item `<k, v, ut, id_T, sr>` without its key. A `null` value is
+ * a tombstone.
+ */
+export interface StoredVersion {
   readonly ts: Timestamp;
   readonly txId: TxId;
   readonly region: RegionId;
-  readonly value: Value | null;
+  readonly value: Content;
   readonly deps?: Deps | undefined;
   /** Absent, never empty. */
   readonly depends?: readonly Dependency[] | undefined;
@@ -54,13 +57,26 @@ export interface Version {
   readonly siblings?: readonly PartitionId[] | undefined;
 }
 
+/**
+ * A version as reads return it: if the newest one of the snapshot is an update, its identity with the document that the
+ * fold of the snapshot gives; null without a document.
+ */
+export interface Version extends StoredVersion {
+  readonly value: Value | null;
+  /** The version that made the document which later updates changed; absent if it is this one. */
+  readonly origin?: Origin | undefined;
+}
+
+/** Whether a version is no update: its value does not depend on the versions below it. */
+export const isPlain = (version: StoredVersion): version is Version => !(version.value instanceof Update);
+
 /** The identity of a version within its key. */
-export type Origin = Pick<Version, 'ts' | 'txId'>;
+export type Origin = Pick<StoredVersion, 'ts' | 'txId'>;
 
 /** Total order of versions, last writer wins: `(ts, txId, region)`. Negative when `a` is older. */
 export function compareVersions(
-  a: Pick<Version, 'ts' | 'txId' | 'region'>,
-  b: Pick<Version, 'ts' | 'txId' | 'region'>,
+  a: Pick<StoredVersion, 'ts' | 'txId' | 'region'>,
+  b: Pick<StoredVersion, 'ts' | 'txId' | 'region'>,
 ): number {
   if (a.ts !== b.ts) return a.ts - b.ts;
   if (a.txId !== b.txId) return a.txId < b.txId ? -1 : 1;

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { MAX_TIMESTAMP } from './hlc.js';
 import {
   boolean,
+  content,
   count,
   type Infer,
   type Kind,
@@ -21,6 +22,7 @@ import {
   uint,
   value,
 } from './schema.js';
+import { Update } from './updates/update.js';
 
 interface Inner {
   readonly at: number;
@@ -63,6 +65,13 @@ test('optional fields that are absent at the end take no place', () => {
   expect(inner.encode({ at: 1, name: undefined })).toEqual([1]);
   expect(inner.decode([1])).toEqual({ at: 1 });
   expect(inner.decode([1, null])).toEqual({ at: 1 });
+});
+
+test('an update is encoded as a list of one text, its operations', () => {
+  const update = new Update('[{"op":"increment","path":"/n","by":1}]');
+  expect(content.encode(update)).toEqual([update.operations]);
+  expect(content.decode(content.encode(update))).toEqual(update);
+  for (const raw of [[], [1], ['a', 'b'], {}]) expect(() => content.decode(raw)).toThrow(MalformedMessage);
 });
 
 test('fields that a newer version appends are ignored', () => {

@@ -1,5 +1,6 @@
 import { isTimestamp } from './hlc.js';
-import type { Timestamp, Value } from './ids.js';
+import type { Content, Timestamp, Value } from './ids.js';
+import { Update } from './updates/update.js';
 
 /**
  * Shapes of messages, as data. One description gives the compact encoding (fields by position, no names on the wire)
@@ -44,6 +45,17 @@ export const text = (max: number): Kind<string> =>
   leaf(`a string of at most ${max}`, (raw) => typeof raw === 'string' && raw.length <= max);
 /** JSON text or bytes. */
 export const value: Kind<Value> = leaf('a value', (raw) => typeof raw === 'string' || raw instanceof Uint8Array);
+
+/** What a write stores: JSON text, bytes, null for a delete, or an update as a list of one text, its operations. */
+export const content: Kind<Content> = {
+  encode: (written) => (written instanceof Update ? [written.operations] : written),
+  decode: (raw) => {
+    if (raw === null || raw === undefined) return null;
+    if (!Array.isArray(raw)) return value.decode(raw);
+    if (raw.length !== 1 || typeof raw[0] !== 'string') throw new MalformedMessage('expected operations');
+    return new Update(raw[0]);
+  },
+};
 
 export function nullable<T>(kind: Kind<T>): Kind<T | null> {
   return {

@@ -1,4 +1,17 @@
-import type { Dependency, Deps, PartitionId, QualifiedKey, Timestamp, TxId, Value, Version } from './ids.js';
+import type {
+  Content,
+  Dependency,
+  Deps,
+  PartitionId,
+  QualifiedKey,
+  StoredVersion,
+  Timestamp,
+  TxId,
+  Value,
+  Version,
+} from './ids.js';
+import { invariant } from './invariant.js';
+import { Update } from './updates/update.js';
 
 /** Part of a partition's key order (by UTF-8 bytes): from `start` on, below `end`, at most `limit` keys. */
 export interface ListRange {
@@ -16,15 +29,27 @@ export interface ListPage {
   readonly next: QualifiedKey | null;
 }
 
-/** One write of a transaction. A null value deletes. */
+/** One write of a transaction. */
 export interface KeyWrite {
   readonly key: QualifiedKey;
-  readonly value: Value | null;
+  readonly value: Content;
+}
+
+/** Length of the text or the bytes of a content; 0 for a delete. */
+export function contentLength(content: Content): number {
+  if (content === null) return 0;
+  return content instanceof Update ? content.operations.length : content.length;
+}
+
+/** The value of a content that is no update. */
+export function plainValue(content: Content): Value | null {
+  invariant(!(content instanceof Update), 'an update is folded before it is read');
+  return content;
 }
 
 /** Estimate of the memory that writes take, in bytes. */
 export const writesBytes = (writes: readonly KeyWrite[]): number =>
-  writes.reduce((sum, { key, value }) => sum + key.length + (value?.length ?? 0) + 64, 0);
+  writes.reduce((sum, { key, value }) => sum + key.length + contentLength(value) + 64, 0);
 
 /** A transaction's writes on one partition, as they are logged and replicated. */
 export interface LoggedTx {
@@ -58,7 +83,7 @@ export interface LogPage {
 /** Part of a partition with all its versions, for a replica that lost its disk (D10). */
 export interface CopyPage {
   /** Whole chains in key order, each oldest first. */
-  readonly chains: readonly { readonly key: QualifiedKey; readonly versions: readonly Version[] }[];
+  readonly chains: readonly { readonly key: QualifiedKey; readonly versions: readonly StoredVersion[] }[];
   /** Where the following page starts, null after the last one. */
   readonly next: QualifiedKey | null;
 }
@@ -67,7 +92,7 @@ export interface CopyPage {
  * Whether a version belongs to a snapshot that one timestamp does not describe. It is called only during the call that
  * it was passed to, in any order, perhaps more than once about the same version, and gives the same answer each time.
  */
-export type Belongs = (version: Version) => boolean;
+export type Belongs = (version: StoredVersion) => boolean;
 
 /**
  * The data that a message is going to read: the driver loads it into memory before it delivers the message.
@@ -107,11 +132,11 @@ export interface OutcomeRecord {
 
 /** The synchronous reads of a replica. A step never waits: all its data is in memory already. */
 export interface VersionReader {
-  /** The freshest version with `ts <= snapshot`, a tombstone included; undefined if absent. */
+  /** The fold of the versions with `ts <= snapshot`, a tombstone included; undefined without such versions. */
   read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined;
   /**
-   * The freshest version, in the order of `compareVersions`, that belongs to a snapshot, a tombstone included;
-   * undefined if absent. It need not find versions that `collect` may drop, by timestamp.
+   * The fold of the versions that belong to a snapshot, in the order of `compareVersions`, a tombstone included;
+   * undefined without such versions. It need not find versions that `collect` may drop, by timestamp.
    */
   find(partition: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined;
   /**

@@ -1,5 +1,13 @@
 /** One session's write cache on the node that keeps it. */
-import type { KeyWrite, QualifiedKey, Timestamp, TxId, Value } from '@isochron/core';
+import {
+  type Content,
+  contentLength,
+  type KeyWrite,
+  plainValue,
+  type QualifiedKey,
+  type Timestamp,
+  type TxId,
+} from '@isochron/core';
 import { type Session, type SessionState, SessionTransaction, type Snapshot } from '@isochron/protocols';
 import type { CacheEntry } from './messages.js';
 
@@ -109,7 +117,7 @@ export class KeptSession {
   /** Adds a finished commit. Commits may come in any order. */
   committed({ txId, writes, commit, snapshot }: CommittedWrites): void {
     const tx = new SessionTransaction(txId, snapshot, new Map());
-    for (const { key, value } of writes) tx.write(key, value);
+    for (const { key, value } of writes) tx.write(key, plainValue(value));
     this.#session.commit(tx);
     this.#session.committed(commit.ts, commit.deps);
     for (const { key, value } of writes) this.#bytes += sizeOf(key, value);
@@ -164,7 +172,7 @@ const isNewer = (a: CacheEntry, b: CacheEntry): boolean => (a.ct === b.ct ? a.tx
 
 const EMPTY_BYTES = 256;
 
-const sizeOf = (key: QualifiedKey, value: Value | null): number => key.length + (value?.length ?? 0) + 64;
+const sizeOf = (key: QualifiedKey, value: Content): number => key.length + contentLength(value) + 64;
 
 /** Approximate bytes of own writes in memory. */
 export const entriesSize = (entries: readonly CacheEntry[]): number =>

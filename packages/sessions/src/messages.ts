@@ -1,25 +1,24 @@
 /** Messages between nodes about a session's write cache (D13). Tags 64 and above. Each message is declared once. */
 import {
   boolean,
+  content,
   type Infer,
   list,
   type MessageOf,
   type MessageSchema,
   message,
-  nullable,
   object,
   optional,
   text,
   timestamp,
   uint,
-  value,
 } from '@isochron/core';
 
 /** A session's id, or the id of an open transaction: its frozen view. */
 const session = text(128);
 
 /** One own write of a session. */
-export const CacheEntry = object({ key: text(2048), ct: timestamp, txId: text(128), value: nullable(value) });
+export const CacheEntry = object({ key: text(2048), ct: timestamp, txId: text(128), value: content });
 export type CacheEntry = Infer<typeof CacheEntry>;
 
 /** The contents of a cache, in an answer and in a handover. */

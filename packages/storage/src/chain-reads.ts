@@ -1,4 +1,4 @@
-import type { Belongs, PartitionId, QualifiedKey, ReadNeeds, Timestamp, Version } from '@isochron/core';
+import type { Belongs, PartitionId, QualifiedKey, ReadNeeds, StoredVersion, Timestamp, Version } from '@isochron/core';
 import type { Chain } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { ChainLoader } from './chain-loader.js';
@@ -6,7 +6,7 @@ import { storageFailed } from './failure.js';
 import type { Partition } from './partition.js';
 import type { Partitions } from './partitions.js';
 import { type Tails, tailOf } from './tails.js';
-import { freshestIn, visibleIn } from './versions.js';
+import { asRead, freshestIn, visibleIn } from './versions.js';
 
 /** The needs that chains in memory meet. */
 export type ChainNeeds = Extract<ReadNeeds, { kind: 'keys' | 'chains' }>;
@@ -31,7 +31,8 @@ export class ChainReads {
     let version = visibleIn(chain.versions, snapshot);
     if (version === undefined && !chain.whole)
       version = this.#readTail((tails) => tails.visible(tailOf(chain), snapshot));
-    return chain.staged === null ? version : chain.withStaged(version, ({ ts }) => ts <= snapshot);
+    const shown = chain.staged === null ? version : chain.withStaged(version, ({ ts }) => ts <= snapshot);
+    return shown && asRead(shown);
   }
 
   /** The freshest version that belongs to a snapshot. */
@@ -40,7 +41,8 @@ export class ChainReads {
     const stored = chain.belonging(belongs);
     let version = freshestIn(chain.versions, stored);
     if (version === undefined && !chain.whole) version = this.#readTail((tails) => tails.find(tailOf(chain), stored));
-    return chain.staged === null ? version : chain.withStaged(version, belongs);
+    const shown = chain.staged === null ? version : chain.withStaged(version, belongs);
+    return shown && asRead(shown);
   }
 
   /** Whether memory has the needed chains. */
@@ -83,7 +85,7 @@ export class ChainReads {
   }
 
   /** Looks further down a chain that is not in memory as a whole. */
-  #readTail(look: (tails: Tails) => Version | undefined): Version | undefined {
+  #readTail(look: (tails: Tails) => StoredVersion | undefined): StoredVersion | undefined {
     try {
       return look(this.tails);
     } catch (error) {

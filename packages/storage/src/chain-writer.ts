@@ -1,4 +1,4 @@
-import { compareVersions, type Timestamp, type Version } from '@isochron/core';
+import { compareVersions, type StoredVersion, type Timestamp } from '@isochron/core';
 import { type Chain, Removal } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { Changes } from './changes.js';
@@ -42,7 +42,7 @@ export class ChainWriter {
   /** Late versions are added together, but none is moved past a removal. */
   #change(chain: Chain, count: number): boolean {
     let changed = false;
-    let late: Version[] | undefined;
+    let late: StoredVersion[] | undefined;
     for (let i = 0; i < count; i++) {
       const change = chain.staged![i]!;
       chain.changed(change);
@@ -107,7 +107,7 @@ export class ChainWriter {
     if (chain.needsMeasuring) this.cache.resize(chain);
   }
 
-  #addLate(chain: Chain, late: readonly Version[]): boolean {
+  #addLate(chain: Chain, late: readonly StoredVersion[]): boolean {
     const { whole } = chain;
     const added = this.tails.insert(chain, late);
     for (const version of added) {

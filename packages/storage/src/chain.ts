@@ -1,10 +1,13 @@
 import {
   type Belongs,
+  type Content,
   compareVersions,
+  contentLength,
   type QualifiedKey,
+  type StoredVersion,
   type Timestamp,
   type TxId,
-  type Version,
+  Update,
 } from '@isochron/core';
 import type { Partition } from './partition.js';
 import type { Head } from './records.js';
@@ -15,16 +18,22 @@ const CHAIN_BYTES = 370;
 const VERSION_BYTES = 170;
 
 /** Estimate of the heap that a version takes. */
-function versionBytes(version: Version, wide: boolean): number {
+function versionBytes(version: StoredVersion, wide: boolean): number {
   const { value } = version;
   const fixed = VERSION_BYTES + depsBytes(version.deps) + dependsBytes(version.depends);
   if (value === null) return fixed;
-  if (typeof value !== 'string') return fixed + 100 + value.byteLength;
-  return fixed + value.length * (wide ? 2 : 1);
+  if (value instanceof Uint8Array) return fixed + 100 + value.byteLength;
+  return fixed + contentLength(value) * (wide ? 2 : 1);
 }
 
 /** Whether V8 keeps the text with two bytes a character. A sample decides: this is an estimate. */
 const isWide = (text: string): boolean => /[^\0-\xff]/.test(text.length > 1024 ? text.slice(0, 1024) : text);
+
+/** The text of a content; empty for bytes and deletes. */
+function textOf(written: Content): string {
+  if (written instanceof Update) return written.operations;
+  return typeof written === 'string' ? written : '';
+}
 
 /**
  * A chain is measured anew when this part of it has come or gone: the chain of a hot key is long, and changes with
@@ -40,7 +49,7 @@ export class Removal {
   ) {}
 
   /** Whether it takes out a version; the region makes no difference. */
-  matches({ ts, txId }: Version): boolean {
+  matches({ ts, txId }: StoredVersion): boolean {
     return ts === this.ts && txId === this.txId;
   }
 }
@@ -51,7 +60,7 @@ export class Removal {
  */
 export class Chain {
   /** Oldest first, without the versions that are staged for a later batch. */
-  versions: Version[] = [];
+  versions: StoredVersion[] = [];
   headCount = 0;
   first = 0;
   last = -1;
@@ -68,7 +77,7 @@ export class Chain {
   /** Whether the partition counts the chain as untidy, see `Counters`. */
   untidy = false;
   /** Versions and removals whose batch is not durable yet, in the order of the commits. */
-  staged: (Version | Removal)[] | null = null;
+  staged: (StoredVersion | Removal)[] | null = null;
   /** Number of removals in `staged`. */
   removals = 0;
   /** Reasons not to evict the chain. */
@@ -127,17 +136,17 @@ export class Chain {
   }
 
   /** A version so old that it belongs in a segment. */
-  isDeep(version: Version): boolean {
+  isDeep(version: StoredVersion): boolean {
     return this.segments > 0 && compareVersions(version, this.versions[this.headStart]!) < 0;
   }
 
   /** Takes over the versions of all segments, oldest first. */
-  complete(older: readonly Version[]): void {
+  complete(older: readonly StoredVersion[]): void {
     this.versions = [...older, ...this.versions.slice(this.headStart)];
   }
 
   /** A change is written. */
-  changed(change: Version | Removal): void {
+  changed(change: StoredVersion | Removal): void {
     this.#unmeasured += change instanceof Removal ? this.bytes : VERSION_BYTES + contentBytes(change);
   }
 
@@ -147,7 +156,7 @@ export class Chain {
     return haveGone || this.#unmeasured >= this.bytes * MEASURED_PART;
   }
 
-  stage(change: Version | Removal): void {
+  stage(change: StoredVersion | Removal): void {
     if (this.staged === null) this.staged = [change];
     else this.staged.push(change);
     if (change instanceof Removal) this.removals++;
@@ -160,7 +169,7 @@ export class Chain {
   }
 
   /** The fresher of a version and the staged versions that belong to a snapshot. */
-  withStaged(base: Version | undefined, belongs: Belongs): Version | undefined {
+  withStaged(base: StoredVersion | undefined, belongs: Belongs): StoredVersion | undefined {
     let best = base;
     const staged = this.staged ?? [];
     for (let i = 0; i < staged.length; i++) {
@@ -177,7 +186,7 @@ export class Chain {
   }
 
   /** Whether a removal staged at position `from` or later takes a version out. */
-  #isRemoved(version: Version, from: number): boolean {
+  #isRemoved(version: StoredVersion, from: number): boolean {
     if (this.removals === 0) return false;
     return this.staged!.some((change, i) => i >= from && change instanceof Removal && change.matches(version));
   }
@@ -188,8 +197,7 @@ export class Chain {
     this.#measured = this.versions.length;
     let bytes = CHAIN_BYTES + this.key.length;
     // One sample for the whole chain: a key's values look alike.
-    const sample = this.versions.at(-1)?.value;
-    const wide = typeof sample === 'string' && isWide(sample);
+    const wide = isWide(textOf(this.versions.at(-1)?.value ?? null));
     for (const version of this.versions) bytes += versionBytes(version, wide);
     // `push` leaves room for growth.
     return this.versions.length > 1 ? bytes + 64 : bytes;

@@ -1,4 +1,4 @@
-import type { DurableRecord, MetaValue, Timestamp, Version } from '@isochron/core';
+import type { DurableRecord, MetaValue, StoredVersion, Timestamp } from '@isochron/core';
 import type { Chain } from './chain.js';
 import type { ChainWriter } from './chain-writer.js';
 import type { Changes, Seal } from './changes.js';
@@ -97,7 +97,7 @@ export class JobWriter {
 const sealMeta: Seal<MetaValue> = (value, diskKey) => sealAs(META_VALUE, value, diskKey);
 
 /** A version that keeps no more memory alive than it needs: bytes may be a view of a large frame. */
-export function ownVersion(version: Version): Version {
+export function ownVersion(version: StoredVersion): StoredVersion {
   const { value } = version;
   if (!(value instanceof Uint8Array) || value.buffer.byteLength <= value.byteLength + 1024) return version;
   return { ...version, value: new Uint8Array(value) };

@@ -1,4 +1,4 @@
-import type { CopyPage, QualifiedKey, Version } from '@isochron/core';
+import type { CopyPage, QualifiedKey, StoredVersion } from '@isochron/core';
 import { contentBytes } from './versions.js';
 
 /** A page of chains ends here. */
@@ -8,14 +8,14 @@ export const COPY_CHAINS = 2_000;
 
 /** Collects one page of whole chains from the partition's keys in order. */
 export class CopyBuilder {
-  readonly chains: { key: QualifiedKey; versions: readonly Version[] }[] = [];
+  readonly chains: { key: QualifiedKey; versions: readonly StoredVersion[] }[] = [];
   next: QualifiedKey | null = null;
   #bytes = 0;
 
   constructor(readonly limit = COPY_CHAINS) {}
 
   /** Takes a key and its versions, oldest first. Returns false when the page ended before it. */
-  add(key: QualifiedKey, versions: () => readonly Version[]): boolean {
+  add(key: QualifiedKey, versions: () => readonly StoredVersion[]): boolean {
     if (this.chains.length >= this.limit || this.#bytes >= PAGE_BYTES) {
       this.next = key;
       return false;

@@ -5,10 +5,11 @@ import {
   type ListPage,
   type ListRange,
   type QualifiedKey,
+  type StoredVersion,
   type Timestamp,
   type Version,
 } from '@isochron/core';
-import { contentBytes, freshestIn } from './versions.js';
+import { asRead, contentBytes, freshestIn } from './versions.js';
 
 /** A page of a listing ends here even when it holds fewer keys than asked. */
 const PAGE_BYTES = 4 * 1024 * 1024;
@@ -28,7 +29,7 @@ export class PageBuilder {
   constructor(readonly limit: number) {}
 
   /** Takes a key and its version in the snapshot. Returns false when the page ended before it. */
-  add(key: QualifiedKey, version: () => Version | undefined): boolean {
+  add(key: QualifiedKey, version: () => StoredVersion | undefined): boolean {
     if (this.entries.length >= this.limit || this.#bytes >= PAGE_BYTES || this.#examined >= PAGE_EXAMINED) {
       this.next = key;
       return false;
@@ -36,7 +37,7 @@ export class PageBuilder {
     this.#examined++;
     const found = version();
     if (found === undefined || found.value === null) return true;
-    this.entries.push({ key, version: found });
+    this.entries.push({ key, version: asRead(found) });
     this.#bytes += key.length + contentBytes(found);
     return true;
   }
@@ -47,7 +48,7 @@ function pageOf({ chains, next }: CopyPage, belongs: Belongs): ListPage {
   const entries: { key: QualifiedKey; version: Version }[] = [];
   for (const { key, versions } of chains) {
     const version = freshestIn(versions, belongs);
-    if (version !== undefined && version.value !== null) entries.push({ key, version });
+    if (version !== undefined && version.value !== null) entries.push({ key, version: asRead(version) });
   }
   return { entries, next };
 }

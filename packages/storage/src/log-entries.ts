@@ -1,4 +1,4 @@
-import type { LogGroup, LoggedTx, LogPage, Timestamp } from '@isochron/core';
+import { contentLength, type LogGroup, type LoggedTx, type LogPage, type Timestamp } from '@isochron/core';
 import { dependsBytes, depsBytes } from './versions.js';
 
 /** A page of the log ends with the group that reaches one of these. */
@@ -17,7 +17,7 @@ export const logEntry = (ct: Timestamp, tx: LoggedTx): LogEntry => ({ ct, tx, by
 /** Estimate of a transaction's size, in memory and on the wire. */
 function txBytes(tx: LoggedTx): number {
   let bytes = 64 + depsBytes(tx.deps) + dependsBytes(tx.depends);
-  for (const { key, value } of tx.writes) bytes += 32 + key.length + (value === null ? 0 : value.length);
+  for (const { key, value } of tx.writes) bytes += 32 + key.length + contentLength(value);
   return bytes;
 }
 

@@ -10,11 +10,11 @@ import {
   MalformedMessage,
   type PartitionId,
   type PreparedRecord,
+  type StoredVersion,
   type TxId,
   text,
   timestamp,
   uint,
-  type Version,
 } from '@isochron/core';
 import { Packr } from 'msgpackr';
 import { CorruptRecord, reasonOf } from './failure.js';
@@ -89,7 +89,7 @@ class Entries {
     if (found === undefined || write === undefined) throw new MalformedMessage('expected a write of a log entry');
     const { entry } = found;
     const { txId, deps, depends, siblings } = entry.tx;
-    const version: Version = { ts: entry.ct, txId, region, value: write.value, deps, depends, siblings };
+    const version: StoredVersion = { ts: entry.ct, txId, region, value: write.value, deps, depends, siblings };
     return { kind: 'version', partition: entry.partition, key: write.key, version };
   }
 }

@@ -13,6 +13,7 @@ import {
   type PreparedRecord,
   type QualifiedKey,
   type RecoveredState,
+  type StoredVersion,
   type Timestamp,
   type TxId,
   type Version,
@@ -24,11 +25,11 @@ import { type Horizon, horizonName, horizonOf, newHorizons } from './horizons.js
 import { PageBuilder } from './list-page.js';
 import { firstAbove, insertEntry, type LogEntry, logEntry, pageOf } from './log-entries.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
-import { freshestIn, indexAtOrBelow, insertSorted, visibleIn } from './versions.js';
+import { asRead, freshestIn, indexAtOrBelow, insertSorted, visibleIn } from './versions.js';
 
 /** One partition of a {@link MemoryState}. */
 class MemoryPartition {
-  readonly chains = new Map<QualifiedKey, Version[]>();
+  readonly chains = new Map<QualifiedKey, StoredVersion[]>();
   /** The keys of `chains` in order. */
   readonly order: QualifiedKey[] = [];
   readonly untidy = new Set<QualifiedKey>();
@@ -40,7 +41,7 @@ class MemoryPartition {
 
   constructor(readonly id: PartitionId) {}
 
-  add(key: QualifiedKey, version: Version): void {
+  add(key: QualifiedKey, version: StoredVersion): void {
     let chain = this.chains.get(key);
     if (chain === undefined) {
       chain = [];
@@ -80,7 +81,7 @@ class MemoryPartition {
     for (const key of this.untidy) this.#prune(key, this.chains.get(key)!);
   }
 
-  #prune(key: QualifiedKey, chain: Version[]): void {
+  #prune(key: QualifiedKey, chain: StoredVersion[]): void {
     const keep = indexAtOrBelow(chain, this.horizons.gcFloor);
     if (keep >= 0) {
       // A tombstone goes with the last version that it hides.
@@ -142,17 +143,19 @@ class MemoryStore implements VersionStore {
   read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {
     this.#reads++;
     const chain = this.#state.partition(partition).chains.get(key);
-    return chain === undefined ? undefined : visibleIn(chain, snapshot);
+    const found = chain === undefined ? undefined : visibleIn(chain, snapshot);
+    return found && asRead(found);
   }
 
   find(partition: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined {
     this.#reads++;
     const chain = this.#state.partition(partition).chains.get(key);
-    return chain === undefined ? undefined : freshestIn(chain, belongs);
+    const found = chain === undefined ? undefined : freshestIn(chain, belongs);
+    return found && asRead(found);
   }
 
   list(partitionId: PartitionId, { start, end, limit }: ListRange, snapshot: Timestamp | Belongs): ListPage {
-    const shown = (chain: readonly Version[]) =>
+    const shown = (chain: readonly StoredVersion[]) =>
       typeof snapshot === 'number' ? visibleIn(chain, snapshot) : freshestIn(chain, snapshot);
     const partition = this.#state.partition(partitionId);
     const page = new PageBuilder(limit);

@@ -6,8 +6,8 @@ import {
   compareVersions,
   type DurableRecord,
   type OutcomeRecord,
+  type StoredVersion,
   type Timestamp,
-  type Version,
 } from '@isochron/core';
 import fc from 'fast-check';
 import type { VersionStore } from './store.js';
@@ -15,7 +15,7 @@ import type { StoreHarness } from './suite-fixtures.js';
 
 /** Keeps every version for ever, and computes which results may differ after a collection. */
 class Model {
-  readonly #versions = new Map<string, Version[]>();
+  readonly #versions = new Map<string, StoredVersion[]>();
   readonly #outcomes = new Map<string, OutcomeRecord>();
   readonly #log = new Map<string, { readonly ct: Timestamp; readonly writes: number }>();
   floor = 0;
@@ -59,11 +59,11 @@ class Model {
     }
   }
 
-  read(key: string, snapshot: Timestamp): Version | undefined {
+  read(key: string, snapshot: Timestamp): StoredVersion | undefined {
     return this.find(key, ({ ts }) => ts <= snapshot);
   }
 
-  find(key: string, belongs: Belongs): Version | undefined {
+  find(key: string, belongs: Belongs): StoredVersion | undefined {
     const versions = this.#versions.get(key) ?? [];
     return versions.filter(belongs).sort(compareVersions).at(-1);
   }
@@ -71,7 +71,7 @@ class Model {
   /**
    * Whether `collect` may have dropped a version: it keeps the newest one at or below the floor, unless that deletes.
    */
-  mayBeGone(key: string, version: Version): boolean {
+  mayBeGone(key: string, version: StoredVersion): boolean {
     return version.ts <= this.floor && (version.value === null || version !== this.read(key, this.floor));
   }
 
@@ -232,16 +232,16 @@ async function compareBelonging(
   model: Model,
   { at, depsAt }: { readonly at: Timestamp; readonly depsAt: Timestamp },
 ): Promise<void> {
-  const belongs = ({ ts, deps = [] }: Version) => ts <= at && deps.every((entry) => entry <= depsAt);
+  const belongs = ({ ts, deps = [] }: StoredVersion) => ts <= at && deps.every((entry) => entry <= depsAt);
   const wanted = new Map(KEYS.map((key) => [key, model.find(key, belongs)]));
-  const check = (key: string, found: Version | undefined) => {
+  const check = (key: string, found: StoredVersion | undefined) => {
     const version = wanted.get(key);
     if (found !== undefined || version === undefined || !model.mayBeGone(key, version)) expect(found).toEqual(version);
   };
   for (const key of KEYS) check(key, store.find(partition, key, belongs));
   await store.prefetch({ kind: 'chains', partition, keys: KEYS });
   for (const key of KEYS) check(key, store.find(partition, key, belongs));
-  const listed = new Map<string, Version>();
+  const listed = new Map<string, StoredVersion>();
   for (let start: string | null = ''; start !== null; ) {
     const range = { start, end: null, limit: 2 };
     await store.prefetch({ kind: 'list', partition, range, snapshot: 'any' });

@@ -5,7 +5,9 @@
  */
 import {
   boolean,
+  type Content,
   compareVersions,
+  content,
   type Dependency,
   type Deps,
   isTimestamp,
@@ -21,15 +23,14 @@ import {
   optional,
   type PartitionId,
   type PreparedRecord,
+  type StoredVersion,
   struct,
   type Timestamp,
   type TxId,
   text,
   timestamp,
+  Update,
   uint,
-  type Value,
-  type Version,
-  value,
 } from '@isochron/core';
 import { Packr } from 'msgpackr';
 import { crc32 } from './crc32.js';
@@ -86,7 +87,7 @@ export interface Head {
   readonly last: number;
   /** Versions in all segments together. */
   readonly tailCount: number;
-  readonly versions: Version[];
+  readonly versions: StoredVersion[];
 }
 
 /**
@@ -102,21 +103,22 @@ export function sealHead(head: Head, from: number, key: string): Buffer {
   return seal(flattened([head.first, head.last, head.tailCount], head.versions, from), key);
 }
 
-export const sealSegment = (versions: readonly Version[], key: string): Buffer => seal(flattened([], versions, 0), key);
+export const sealSegment = (versions: readonly StoredVersion[], key: string): Buffer =>
+  seal(flattened([], versions, 0), key);
 
-function flattened(flat: unknown[], versions: readonly Version[], from: number): unknown[] {
+function flattened(flat: unknown[], versions: readonly StoredVersion[], from: number): unknown[] {
   for (let i = from; i < versions.length; i++) flattenVersion(flat, versions[i]!);
   return flat;
 }
 
 /** Appends the elements of a version. Hot: versions are packed for the log, and with every head of the key. */
-export function flattenVersion(flat: unknown[], version: Version): void {
-  flat.push(version.ts, version.txId, version.region, version.value);
+export function flattenVersion(flat: unknown[], version: StoredVersion): void {
+  flat.push(version.ts, version.txId, version.region, content.encode(version.value));
   const { deps, depends, siblings } = version;
   if (deps !== undefined || depends !== undefined || siblings !== undefined) flattenRelations(flat, version);
 }
 
-function flattenRelations(flat: unknown[], { deps, depends, siblings }: Version): void {
+function flattenRelations(flat: unknown[], { deps, depends, siblings }: StoredVersion): void {
   const relations: unknown[] = deps === undefined ? [] : [...deps];
   if (siblings !== undefined) for (const partition of siblings) relations.push(belowZero(partition));
   if (depends !== undefined) for (const dependency of depends) relations.push(DEPENDENCY.encode(dependency));
@@ -136,7 +138,7 @@ export function openHead(bytes: Buffer, key: string): Head {
 }
 
 /** @throws CorruptRecord */
-export const openSegment = (bytes: Buffer, key: string): Version[] => versionsIn(unsealFlat(bytes, key), 0, key);
+export const openSegment = (bytes: Buffer, key: string): StoredVersion[] => versionsIn(unsealFlat(bytes, key), 0, key);
 
 const isCount = (raw: unknown): raw is number => Number.isSafeInteger(raw) && (raw as number) >= 0;
 
@@ -153,8 +155,8 @@ const regions = new Map<string, string>();
  * The versions among the elements of a record, from an index on.
  * @throws CorruptRecord
  */
-export function versionsIn(flat: unknown[], from: number, key: string): Version[] {
-  const versions: Version[] = [];
+export function versionsIn(flat: unknown[], from: number, key: string): StoredVersion[] {
+  const versions: StoredVersion[] = [];
   for (let at = from; at < flat.length; at += VERSION_FIELDS) {
     const plain = versionOf(flat[at], flat[at + 1], flat[at + 2], flat[at + 3]);
     if (plain === undefined) throw corrupt(key, 'malformed', 'a version is malformed');
@@ -175,7 +177,7 @@ const belowZero = (partition: number): number => -1 - partition;
 const isBelowZero = (raw: unknown): raw is number => Number.isSafeInteger(raw) && (raw as number) < 0;
 
 /** Leading numbers of a record: dependencies, then siblings. */
-function numbersOf(numbers: readonly unknown[]): Pick<Version, 'deps' | 'siblings'> | undefined {
+function numbersOf(numbers: readonly unknown[]): Pick<StoredVersion, 'deps' | 'siblings'> | undefined {
   let deps: Timestamp[] | undefined;
   let siblings: PartitionId[] | undefined;
   for (const number of numbers) {
@@ -190,7 +192,7 @@ function numbersOf(numbers: readonly unknown[]): Pick<Version, 'deps' | 'sibling
   return { ...(deps === undefined ? {} : { deps }), ...(siblings === undefined ? {} : { siblings }) };
 }
 
-function relationsOf(raw: readonly unknown[], key: string): Pick<Version, 'deps' | 'depends' | 'siblings'> {
+function relationsOf(raw: readonly unknown[], key: string): Pick<StoredVersion, 'deps' | 'depends' | 'siblings'> {
   const lists = raw.findIndex((item) => Array.isArray(item));
   const numbers = numbersOf(lists < 0 ? raw : raw.slice(0, lists));
   if (raw.length === 0 || numbers === undefined) throw malformedDependencies(key);
@@ -208,19 +210,27 @@ function dependsOf(raw: readonly unknown[], key: string): readonly Dependency[] 
 
 const malformedDependencies = (key: string) => corrupt(key, 'malformed', "a version's dependencies are malformed");
 
-function versionOf(ts: unknown, txId: unknown, region: unknown, content: unknown): Version | undefined {
+function versionOf(ts: unknown, txId: unknown, region: unknown, raw: unknown): StoredVersion | undefined {
   if (!isTimestamp(ts) || typeof txId !== 'string' || typeof region !== 'string') return undefined;
-  if (content !== null && typeof content !== 'string' && !(content instanceof Uint8Array)) return undefined;
+  const written = contentOf(raw);
+  if (written === undefined) return undefined;
   let shared = regions.get(region);
   if (shared === undefined) {
     shared = region;
     if (regions.size < 1024) regions.set(region, region);
   }
-  return { ts, txId, region: shared, value: content as Value | null };
+  return { ts, txId, region: shared, value: written };
+}
+
+/** What a version stores; undefined if the element is malformed. Hot: values are not decoded one by one. */
+function contentOf(raw: unknown): Content | undefined {
+  if (raw === null || typeof raw === 'string' || raw instanceof Uint8Array) return raw;
+  const [operations, ...others]: unknown[] = Array.isArray(raw) ? raw : [];
+  return typeof operations === 'string' && others.length === 0 ? new Update(operations) : undefined;
 }
 
 /** Packs a value by its description, see core's `schema.ts`. */
-export const sealAs = <T>(kind: Kind<T>, content: T, key: string): Buffer => seal(kind.encode(content), key);
+export const sealAs = <T>(kind: Kind<T>, value: T, key: string): Buffer => seal(kind.encode(value), key);
 
 /**
  * Checks, unpacks and validates a record.
@@ -244,7 +254,7 @@ const DEPENDENCY: Kind<Dependency> = struct<Dependency>({
 });
 const deps: Kind<Deps> = list(timestamp);
 const depends: Kind<readonly Dependency[]> = list(DEPENDENCY);
-const writes: Kind<readonly KeyWrite[]> = list(struct<KeyWrite>({ key: text(65536), value: nullable(value) }));
+const writes: Kind<readonly KeyWrite[]> = list(struct<KeyWrite>({ key: text(65536), value: content }));
 
 /** The mark in front of a logged transaction that may be repeated. */
 const REPEATABLE = true;

@@ -1,4 +1,4 @@
-import type { DurableRecord, OutcomeRecord, PartitionId, QualifiedKey, Version } from '@isochron/core';
+import type { DurableRecord, OutcomeRecord, PartitionId, QualifiedKey, StoredVersion } from '@isochron/core';
 import type { LRUCache } from 'lru-cache';
 import { type Chain, Removal } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
@@ -50,7 +50,7 @@ export class Staging {
     }
   }
 
-  #stageChange(to: { partition: PartitionId; key: QualifiedKey }, change: Version | Removal): Chain {
+  #stageChange(to: { partition: PartitionId; key: QualifiedKey }, change: StoredVersion | Removal): Chain {
     const partition = this.partitions.of(to.partition);
     const chain = this.loader.pinned(partition, to.key);
     chain.stage(change);

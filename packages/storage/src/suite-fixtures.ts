@@ -10,8 +10,8 @@ import type {
   LogPage,
   OutcomeRecord,
   PreparedRecord,
+  StoredVersion,
   Timestamp,
-  Version,
 } from '@isochron/core';
 import type { VersionStore } from './store.js';
 
@@ -32,18 +32,21 @@ export const FOREVER = 2 ** 50;
 
 export const v = (
   ts: Timestamp,
-  value: Version['value'] = `"${ts}"`,
+  value: StoredVersion['value'] = `"${ts}"`,
   txId = `tx${ts}`,
   region = 'virginia',
-): Version => ({
+): StoredVersion => ({
   ts,
   txId,
   region,
   value,
 });
 /** A version with dependencies. */
-export const dependent = (ts: Timestamp, deps: Deps, value?: Version['value']): Version => ({ ...v(ts, value), deps });
-export const put = (key: string, version: Version, partition = P): DurableRecord => ({
+export const dependent = (ts: Timestamp, deps: Deps, value?: StoredVersion['value']): StoredVersion => ({
+  ...v(ts, value),
+  deps,
+});
+export const put = (key: string, version: StoredVersion, partition = P): DurableRecord => ({
   kind: 'version',
   partition,
   key,

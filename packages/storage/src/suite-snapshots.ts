@@ -3,13 +3,13 @@
  * The acceptance tests of snapshots that are more than one timestamp: dependencies of versions, `find`, and `list` with
  * a predicate.
  */
-import type { DurableRecord, ListPage, Version } from '@isochron/core';
+import type { DurableRecord, ListPage, StoredVersion } from '@isochron/core';
 import { collect, dependent, FOREVER, keysOf, P, prepared, put, range, type StoreCase, v } from './suite-fixtures.js';
 
 /** Versions that depend on nothing above `limit`. */
 const dependsUpTo =
   (limit: number) =>
-  ({ deps = [] }: Version): boolean =>
+  ({ deps = [] }: StoredVersion): boolean =>
     deps.every((entry) => entry <= limit);
 const all = () => true;
 const none = () => false;

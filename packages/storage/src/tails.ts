@@ -1,4 +1,4 @@
-import { type Belongs, compareVersions, type Timestamp, type Version } from '@isochron/core';
+import { type Belongs, compareVersions, type StoredVersion, type Timestamp } from '@isochron/core';
 import type { Chain } from './chain.js';
 import type { Changes } from './changes.js';
 import type { Disk, DiskSnapshot } from './disk.js';
@@ -24,9 +24,9 @@ export interface TailRef {
 export const tailOf = ({ partition: { keys }, key, first, last }: Chain): TailRef => ({ keys, key, first, last });
 
 /** Cuts versions (oldest first) into segments. */
-export function cutSegments(versions: readonly Version[]): Version[][] {
-  const segments: Version[][] = [];
-  let current: Version[] = [];
+export function cutSegments(versions: readonly StoredVersion[]): StoredVersion[][] {
+  const segments: StoredVersion[][] = [];
+  let current: StoredVersion[] = [];
   let bytes = 0;
   for (const version of versions) {
     if (current.length > 0 && (current.length === SEGMENT_VERSIONS || bytes > SEGMENT_BYTES)) {
@@ -41,7 +41,7 @@ export function cutSegments(versions: readonly Version[]): Version[][] {
   return segments;
 }
 
-function openStored(bytes: Buffer | undefined, diskKey: string): Version[] {
+function openStored(bytes: Buffer | undefined, diskKey: string): StoredVersion[] {
   if (bytes === undefined) throw corrupt(diskKey, 'missing', 'it is missing');
   return openSegment(bytes, diskKey);
 }
@@ -57,7 +57,7 @@ export class Tails {
   ) {}
 
   /** Puts a segment, or replaces one; readable at once. */
-  write({ partition, key }: Chain, segment: number, versions: readonly Version[]): void {
+  write({ partition, key }: Chain, segment: number, versions: readonly StoredVersion[]): void {
     this.changes.put(partition.keys.segment(key, segment), versions, sealSegment);
   }
 
@@ -67,12 +67,12 @@ export class Tails {
   }
 
   /** A segment that LevelDB does not hold. */
-  #pending(diskKey: string): readonly Version[] | undefined {
-    return this.changes.pending(diskKey) as readonly Version[] | undefined;
+  #pending(diskKey: string): readonly StoredVersion[] | undefined {
+    return this.changes.pending(diskKey) as readonly StoredVersion[] | undefined;
   }
 
   /** The versions of a segment, as a copy that the caller owns; through a `view`, as they were on disk then. */
-  read(tail: TailRef, segment: number, view?: DiskSnapshot): Version[] {
+  read(tail: TailRef, segment: number, view?: DiskSnapshot): StoredVersion[] {
     const diskKey = tail.keys.segment(tail.key, segment);
     const pending = view === undefined ? this.#pending(diskKey) : undefined;
     if (pending !== undefined) return [...pending];
@@ -83,7 +83,7 @@ export class Tails {
    * The versions of all segments, oldest first, without blocking the thread; undefined when a commit or the collector
    * changes the segments meanwhile.
    */
-  async readAll(chain: Chain): Promise<Version[] | undefined> {
+  async readAll(chain: Chain): Promise<StoredVersion[] | undefined> {
     const { first, last, tailCount, partition, key } = chain;
     const diskKeys: string[] = [];
     for (let segment = first; segment <= last; segment++) diskKeys.push(partition.keys.segment(key, segment));
@@ -95,15 +95,15 @@ export class Tails {
   }
 
   /** Every version of a chain, oldest first, read synchronously. */
-  whole(chain: Chain): Version[] {
+  whole(chain: Chain): StoredVersion[] {
     const tail = tailOf(chain);
-    const versions: Version[] = [];
+    const versions: StoredVersion[] = [];
     for (let segment = tail.first; segment <= tail.last; segment++) versions.push(...this.read(tail, segment));
     return [...versions, ...chain.versions.slice(chain.headStart)];
   }
 
   /** The freshest version that belongs to a snapshot. */
-  find(tail: TailRef, belongs: Belongs): Version | undefined {
+  find(tail: TailRef, belongs: Belongs): StoredVersion | undefined {
     for (let segment = tail.last; segment >= tail.first; segment--) {
       const found = freshestIn(this.read(tail, segment), belongs);
       if (found !== undefined) return found;
@@ -112,14 +112,14 @@ export class Tails {
   }
 
   /** The freshest version at or below a snapshot. */
-  visible(tail: TailRef, snapshot: Timestamp, view?: DiskSnapshot): Version | undefined {
+  visible(tail: TailRef, snapshot: Timestamp, view?: DiskSnapshot): StoredVersion | undefined {
     const found = this.#newest(tail, (oldest) => oldest.ts <= snapshot, view);
     return found === undefined ? undefined : visibleIn(found.versions, snapshot);
   }
 
   /** The newest segment whose oldest version fits; `fits` holds for all segments below it too. */
-  #newest(tail: TailRef, fits: (oldest: Version) => boolean, view?: DiskSnapshot) {
-    let found: { segment: number; versions: Version[] } | undefined;
+  #newest(tail: TailRef, fits: (oldest: StoredVersion) => boolean, view?: DiskSnapshot) {
+    let found: { segment: number; versions: StoredVersion[] } | undefined;
     let low = tail.first;
     let high = tail.last;
     for (let middle = high; low <= high; middle = (low + high) >> 1) {
@@ -133,9 +133,9 @@ export class Tails {
   }
 
   /** Adds late versions, older than the chain's head. Returns those that were not there already. */
-  insert(chain: Chain, late: readonly Version[]): Version[] {
+  insert(chain: Chain, late: readonly StoredVersion[]): StoredVersion[] {
     const tail = tailOf(chain);
-    const edits = new Map<number, Version[]>();
+    const edits = new Map<number, StoredVersion[]>();
     const added = late.filter((version) => {
       const segment = this.#newest(tail, (oldest) => compareVersions(oldest, version) <= 0)?.segment ?? tail.first;
       const versions = edits.get(segment) ?? this.read(tail, segment);
@@ -150,11 +150,11 @@ export class Tails {
   }
 
   /** Cuts all segments from the lowest overlong one on anew, so that their numbers stay consecutive. */
-  #divide(tail: TailRef, edits: Map<number, Version[]>, chain: Chain): void {
+  #divide(tail: TailRef, edits: Map<number, StoredVersion[]>, chain: Chain): void {
     const overlong = [...edits].filter(([, versions]) => versions.length > MAX_SEGMENT_VERSIONS).map(([n]) => n);
     if (overlong.length === 0) return;
     const from = Math.min(...overlong);
-    const versions: Version[] = [];
+    const versions: StoredVersion[] = [];
     for (let n = from; n <= tail.last; n++) {
       versions.push(...(edits.get(n) ?? this.read(tail, n)));
       edits.delete(n);
@@ -173,7 +173,7 @@ export class Tails {
   collect(chain: Chain, floor: Timestamp, budget: number): number {
     const tail = tailOf(chain);
     let removed = 0;
-    for (let oldest: Version[] | undefined; removed < budget && chain.segments > 0; removed++) {
+    for (let oldest: StoredVersion[] | undefined; removed < budget && chain.segments > 0; removed++) {
       const next = chain.segments > 1 ? this.read(tail, chain.first + 1) : undefined;
       const above = next === undefined ? chain.versions[chain.headStart]! : next[0]!;
       if (above.ts > floor) break;

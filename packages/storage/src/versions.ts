@@ -2,8 +2,12 @@
 import {
   type Belongs,
   compareVersions,
+  contentLength,
   type Dependency,
   type Deps,
+  invariant,
+  isPlain,
+  type StoredVersion,
   type Timestamp,
   type Version,
 } from '@isochron/core';
@@ -16,11 +20,11 @@ export const dependsBytes = (depends: readonly Dependency[] | undefined): number
   depends?.reduce((sum, { key }) => sum + 100 + key.length, 32) ?? 0;
 
 /** The part of a version that varies in size: its value and its dependencies. */
-export const contentBytes = ({ value, deps, depends }: Version): number =>
-  (value?.length ?? 0) + depsBytes(deps) + dependsBytes(depends);
+export const contentBytes = ({ value, deps, depends }: StoredVersion): number =>
+  contentLength(value) + depsBytes(deps) + dependsBytes(depends);
 
 /** The freshest of `versions` (oldest first) at or below a snapshot. */
-export function visibleIn(versions: readonly Version[], snapshot: Timestamp): Version | undefined {
+export function visibleIn(versions: readonly StoredVersion[], snapshot: Timestamp): StoredVersion | undefined {
   let i = versions.length - 1;
   // Snapshots are recent: the version is nearly always among the last few.
   for (const near = i - 8; i >= 0 && i > near; i--) {
@@ -31,7 +35,7 @@ export function visibleIn(versions: readonly Version[], snapshot: Timestamp): Ve
 }
 
 /** The freshest of `versions` (oldest first) that belongs to a snapshot. */
-export function freshestIn(versions: readonly Version[], belongs: Belongs): Version | undefined {
+export function freshestIn(versions: readonly StoredVersion[], belongs: Belongs): StoredVersion | undefined {
   for (let i = versions.length - 1; i >= 0; i--) {
     const version = versions[i]!;
     if (belongs(version)) return version;
@@ -39,8 +43,14 @@ export function freshestIn(versions: readonly Version[], belongs: Belongs): Vers
   return undefined;
 }
 
+/** A version as reads return it. */
+export function asRead(version: StoredVersion): Version {
+  invariant(isPlain(version), 'an update is folded before it is read');
+  return version;
+}
+
 /** Index of the newest of `versions[0..high]` at or below a timestamp, -1 without such a version. */
-export function indexAtOrBelow(versions: readonly Version[], ts: Timestamp, high = versions.length - 1): number {
+export function indexAtOrBelow(versions: readonly StoredVersion[], ts: Timestamp, high = versions.length - 1): number {
   let low = 0;
   let above = high + 1;
   while (low < above) {
@@ -52,7 +62,7 @@ export function indexAtOrBelow(versions: readonly Version[], ts: Timestamp, high
 }
 
 /** Inserts a version in its place in `versions`, oldest first. Returns its index, or -1 when it was there already. */
-export function insertSorted(versions: Version[], version: Version): number {
+export function insertSorted(versions: StoredVersion[], version: StoredVersion): number {
   let i = versions.length;
   for (; i > 0; i--) {
     const order = compareVersions(versions[i - 1]!, version);

@@ -1,5 +1,5 @@
 /** One-shot reads and writes as single operations: a token is the caller's whole session. */
-import type { KeyWrite, QualifiedKey } from '@isochron/core';
+import { type KeyWrite, plainValue, type QualifiedKey } from '@isochron/core';
 import type { GetResp, OperationSession, PutResp, RotResp } from '@isochron/protocols';
 import { type OperationTokens, requireCapability, undecided, unsupported } from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
@@ -35,7 +35,7 @@ export class OperationOneShots implements OneShots {
     const { txId, repeated } = this.api.writeId(request);
     const session = this.#caller(request);
     const [{ key, value }] = writes as readonly [KeyWrite];
-    const put = session.put(key, value, this.api.principal(request), txId);
+    const put = session.put(key, plainValue(value), this.api.principal(request), txId);
     try {
       const answer = await this.node.requests.put({ ...put, sentAfter: this.api.sentAfter(repeated) });
       return { txId, ct: answer.ts, token: this.#tokenAfter(session, answer) };

@@ -1,5 +1,5 @@
 /** `GET /v1/keyspaces/:keyspace/keys`: ordered listing, all pages in one snapshot. */
-import { compareKeys, IsochronError, type QualifiedKey, type Version } from '@isochron/core';
+import { compareKeys, IsochronError, plainValue, type QualifiedKey, type Version } from '@isochron/core';
 import type { ListResp, Snapshot } from '@isochron/protocols';
 import {
   type CacheEntry,
@@ -138,7 +138,7 @@ export function merge(page: Pick<Page, 'start' | 'end' | 'limit'>, answer: Liste
   const byKey = new Map(answer.entries.map(({ key, version }) => [key, version]));
   for (const { key, ct, value } of here) {
     if (value === null) byKey.delete(key);
-    else byKey.set(key, ownVersion(ct, value));
+    else byKey.set(key, ownVersion(ct, plainValue(value)));
   }
   const entries = [...byKey].map(([key, version]) => ({ key, version })).sort((a, b) => compareKeys(a.key, b.key));
   if (entries.length <= page.limit) return { entries, next: answer.next };

@@ -4,7 +4,15 @@
  * and the caller's own earlier writes. When that node is gone, any other node of any region continues in the same
  * snapshot (D8).
  */
-import { IsochronError, isTxId, type NodeId, type QualifiedKey, type TxId, type Version } from '@isochron/core';
+import {
+  IsochronError,
+  isTxId,
+  type NodeId,
+  plainValue,
+  type QualifiedKey,
+  type TxId,
+  type Version,
+} from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import {
   type Caller,
@@ -223,7 +231,7 @@ async function readIn(api: TransactionsContext, ref: TxRef, keys: readonly Quali
 
 function ownOr(opened: OpenTransaction, key: QualifiedKey, version: Version | null): Version | null {
   const own = opened.overlay.get(key);
-  return own === undefined ? version : ownVersion(own.ct, own.value);
+  return own === undefined ? version : ownVersion(own.ct, plainValue(own.value));
 }
 
 async function commitOpen(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {

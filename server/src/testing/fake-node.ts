@@ -7,6 +7,7 @@ import {
   type KeyWrite,
   type NodeId,
   packWall,
+  plainValue,
   type QualifiedKey,
   type Timestamp,
   Topology,
@@ -117,7 +118,7 @@ export class FakeCluster {
     this.outcomes.set(txId, ts);
     for (const { key, value } of writes) {
       const chain = this.versions.get(key) ?? [];
-      chain.push({ ts, txId, region: 'virginia', value });
+      chain.push({ ts, txId, region: 'virginia', value: plainValue(value) });
       this.versions.set(key, chain);
     }
     return ts;

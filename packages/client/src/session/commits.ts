@@ -1,6 +1,7 @@
 /** The commits of a session of transactions. */
 import type { IsochronError } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';
+import { plainValue } from '@isochron/core/versions';
 import type { CommitAttempt, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { CommitFrame, RequestFrame } from '@isochron/wire/session-frames';
 import { malformed } from '../errors.js';
@@ -65,7 +66,7 @@ class CommitExchange extends OutcomeExchange {
     const attempts = this.sending(connection);
     this.#writes ??= writes.map(({ key, value }) => ({
       key,
-      value: value === null ? null : connection.codec.value(value),
+      value: value === null ? null : connection.codec.value(plainValue(value)!),
     }));
     return {
       type: 'commit',

@@ -1,5 +1,6 @@
 /** A session as data: to go on with it on another device, in a server, after a restart (D9). */
 import type { Timestamp, TxId, Value } from '@isochron/core/ids';
+import { plainValue } from '@isochron/core/versions';
 import type { SessionState } from '@isochron/protocols/kernel/transactions/session';
 import type { WireSeen } from '@isochron/wire/session-frames';
 import { toBase64 } from '../encoding.js';
@@ -45,7 +46,7 @@ export function exportSession(state: ExportedState, token: string, protocol: str
 
 /** Own writes as data. */
 export const exportWrites = (cache: SessionState['cache']): ExportedWrite[] =>
-  cache.map(([key, { ct, txId, value }]) => [key, ct, txId, outward(value)]);
+  cache.map(([key, { ct, txId, value }]) => [key, ct, txId, outward(plainValue(value))]);
 
 const outward = (value: Value | null): ExportedWrite[3] =>
   value instanceof Uint8Array ? { bytes: toBase64(value) } : value;

@@ -1,4 +1,4 @@
-import type { Version } from '@isochron/core';
+import type { StoredVersion } from '@isochron/core';
 import { packWall } from '@isochron/core';
 import { settledWorld } from '@isochron/testing/protocols/operation-fixtures';
 import {
@@ -17,7 +17,7 @@ import { contrarian } from './contrarian.js';
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(contrarian, options);
 
 /** The newest version of a key on a node's disk. */
-const newest = (world: OperationWorld, node: string, key: string): Version | undefined =>
+const newest = (world: OperationWorld, node: string, key: string): StoredVersion | undefined =>
   [...world.node(node).store.chains].find(([name]) => name.endsWith(`|${key}`))?.[1][0];
 
 /** Nothing that oregon's replica of partition 1 has reaches virginia. */

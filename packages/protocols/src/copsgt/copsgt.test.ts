@@ -1,4 +1,4 @@
-import type { Dependency, Version } from '@isochron/core';
+import type { Dependency, StoredVersion } from '@isochron/core';
 import { joined, loseDisk } from '@isochron/testing/protocols/lost-disks';
 import { settledWorld, without } from '@isochron/testing/protocols/operation-fixtures';
 import {
@@ -23,7 +23,7 @@ const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(cop
 const oneRegion = (options: WorldOptions = {}): OperationWorld =>
   settled({ spec: replicated(['virginia'], 4, 4), ...options });
 
-const newest = (world: OperationWorld, node: string, key: string): Version | undefined =>
+const newest = (world: OperationWorld, node: string, key: string): StoredVersion | undefined =>
   [...world.node(node).store.chains].find(([name]) => name.endsWith(`|${key}`))?.[1][0];
 
 const rules = (world: OperationWorld) => world.node(world.topology.nodes[0]!).parts.coordinator.rules;
@@ -203,11 +203,11 @@ describe('COPS-GT: read-only transactions (COPS, section 5.2)', () => {
   it('the replica of a key orders its versions of the same time', () => {
     const world = settled();
     const { demands } = rules(world);
-    const at = (region: string, ts: number, depends?: Dependency[]): Version => {
+    const at = (region: string, ts: number, depends?: Dependency[]): StoredVersion => {
       return { ts, txId: 't', region, value: '1', ...(depends && { depends }) };
     };
     const keys = ['default/x', 'default/y'];
-    const wants = (read: Version | null, ...depends: Dependency[]) =>
+    const wants = (read: StoredVersion | null, ...depends: Dependency[]) =>
       demands!(keys, [read, at('virginia', 99, depends)], []);
     const x = (source: number, ts: number): Dependency => ({ key: keys[0]!, source, ts });
     expect(wants(at('virginia', 8), x(0, 7), x(1, 7))).toEqual([]);

@@ -4,6 +4,7 @@ import type {
   PartitionId,
   QualifiedKey,
   RegionId,
+  StoredVersion,
   Topology,
   Version,
   VersionReader,
@@ -60,7 +61,7 @@ export interface Conflict {
   readonly partition: PartitionId;
   readonly key: QualifiedKey;
   /** The received one. The greater of both is shown. */
-  readonly update: Version;
+  readonly update: StoredVersion;
   /** The one that was here; undefined when it was deleted. */
   readonly existing: Version | undefined;
 }

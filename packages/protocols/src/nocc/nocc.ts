@@ -3,7 +3,7 @@
  * it. A read returns the latest version on its replica's disk; there is no snapshot. Writes of a transaction are all
  * made or none, but become visible one by one.
  */
-import type { Version, WallMs } from '@isochron/core';
+import type { StoredVersion, WallMs } from '@isochron/core';
 import type { NodeState } from '../kernel/node-state.js';
 import { byRule } from '../kernel/transactions/reading.js';
 import type { ReadRules, ReplicaView, Snapshot, TransactionProtocol } from '../kernel/transactions/snapshots.js';
@@ -33,7 +33,7 @@ class NoSnapshots extends TimestampSnapshots {
 
 /** It never waits. Versions that the store shows but the disk does not have yet are skipped (D1). */
 function reading({ partition, replication: { vv } }: ReplicaView, { reader }: NodeState): ReadRules {
-  const durable = ({ ts, region }: Version) => vv.has(region) && ts <= vv.durable(region);
+  const durable = ({ ts, region }: StoredVersion) => vv.has(region) && ts <= vv.durable(region);
   return {
     ...byRule(partition, reader, () => durable),
     /** The newest versions, in nearly all cases the very newest: no chain is traversed. */

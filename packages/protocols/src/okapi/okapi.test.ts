@@ -1,4 +1,4 @@
-import { packWall, type Version } from '@isochron/core';
+import { packWall, type StoredVersion } from '@isochron/core';
 import { backup } from '@isochron/testing/protocols/lost-disks';
 import { settledWorld } from '@isochron/testing/protocols/operation-fixtures';
 import {
@@ -17,7 +17,7 @@ import { okapi } from './okapi.js';
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(okapi, options);
 
 /** The newest version of a key on a node's disk. */
-const newest = (world: OperationWorld, node: string, key: string): Version | undefined =>
+const newest = (world: OperationWorld, node: string, key: string): StoredVersion | undefined =>
   [...world.node(node).store.chains].find(([name]) => name.endsWith(`|${key}`))?.[1][0];
 
 const usvOf = (world: OperationWorld, node: string) => world.node(node).parts.stabilization.state.regional.entries;

@@ -1,5 +1,5 @@
 import type { Transaction } from '@isochron/checker';
-import type { DurableRecord, Version } from '@isochron/core';
+import type { DurableRecord, StoredVersion } from '@isochron/core';
 import { MemoryState, openMemoryStore } from '@isochron/storage';
 import { AcknowledgedIsKept } from './acknowledged.js';
 import { ClientReads } from './client-reads.js';
@@ -13,7 +13,7 @@ import { StableIsInstalled, StableTimeIsMonotonic } from './stable-time.js';
 import { NothingBelowVersionClock } from './version-clock.js';
 import { UP_TO_A_TIMESTAMP } from './visibility.js';
 
-const upTo = (snapshot: number) => (version: Version) => version.ts <= snapshot;
+const upTo = (snapshot: number) => (version: StoredVersion) => version.ts <= snapshot;
 
 const both = [
   { key: A, value: '1' },

@@ -1,4 +1,4 @@
-import { compareVersions, type KeyWrite, type QualifiedKey, type Version } from '@isochron/core';
+import { compareVersions, type KeyWrite, type QualifiedKey, type StoredVersion } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import { textOfSnapshot } from '../protocols/snapshot.js';
 import type { Check, CheckContext } from './check.js';
@@ -41,7 +41,7 @@ export class ClientReads implements Check {
   #wanted({ written, own, inDoubt, snapshot }: ClientView, key: QualifiedKey): readonly KeyWrite['value'][] {
     const mine = written.get(key);
     if (mine !== undefined) return [mine];
-    const shows = (version: Version) => snapshot !== undefined && this.visibility.shows(snapshot, version);
+    const shows = (version: StoredVersion) => snapshot !== undefined && this.visibility.shows(snapshot, version);
     const ones = this.ledger.visibleOnes(key, shows);
     const values = ones.map((version) => version?.value ?? null);
     const before = own.get(key);
@@ -68,7 +68,7 @@ export class ClientReads implements Check {
 }
 
 /** A place in the order in which writes win. */
-type Placed = Pick<Version, 'ts' | 'txId' | 'region'>;
+type Placed = Pick<StoredVersion, 'ts' | 'txId' | 'region'>;
 
 const versionOf = ({ ct: ts, txId }: OwnWrite): Placed => ({ ts, txId, region: '' });
 

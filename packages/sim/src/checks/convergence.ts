@@ -1,5 +1,5 @@
 /** The conditions that must hold some time after everything was healed. */
-import type { NodeId, PartitionId, QualifiedKey, Timestamp, Topology, Version } from '@isochron/core';
+import type { NodeId, PartitionId, QualifiedKey, StoredVersion, Timestamp, Topology } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { Ledger } from './ledger.js';
 
@@ -86,7 +86,7 @@ function differentChains(world: HealedWorld): string | undefined {
 }
 
 /** The versions that snapshots from the floor on can see, without tombstones that hide nothing. */
-function liveChain(versions: readonly Version[], floor: Timestamp, depsTravel: boolean): string {
+function liveChain(versions: readonly StoredVersion[], floor: Timestamp, depsTravel: boolean): string {
   let first = versions.length - 1;
   while (first > 0 && versions[first]!.ts > floor) first--;
   const live = versions.slice(Math.max(0, first));

@@ -16,9 +16,9 @@ import {
   type PreparedRecord,
   type QualifiedKey,
   type RegionId,
+  type StoredVersion,
   type Timestamp,
   type TxId,
-  type Version,
 } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
@@ -79,7 +79,7 @@ interface Known {
 export class Ledger implements Check {
   readonly name = 'durable-records';
   readonly #known = new Map<TxId, Known>();
-  readonly #chains = new Map<QualifiedKey, Version[]>();
+  readonly #chains = new Map<QualifiedKey, StoredVersion[]>();
   readonly #listeners: LedgerListener[] = [];
   #lastCt: Timestamp = 0;
   #anyDamaged = false;
@@ -130,7 +130,7 @@ export class Ledger implements Check {
   }
 
   /** The same for a version without its key: values are unique, except those of deletions. */
-  holds({ txId, value }: Version, region: RegionId, partition: PartitionId): boolean {
+  holds({ txId, value }: StoredVersion, region: RegionId, partition: PartitionId): boolean {
     const writes = this.committed(txId)?.slices.get(partition)?.writes ?? [];
     return writes.some((write) => write.value === value && this.isDurable(txId, region, write.key));
   }
@@ -187,17 +187,17 @@ export class Ledger implements Check {
   }
 
   /** All committed versions of a key, oldest first. */
-  chain(key: QualifiedKey): readonly Version[] {
+  chain(key: QualifiedKey): readonly StoredVersion[] {
     return this.#chains.get(key) ?? [];
   }
 
   /** The newest version of a key among those that are shown; tombstones too. */
-  visible(key: QualifiedKey, shows: (version: Version) => boolean): Version | undefined {
+  visible(key: QualifiedKey, shows: (version: StoredVersion) => boolean): StoredVersion | undefined {
     return this.#newest(key, shows, Number.POSITIVE_INFINITY).version;
   }
 
   /** The possible versions of a key that a reader may see: one, or none, unless a transaction was damaged. */
-  visibleOnes(key: QualifiedKey, shows: (version: Version) => boolean): readonly (Version | undefined)[] {
+  visibleOnes(key: QualifiedKey, shows: (version: StoredVersion) => boolean): readonly (StoredVersion | undefined)[] {
     let { version, at } = this.#newest(key, shows, Number.POSITIVE_INFINITY);
     if (!this.anyDamaged) return [version];
     const ones = [version];
@@ -241,7 +241,7 @@ export class Ledger implements Check {
   }
 
   /** The newest one before a place in the chain, and its own place. */
-  #newest(key: QualifiedKey, shows: (version: Version) => boolean, before: number) {
+  #newest(key: QualifiedKey, shows: (version: StoredVersion) => boolean, before: number) {
     const chain = this.#chains.get(key) ?? [];
     let at = Math.min(chain.length, before) - 1;
     while (at >= 0 && !shows(chain[at]!)) at--;
@@ -444,7 +444,7 @@ export class Ledger implements Check {
     for (const listener of this.#listeners) listener.onCommitted(tx);
   }
 
-  #insert(key: QualifiedKey, version: Version): void {
+  #insert(key: QualifiedKey, version: StoredVersion): void {
     const chain = this.#chains.get(key);
     if (chain === undefined) {
       this.#chains.set(key, [version]);
@@ -456,7 +456,7 @@ export class Ledger implements Check {
   }
 
   /** A version may be in a replica only when its transaction is committed, and as it was committed. */
-  #version(key: QualifiedKey, version: Version, partition: PartitionId, region: RegionId): void {
+  #version(key: QualifiedKey, version: StoredVersion, partition: PartitionId, region: RegionId): void {
     const known = this.#known.get(version.txId);
     if (known?.damaged) {
       // The disk has lost its outcome, and it was run again.
@@ -496,5 +496,5 @@ export class Ledger implements Check {
 }
 
 /** A copy (D10) brings one region's dependencies to another, and returns versions with the dependencies that travel. */
-const dependsSo = ({ deps }: Version, slice: Slice): boolean =>
+const dependsSo = ({ deps }: StoredVersion, slice: Slice): boolean =>
   `${deps}` === `${slice.sent}` || `${deps}` === `${slice.deps}`;

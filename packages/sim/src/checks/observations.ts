@@ -5,6 +5,7 @@ import type {
   PartitionId,
   QualifiedKey,
   RegionId,
+  StoredVersion,
   Timestamp,
   TxId,
   Version,
@@ -36,9 +37,9 @@ export interface Observations {
    * The node has written a version; `covers`: whether a version depends on everything that the session of this one has
    * seen.
    */
-  stamped(node: NodeId, txId: TxId, covers: (version: Version) => boolean): void;
+  stamped(node: NodeId, txId: TxId, covers: (version: StoredVersion) => boolean): void;
   /** The node has shown a version; `covers`: whether its session has now seen everything that a version depends on. */
-  learned(node: NodeId, txId: TxId, key: QualifiedKey, covers: (version: Version) => boolean): void;
+  learned(node: NodeId, txId: TxId, key: QualifiedKey, covers: (version: StoredVersion) => boolean): void;
   /** A replica receives a read. */
   asked(request: object): void;
   /** A read has waited at a replica until its snapshot was there; `request` is the one of `asked`. */

@@ -1,4 +1,4 @@
-import type { NodeId, QualifiedKey, TxId, Version } from '@isochron/core';
+import type { NodeId, QualifiedKey, StoredVersion, TxId } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 
@@ -19,7 +19,7 @@ export class SessionsAreCovered implements Check {
     if (!covers) this.#fail(`${node} chooses ${text}`, node);
   }
 
-  stamped(node: NodeId, txId: TxId, covers: (version: Version) => boolean): void {
+  stamped(node: NodeId, txId: TxId, covers: (version: StoredVersion) => boolean): void {
     if (this.ledger.isDamaged(txId)) return;
     for (const [partition, { writes }] of this.ledger.committed(txId)?.slices ?? []) {
       for (const { key } of writes) {
@@ -30,13 +30,13 @@ export class SessionsAreCovered implements Check {
     }
   }
 
-  learned(node: NodeId, txId: TxId, key: QualifiedKey, covers: (version: Version) => boolean): void {
+  learned(node: NodeId, txId: TxId, key: QualifiedKey, covers: (version: StoredVersion) => boolean): void {
     const version = this.#version(txId, key);
     if (version === undefined || this.ledger.isDamaged(txId) || covers(version)) return;
     this.#fail(`${node} shows ${key} of ${txId} with ${show(version)}, without its dependencies`, txId, key);
   }
 
-  #version(txId: TxId, key: QualifiedKey): Version | undefined {
+  #version(txId: TxId, key: QualifiedKey): StoredVersion | undefined {
     return this.ledger.chain(key).find((version) => version.txId === txId);
   }
 
@@ -45,4 +45,4 @@ export class SessionsAreCovered implements Check {
   }
 }
 
-const show = ({ ts, deps = [] }: Version): string => `${ts} [${deps.join(' ')}]`;
+const show = ({ ts, deps = [] }: StoredVersion): string => `${ts} [${deps.join(' ')}]`;

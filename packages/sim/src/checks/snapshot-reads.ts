@@ -4,8 +4,8 @@ import {
   type NodeId,
   type PartitionId,
   type QualifiedKey,
+  type StoredVersion,
   type Timestamp,
-  type Version,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
@@ -59,13 +59,13 @@ export class SnapshotReads implements Check {
     partition: PartitionId,
     snapshot: Snapshot,
     keys: readonly QualifiedKey[],
-    versions: readonly (Version | null)[],
+    versions: readonly (StoredVersion | null)[],
   ): void {
     const floor = this.#above(node, partition, snapshot);
-    const shows = (version: Version) => this.visibility.shows(snapshot, version);
+    const shows = (version: StoredVersion) => this.visibility.shows(snapshot, version);
     keys.forEach((key, i) => {
       const found = versions[i] ?? undefined;
-      const isRight = (wanted: Version | undefined) =>
+      const isRight = (wanted: StoredVersion | undefined) =>
         // A tombstone at or below the floor may be gone: absence is the same answer.
         (found === undefined && wanted?.value === null && wanted.ts <= floor) || isSame(found, wanted);
       if (this.ledger.visibleOnes(key, shows).some(isRight) || this.#isOfDamage(found)) return;
@@ -87,7 +87,7 @@ export class SnapshotReads implements Check {
 
   listed(node: NodeId, partition: PartitionId, snapshot: Snapshot, { start, end, entries, next }: ListedSlice): void {
     this.#above(node, partition, snapshot);
-    const shows = (version: Version) => this.visibility.shows(snapshot, version);
+    const shows = (version: StoredVersion) => this.visibility.shows(snapshot, version);
     const found = new Map(entries.map(({ key, version }) => [key, version]));
     for (const key of this.ledger.keys) {
       if (this.context.topology.partitionOf(key) !== partition) continue;
@@ -95,7 +95,7 @@ export class SnapshotReads implements Check {
       if (next !== null && compareKeys(key, next) >= 0) continue;
       const shown = found.get(key);
       found.delete(key);
-      const isRight = (one: Version | undefined) => isSame(shown, one?.value === null ? undefined : one);
+      const isRight = (one: StoredVersion | undefined) => isSame(shown, one?.value === null ? undefined : one);
       if (this.ledger.visibleOnes(key, shows).some(isRight) || this.#isOfDamage(shown)) continue;
       const wanted = this.ledger.visible(key, shows);
       this.#fail(
@@ -108,7 +108,7 @@ export class SnapshotReads implements Check {
   }
 
   /** Whether a version belongs to a damaged transaction, of which nothing is required. */
-  #isOfDamage(version: Version | undefined): boolean {
+  #isOfDamage(version: StoredVersion | undefined): boolean {
     return version !== undefined && this.ledger.isDamaged(version.txId);
   }
 
@@ -128,8 +128,8 @@ function raise(floors: Map<string, Timestamp>, name: string, floor: Timestamp): 
   floors.set(name, Math.max(floor, floors.get(name) ?? 0));
 }
 
-const isSame = (a: Version | undefined, b: Version | undefined): boolean =>
+const isSame = (a: StoredVersion | undefined, b: StoredVersion | undefined): boolean =>
   a?.ts === b?.ts && a?.txId === b?.txId && a?.value === b?.value;
 
-const show = (version: Version | undefined): string =>
+const show = (version: StoredVersion | undefined): string =>
   version === undefined ? 'nothing' : `${String(version.value)} of ${version.txId} at ${version.ts}`;

@@ -2,9 +2,9 @@ import {
   compareVersions,
   type KeyWrite,
   type QualifiedKey,
+  type StoredVersion,
   type Timestamp,
   type TxId,
-  type Version,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import { textOfSnapshot } from '../protocols/snapshot.js';
@@ -68,9 +68,10 @@ export class StableIsServed implements Check {
   }
 
   /** Whether the value is the version's, or a newer one's. */
-  #mayShow(key: QualifiedKey, value: KeyWrite['value'], written: Version): boolean {
+  #mayShow(key: QualifiedKey, value: KeyWrite['value'], written: StoredVersion): boolean {
     const shown = this.ledger.chain(key).filter((version) => version.value === value);
-    const isNewer = (version: Version) => compareVersions(version, written) >= 0 || this.ledger.isDamaged(version.txId);
+    const isNewer = (version: StoredVersion) =>
+      compareVersions(version, written) >= 0 || this.ledger.isDamaged(version.txId);
     // A value that no disk has belongs to another check; a deletion may leave no version at all.
     return shown.some(isNewer) || (shown.length === 0 && value !== null);
   }

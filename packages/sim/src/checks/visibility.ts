@@ -1,4 +1,4 @@
-import type { Deps, RegionId, Timestamp, Topology, Version } from '@isochron/core';
+import type { Deps, RegionId, StoredVersion, Timestamp, Topology } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 
 /**
@@ -7,7 +7,7 @@ import type { Snapshot } from '@isochron/protocols';
  */
 export interface Visibility {
   /** Whether a snapshot shows a version, unless a newer one hides it. */
-  shows(snapshot: Snapshot, version: Version): boolean;
+  shows(snapshot: Snapshot, version: StoredVersion): boolean;
   /** Its lowest entry: collected versions must lie below it. */
   lowest(snapshot: Snapshot): Timestamp;
   /** Whether a session that has seen one snapshot may be given another one. */

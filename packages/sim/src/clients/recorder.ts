@@ -1,5 +1,5 @@
 import type { Op, Transaction } from '@isochron/checker';
-import type { KeyWrite, QualifiedKey, TxId } from '@isochron/core';
+import { type KeyWrite, type QualifiedKey, type TxId, Update } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { ClientView } from '../checks/observations.js';
 import type { ClientTransaction, Seen } from './session.js';
@@ -55,5 +55,7 @@ export class Histories {
   }
 }
 
-const textOf = (value: KeyWrite['value']): string | null =>
-  value === null || typeof value === 'string' ? value : `bytes of ${value.length}`;
+function textOf(value: KeyWrite['value']): string | null {
+  if (value instanceof Update) return value.operations;
+  return value === null || typeof value === 'string' ? value : `bytes of ${value.length}`;
+}

@@ -1,5 +1,5 @@
 /** Shorthands of the claim tests about lost disks (D10). */
-import type { ClusterSpec, Version } from '@isochron/core';
+import type { ClusterSpec, StoredVersion } from '@isochron/core';
 import type { RebuildStatus } from '@isochron/protocols/kernel/replication/rebuild';
 import { lacksData, type TransactionNode } from '@isochron/protocols/kernel/transactions/node';
 import { PlainStore } from './plain-store.js';
@@ -12,7 +12,7 @@ export const everywhere = (partitions: number): ClusterSpec => ({
 });
 
 /** A node's data of a partition: key and chain. */
-export const versions = (world: World, node: string, partition: number): [string, readonly Version[]][] =>
+export const versions = (world: World, node: string, partition: number): [string, readonly StoredVersion[]][] =>
   [...world.node(node).store.chains].filter(([name]) => name.startsWith(`${partition}|`)).sort();
 
 /** The parts of a world that these shorthands need, whatever its messages. */

@@ -2,7 +2,7 @@
  * Scripts of protocols of single operations: the commands of sessions, and what can be shown. Everything else is as in
  * all scripts (`script-scene.ts`). The language is described in `kernel/operations/SPEC.md`.
  */
-import type { Dependency, Deps, NodeId, TxId, Version } from '@isochron/core';
+import type { Dependency, Deps, NodeId, StoredVersion, TxId } from '@isochron/core';
 import { OPERATION_PROTOCOLS } from '@isochron/protocols/catalogue';
 import { elementsOf, matrixSession } from '@isochron/protocols/kernel/operations/dependency-matrix';
 import type { OperationMessage, OperationResponse } from '@isochron/protocols/kernel/operations/messages';
@@ -210,10 +210,10 @@ function answered(stage: OperationStage, body: OperationBody, answer: OperationR
   return keys.map((key, i) => `${stage.keyName(key)}=${wordOfValue(versions[i]?.value)}`).join(' ');
 }
 
-const versionLine = (stage: OperationStage, { value, ts, region, ...rest }: Version): string =>
+const versionLine = (stage: OperationStage, { value, ts, region, ...rest }: StoredVersion): string =>
   `${wordOfValue(value)} of ${region} at ${stage.time(ts)}${dependsLine(stage, rest)}`;
 
-const dependsLine = (stage: OperationStage, { deps, depends }: Pick<Version, 'deps' | 'depends'>): string =>
+const dependsLine = (stage: OperationStage, { deps, depends }: Pick<StoredVersion, 'deps' | 'depends'>): string =>
   `${deps === undefined ? '' : ` [${stage.deps(deps)}]`}${depends === undefined ? '' : ` after ${stage.named(depends)}`}`;
 
 /** A message with the fields that matter. */

@@ -8,6 +8,8 @@ import {
   compareKeys,
   compareVersions,
   type DurableRecord,
+  invariant,
+  isPlain,
   type ListPage,
   type ListRange,
   type LogPage,
@@ -17,6 +19,7 @@ import {
   type PreparedRecord,
   type QualifiedKey,
   type RecoveredState,
+  type StoredVersion,
   type Timestamp,
   type TxId,
   type Version,
@@ -27,7 +30,7 @@ import {
 const PAGE_CHAINS = 3;
 
 export class PlainStore implements VersionReader {
-  readonly chains = new Map<string, Version[]>();
+  readonly chains = new Map<string, StoredVersion[]>();
   readonly outcomes = new Map<string, OutcomeRecord>();
   readonly prepared = new Map<string, { partition: PartitionId; txId: TxId; record: PreparedRecord }>();
   readonly meta = new Map<string, MetaValue>();
@@ -95,11 +98,13 @@ export class PlainStore implements VersionReader {
   }
 
   find(partition: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined {
-    return this.chains.get(`${partition}|${key}`)?.find(belongs);
+    const found = this.chains.get(`${partition}|${key}`)?.find(belongs);
+    invariant(found === undefined || isPlain(found), 'an update is folded before it is read');
+    return found;
   }
 
   list(partition: PartitionId, range: ListRange, snapshot: Timestamp | Belongs): ListPage {
-    const belongs = typeof snapshot === 'function' ? snapshot : ({ ts }: Version) => ts <= snapshot;
+    const belongs = typeof snapshot === 'function' ? snapshot : ({ ts }: StoredVersion) => ts <= snapshot;
     const prefix = `${partition}|`;
     const keys = [...this.chains.keys()]
       .filter((key) => key.startsWith(prefix))

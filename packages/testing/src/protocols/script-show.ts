@@ -2,7 +2,7 @@
  * The state that a script can show. Nothing here changes anything or sends requests: it reads the machines and the
  * disks.
  */
-import type { NodeId, PartitionId, QualifiedKey, Timestamp, TxId, Version } from '@isochron/core';
+import type { NodeId, PartitionId, QualifiedKey, StoredVersion, Timestamp, TxId } from '@isochron/core';
 import type { TransactionMessage } from '@isochron/protocols/kernel/transactions/messages';
 import type { Replica } from '@isochron/protocols/kernel/transactions/replica';
 import type { Envelope } from '@isochron/protocols/machine';
@@ -16,7 +16,7 @@ type Show = (stage: Stage, words: Words) => string[];
 
 export const SHOW: Readonly<Record<string, Show>> = {
   /**
-   * Version vector, prepared and committed transactions of a replica in memory, and the floor of its garbage
+   * StoredVersion vector, prepared and committed transactions of a replica in memory, and the floor of its garbage
    * collection.
    */
   replica: (stage, words) => {
@@ -162,7 +162,8 @@ function replicaOf(stage: Stage, words: Words): Replica {
 
 function chainOf(stage: Stage, node: NodeId, partition: PartitionId, key: QualifiedKey): string {
   const chain = stage.world.node(node).store.chains.get(`${partition}|${key}`) ?? [];
-  const word = ({ value, txId, ts }: Version) => `${wordOfValue(value)} of ${nameOf(stage, txId)} at ${stage.time(ts)}`;
+  const word = ({ value, txId, ts }: StoredVersion) =>
+    `${wordOfValue(value)} of ${nameOf(stage, txId)} at ${stage.time(ts)}`;
   return chain.length === 0 ? 'no version' : chain.map(word).join(', ');
 }
 

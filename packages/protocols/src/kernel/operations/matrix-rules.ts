@@ -8,6 +8,7 @@ import {
   type PartitionId,
   type QualifiedKey,
   type RegionId,
+  type StoredVersion,
   type Timestamp,
   type Version,
   type WallMs,
@@ -153,7 +154,7 @@ export class MatrixRules implements OperationRules {
       if (existing?.ts === ts && existing.txId === tx.txId) continue; // a repetition
       if (!inConflict(idt, existing, replication)) continue;
       conflicts++;
-      const update: Version = { ts, txId: tx.txId, region: source, value };
+      const update: StoredVersion = { ts, txId: tx.txId, region: source, value };
       this.state.conflict?.({ partition, key, update, existing });
     }
     return conflicts;

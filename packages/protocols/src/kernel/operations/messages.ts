@@ -24,6 +24,7 @@ import {
 } from '@isochron/core';
 import {
   dependencies,
+  foldedVersion,
   key,
   keys,
   name,
@@ -31,7 +32,6 @@ import {
   partition,
   region,
   txId,
-  version,
   versions,
 } from '../replication/fields.js';
 import { type ReplicationMessage, replicationSchema } from '../replication/messages.js';
@@ -54,7 +54,7 @@ export type GetReq = Infer<typeof GetReq>;
  */
 export const GetResp = message('GetResp', 65, {
   ref: uint,
-  version: nullable(version),
+  version: nullable(foldedVersion),
   seen,
   ust: timestamp,
   /** The session's new dependencies, besides its former ones, under protocols whose dependencies name keys. */
@@ -122,7 +122,7 @@ export const GetSliceReq = message('GetSliceReq', 70, { ref: count, partition, k
 export type GetSliceReq = Infer<typeof GetSliceReq>;
 
 /** Replica → coordinator, once the version is on disk (D1). */
-export const GetSliceResp = message('GetSliceResp', 71, { ref: count, version: nullable(version), seen });
+export const GetSliceResp = message('GetSliceResp', 71, { ref: count, version: nullable(foldedVersion), seen });
 export type GetSliceResp = Infer<typeof GetSliceResp>;
 
 /** Coordinator → the home's replica (the papers' PUTReq). */

@@ -9,8 +9,10 @@
  * (D7).
  */
 import {
+  type Belongs,
   type Deps,
   invariant,
+  isPlain,
   type PartitionId,
   type QualifiedKey,
   type ReadNeeds,
@@ -94,6 +96,8 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
       this.#admission = new Admission(rules.admission, () => this.#view, self, state.topology.regions);
     }
     const written: Written = (key, version, seq) => {
+      // Single operations write no updates.
+      if (!isPlain(version)) return;
       this.part?.written?.(key, version);
       this.versions.add(key, version, seq);
     };
@@ -304,7 +308,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
     const { regions } = this.state.topology;
     const found = keys.map((key, i) => {
       const asked = wanted[i] ?? [];
-      const belongs = ({ region, ts }: Version) =>
+      const belongs: Belongs = ({ region, ts }) =>
         asked.some((at, j) => j % 2 === 1 && at === ts && regions[asked[j - 1]!] === region);
       return this.versions.find(key, belongs);
     });

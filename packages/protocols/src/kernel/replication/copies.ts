@@ -1,8 +1,8 @@
 /** The source of a copy: the data that a replica sends to a node that has lost its disk (D10). */
-import type { PartitionId, RegionId, Timestamp, Version } from '@isochron/core';
+import { contentLength, type PartitionId, type RegionId, type StoredVersion, type Timestamp } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
-import type { CopyReq, ListedVersion, ReadCopy, ReplicationMessage } from './messages.js';
+import type { CopiedVersion, CopyReq, ReadCopy, ReplicationMessage } from './messages.js';
 import type { VersionVector } from './version-vector.js';
 
 type Out = Effects<ReplicationMessage>;
@@ -32,7 +32,7 @@ export class Copies {
   onReadCopy({ node, request, vector }: ReadCopy, gcFloor: Timestamp, out: Out): void {
     const { ref, source, above } = request;
     const { chains, next } = this.state.reader.copy(this.partition, request.start);
-    const wanted = (version: Version) => source === null || (version.region === source && version.ts > above);
+    const wanted = (version: StoredVersion) => source === null || (version.region === source && version.ts > above);
     const versions = chains.flatMap(({ key, versions: all }) =>
       all.filter(wanted).map((version) => ({ key, version })),
     );
@@ -50,8 +50,8 @@ export class Copies {
 const PART_BYTES = 512 * 1024;
 
 /** Cuts versions into parts of bounded size, at least one. */
-function pieces(versions: readonly ListedVersion[]): ListedVersion[][] {
-  const parts: ListedVersion[][] = [[]];
+function pieces(versions: readonly CopiedVersion[]): CopiedVersion[][] {
+  const parts: CopiedVersion[][] = [[]];
   let bytes = 0;
   for (const listed of versions) {
     if (bytes > PART_BYTES) {
@@ -59,7 +59,7 @@ function pieces(versions: readonly ListedVersion[]): ListedVersion[][] {
       bytes = 0;
     }
     parts.at(-1)!.push(listed);
-    bytes += listed.key.length + (listed.version.value?.length ?? 0) + 64;
+    bytes += listed.key.length + contentLength(listed.version.value) + 64;
   }
   return parts;
 }

@@ -1,6 +1,7 @@
 /** Kinds of fields that messages share: their contents, and their greatest length. `messages.ts` has the messages. */
 import {
   boolean,
+  content,
   count,
   type Dependency,
   type Deps,
@@ -11,10 +12,12 @@ import {
   list,
   type NodeId,
   nullable,
+  type Origin,
   optional,
   type PartitionId,
   type QualifiedKey,
   type RegionId,
+  type StoredVersion,
   struct,
   type TxId,
   text,
@@ -40,13 +43,24 @@ export const partitions = list(partition, 100_000);
  * dependencies.
  */
 export const deps: Kind<Deps | undefined> = optional(list(timestamp, 100_000));
-export const writes = list(struct<KeyWrite>({ key, value: nullable(value) }), 100_000);
+export const writes = list(struct<KeyWrite>({ key, value: content }), 100_000);
 /** Versions that something depends on. Absent, never empty, if there are none. */
 export const dependencies = optional(
   list(struct<Dependency>({ key, source: uint, ts: timestamp, near: optional(boolean) }), 1_000_000),
 );
 const siblings = optional(partitions);
-export const version = struct<Version>({
+/** A version as replicas store it. */
+export const version = struct<StoredVersion>({
+  ts: timestamp,
+  txId,
+  region,
+  value: content,
+  deps,
+  depends: dependencies,
+  siblings,
+});
+/** A version as reads return it. */
+export const foldedVersion = struct<Version>({
   ts: timestamp,
   txId,
   region,
@@ -54,9 +68,10 @@ export const version = struct<Version>({
   deps,
   depends: dependencies,
   siblings,
+  origin: optional(struct<Origin>({ ts: timestamp, txId })),
 });
 /** One version for each key, in order; null for a key without a version. */
-export const versions = list(nullable(version));
+export const versions = list(nullable(foldedVersion));
 const loggedTx = struct<LoggedTx>({
   txId,
   writes,

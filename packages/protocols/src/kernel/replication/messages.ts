@@ -17,14 +17,30 @@ import {
   timestamp,
   uint,
 } from '@isochron/core';
-import { deps, group, key, node, partition, partitions, region, txId, version, wallMs } from './fields.js';
+import {
+  deps,
+  foldedVersion,
+  group,
+  key,
+  node,
+  partition,
+  partitions,
+  region,
+  txId,
+  version,
+  wallMs,
+} from './fields.js';
 
 /** Correlates an answer with its request; made by the requester. */
 export type Ref = number;
 
-/** A key and one of its versions. */
-export const ListedVersion = object({ key, version });
+/** A key and its version in the snapshot of a listing. */
+export const ListedVersion = object({ key, version: foldedVersion });
 export type ListedVersion = Infer<typeof ListedVersion>;
+
+/** A key and one of its versions. */
+export const CopiedVersion = object({ key, version });
+export type CopiedVersion = Infer<typeof CopiedVersion>;
 
 /**
  * Replica → peer replica (Alg. 4 line 15), after the groups are durable here. All groups with `from < ct <= to` that
@@ -157,7 +173,7 @@ export const CopyResp = message('CopyResp', 39, {
   ref: count,
   part: uint,
   parts: uint,
-  versions: list(ListedVersion),
+  versions: list(CopiedVersion),
   next: nullable(key),
   /**
    * The durable version vector before the page was read: every version that it covers is in this page or in another

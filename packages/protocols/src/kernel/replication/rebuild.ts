@@ -25,8 +25,8 @@ import {
   type PartitionId,
   type QualifiedKey,
   type RegionId,
+  type StoredVersion,
   type Timestamp,
-  type Version,
   type WallMs,
 } from '@isochron/core';
 import type { Address, Effects, Input, Machine, WriteSeq } from '../../machine.js';
@@ -56,7 +56,7 @@ interface Fetch {
 }
 
 /** An own transaction, as far as its versions show it. */
-interface OwnTx extends Pick<Version, 'txId' | 'deps' | 'depends' | 'siblings'> {
+interface OwnTx extends Pick<StoredVersion, 'txId' | 'deps' | 'depends' | 'siblings'> {
   readonly ct: Timestamp;
   readonly writes: Map<QualifiedKey, KeyWrite>;
 }
@@ -372,7 +372,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
     }
   }
 
-  #takeOwn(gathered: Gathered, key: QualifiedKey, version: Version): void {
+  #takeOwn(gathered: Gathered, key: QualifiedKey, version: StoredVersion): void {
     const { ts, txId, value, deps, depends, siblings } = version;
     if (ts <= this.#stable) {
       gathered.stableOwn = Math.max(gathered.stableOwn, ts);

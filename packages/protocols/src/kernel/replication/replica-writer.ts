@@ -1,5 +1,5 @@
 /** The records of versions that a replica applies, its own and its peers', with the version vector that covers them. */
-import type { LoggedTx, PartitionId, QualifiedKey, RegionId, Timestamp, Version } from '@isochron/core';
+import type { LoggedTx, PartitionId, QualifiedKey, RegionId, StoredVersion, Timestamp } from '@isochron/core';
 import type { Effects, WriteSeq } from '../../machine.js';
 import type { ReplicationMessage } from './messages.js';
 import type { VersionVector } from './version-vector.js';
@@ -8,7 +8,7 @@ import { versionsOf } from './versions.js';
 type Out = Effects<ReplicationMessage>;
 
 /** A version, own or a peer's, is on its way to the disk; it is there with the batch of this number. */
-export type Written = (key: QualifiedKey, version: Version, seq: WriteSeq) => void;
+export type Written = (key: QualifiedKey, version: StoredVersion, seq: WriteSeq) => void;
 
 export class ReplicaWriter {
   constructor(

@@ -1,4 +1,4 @@
-import type { KeyWrite, LogGroup, LoggedTx, Timestamp } from '@isochron/core';
+import { contentLength, type KeyWrite, type LogGroup, type LoggedTx, type Timestamp } from '@isochron/core';
 
 /** A range of a replication stream: all groups in `(from, to]`; a fragment of a group has `to` = `from` (D6). */
 export interface ReplicationRange {
@@ -10,7 +10,7 @@ export interface ReplicationRange {
 /** Largest payload of one range, in estimated bytes. */
 const MAX_RANGE_BYTES = 512 * 1024;
 
-const writeBytes = (write: KeyWrite): number => write.key.length + (write.value?.length ?? 0) + 16;
+const writeBytes = (write: KeyWrite): number => write.key.length + contentLength(write.value) + 16;
 const namesBytes = (tx: LoggedTx): number => tx.depends?.reduce((sum, { key }) => sum + key.length + 16, 0) ?? 0;
 const txBytes = (tx: LoggedTx): number =>
   tx.writes.reduce((sum, write) => sum + writeBytes(write), 32 + 8 * (tx.deps?.length ?? 0) + namesBytes(tx));

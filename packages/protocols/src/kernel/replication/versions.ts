@@ -6,9 +6,9 @@ import type {
   PartitionId,
   QualifiedKey,
   RegionId,
+  StoredVersion,
   Timestamp,
   TxId,
-  Version,
 } from '@isochron/core';
 import type { Loss } from './losses.js';
 
@@ -17,7 +17,7 @@ export function versionsOf(
   { txId, writes, deps, depends, siblings }: LoggedTx,
   ts: Timestamp,
   region: RegionId,
-): { readonly key: QualifiedKey; readonly version: Version }[] {
+): { readonly key: QualifiedKey; readonly version: StoredVersion }[] {
   return writes.map(({ key, value }) => ({ key, version: { ts, txId, region, value, deps, depends, siblings } }));
 }
 

@@ -1,6 +1,10 @@
 import type { KeyWrite, PreparedRecord } from '@isochron/core';
 import type { CommitIdentity } from './messages.js';
 
+const DELETE = -2;
+/** Marks operations: no text and no bytes are so long that their length gives it. */
+const UPDATE = 0x7fffffff;
+
 /**
  * Two lanes of 32-bit FNV-1a with different offsets: 64 bits, enough to notice that an id was used for other writes.
  */
@@ -23,6 +27,11 @@ class Digest {
     for (let i = 0; i < bytes.length; i++) this.number(bytes[i]!);
   }
 
+  update(operations: string): void {
+    this.number(UPDATE);
+    this.text(operations);
+  }
+
   toString(): string {
     return (this.#a >>> 0).toString(36) + (this.#b >>> 0).toString(36);
   }
@@ -34,9 +43,10 @@ export function digestWrites(writes: readonly KeyWrite[], principal: string): st
   digest.text(principal);
   for (const { key, value } of writes) {
     digest.text(key);
-    if (value === null) digest.number(-2);
+    if (value === null) digest.number(DELETE);
     else if (typeof value === 'string') digest.text(value);
-    else digest.bytes(value);
+    else if (value instanceof Uint8Array) digest.bytes(value);
+    else digest.update(value.operations);
   }
   return digest.toString();
 }

@@ -15,6 +15,7 @@ import {
   type Deps,
   invariant,
   type KeyWrite,
+  plainValue,
   type QualifiedKey,
   type Timestamp,
   type TxId,
@@ -168,7 +169,7 @@ export class SessionTransaction {
     if (this.#snapshot === undefined) return undefined;
     const cached = this.#cache.get(key);
     if (cached === undefined || cached.ct <= this.#covered) return undefined;
-    return { value: cached.value, ts: cached.ct };
+    return { value: plainValue(cached.value), ts: cached.ct };
   }
 }
 

@@ -10,13 +10,13 @@
  * everywhere.
  */
 import {
+  type Belongs,
   type Deps,
   invariant,
   type PartitionId,
   type RegionId,
   type Timestamp,
   type Topology,
-  type Version,
   type WallMs,
 } from '@isochron/core';
 import type { NodeState } from '../node-state.js';
@@ -189,7 +189,7 @@ class VectorReading {
   }
 
   /** A commit timestamp lies above every entry of its snapshot (P6): below the lowest entry all is visible. */
-  #belongs(snapshot: Snapshot): (version: Version) => boolean {
+  #belongs(snapshot: Snapshot): Belongs {
     const entries = entriesOf(snapshot, this.state.topology);
     const lowest = Math.min(...entries);
     return ({ ts, deps }) => ts <= lowest || (deps?.every((dep, i) => dep <= entries[i]!) ?? false);

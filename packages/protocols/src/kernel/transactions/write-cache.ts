@@ -1,10 +1,10 @@
-import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core';
+import type { Content, QualifiedKey, Timestamp, TxId } from '@isochron/core';
 
 /** A write of the session that its snapshots may not contain yet (the paper's WC_c). */
 export interface CachedWrite {
   readonly ct: Timestamp;
   readonly txId: TxId;
-  readonly value: Value | null;
+  readonly value: Content;
 }
 
 /** A frozen view of the cache, as of a transaction's start (P7). */

@@ -1,5 +1,5 @@
 /** The meaning of the messages of single operations for the checks. */
-import type { Deps, PartitionId, Topology, Version } from '@isochron/core';
+import type { Deps, PartitionId, StoredVersion, Topology, Version } from '@isochron/core';
 import type { Address, OperationMessage, PutSliceReq, RotSliceReq, SettleReq } from '@isochron/protocols';
 import type { Observations } from '../../checks/observations.js';
 import { observeReplication } from '../kernel.js';
@@ -97,7 +97,7 @@ export class Answers {
   ): void {
     shown(from, partition, [version], observer);
     const region = topology.regionOf(from.node);
-    const covers = (one: Version) => this.seen?.hasVersion(seen, one, region, topology) ?? true;
+    const covers = (one: StoredVersion) => this.seen?.hasVersion(seen, one, region, topology) ?? true;
     if (version !== null) observer.learned(from.node, version.txId, key, covers);
   }
 

@@ -1,5 +1,5 @@
 /** The simulator's view of the snapshots and sessions of a protocol of single operations. */
-import type { Deps, PartitionId, RegionId, Timestamp, Topology, Version } from '@isochron/core';
+import type { Deps, PartitionId, RegionId, StoredVersion, Timestamp, Topology } from '@isochron/core';
 import type { OperationMessage, Snapshot } from '@isochron/protocols';
 import type { VisibilityIn } from '../../checks/visibility.js';
 
@@ -24,9 +24,9 @@ export interface SimulatedSeen {
   /** Whether a snapshot covers it. */
   inSnapshot(seen: Deps, snapshot: Deps): boolean;
   /** Whether a version that a region writes depends on it. */
-  inVersion(seen: Deps, version: Version, region: RegionId, topology: Topology): boolean;
+  inVersion(seen: Deps, version: StoredVersion, region: RegionId, topology: Topology): boolean;
   /** Whether it has everything that a version which a region shows depends on. */
-  hasVersion(seen: Deps, version: Version, region: RegionId, topology: Topology): boolean;
+  hasVersion(seen: Deps, version: StoredVersion, region: RegionId, topology: Topology): boolean;
 }
 
 /** All that a region has written on a partition, up to a timestamp. */
