@@ -184,6 +184,11 @@ export const parts = {
 };
 export type FrameParts = typeof parts;
 
+/** The fields that a frame declares, optional ones too: a shape that lacks one, or has another type, does not compile. */
+type Fields<F> = { readonly [N in keyof Required<Omit<F, 'type'>>]: F[N & keyof F] };
+
+type FrameOf<T, F = Incoming> = F extends { readonly type: infer N } ? (T extends N ? F : never) : never;
+
 /** The fields of every answer. */
 const head = { type: text, id: count, token: optional(text) };
 const snapshot = { ...head, snapshot: timestamp, deps: optional(timestamps) };
@@ -193,8 +198,8 @@ const shapes = {
   listed: shape({ ...snapshot, entries: listOf(entry), next: orNull(text) }),
   started: shape(snapshot),
   committed: shape({ ...head, ts: timestamp, deps: optional(timestamps) }),
-  got: (raw: unknown) => ({ ...shape(head)(raw, ''), raw }),
-  written: (raw: unknown) => ({ ...shape(head)(raw, ''), raw }),
+  got: (raw: unknown) => ({ ...shape(head)(raw, ''), raw: object(raw, '') }),
+  written: (raw: unknown) => ({ ...shape(head)(raw, ''), raw: object(raw, '') }),
   aborted: shape(head),
   status: shape({ ...head, status: state, ts: orNull(timestamp) }),
   stable: shape({ ...head, ust: timestamp }),
@@ -234,7 +239,7 @@ const shapes = {
   }),
   ust: shape({ type: text, ust: timestamp, freshness, unresponsive }),
   goaway: shape({ type: text, reason: text, delayMs: count }),
-} satisfies { readonly [T in Incoming['type']]: Parse<unknown> };
+} satisfies { readonly [T in Incoming['type']]: Parse<Fields<FrameOf<T>>> };
 
 /** One frame from its decoded form. @throws IsochronError FRAME_INVALID */
 export function parseFrame(raw: unknown): Incoming {
