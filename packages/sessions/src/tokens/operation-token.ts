@@ -6,21 +6,21 @@
  */
 import type { OperationSessionState } from '@isochron/protocols';
 import { pack, unpack } from '@isochron/wire/msgpack';
-import { damaged, type Fields, SignedTokens, TOKEN_VERSIONS, type TokenCluster, textBytes } from './signed.js';
+import { damaged, type Fields, SignedTokens, TOKEN_VERSIONS, type TokenCluster } from './signed.js';
 
 /** Longest token, in characters. A header holds less: Node refuses requests whose headers are above 16 KB. */
 export const MAX_OPERATION_TOKEN_LENGTH = 65_536;
 
 export class OperationTokens extends SignedTokens<OperationSessionState> {
-  readonly #protocol: Buffer;
-
   constructor(cluster: TokenCluster) {
     super([TOKEN_VERSIONS.operations], MAX_OPERATION_TOKEN_LENGTH, cluster);
-    this.#protocol = textBytes(cluster.protocol);
   }
 
   mint(state: OperationSessionState): string {
-    return this.sign(TOKEN_VERSIONS.operations, [this.#protocol, pack(state)]);
+    return this.sign(TOKEN_VERSIONS.operations, (record) => {
+      record.text(this.protocol);
+      record.bytes(pack(state));
+    });
   }
 
   protected read(fields: Fields): OperationSessionState {

@@ -2,7 +2,7 @@ import { IsochronError, MAX_TIMESTAMP, packWall } from '@isochron/core';
 import fc from 'fast-check';
 import { checksOf, rulesOf, sessionTokens, type TransactionsName } from '../testing/tokens.js';
 import { MAX_TOKEN_LENGTH, SessionTokens } from './session-token.js';
-import { TOKEN_VERSIONS, textBytes, timestampBytes } from './signed.js';
+import { TOKEN_VERSIONS } from './signed.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 /** The latest timestamp that a client may name. */
@@ -13,8 +13,10 @@ const tokens = sessionTokens();
 /** Signs as before caches had a number of changes. */
 class OldTokens extends SessionTokens {
   named(ust: number, hwt: number): string {
-    const times = [ust, hwt].map(timestampBytes);
-    return this.sign(TOKEN_VERSIONS.plain, [...times, textBytes('a'.repeat(22)), textBytes('virginia-1')]);
+    return this.sign(TOKEN_VERSIONS.plain, (record) => {
+      for (const ts of [ust, hwt]) record.timestamp(ts);
+      for (const name of ['a'.repeat(22), 'virginia-1']) record.text(name);
+    });
   }
 }
 

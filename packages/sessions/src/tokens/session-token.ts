@@ -17,16 +17,14 @@ import type { Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import type { SessionClaims } from '../claims.js';
 import { sameSnapshot } from '../snapshot.js';
+import type { RecordWriter } from './record-writer.js';
 import {
-  countBytes,
   damaged,
   type Fields,
   SignedTokens,
   TOKEN_VERSIONS,
   type TokenCluster,
   type TokenVersion,
-  textBytes,
-  timestampBytes,
   UNNAMED_PROTOCOL,
 } from './signed.js';
 import type { SnapshotChecks } from './snapshot-checks.js';
@@ -100,17 +98,21 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
   }
 
   #sign({ seen, hwt, cache }: SessionClaims): string {
-    const [plain, named] = versionsOf(this.protocol === UNNAMED_PROTOCOL);
-    return this.sign(cache === undefined ? plain : named, [
-      ...[seen.ts, hwt].map(timestampBytes),
-      textBytes(cache?.session ?? ''),
-      textBytes(cache?.node ?? ''),
-      ...(this.protocol === UNNAMED_PROTOCOL ? [] : this.#protocolBytes(seen)),
-      ...(cache === undefined ? [] : [countBytes(cache.changes)]),
-    ]);
+    const isUnnamed = this.protocol === UNNAMED_PROTOCOL;
+    const [plain, named] = versionsOf(isUnnamed);
+    return this.sign(cache === undefined ? plain : named, (record) => {
+      record.timestamp(seen.ts);
+      record.timestamp(hwt);
+      record.text(cache?.session ?? '');
+      record.text(cache?.node ?? '');
+      if (!isUnnamed) this.#writeProtocol(record, seen);
+      if (cache !== undefined) record.count(cache.changes);
+    });
   }
 
-  #protocolBytes({ deps = [] }: Snapshot): Buffer[] {
-    return [textBytes(this.protocol), Buffer.of(deps.length), ...deps.map(timestampBytes)];
+  #writeProtocol(record: RecordWriter, { deps = [] }: Snapshot): void {
+    record.text(this.protocol);
+    record.byte(deps.length);
+    for (const entry of deps) record.timestamp(entry);
   }
 }

@@ -7,6 +7,8 @@
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { IsochronError, isTimestamp, RecentMap, type Timestamp } from '@isochron/core';
+import { Hmac } from '@isochron/wire/hmac';
+import { RecordWriter } from './record-writer.js';
 
 /** The cluster whose tokens are signed. */
 export interface TokenCluster {
@@ -41,8 +43,9 @@ export abstract class SignedTokens<Claims> {
   readonly #versions: readonly TokenVersion[];
   readonly #maxLength: number;
   /** The first one signs. */
-  readonly #keys: readonly Buffer[];
+  readonly #macs: readonly Hmac[];
   readonly #tag: Buffer;
+  readonly #record = new RecordWriter();
   readonly #decoded = new RecentMap<string, Claims & object>(2048);
 
   /** @param versions those that this protocol's records may have */
@@ -50,7 +53,7 @@ export abstract class SignedTokens<Claims> {
     const { secret, secondSecret, protocol, identity } = cluster;
     this.#versions = versions;
     this.#maxLength = maxLength;
-    this.#keys = (secondSecret === undefined ? [secret] : [secret, secondSecret]).map(keyOf);
+    this.#macs = (secondSecret === undefined ? [secret] : [secret, secondSecret]).map((each) => new Hmac(keyOf(each)));
     this.#tag = createHash('sha256').update(identity).digest().subarray(0, TAG_BYTES);
     this.protocol = protocol;
   }
@@ -77,9 +80,15 @@ export abstract class SignedTokens<Claims> {
   /** @throws IsochronError for claims that must not be accepted although they are signed */
   protected abstract judge(claims: Claims, latest: Timestamp): void;
 
-  protected sign(version: TokenVersion, parts: readonly Uint8Array[]): string {
-    const body = Buffer.concat([Buffer.of(version), this.#tag, ...parts]);
-    return Buffer.concat([body, macOf(this.#keys[0]!, body)]).toString('base64url');
+  /** @param write writes the fields of the version */
+  protected sign(version: TokenVersion, write: (record: RecordWriter) => void): string {
+    const record = this.#record;
+    record.begin();
+    record.byte(version);
+    record.bytes(this.#tag);
+    write(record);
+    record.latin1(macOf(this.#macs[0]!, record.written));
+    return record.written.toString('base64url');
   }
 
   #verify(token: string): { readonly fields: Fields; readonly version: TokenVersion } {
@@ -97,7 +106,7 @@ export abstract class SignedTokens<Claims> {
     }
     const body = record.subarray(0, record.length - MAC_BYTES);
     const mac = record.subarray(body.length);
-    if (!this.#keys.some((key) => timingSafeEqual(macOf(key, body), mac))) throw damaged();
+    if (!this.#macs.some((each) => timingSafeEqual(Buffer.from(macOf(each, body), 'latin1'), mac))) throw damaged();
     const theirs = protocolIn(new Fields(body));
     if (theirs !== this.protocol) throw ofAnotherProtocol(theirs, this.protocol);
     const fields = new Fields(body);
@@ -111,8 +120,8 @@ export abstract class SignedTokens<Claims> {
 
 const keyOf = (secret: string): Buffer => createHmac('sha256', secret).update('isochron session token 1').digest();
 
-const macOf = (key: Buffer, body: Buffer): Buffer =>
-  createHmac('sha256', key).update(body).digest().subarray(0, MAC_BYTES);
+/** The MAC of a record, a character for each byte. */
+const macOf = (mac: Hmac, body: Buffer): string => mac.of(body).slice(0, MAC_BYTES);
 
 /** The protocol of a record's signer, for any version. */
 function protocolIn(fields: Fields): string {
@@ -178,21 +187,6 @@ export class Fields {
   #need(bytes: number): void {
     if (this.#at + bytes > this.record.length) throw damaged();
   }
-}
-
-export function textBytes(text: string): Buffer {
-  const bytes = Buffer.from(text, 'latin1');
-  return Buffer.concat([Buffer.of(bytes.length), bytes]);
-}
-
-export const timestampBytes = (ts: Timestamp): Buffer => countBytes(ts);
-
-/** A whole number in 8 bytes. */
-export function countBytes(count: number): Buffer {
-  const bytes = Buffer.alloc(8);
-  bytes.writeUInt32BE(Math.floor(count / 2 ** 32));
-  bytes.writeUInt32BE(count % 2 ** 32, 4);
-  return bytes;
 }
 
 export const damaged = (): IsochronError =>
