@@ -37,6 +37,28 @@ describe('caches', () => {
     }
   });
 
+  it.each([
+    ['GET', `${KEYS}/a`, undefined, 200],
+    ['GET', KEYS, undefined, 200],
+    ['PUT', `${KEYS}/b`, {}, 200],
+    ['POST', '/v1/commit', { writes: [{ keyspace: 'default', key: 'b', value: 1 }] }, 200],
+    ['POST', '/v1/transactions', undefined, 201],
+  ])(
+    'web pages get the answers of other callers to %s %s, and the headers of CORS',
+    async (method, path, body, status) => {
+      const [other, page] = [{}, { origin: ORIGIN }].map((headers) => api.call(method, path, { body, headers }));
+      const [plain, shown] = [await other!, await page!];
+      expect([plain.status, shown.status]).toEqual([status, status]);
+      const added = Object.keys(shown.headers).filter((name) => !(name in plain.headers));
+      expect(added.filter((name) => name !== 'vary')).toEqual([
+        'access-control-allow-origin',
+        'access-control-expose-headers',
+      ]);
+      expect(Object.keys(plain.headers).filter((name) => !(name in shown.headers))).toEqual([]);
+      expect(shown.headers['content-type']).toBe(plain.headers['content-type']);
+    },
+  );
+
   it('caches receive the same headers with an answer 304', async () => {
     const { etag } = (await api.call('GET', `${KEYS}/a`)).headers;
     const answer = await api.call('GET', `${KEYS}/a`, { headers: { 'if-none-match': String(etag) } });

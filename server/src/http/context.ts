@@ -14,9 +14,10 @@ import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode, TransactionsNode } from '../node/api.js';
 import type { HttpSessions } from '../session/http-sessions.js';
 import { newSessionId } from '../session/ids.js';
+import { Answers, JSON_TYPE } from './answers.js';
 import type { Authenticator } from './auth.js';
 import { avoidingPart } from './avoided.js';
-import { JSON_TYPE, ReadHeaders } from './read-headers.js';
+import { ReadHeaders } from './read-headers.js';
 import { StabilityMonitor } from './stability.js';
 import { boundTxId, type Scope, txIdOfKey } from './tx-ids.js';
 
@@ -29,6 +30,7 @@ const MAX_WAIT_S = 30;
 
 /** Under every protocol. */
 export class ApiContext {
+  readonly answers = new Answers();
   readonly headers: ReadHeaders;
   readonly stability: StabilityMonitor;
 
@@ -39,7 +41,7 @@ export class ApiContext {
     readonly log: FastifyBaseLogger,
     readonly serving: Serving,
   ) {
-    this.headers = new ReadHeaders(node);
+    this.headers = new ReadHeaders(node, this.answers);
     this.stability = new StabilityMonitor(node, log);
   }
 

@@ -61,5 +61,5 @@ async function commitBatch(
   reply: FastifyReply,
 ): Promise<void> {
   const writes = writesOf(api, (request.body as CommitBody).writes);
-  sendCommitted(reply, await data.write(request, writes));
+  sendCommitted(api, reply, await data.write(request, writes));
 }

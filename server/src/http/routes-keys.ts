@@ -3,10 +3,10 @@ import { isUtf8 } from 'node:buffer';
 import { IsochronError, type QualifiedKey, type Value, type Version } from '@isochron/core';
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Headers } from './answers.js';
 import type { ApiContext } from './context.js';
 import type { OneShots, Shown, Written } from './one-shots.js';
 import { json, type RouteDocs, SessionHeaders, VALUE_HEADERS, WRITE_HEADERS, WriteHeaders } from './openapi.js';
-import { JSON_TYPE } from './read-headers.js';
 import { AtQuery, CommitAnswer, EmptyQuery, KeyParams } from './schemas.js';
 
 const BYTES_TYPE = 'application/octet-stream';
@@ -118,7 +118,9 @@ function sendValue(api: ApiContext, { versions, snapshot, token }: Shown, reply:
   const etag = etagOf(api, version, timestamp);
   const cached = isCached(reply, etag);
   if (typeof version.value === 'string' && !cached) {
-    api.headers.send(reply, snapshot, token, version.value, { timestamp, etag });
+    const headers: Headers = { 'isochron-commit-timestamp': timestamp };
+    if (etag !== undefined) headers.etag = etag;
+    api.headers.send(reply, snapshot, token, version.value, headers);
     return;
   }
   api.headers.apply(reply, snapshot, token);
@@ -159,7 +161,7 @@ function refuseConditions(request: FastifyRequest): void {
 async function putKey(api: ApiContext, data: OneShots, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   refuseConditions(request);
   const key = keyOf(api, request);
-  sendCommitted(reply, await data.write(request, [{ key, value: api.rules.value(putValue(request)) }]));
+  sendCommitted(api, reply, await data.write(request, [{ key, value: api.rules.value(putValue(request)) }]));
 }
 
 function putValue(request: FastifyRequest): Value {
@@ -177,7 +179,7 @@ function putValue(request: FastifyRequest): Value {
 
 async function deleteKey(api: ApiContext, data: OneShots, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   refuseConditions(request);
-  sendCommitted(reply, await data.write(request, [{ key: keyOf(api, request), value: null }]));
+  sendCommitted(api, reply, await data.write(request, [{ key: keyOf(api, request), value: null }]));
 }
 
 async function patchKey(api: ApiContext, data: OneShots, request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -188,16 +190,13 @@ async function patchKey(api: ApiContext, data: OneShots, request: FastifyRequest
     throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', `PATCH takes ${MERGE_PATCH_TYPE} or application/json.`);
   }
   const patch: unknown = JSON.parse(String(api.rules.value(utf8Text(bodyOf(request)))));
-  sendCommitted(reply, await data.patch(request, key, patch));
+  sendCommitted(api, reply, await data.patch(request, key, patch));
 }
 
 /** The answer to every commit. */
-export function sendCommitted(reply: FastifyReply, { txId, ct, token }: Written): void {
-  reply
-    .header('isochron-session', token)
-    .header('isochron-commit-timestamp', String(ct))
-    .header('content-type', JSON_TYPE);
-  reply.send(`{"transaction":"${txId}","timestamp":${ct}}`);
+export function sendCommitted(api: ApiContext, reply: FastifyReply, { txId, ct, token }: Written): void {
+  const headers = { 'isochron-session': token, 'isochron-commit-timestamp': String(ct) };
+  api.answers.send(reply, 200, headers, `{"transaction":"${txId}","timestamp":${ct}}`);
 }
 
 const mediaType = (request: FastifyRequest): string =>

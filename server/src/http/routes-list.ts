@@ -161,6 +161,6 @@ function send(
     ({ key, version }) =>
       `{"key":${JSON.stringify(key.slice(cut))},${valueFields(version.ts, version.value ?? 'null')}}`,
   );
-  api.headers.apply(reply, snapshot.ts, api.sessions.tokenAfterRead(caller, snapshot));
-  api.sendJson(reply, `{"snapshot":${snapshot.ts},"entries":[${items.join(',')}],"cursor":${JSON.stringify(cursor)}}`);
+  const text = `{"snapshot":${snapshot.ts},"entries":[${items.join(',')}],"cursor":${JSON.stringify(cursor)}}`;
+  api.headers.send(reply, snapshot.ts, api.sessions.tokenAfterRead(caller, snapshot), text);
 }

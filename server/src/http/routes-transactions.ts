@@ -149,9 +149,9 @@ async function open(api: TransactionsContext, request: FastifyRequest, reply: Fa
   const shown = hwt <= Math.min(snapshot.ts, api.sessions.rules.covers(snapshot));
   const id = formatTxId({ txId, owner: api.node.id, snapshot, hwt: shown ? 0 : hwt });
   const expiresAt = new Date(api.node.now() + lifetimeMs).toISOString();
-  api.headers.apply(reply, snapshot.ts, api.sessions.tokenAfterRead(caller, snapshot));
-  reply.code(201).header('location', `/v1/transactions/${id}`);
-  api.sendJson(reply, JSON.stringify({ id, snapshot: snapshot.ts, expiresAt }));
+  const token = api.sessions.tokenAfterRead(caller, snapshot);
+  const text = JSON.stringify({ id, snapshot: snapshot.ts, expiresAt });
+  api.headers.send(reply, snapshot.ts, token, text, { location: `/v1/transactions/${id}` }, 201);
 }
 
 function startBody(body: unknown): Static<typeof StartBody> {
@@ -213,8 +213,9 @@ async function read(api: TransactionsContext, request: FastifyRequest, reply: Fa
   const snapshot = snapshotOf(answer);
   const versions = answer.versions.map((version, i) => ownOr(opened, keys[i]!, version));
   const seen = bounded(api, { snapshot, versions });
-  api.headers.apply(reply, snapshot.ts, api.sessions.tokenAfterRead(caller, snapshot));
-  api.sendJson(reply, readAnswerText({ ...seen, snapshot: snapshot.ts }));
+  const token = api.sessions.tokenAfterRead(caller, snapshot);
+  const text = readAnswerText({ ...seen, snapshot: snapshot.ts });
+  api.headers.send(reply, snapshot.ts, token, text);
 }
 
 /** In the open transaction, or in its snapshot where its node is gone. */
@@ -262,7 +263,7 @@ async function commitOpen(api: TransactionsContext, request: FastifyRequest, rep
     return commit(api, caller, { ...order, open: false, coordinator: undefined });
   });
   api.serving.transactions.end(ref.txId);
-  sendCommitted(reply, { txId: ref.txId, ...done });
+  sendCommitted(api, reply, { txId: ref.txId, ...done });
 }
 
 /** The session that opened the transaction, for a caller that sends no token with its commit. */
