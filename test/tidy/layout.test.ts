@@ -31,11 +31,11 @@ describe('each part', () => {
 });
 
 describe('test support', () => {
-  it('is outside of the packages that the product has', () => {
+  it('test support is outside of the packages that the product has', () => {
     expect(testSupportFindings(repository.paths)).toEqual([]);
   });
 
-  it('is found inside of them', () => {
+  it('test support inside of a package of the product is found', () => {
     expect(testSupportFindings(['packages/protocols/src/testing/a.ts', 'packages/testing/src/protocols/a.ts'])).toEqual(
       ['packages/protocols/src/testing/a.ts: test support belongs to packages/testing'],
     );

@@ -70,7 +70,7 @@ describe('npm run sim', () => {
     expect(plan).toEqual(seed);
   });
 
-  it('runs every plan of a file of kept seeds, whatever its protocol, and reports those that fail', async () => {
+  it('the command runs every plan of a file of kept seeds, whatever its protocol, and reports those that fail', async () => {
     const file = join(folder, 'kept.json');
     const plans = ['paris', 'orbe'].map((name) => PROTOCOLS.get(name)!.draw(4, { transactions: 20 }));
     writeFileSync(file, JSON.stringify(plans.map((plan) => ({ seed: 4, check: 'a-check', why: '', plan }))));

@@ -8,8 +8,12 @@ import { playScript, scriptDifferences } from './script.js';
 
 const PROTOCOLS = join(__dirname, '../../../protocols/src');
 
-/** The claim of a script: its first line. */
-const claimOf = (text: string): string => text.slice(0, text.indexOf('\n')).replace(/^#\s*/, '');
+/** The claim of a script: its first paragraph. */
+const claimOf = (text: string): string =>
+  /^(?:# .*\n)+/
+    .exec(text)![0]
+    .replace(/^# |\n$/g, '')
+    .replaceAll('\n# ', ' ');
 
 const folders = readdirSync(PROTOCOLS).filter((name) => existsSync(join(PROTOCOLS, name, 'testdata')));
 
@@ -19,9 +23,12 @@ describe.each(folders)('%s: scenarios', (protocol) => {
     .filter((file) => file.endsWith('.txt'))
     .map((file) => ({ file, text: readFileSync(join(folder, file), 'utf8') }));
 
-  it.each(scripts.map(({ file, text }) => [claimOf(text), file, text]))('%s [%s]', (_claim, file, text) => {
-    const played = playScript(file, text);
-    if (process.env.REWRITE === '1') writeFileSync(join(folder, file), played);
-    else expect(scriptDifferences(file, text, played)).toBe('');
-  });
+  it.each(scripts.map(({ file, text }) => [claimOf(text), file, text]))(
+    'the scenario shows: %s [%s]',
+    (_claim, file, text) => {
+      const played = playScript(file, text);
+      if (process.env.REWRITE === '1') writeFileSync(join(folder, file), played);
+      else expect(scriptDifferences(file, text, played)).toBe('');
+    },
+  );
 });
