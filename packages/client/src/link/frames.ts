@@ -184,7 +184,7 @@ export const parts = {
 };
 export type FrameParts = typeof parts;
 
-/** The fields that a frame declares, optional ones too: a shape that lacks one, or has another type, does not compile. */
+/** The fields that a frame declares, optional ones too. A shape without one, or of another type, does not compile. */
 type Fields<F> = { readonly [N in keyof Required<Omit<F, 'type'>>]: F[N & keyof F] };
 
 type FrameOf<T, F = Incoming> = F extends { readonly type: infer N } ? (T extends N ? F : never) : never;
