@@ -18,9 +18,9 @@ export function nameFindings(source: Source): Finding[] {
 
 function nameOf(node: SyntaxNode): string | undefined {
   if (node.type !== 'CallExpression' || !isTest(child(node, 'callee'))) return undefined;
-  const [first] = Array.isArray(node.arguments) ? (node.arguments as { expression?: SyntaxNode }[]) : [];
-  const { type, value } = first?.expression ?? {};
-  return type === 'StringLiteral' && typeof value === 'string' ? value : undefined;
+  const [first] = Array.isArray(node.arguments) ? (node.arguments as { readonly expression?: SyntaxNode }[]) : [];
+  const text = first?.expression;
+  return text?.type === 'StringLiteral' && typeof text.value === 'string' ? text.value : undefined;
 }
 
 /** `it`, `it.only`, `it.each(table)`. */
