@@ -3,6 +3,7 @@
 import { toBase64 } from '@isochron/client/encoding';
 import { type Deps, InvariantViolation, plainValue, type Timestamp, type Value } from '@isochron/core';
 import type { ReadResult, SessionState, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
+import { laidOver, type OwnWrite } from '@isochron/protocols/kernel/transactions/write-cache';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
 import type { Refusal, VectorRead, VectorSnapshot, VectorState, VectorValue, VectorView } from './format.js';
 
@@ -60,6 +61,12 @@ export function viewOut(tx: SessionTransaction): VectorView {
     writes: writesOut(tx.writes),
   };
 }
+
+/** Own writes of a key, over a snapshot without the key. */
+export const overAbsent = (own: readonly OwnWrite[]): ReadResult => ({
+  value: laidOver(null, own) ?? null,
+  ts: own.at(-1)?.ct ?? null,
+});
 
 export const writesOut = (writes: SessionTransaction['writes']): VectorView['writes'] =>
   writes.map(({ key, value }) => ({ key, value: valueOut(plainValue(value)) }));

@@ -1,6 +1,6 @@
 /** A caller, for the time of one request, and its view of its own writes. */
-import type { QualifiedKey, Timestamp, Value, Version } from '@isochron/core';
-import type { SessionRules, SessionTransaction, Snapshot } from '@isochron/protocols';
+import type { QualifiedKey, Timestamp, Version } from '@isochron/core';
+import { laidOver, type OwnWrite, type SessionRules, type SessionTransaction, type Snapshot } from '@isochron/protocols';
 import type { KeptSession } from './kept-session.js';
 import type { CacheEntry } from './messages.js';
 import { NOTHING_SEEN, raisedTo } from './snapshot.js';
@@ -24,8 +24,25 @@ export const completeOf = ({ complete, kept }: Caller): Timestamp => Math.max(co
 export const floorOf = (rules: SessionRules, caller: Caller): Snapshot =>
   raisedTo(rules, caller.seen, completeOf(caller));
 
-/** An own write in the shape of a version. Its `txId` is empty. */
-export const ownVersion = (ts: Timestamp, value: Value | null): Version => ({ ts, value, txId: '', region: '' });
+/** Own writes by key, those of a key in their order. */
+export type Overlay = ReadonlyMap<QualifiedKey, readonly CacheEntry[]>;
+
+export function overlayOf(entries: readonly CacheEntry[]): Overlay {
+  const overlay = new Map<QualifiedKey, CacheEntry[]>();
+  for (const entry of entries) {
+    const own = overlay.get(entry.key);
+    if (own === undefined) overlay.set(entry.key, [entry]);
+    else own.push(entry);
+  }
+  return overlay;
+}
+
+/** A key's version with own writes, in their order, laid over it. The `txId` of the result is empty then. */
+export function withOwn(version: Version | null, own: readonly OwnWrite[] = []): Version | null {
+  if (own.length === 0) return version;
+  const value = laidOver(version?.value ?? null, own) ?? null;
+  return { ts: own.at(-1)!.ct ?? 0, value, txId: '', region: '' };
+}
 
 /** The own writes of a caller around one read: frozen when the read begins (P7), laid over the coordinator's answer. */
 export class OwnView {
@@ -47,15 +64,16 @@ export class OwnView {
   over(keys: readonly QualifiedKey[], snapshot: Snapshot, versions: readonly (Version | null)[]): (Version | null)[] {
     this.#started(snapshot);
     return keys.map((key, i) => {
-      const own = this.#tx.lookup(key);
-      return own?.ts == null ? (versions[i] ?? null) : ownVersion(own.ts, own.value);
+      return withOwn(versions[i] ?? null, this.#tx.own(key));
     });
   }
 
   /** All own writes above a snapshot. */
   above(snapshot: Snapshot): CacheEntry[] {
     this.#started(snapshot);
-    return [...this.#tx.overlay()].map(([key, { ts, value }]) => ({ key, ct: ts ?? 0, txId: '', value }));
+    return [...this.#tx.overlay()].flatMap(([key, own]) =>
+      own.map(({ ct = 0, txId = '', value }) => ({ key, ct, txId, value })),
+    );
   }
 
   /** Ends the read, answered or not. */

@@ -136,7 +136,7 @@ export class Callers {
       return { session: kept.id, transaction: false, ...copyOf(kept), changes: kept.changes };
     });
     const transactions = store.overlaid().map(([session, { snapshot, seen, hwt, overlay }]) => {
-      const entries = [...overlay.values()];
+      const entries = [...overlay.values()].flat();
       return { session, transaction: true, complete: snapshot.ts, ust: seen.ts, ...depsField(seen), hwt, entries };
     });
     return [...sessions, ...transactions];

@@ -3,7 +3,6 @@ import {
   type Content,
   contentLength,
   type KeyWrite,
-  plainValue,
   type QualifiedKey,
   type Timestamp,
   type TxId,
@@ -117,7 +116,7 @@ export class KeptSession {
   /** Adds a finished commit. Commits may come in any order. */
   committed({ txId, writes, commit, snapshot }: CommittedWrites): void {
     const tx = new SessionTransaction(txId, snapshot, new Map());
-    for (const { key, value } of writes) tx.write(key, plainValue(value));
+    for (const { key, value } of writes) tx.write(key, value);
     this.#session.commit(tx);
     this.#session.committed(commit.ts, commit.deps);
     for (const { key, value } of writes) this.#bytes += sizeOf(key, value);
@@ -126,13 +125,8 @@ export class KeptSession {
 
   /** Merges another node's copy: afterwards it has the own writes of both. */
   merge({ seen, hwt, complete, changes, entries }: CacheCopy): void {
-    const union = new Map(this.entries().map((entry) => [entry.key, entry]));
-    for (const entry of entries) {
-      const own = union.get(entry.key);
-      if (own === undefined || isNewer(entry, own)) union.set(entry.key, entry);
-    }
     const { rules } = this.#session;
-    this.#reopen([...union.values()], hwt, rules.adopted?.(this.seen, seen) ?? this.seen);
+    this.#reopen([...this.entries(), ...entries], hwt, rules.adopted?.(this.seen, seen) ?? this.seen);
     if (complete > this.#complete) this.#complete = complete;
     if (changes > this.#contained) this.#contained = changes;
     this.#changed(entries.map(({ ct }) => ct));
@@ -160,15 +154,12 @@ export class KeptSession {
 
   #reopen(entries: readonly CacheEntry[], hwt: Timestamp, { ts: ust, deps }: Snapshot): void {
     const { hwt: before } = this.#session;
-    const sorted = [...entries].sort((a, b) => a.ct - b.ct);
+    const sorted = [...entries].sort((a, b) => a.ct - b.ct || (a.txId < b.txId ? -1 : 1));
     const cache = sorted.map(({ key, ct, txId, value }) => [key, { ct, txId, value }] as const);
     this.#session = this.#open(this.id, { ust, deps, hwt: Math.max(hwt, before), cache });
-    this.#bytes = entriesSize(entries) - EMPTY_BYTES;
+    this.#bytes = entriesSize(this.entries()) - EMPTY_BYTES;
   }
 }
-
-/** Whether a write wins over another one of its key. */
-const isNewer = (a: CacheEntry, b: CacheEntry): boolean => (a.ct === b.ct ? a.txId > b.txId : a.ct > b.ct);
 
 const EMPTY_BYTES = 256;
 

@@ -1,6 +1,7 @@
 /** Hands session caches from the node that keeps them to the caller's present node (D13). */
 import type { Deps, NodeId } from '@isochron/core';
 import type { Address, Effects, Handlers, Input, Machine } from '@isochron/protocols';
+import { overlayOf } from './caller.js';
 import { Exchange } from './exchange.js';
 import type { KeptSession } from './kept-session.js';
 import type { SessionCacheReq, SessionCacheResp, SessionHandover, SessionMessage } from './messages.js';
@@ -140,7 +141,7 @@ export class SessionsMachine implements Machine<SessionMessage> {
     const seen = { ts: ust, deps };
     if (!transaction) this.store.adopt(session, seen, { seen, hwt, complete, entries, changes });
     else {
-      const overlay = new Map(entries.map((entry) => [entry.key, entry]));
+      const overlay = overlayOf(entries);
       this.store.keepTransaction(session, { snapshot: { ts: complete }, seen, hwt, overlay }, INHERITED_TRANSACTION_MS);
     }
   }
@@ -179,7 +180,7 @@ const viewOf = (ref: number, { snapshot, seen, hwt, overlay }: OpenTransaction):
   ust: seen.ts,
   ...depsField(seen),
   hwt,
-  entries: [...overlay.values()],
+  entries: [...overlay.values()].flat(),
 });
 
 const nothingOf = (ref: number): SessionCacheResp => ({

@@ -2,9 +2,10 @@
  * Write caches that this node keeps for plain HTTP callers. Soft state: losing one costs a wait until the session's
  * writes are stable, never a wrong answer.
  */
-import { type QualifiedKey, RecentMap, type Timestamp, type TxId } from '@isochron/core';
+import { RecentMap, type Timestamp, type TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import { BoundedMap } from './bounded-map.js';
+import type { Overlay } from './caller.js';
 import { type CacheCopy, entriesSize, KeptSession, type KeptState, type OpenSession } from './kept-session.js';
 import type { CacheEntry } from './messages.js';
 
@@ -44,7 +45,7 @@ export interface OpenTransaction {
   readonly seen: Snapshot;
   readonly hwt: Timestamp;
   /** Own writes above the snapshot. */
-  readonly overlay: ReadonlyMap<QualifiedKey, CacheEntry>;
+  readonly overlay: Overlay;
   /** The transaction's session; undefined for a caller without one, or on another node. */
   readonly session?: string | undefined;
 }
@@ -65,7 +66,7 @@ export class SessionStore {
     this.#transactions = new BoundedMap({
       max: 100_000,
       maxSize,
-      sizeOf: ({ transaction }) => entriesSize([...transaction.overlay.values()]),
+      sizeOf: ({ transaction }) => entriesSize([...transaction.overlay.values()].flat()),
     });
     this.#listings = new BoundedMap({ max: 10_000, maxSize, sizeOf: entriesSize });
   }

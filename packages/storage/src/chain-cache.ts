@@ -56,6 +56,12 @@ export class ChainCache {
     chain.bytes = bytes;
   }
 
+  /** A read has kept folds of a chain: `bytes` more than before. Evicts at the next `unpin`. */
+  grow(chain: Chain, bytes: number): void {
+    this.bytes += bytes;
+    chain.bytes += bytes;
+  }
+
   /** Whether the pinned chains alone exceed the limit: only a checkpoint can change that. */
   get isOverfull(): boolean {
     this.#evict();

@@ -1,7 +1,8 @@
-import { compareVersions, type StoredVersion, type Timestamp } from '@isochron/core';
+import { compareVersions, isPlain, type StoredVersion, type Timestamp } from '@isochron/core';
 import { type Chain, Removal } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { Changes } from './changes.js';
+import type { Folder, KeptFolds } from './folds.js';
 import { cutSegments, type Tails } from './tails.js';
 import { contentBytes, indexAtOrBelow, insertSorted } from './versions.js';
 
@@ -26,6 +27,7 @@ export class ChainWriter {
     readonly tails: Tails,
     readonly cache: ChainCache,
     readonly changes: Changes,
+    readonly folder: Folder,
   ) {}
 
   /** Carries out the chain's next `count` staged changes, and prunes. */
@@ -46,6 +48,7 @@ export class ChainWriter {
     for (let i = 0; i < count; i++) {
       const change = chain.staged![i]!;
       chain.changed(change);
+      if (chain.folds !== null) dropFolds(chain.folds, change);
       if (change instanceof Removal) {
         if (late !== undefined) changed = this.#addLate(chain, late) || changed;
         late = undefined;
@@ -53,9 +56,10 @@ export class ChainWriter {
       } else if (chain.isDeep(change)) {
         late ??= [];
         late.push(change);
-      } else if (insertSorted(chain.versions, change) >= 0) {
-        chain.headCount++;
-        changed = true;
+      } else {
+        const done = insertSorted(chain.versions, change);
+        if (done === 'inserted') chain.headCount++;
+        changed = done !== 'known' || changed;
       }
     }
     return late === undefined ? changed : this.#addLate(chain, late) || changed;
@@ -81,7 +85,7 @@ export class ChainWriter {
     const { gcFloor } = chain.partition.horizons;
     let removed = 0;
     this.#rewrite(chain, () => {
-      removed = this.tails.collect(chain, gcFloor, SEGMENTS_PER_VISIT);
+      removed = this.tails.collect(chain, gcFloor, SEGMENTS_PER_VISIT, this.folder);
       if (removed > 0 && chain.segments === 0) chain.versions.splice(0, chain.headStart);
       return this.#prune(chain) || removed > 0;
     });
@@ -112,7 +116,7 @@ export class ChainWriter {
     const added = this.tails.insert(chain, late);
     for (const version of added) {
       // Below the oldest version in memory there may be others that are not: memory must stay without a gap.
-      if (whole || compareVersions(version, chain.versions[0]!) > 0) insertSorted(chain.versions, version);
+      if (whole || compareVersions(version, chain.versions[0]!) >= 0) insertSorted(chain.versions, version);
     }
     return added.length > 0;
   }
@@ -121,14 +125,27 @@ export class ChainWriter {
   #prune(chain: Chain): boolean {
     const { versions } = chain;
     const floor = chain.partition.horizons.gcFloor;
-    const keep = indexAtOrBelow(versions, floor);
+    let keep = indexAtOrBelow(versions, floor);
     if (keep < chain.headStart || keep < 0 || chain.segments > SEGMENTS_PER_VISIT) return false;
+    if (!isPlain(versions[keep]!)) {
+      // The collector folds segments.
+      keep = chain.segments > 0 ? -1 : indexAtOrBelow(versions, floor - 1);
+      if (keep < 0) return false;
+    }
+    const isFolded = this.#foldAt(versions, keep);
     // A tombstone goes with the last version that it hides.
     const from = versions[keep]!.value === null ? keep + 1 : keep;
-    if (from === 0 && chain.segments === 0) return false;
+    if (from === 0 && chain.segments === 0) return isFolded;
     this.#removeSegments(chain);
     versions.splice(0, from);
     chain.headCount = versions.length;
+    return true;
+  }
+
+  /** Makes an update the fold of all versions up to it. Returns false for a version that is none. */
+  #foldAt(versions: StoredVersion[], at: number): boolean {
+    if (isPlain(versions[at]!)) return false;
+    versions[at] = this.folder.over(undefined, versions.slice(0, at + 1))!;
     return true;
   }
 
@@ -164,6 +181,11 @@ export class ChainWriter {
     // Half at once, so that a hot chain is not moved at every write.
     versions.splice(0, Math.max(oldest, chain.headStart - MEMORY_VERSIONS / 2));
   }
+}
+
+/** Drops the kept folds that a change concerns. A removal names no region: the lowest one may be it. */
+function dropFolds(folds: KeptFolds, change: StoredVersion | Removal): void {
+  folds.dropFrom(change instanceof Removal ? { ts: change.ts, txId: change.txId, region: '' } : change);
 }
 
 /** Whether the head holds more than it should. */

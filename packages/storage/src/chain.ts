@@ -9,9 +9,10 @@ import {
   type TxId,
   Update,
 } from '@isochron/core';
+import type { KeptFolds } from './folds.js';
 import type { Partition } from './partition.js';
 import type { Head } from './records.js';
-import { contentBytes, dependsBytes, depsBytes } from './versions.js';
+import { contentBytes, dependsBytes, depsBytes, insertSorted } from './versions.js';
 
 /** Memory of a chain and of a version beside their texts, measured on V8 with 64-bit pointers. */
 const CHAIN_BYTES = 370;
@@ -78,6 +79,8 @@ export class Chain {
   untidy = false;
   /** Versions and removals whose batch is not durable yet, in the order of the commits. */
   staged: (StoredVersion | Removal)[] | null = null;
+  /** Folds of its updates; null before the first read that folds. */
+  folds: KeptFolds | null = null;
   /** Number of removals in `staged`. */
   removals = 0;
   /** Reasons not to evict the chain. */
@@ -132,7 +135,9 @@ export class Chain {
 
   /** Whether garbage collection will have work here later. */
   isUntidy(): boolean {
-    return this.segments > 0 || this.headCount > 1 || (this.headCount === 1 && this.versions.at(-1)!.value === null);
+    if (this.segments > 0 || this.headCount !== 1) return this.segments > 0 || this.headCount > 1;
+    const { value } = this.versions.at(-1)!;
+    return value === null || value instanceof Update;
   }
 
   /** A version so old that it belongs in a segment. */
@@ -180,6 +185,15 @@ export class Chain {
     return best;
   }
 
+  /** The staged versions that belong to a snapshot, oldest first. */
+  stagedIn(belongs: Belongs): StoredVersion[] {
+    const found: StoredVersion[] = [];
+    this.staged?.forEach((change, i) => {
+      if (!(change instanceof Removal || this.#isRemoved(change, i)) && belongs(change)) insertSorted(found, change);
+    });
+    return found;
+  }
+
   /** The predicate for stored versions: those that belong to a snapshot and that no staged removal takes out. */
   belonging(belongs: Belongs): Belongs {
     return this.removals === 0 ? belongs : (version) => !this.#isRemoved(version, 0) && belongs(version);
@@ -195,7 +209,7 @@ export class Chain {
   measure(): number {
     this.#unmeasured = 0;
     this.#measured = this.versions.length;
-    let bytes = CHAIN_BYTES + this.key.length;
+    let bytes = CHAIN_BYTES + this.key.length + (this.folds?.bytes ?? 0);
     // One sample for the whole chain: a key's values look alike.
     const wide = isWide(textOf(this.versions.at(-1)?.value ?? null));
     for (const version of this.versions) bytes += versionBytes(version, wide);

@@ -26,6 +26,7 @@ import { JobWriter } from './commit-job.js';
 import { type Disk, openDisk, scan } from './disk.js';
 import { allOf, metaKey, partitionIn, restOf } from './disk-keys.js';
 import { FirstFailure, storageFailed } from './failure.js';
+import { Folder } from './folds.js';
 import type { Horizon } from './horizons.js';
 import type { DurableLog, Position } from './log/durable-log.js';
 import { openLogIn } from './log/segment-log.js';
@@ -130,6 +131,7 @@ class LevelStore implements VersionStore {
   readonly #chains: ChainReads;
   readonly #pages: Pages;
   readonly #outcomes: Outcomes;
+  readonly #folder = new Folder();
   readonly #failure = new FirstFailure();
   #closed: Promise<void> | undefined;
 
@@ -144,7 +146,7 @@ class LevelStore implements VersionStore {
     const changes = new Changes(cache);
     const tails = new Tails(disk, changes);
     const loader = new ChainLoader(disk, cache, tails);
-    const writer = new ChainWriter(tails, cache, changes);
+    const writer = new ChainWriter(tails, cache, changes, this.#folder);
     const outcomes = new Outcomes(disk, partitions, changes);
     const collector = new Collector(disk, loader, writer, changes);
     const policy = { ...CHECKPOINT_POLICY, ...options.checkpoint };
@@ -160,7 +162,7 @@ class LevelStore implements VersionStore {
       collector,
       failure,
     });
-    const chains = new ChainReads(partitions, cache, loader, tails);
+    const chains = new ChainReads(partitions, cache, loader, tails, this.#folder);
     this.#cache = cache;
     this.#changes = changes;
     this.#outcomes = outcomes;
@@ -251,6 +253,7 @@ class LevelStore implements VersionStore {
     const { bytes, limitBytes, chains, hits, misses } = this.#cache;
     return {
       partitions,
+      folded: this.#folder.folded,
       cache: { bytes, limitBytes, chains, hits, misses },
       commits: this.#pipeline.counts,
     };

@@ -2,14 +2,15 @@ import {
   type Belongs,
   type CopyPage,
   compareKeys,
+  isPlain,
   type ListPage,
   type ListRange,
   type QualifiedKey,
-  type StoredVersion,
   type Timestamp,
   type Version,
 } from '@isochron/core';
-import { asRead, contentBytes, freshestIn } from './versions.js';
+import { Folder } from './folds.js';
+import { contentBytes, freshestIn } from './versions.js';
 
 /** A page of a listing ends here even when it holds fewer keys than asked. */
 const PAGE_BYTES = 4 * 1024 * 1024;
@@ -19,9 +20,14 @@ const PAGE_BYTES = 4 * 1024 * 1024;
  */
 const PAGE_EXAMINED = 100_000;
 
+/** For a key whose updates are folded when the page is used: the chain keeps the result then. */
+export const LATER = Symbol('later');
+
 /** Collects one page from the keys of the range in order. */
 export class PageBuilder {
   readonly entries: { key: QualifiedKey; version: Version }[] = [];
+  /** Keys whose versions are looked up when the page is used; they count as entries. */
+  readonly later: QualifiedKey[] = [];
   next: QualifiedKey | null = null;
   #bytes = 0;
   #examined = 0;
@@ -29,15 +35,16 @@ export class PageBuilder {
   constructor(readonly limit: number) {}
 
   /** Takes a key and its version in the snapshot. Returns false when the page ended before it. */
-  add(key: QualifiedKey, version: () => StoredVersion | undefined): boolean {
-    if (this.entries.length >= this.limit || this.#bytes >= PAGE_BYTES || this.#examined >= PAGE_EXAMINED) {
+  add(key: QualifiedKey, version: () => Version | typeof LATER | undefined): boolean {
+    if (this.entries.length + this.later.length >= this.limit || this.#bytes >= PAGE_BYTES || this.#examined >= PAGE_EXAMINED) {
       this.next = key;
       return false;
     }
     this.#examined++;
     const found = version();
-    if (found === undefined || found.value === null) return true;
-    this.entries.push({ key, version: asRead(found) });
+    if (found === LATER) this.later.push(key);
+    if (found === undefined || found === LATER || found.value === null) return true;
+    this.entries.push({ key, version: found });
     this.#bytes += key.length + contentBytes(found);
     return true;
   }
@@ -47,8 +54,10 @@ export class PageBuilder {
 function pageOf({ chains, next }: CopyPage, belongs: Belongs): ListPage {
   const entries: { key: QualifiedKey; version: Version }[] = [];
   for (const { key, versions } of chains) {
-    const version = freshestIn(versions, belongs);
-    if (version !== undefined && version.value !== null) entries.push({ key, version: asRead(version) });
+    const newest = freshestIn(versions, belongs);
+    if (newest === undefined || newest.value === null) continue;
+    const version = isPlain(newest) ? newest : new Folder().over(undefined, versions.filter(belongs));
+    if (version !== undefined && version.value !== null) entries.push({ key, version });
   }
   return { entries, next };
 }

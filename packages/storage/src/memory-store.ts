@@ -4,6 +4,7 @@ import {
   compareKeys,
   type DurableRecord,
   IsochronError,
+  isPlain,
   type ListPage,
   type ListRange,
   type LogPage,
@@ -21,15 +22,18 @@ import {
 import { Removal } from './chain.js';
 import { ownVersion } from './commit-job.js';
 import { CopyBuilder } from './copy-page.js';
+import { Folder, KeptFolds } from './folds.js';
 import { type Horizon, horizonName, horizonOf, newHorizons } from './horizons.js';
 import { PageBuilder } from './list-page.js';
 import { firstAbove, insertEntry, type LogEntry, logEntry, pageOf } from './log-entries.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
-import { asRead, freshestIn, indexAtOrBelow, insertSorted, visibleIn } from './versions.js';
+import { collectable, freshestIn, indexAtOrBelow, insertSorted, visibleIn } from './versions.js';
 
 /** One partition of a {@link MemoryState}. */
 class MemoryPartition {
   readonly chains = new Map<QualifiedKey, StoredVersion[]>();
+  /** Results of chains with updates. */
+  readonly folds = new Map<QualifiedKey, KeptFolds>();
   /** The keys of `chains` in order. */
   readonly order: QualifiedKey[] = [];
   readonly untidy = new Set<QualifiedKey>();
@@ -39,7 +43,21 @@ class MemoryPartition {
   readonly horizons = newHorizons();
   versions = 0;
 
-  constructor(readonly id: PartitionId) {}
+  constructor(
+    readonly id: PartitionId,
+    readonly folder: Folder,
+  ) {}
+
+  /** The fold of a chain up to a snapshot, whose newest version is an update. */
+  fold(key: QualifiedKey, chain: readonly StoredVersion[], snapshot: Timestamp): Version {
+    let kept = this.folds.get(key);
+    if (kept === undefined) {
+      kept = new KeptFolds();
+      this.folds.set(key, kept);
+    }
+    const newest = indexAtOrBelow(chain, snapshot);
+    return this.folder.upTo(chain[newest]!, newestFirst(chain, newest - 1), kept);
+  }
 
   add(key: QualifiedKey, version: StoredVersion): void {
     let chain = this.chains.get(key);
@@ -48,7 +66,8 @@ class MemoryPartition {
       this.chains.set(key, chain);
       this.order.splice(this.indexOf(key), 0, key);
     }
-    if (insertSorted(chain, ownVersion(version)) >= 0) this.versions++;
+    if (insertSorted(chain, ownVersion(version)) === 'inserted') this.versions++;
+    this.folds.get(key)?.dropFrom(version);
     this.#prune(key, chain);
   }
 
@@ -57,6 +76,7 @@ class MemoryPartition {
     if (chain === undefined) return;
     for (let i = chain.length - 1; i >= 0; i--) {
       if (!removal.matches(chain[i]!)) continue;
+      this.folds.get(key)?.dropFrom(chain[i]!);
       chain.splice(i, 1);
       this.versions--;
     }
@@ -82,17 +102,23 @@ class MemoryPartition {
   }
 
   #prune(key: QualifiedKey, chain: StoredVersion[]): void {
-    const keep = indexAtOrBelow(chain, this.horizons.gcFloor);
+    const { gcFloor } = this.horizons;
+    const newest = indexAtOrBelow(chain, gcFloor);
+    const keep = newest < 0 ? -1 : indexAtOrBelow(chain, collectable(chain[newest]!, gcFloor));
     if (keep >= 0) {
+      if (!isPlain(chain[keep]!)) chain[keep] = this.folder.over(undefined, chain.slice(0, keep + 1))!;
       // A tombstone goes with the last version that it hides.
       const gone = chain[keep]!.value === null ? keep + 1 : keep;
       chain.splice(0, gone);
       this.versions -= gone;
     }
-    if (chain.length > 1 || chain[0]?.value === null) this.untidy.add(key);
+    const isTidy = chain.length === 1 && isPlain(chain[0]!) && chain[0].value !== null;
+    if (!isTidy) this.untidy.add(key);
     else this.untidy.delete(key);
     if (chain.length === 0) {
       this.chains.delete(key);
+      this.folds.delete(key);
+      this.untidy.delete(key);
       this.order.splice(this.indexOf(key), 1);
     }
   }
@@ -106,15 +132,20 @@ class MemoryPartition {
   }
 }
 
+function* newestFirst(chain: readonly StoredVersion[], from: number): Generator<StoredVersion> {
+  for (let i = from; i >= 0; i--) yield chain[i]!;
+}
+
 /** The content of a memory store. It outlives the store that was opened on it, as a disk outlives a process. */
 export class MemoryState {
   readonly partitions = new Map<PartitionId, MemoryPartition>();
   readonly meta = new Map<string, MetaValue>();
+  readonly folder = new Folder();
 
   partition(id: PartitionId): MemoryPartition {
     let partition = this.partitions.get(id);
     if (partition === undefined) {
-      partition = new MemoryPartition(id);
+      partition = new MemoryPartition(id, this.folder);
       this.partitions.set(id, partition);
     }
     return partition;
@@ -143,26 +174,30 @@ class MemoryStore implements VersionStore {
   read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {
     this.#reads++;
     const chain = this.#state.partition(partition).chains.get(key);
-    const found = chain === undefined ? undefined : visibleIn(chain, snapshot);
-    return found && asRead(found);
+    if (chain === undefined) return undefined;
+    const found = visibleIn(chain, snapshot);
+    if (found === undefined || isPlain(found)) return found;
+    return this.#state.partition(partition).fold(key, chain, snapshot);
   }
 
   find(partition: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined {
     this.#reads++;
     const chain = this.#state.partition(partition).chains.get(key);
-    const found = chain === undefined ? undefined : freshestIn(chain, belongs);
-    return found && asRead(found);
+    if (chain === undefined) return undefined;
+    const found = freshestIn(chain, belongs);
+    if (found === undefined || isPlain(found)) return found;
+    return this.#state.folder.over(undefined, chain.filter(belongs));
   }
 
   list(partitionId: PartitionId, { start, end, limit }: ListRange, snapshot: Timestamp | Belongs): ListPage {
-    const shown = (chain: readonly StoredVersion[]) =>
-      typeof snapshot === 'number' ? visibleIn(chain, snapshot) : freshestIn(chain, snapshot);
+    const shown = (key: QualifiedKey) =>
+      typeof snapshot === 'number' ? this.read(partitionId, key, snapshot) : this.find(partitionId, key, snapshot);
     const partition = this.#state.partition(partitionId);
     const page = new PageBuilder(limit);
     for (let i = partition.indexOf(start); i < partition.order.length; i++) {
       const key = partition.order[i]!;
       if (end !== null && compareKeys(key, end) >= 0) break;
-      if (!page.add(key, () => shown(partition.chains.get(key)!))) break;
+      if (!page.add(key, () => shown(key))) break;
     }
     return { entries: page.entries, next: page.next };
   }
@@ -222,6 +257,7 @@ class MemoryStore implements VersionStore {
     }
     return {
       partitions,
+      folded: this.#state.folder.folded,
       cache: { bytes: 0, limitBytes: Number.POSITIVE_INFINITY, chains, hits: this.#reads, misses: 0 },
       commits: { batches: this.#batches, records: this.#records, waiting: 0, lastSyncMs: 0, slowestSyncMs: 0 },
     };

@@ -5,9 +5,13 @@ import {
   compareKeys,
   compareVersions,
   type DurableRecord,
+  Fold,
+  type Operation,
   type OutcomeRecord,
   type StoredVersion,
   type Timestamp,
+  Update,
+  type Version,
 } from '@isochron/core';
 import fc from 'fast-check';
 import type { VersionStore } from './store.js';
@@ -59,20 +63,30 @@ class Model {
     }
   }
 
-  read(key: string, snapshot: Timestamp): StoredVersion | undefined {
+  read(key: string, snapshot: Timestamp): Version | undefined {
     return this.find(key, ({ ts }) => ts <= snapshot);
   }
 
-  find(key: string, belongs: Belongs): StoredVersion | undefined {
-    const versions = this.#versions.get(key) ?? [];
-    return versions.filter(belongs).sort(compareVersions).at(-1);
+  find(key: string, belongs: Belongs): Version | undefined {
+    const versions = (this.#versions.get(key) ?? []).filter(belongs).sort(compareVersions);
+    let fold = new Fold(null);
+    for (const { ts, txId, value } of versions) {
+      if (value instanceof Update) fold.apply(value, { ts, txId });
+      else fold = new Fold(value, { ts, txId });
+    }
+    const newest = versions.at(-1);
+    return newest && { ...newest, value: fold.result() };
+  }
+
+  hasUpdates(key: string): boolean {
+    return this.#versions.get(key)?.some(({ value }) => value instanceof Update) ?? false;
   }
 
   /**
    * Whether `collect` may have dropped a version: it keeps the newest one at or below the floor, unless that deletes.
    */
   mayBeGone(key: string, version: StoredVersion): boolean {
-    return version.ts <= this.floor && (version.value === null || version !== this.read(key, this.floor));
+    return version.ts <= this.floor && (version.value === null || version.ts !== this.read(key, this.floor)?.ts);
   }
 
   list(snapshot: Timestamp): string[] {
@@ -105,12 +119,23 @@ const MAX_TS = 400;
 const FOREVER = Number.POSITIVE_INFINITY;
 const partition = 0;
 
+/** Their results depend on the order. */
+const UPDATES: readonly Operation[] = [
+  { op: 'append', path: '/list', items: ['x'] },
+  { op: 'increment', path: '/n', by: 3 },
+  { op: 'set', path: '/list', value: [] },
+  { op: 'serverTimestamp', path: '/at' },
+  { op: 'init', value: { n: 100 } },
+  { op: 'remove', path: '' },
+];
+
 const ts = fc.integer({ min: 1, max: MAX_TS });
 const key = fc.constantFrom(...KEYS);
 const value = fc.oneof(
   { weight: 6, arbitrary: fc.string({ maxLength: 12 }) },
   { weight: 2, arbitrary: fc.constant(null) },
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 9 }).map((n) => `${n}`.repeat(1500)) },
+  { weight: 6, arbitrary: fc.constantFrom(...UPDATES).map((operation) => new Update(JSON.stringify([operation]))) },
 );
 
 /**
@@ -220,6 +245,13 @@ export async function checkAgainstModel(harness: StoreHarness, commands: readonl
   }
 }
 
+/** Without the origin of the document, which collection may change. */
+function plain(version: Version | undefined): Version | undefined {
+  if (version === undefined) return undefined;
+  const { origin: _, ...rest } = version;
+  return rest;
+}
+
 /** Timestamp of the version that a record adds or removes. */
 function timeIn(r: DurableRecord): Timestamp | undefined {
   if (r.kind === 'version') return r.version.ts;
@@ -233,15 +265,17 @@ async function compareBelonging(
   { at, depsAt }: { readonly at: Timestamp; readonly depsAt: Timestamp },
 ): Promise<void> {
   const belongs = ({ ts, deps = [] }: StoredVersion) => ts <= at && deps.every((entry) => entry <= depsAt);
-  const wanted = new Map(KEYS.map((key) => [key, model.find(key, belongs)]));
-  const check = (key: string, found: StoredVersion | undefined) => {
+  // Protocols with such snapshots have no updates.
+  const keys = KEYS.filter((key) => !model.hasUpdates(key));
+  const wanted = new Map(keys.map((key) => [key, model.find(key, belongs)]));
+  const check = (key: string, found: Version | undefined) => {
     const version = wanted.get(key);
-    if (found !== undefined || version === undefined || !model.mayBeGone(key, version)) expect(found).toEqual(version);
+    if (found !== undefined || version === undefined || !model.mayBeGone(key, version)) expect(plain(found)).toEqual(version);
   };
-  for (const key of KEYS) check(key, store.find(partition, key, belongs));
-  await store.prefetch({ kind: 'chains', partition, keys: KEYS });
-  for (const key of KEYS) check(key, store.find(partition, key, belongs));
-  const listed = new Map<string, StoredVersion>();
+  for (const key of keys) check(key, store.find(partition, key, belongs));
+  await store.prefetch({ kind: 'chains', partition, keys });
+  for (const key of keys) check(key, store.find(partition, key, belongs));
+  const listed = new Map<string, Version>();
   for (let start: string | null = ''; start !== null; ) {
     const range = { start, end: null, limit: 2 };
     await store.prefetch({ kind: 'list', partition, range, snapshot: 'any' });
@@ -263,7 +297,7 @@ async function compare(store: VersionStore, model: Model, at: Timestamp, inFligh
     const found = store.read(partition, key, snapshot);
     // A tombstone at or below the floor may be gone: the result is the same.
     if (wanted?.value === null && wanted.ts <= model.floor && found === undefined) continue;
-    expect(found).toEqual(wanted);
+    expect(plain(found)).toEqual(wanted);
   }
   const range = { start: '', end: null, limit: 1000 };
   await store.prefetch({ kind: 'list', partition, range, snapshot });

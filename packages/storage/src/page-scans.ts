@@ -1,8 +1,8 @@
-import type { CopyPage, ListPage, ListRange, Timestamp } from '@isochron/core';
+import { type CopyPage, isPlain, type ListPage, type ListRange, type Timestamp } from '@isochron/core';
 import { CopyBuilder } from './copy-page.js';
 import { type Disk, scan } from './disk.js';
 import { type DiskRange, type PartitionKeys, restOf, timeAndTx } from './disk-keys.js';
-import { PageBuilder } from './list-page.js';
+import { LATER, PageBuilder } from './list-page.js';
 import { logEntry, PageCutter } from './log-entries.js';
 import type { HeldLog } from './log-page.js';
 import type { Partition } from './partition.js';
@@ -21,7 +21,7 @@ export async function scanList(
   { keys }: Partition,
   range: ListRange,
   snapshot: Timestamp,
-): Promise<ListPage> {
+): Promise<ListPage & Pick<PageBuilder, 'later'>> {
   const builder = new PageBuilder(range.limit);
   // The collector may remove segments meanwhile: heads and segments must come from one snapshot of the disk.
   const view = tails.disk.snapshot();
@@ -30,8 +30,8 @@ export async function scanList(
     return builder.add(key, () => {
       const { versions, first, last } = openHead(bytes, diskKey);
       const version = visibleIn(versions, snapshot);
-      if (version !== undefined || first > last) return version;
-      return tails.visible({ keys, key, first, last }, snapshot, view);
+      const shown = version ?? (first > last ? version : tails.visible({ keys, key, first, last }, snapshot, view));
+      return shown === undefined || isPlain(shown) ? shown : LATER;
     });
   };
   try {
@@ -39,7 +39,7 @@ export async function scanList(
   } finally {
     await view.close();
   }
-  return { entries: builder.entries, next: builder.next };
+  return { entries: builder.entries, next: builder.next, later: builder.later };
 }
 
 /** Reads one page of whole chains from disk. */

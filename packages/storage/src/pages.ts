@@ -110,11 +110,10 @@ export class Pages {
       await pipeline.settled();
       // LevelDB has the old values of these keys: they are looked up again when the page is used.
       for (const { key } of changes.chainsOf(partition)) page.touch(key, 0);
-      page.fill(
-        snapshot === 'any'
-          ? await scanChains(tails, partition, range)
-          : await scanList(tails, partition, range, snapshot),
-      );
+      if (snapshot === 'any') return page.fill(await scanChains(tails, partition, range));
+      const listed = await scanList(tails, partition, range, snapshot);
+      for (const key of listed.later) page.touch(key, 0);
+      page.fill(listed);
     });
   }
 

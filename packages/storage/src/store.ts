@@ -39,6 +39,8 @@ export interface VersionStore extends VersionReader {
 export interface VersionStoreStats {
   /** Per partition: keys that are stored (tombstones too) and versions of all of them. */
   readonly partitions: ReadonlyMap<PartitionId, { readonly keys: number; readonly versions: number }>;
+  /** Updates that reads and the collector have folded. */
+  readonly folded: number;
   /** Version chains in memory; `bytes` is an estimate of the heap they take. */
   readonly cache: {
     readonly bytes: number;

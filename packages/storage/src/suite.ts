@@ -10,6 +10,7 @@ import { collect, eachWithStore, FOREVER, keysOf, P, put, range, type StoreFacto
 import { recordCases } from './suite-records.js';
 import { removalCases } from './suite-removals.js';
 import { snapshotCases } from './suite-snapshots.js';
+import { updateCases } from './suite-updates.js';
 
 export type { StoreFactory, StoreHarness } from './suite-fixtures.js';
 
@@ -393,6 +394,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
     snapshotCases(on);
     recordCases(on);
     removalCases(on);
+    updateCases(on);
 
     it('a store agrees with a naive model on random records and reads', async () => {
       await fc.assert(

@@ -1,11 +1,12 @@
-import { type Belongs, compareVersions, type StoredVersion, type Timestamp } from '@isochron/core';
+import { type Belongs, compareVersions, isPlain, type StoredVersion, type Timestamp, type Version } from '@isochron/core';
 import type { Chain } from './chain.js';
 import type { Changes } from './changes.js';
 import type { Disk, DiskSnapshot } from './disk.js';
 import type { PartitionKeys } from './disk-keys.js';
 import { corrupt } from './failure.js';
+import type { Folder } from './folds.js';
 import { openSegment, sealSegment } from './records.js';
-import { contentBytes, freshestIn, insertSorted, visibleIn } from './versions.js';
+import { collectable, contentBytes, freshestIn, insertSorted, settleIn, visibleIn } from './versions.js';
 
 /** A new segment is closed at either of these; a late version may still be put into it. */
 const SEGMENT_VERSIONS = 16;
@@ -117,6 +118,18 @@ export class Tails {
     return found === undefined ? undefined : visibleIn(found.versions, snapshot);
   }
 
+  /**
+   * Versions of the segments, newest first. `isBelow` holds for those that are wanted: all from one of them on down.
+   */
+  *newestFirst(tail: TailRef, isBelow: (version: StoredVersion) => boolean): Generator<StoredVersion> {
+    const newest = this.#newest(tail, isBelow);
+    if (newest === undefined) return;
+    for (let segment = newest.segment; segment >= tail.first; segment--) {
+      const versions = segment === newest.segment ? newest.versions : this.read(tail, segment);
+      for (let i = versions.length - 1; i >= 0; i--) if (isBelow(versions[i]!)) yield versions[i]!;
+    }
+  }
+
   /** The newest segment whose oldest version fits; `fits` holds for all segments below it too. */
   #newest(tail: TailRef, fits: (oldest: StoredVersion) => boolean, view?: DiskSnapshot) {
     let found: { segment: number; versions: StoredVersion[] } | undefined;
@@ -132,7 +145,7 @@ export class Tails {
     return found;
   }
 
-  /** Adds late versions, older than the chain's head. Returns those that were not there already. */
+  /** Adds late versions, older than the chain's head. Returns those that were not there so already. */
   insert(chain: Chain, late: readonly StoredVersion[]): StoredVersion[] {
     const tail = tailOf(chain);
     const edits = new Map<number, StoredVersion[]>();
@@ -140,12 +153,13 @@ export class Tails {
       const segment = this.#newest(tail, (oldest) => compareVersions(oldest, version) <= 0)?.segment ?? tail.first;
       const versions = edits.get(segment) ?? this.read(tail, segment);
       edits.set(segment, versions);
-      return insertSorted(versions, version) >= 0;
+      const done = insertSorted(versions, version);
+      if (done === 'inserted') chain.tailCount++;
+      return done !== 'known';
     });
     this.#divide(tail, edits, chain);
     for (const [segment, versions] of edits) this.write(chain, segment, versions);
     for (let gone = chain.last + 1; gone <= tail.last; gone++) this.remove(chain, gone);
-    chain.tailCount += added.length;
     return added;
   }
 
@@ -168,19 +182,35 @@ export class Tails {
 
   /**
    * Removes segments, oldest first, that lie below the newest version at or below the floor; at most `budget` of them.
-   * Returns how many.
+   * The version above them, if it is an update, becomes the fold of all (F3). Returns how many were removed.
    */
-  collect(chain: Chain, floor: Timestamp, budget: number): number {
+  collect(chain: Chain, floor: Timestamp, budget: number, folder: Folder): number {
     const tail = tailOf(chain);
     let removed = 0;
+    let below: Version | undefined;
     for (let oldest: StoredVersion[] | undefined; removed < budget && chain.segments > 0; removed++) {
       const next = chain.segments > 1 ? this.read(tail, chain.first + 1) : undefined;
       const above = next === undefined ? chain.versions[chain.headStart]! : next[0]!;
-      if (above.ts > floor) break;
-      chain.tailCount -= (oldest ?? this.read(tail, chain.first)).length;
+      if (above.ts > collectable(above, floor)) break;
+      const gone = oldest ?? this.read(tail, chain.first);
+      below = folder.over(below, gone);
+      chain.tailCount -= gone.length;
       this.remove(chain, chain.first++);
       oldest = next;
     }
+    if (removed > 0) this.#settleOldest(chain, below, folder);
     return removed;
+  }
+
+  /** The oldest version of the chain is the fold of everything that was below it. */
+  #settleOldest(chain: Chain, below: Version | undefined, folder: Folder): void {
+    const segment = chain.segments > 0 ? this.read(tailOf(chain), chain.first) : undefined;
+    const oldest = segment === undefined ? chain.versions[chain.headStart]! : segment[0]!;
+    if (isPlain(oldest)) return;
+    const fold = folder.over(below, [oldest])!;
+    settleIn(chain.versions, fold);
+    if (segment === undefined) return;
+    settleIn(segment, fold);
+    this.write(chain, chain.first, segment);
   }
 }

@@ -5,7 +5,6 @@ import {
   contentLength,
   type Dependency,
   type Deps,
-  invariant,
   isPlain,
   type StoredVersion,
   type Timestamp,
@@ -43,12 +42,6 @@ export function freshestIn(versions: readonly StoredVersion[], belongs: Belongs)
   return undefined;
 }
 
-/** A version as reads return it. */
-export function asRead(version: StoredVersion): Version {
-  invariant(isPlain(version), 'an update is folded before it is read');
-  return version;
-}
-
 /** Index of the newest of `versions[0..high]` at or below a timestamp, -1 without such a version. */
 export function indexAtOrBelow(versions: readonly StoredVersion[], ts: Timestamp, high = versions.length - 1): number {
   let low = 0;
@@ -61,15 +54,38 @@ export function indexAtOrBelow(versions: readonly StoredVersion[], ts: Timestamp
   return low - 1;
 }
 
-/** Inserts a version in its place in `versions`, oldest first. Returns its index, or -1 when it was there already. */
-export function insertSorted(versions: StoredVersion[], version: StoredVersion): number {
+/**
+ * Inserts a version in its place in `versions`, oldest first. If it is there already it stays `known`; but the fold of
+ * an update, which a peer has collected, replaces the update.
+ */
+export function insertSorted(versions: StoredVersion[], version: StoredVersion): 'inserted' | 'replaced' | 'known' {
   let i = versions.length;
   for (; i > 0; i--) {
     const order = compareVersions(versions[i - 1]!, version);
-    if (order === 0) return -1;
+    if (order === 0) return replaceUpdate(versions, i - 1, version);
     if (order < 0) break;
   }
   if (i === versions.length) versions.push(version);
   else versions.splice(i, 0, version);
-  return i;
+  return 'inserted';
+}
+
+function replaceUpdate(versions: StoredVersion[], at: number, version: StoredVersion): 'replaced' | 'known' {
+  if (isPlain(versions[at]!) || !isPlain(version)) return 'known';
+  versions[at] = version;
+  return 'replaced';
+}
+
+/**
+ * The timestamp up to which a version counts as collectable under a floor. An update at the floor itself stays: the
+ * snapshot of exactly its timestamp has to show which version made the document (F7).
+ */
+export const collectable = (version: StoredVersion, floor: Timestamp): Timestamp =>
+  isPlain(version) ? floor : floor - 1;
+
+/** Replaces an update in `versions` by its fold, if it is there. */
+export function settleIn(versions: StoredVersion[], fold: Version): void {
+  const at = indexAtOrBelow(versions, fold.ts);
+  for (let i = at; i >= 0 && versions[i]!.ts === fold.ts; i--)
+    if (compareVersions(versions[i]!, fold) === 0) versions[i] = fold;
 }

@@ -1,5 +1,5 @@
 /** `GET /v1/keyspaces/:keyspace/keys`: ordered listing, all pages in one snapshot. */
-import { compareKeys, IsochronError, plainValue, type QualifiedKey, type Version } from '@isochron/core';
+import { compareKeys, IsochronError, type QualifiedKey, type Version } from '@isochron/core';
 import type { ListResp, Snapshot } from '@isochron/protocols';
 import {
   type CacheEntry,
@@ -7,9 +7,10 @@ import {
   cutPage,
   floorOf,
   listRange,
-  ownVersion,
+  overlayOf,
   snapshotOf,
   wanted,
+  withOwn,
 } from '@isochron/sessions';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TransactionsContext } from './context.js';
@@ -136,9 +137,10 @@ export function merge(page: Pick<Page, 'start' | 'end' | 'limit'>, answer: Liste
   const here = own.filter(({ key }) => within(key, page.start, answer.next ?? page.end));
   if (here.length === 0) return answer;
   const byKey = new Map(answer.entries.map(({ key, version }) => [key, version]));
-  for (const { key, ct, value } of here) {
-    if (value === null) byKey.delete(key);
-    else byKey.set(key, ownVersion(ct, plainValue(value)));
+  for (const [key, own] of overlayOf(here)) {
+    const version = withOwn(byKey.get(key) ?? null, own);
+    if (version === null || version.value === null) byKey.delete(key);
+    else byKey.set(key, version);
   }
   const entries = [...byKey].map(([key, version]) => ({ key, version })).sort((a, b) => compareKeys(a.key, b.key));
   if (entries.length <= page.limit) return { entries, next: answer.next };

@@ -8,21 +8,21 @@ import {
   IsochronError,
   isTxId,
   type NodeId,
-  plainValue,
   type QualifiedKey,
   type TxId,
-  type Version,
+
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import {
   type Caller,
   floorOf,
   type OpenTransaction,
-  ownVersion,
+  overlayOf,
   snapshotOf,
   type TxStatus,
   UndecidedError,
   wanted,
+  withOwn,
 } from '@isochron/sessions';
 import type { Static } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
@@ -178,7 +178,7 @@ async function startOverlaid(
   const view = api.sessions.callers.view({ ...caller, kept });
   try {
     const snapshot = snapshotOf(await api.node.requests.start({ txId, ...wanted(view.floor, null) }));
-    const overlay = new Map(view.above(snapshot).map((entry) => [entry.key, entry]));
+    const overlay = overlayOf(view.above(snapshot));
     return { snapshot, seen, hwt: kept.hwt, overlay, session: kept.id };
   } finally {
     view.end();
@@ -198,7 +198,7 @@ async function openedBy(api: TransactionsContext, ref: TxRef): Promise<OpenTrans
   const answer = await api.sessions.locate(ref.owner, txId);
   if (answer === undefined)
     throw new IsochronError('TRANSACTION_UNKNOWN', 'The node that opened the transaction no longer has it.');
-  const overlay = new Map(answer.entries.map((entry) => [entry.key, entry]));
+  const overlay = overlayOf(answer.entries);
   const opened = { snapshot, seen: snapshot, hwt: answer.hwt, overlay };
   api.sessions.store.keepTransaction(txId, opened, api.node.config.settings.maxTransactionMs);
   return opened;
@@ -211,7 +211,7 @@ async function read(api: TransactionsContext, request: FastifyRequest, reply: Fa
   const opened = await openedBy(api, ref);
   const answer = await readIn(api, ref, keys);
   const snapshot = snapshotOf(answer);
-  const versions = answer.versions.map((version, i) => ownOr(opened, keys[i]!, version));
+  const versions = answer.versions.map((version, i) => withOwn(version, opened.overlay.get(keys[i]!)));
   const seen = bounded(api, { snapshot, versions });
   const token = api.sessions.tokenAfterRead(caller, snapshot);
   const text = readAnswerText({ ...seen, snapshot: snapshot.ts });
@@ -228,11 +228,6 @@ async function readIn(api: TransactionsContext, ref: TxRef, keys: readonly Quali
     if (!isOrphan(error)) throw error;
     return requests.read({ txId: null, ...wanted(snapshot, snapshot), keys });
   }
-}
-
-function ownOr(opened: OpenTransaction, key: QualifiedKey, version: Version | null): Version | null {
-  const own = opened.overlay.get(key);
-  return own === undefined ? version : ownVersion(own.ct, plainValue(own.value));
 }
 
 async function commitOpen(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {

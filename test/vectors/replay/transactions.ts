@@ -2,6 +2,7 @@
 import type { Deps } from '@isochron/core/ids';
 import { type Session, type SessionState, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
+import { overAbsent } from '../outward.js';
 import type { Player } from './compare.js';
 import type { Fields, ReadSequence } from './reader.js';
 import { refusalOf } from './refusals.js';
@@ -66,7 +67,7 @@ export class TransactionPlayer implements Player {
       return { view: view(tx) };
     },
     overlay: (event) => ({
-      overlay: [...this.#tx(event).overlay()].map(([key, result]) => ({ key, ...read(result) })),
+      overlay: [...this.#tx(event).overlay()].map(([key, own]) => ({ key, ...read(overAbsent(own)) })),
     }),
     observe: (event) => this.#called(() => this.#session.observe(snapshot(event.fields('snapshot')))),
     stable: (event) => this.#called(() => this.#session.stable(event.count('ust'))),

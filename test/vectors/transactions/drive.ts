@@ -9,7 +9,7 @@ import {
 } from '@isochron/protocols/kernel/transactions/session';
 import { type Choice, drawChoice, drawId, drawKey, drawValue, Times } from '../drawing.js';
 import type { Sequence, TransactionEvent } from '../format.js';
-import { attempt, readOut, snapshotOut, stateOut, valueOut, viewOut, writesOut } from '../outward.js';
+import { attempt, overAbsent, readOut, snapshotOut, stateOut, valueOut, viewOut, writesOut } from '../outward.js';
 import { World } from './world.js';
 
 /** A transaction by its name within the sequence. */
@@ -159,7 +159,7 @@ export class TransactionDriver {
   #overlay(): TransactionEvent | undefined {
     const [name, tx] = this.#anyTx() ?? [];
     if (name === undefined || tx === undefined) return undefined;
-    const overlay = [...tx.overlay()].map(([key, read]) => ({ key, ...readOut(read) }));
+    const overlay = [...tx.overlay()].map(([key, own]) => ({ key, ...readOut(overAbsent(own)) }));
     return { do: 'overlay', tx: name, overlay };
   }
 

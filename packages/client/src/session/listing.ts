@@ -1,6 +1,7 @@
 /** Listings: the server's pages with the session's own writes laid over them. */
 import type { Value } from '@isochron/core/ids';
 import { compareKeys } from '@isochron/core/versions';
+import { laidOver, type OwnWrite } from '@isochron/protocols/kernel/transactions/write-cache';
 import { malformed } from '../errors.js';
 import type { Caller, Cancellable } from '../link/exchange.js';
 import type { Listed } from '../link/frames.js';
@@ -28,23 +29,27 @@ export function mergedPage(
   return listPage(handle, request, { resolve: merge, reject });
 }
 
-function merged({ entries, next }: Listed, own: ReadonlyMap<string, Value | null>): MergedPage {
-  if (own.size === 0) return { entries: entries.map(([key, , value]) => [key, value]), next };
-  const all = new Map<string, Value>();
-  for (const [key, , value] of entries) if (!own.has(key)) all.set(key, value);
-  for (const [key, value] of own) if (value !== null) all.set(key, value);
+function merged({ entries, next }: Listed, own: ReadonlyMap<string, readonly OwnWrite[]>): MergedPage {
+  const all = new Map<string, Value>(entries.map(([key, , value]) => [key, value]));
+  if (own.size === 0) return { entries: [...all], next };
+  for (const [key, writes] of own) {
+    // A key of the range that the page lacks has no document in the snapshot.
+    const value = laidOver(all.get(key) ?? null, writes) ?? null;
+    if (value === null) all.delete(key);
+    else all.set(key, value);
+  }
   return { entries: [...all].sort(([a], [b]) => compareKeys(a, b)), next };
 }
 
 /** Own writes in the range of a page, by unqualified key. */
-function ownWrites(handle: SnapshotHandle, request: ListRequest, next: string | null): Map<string, Value | null> {
+function ownWrites(handle: SnapshotHandle, request: ListRequest, next: string | null) {
   const { keyspace, prefix, start } = request;
-  const own = new Map<string, Value | null>();
-  for (const [qualified, { value }] of handle.tx.overlay()) {
+  const own = new Map<string, readonly OwnWrite[]>();
+  for (const [qualified, writes] of handle.tx.overlay()) {
     if (!qualified.startsWith(`${keyspace}/`)) continue;
     const key = qualified.slice(keyspace.length + 1);
     if (!key.startsWith(prefix) || compareKeys(key, start) < 0) continue;
-    if (next === null || compareKeys(key, next) < 0) own.set(key, value);
+    if (next === null || compareKeys(key, next) < 0) own.set(key, writes);
   }
   return own;
 }

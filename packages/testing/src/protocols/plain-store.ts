@@ -8,7 +8,7 @@ import {
   compareKeys,
   compareVersions,
   type DurableRecord,
-  invariant,
+  Fold,
   isPlain,
   type ListPage,
   type ListRange,
@@ -22,12 +22,25 @@ import {
   type StoredVersion,
   type Timestamp,
   type TxId,
+  Update,
   type Version,
   type VersionReader,
 } from '@isochron/core';
 
 /** Chains in one page of a copy. */
 const PAGE_CHAINS = 3;
+
+/** The fold of versions, newest first (F1). */
+function folded(versions: readonly StoredVersion[]): Version | undefined {
+  const newest = versions[0];
+  if (newest === undefined || isPlain(newest)) return newest;
+  let fold = new Fold(null);
+  for (const { ts, txId, value } of [...versions].reverse()) {
+    if (value instanceof Update) fold.apply(value, { ts, txId });
+    else fold = new Fold(value, { ts, txId });
+  }
+  return { ...newest, value: fold.result(), origin: fold.origin };
+}
 
 export class PlainStore implements VersionReader {
   readonly chains = new Map<string, StoredVersion[]>();
@@ -98,9 +111,7 @@ export class PlainStore implements VersionReader {
   }
 
   find(partition: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined {
-    const found = this.chains.get(`${partition}|${key}`)?.find(belongs);
-    invariant(found === undefined || isPlain(found), 'an update is folded before it is read');
-    return found;
+    return folded((this.chains.get(`${partition}|${key}`) ?? []).filter(belongs));
   }
 
   list(partition: PartitionId, range: ListRange, snapshot: Timestamp | Belongs): ListPage {
@@ -154,9 +165,10 @@ export class PlainStore implements VersionReader {
   #collect(partition: PartitionId, floor: Timestamp): void {
     for (const [key, chain] of this.chains) {
       if (!key.startsWith(`${partition}|`)) continue;
-      const newest = chain.findIndex((version) => version.ts <= floor);
+      const newest = chain.findIndex((version) => version.ts < floor || (version.ts === floor && isPlain(version)));
       if (newest < 0) continue;
-      const kept = chain.slice(0, chain[newest]!.value === null && newest === 0 ? 0 : newest + 1);
+      const { origin: _, ...fold } = folded(chain.slice(newest))!;
+      const kept = fold.value === null && newest === 0 ? [] : [...chain.slice(0, newest), fold];
       if (kept.length === 0) this.chains.delete(key);
       else this.chains.set(key, kept);
     }

@@ -2,7 +2,7 @@
  * Commands of sessions in a script: Algorithm 1, through the real session code. A command sends its request; the answer
  * is awaited at once or by a later command.
  */
-import { ERROR_CODES, type KeyWrite, plainValue, type QualifiedKey, type RegionId } from '@isochron/core';
+import { ERROR_CODES, type KeyWrite, type QualifiedKey, type RegionId } from '@isochron/core';
 import type { ClientRequest, ClientResponse, CommitReq } from '@isochron/protocols/kernel/transactions/messages';
 import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { TestClient } from './clients.js';
@@ -55,7 +55,7 @@ export const SESSION_COMMANDS: Readonly<Record<string, SessionCommand>> = {
 
   write: (stage, _session, words) => {
     const { tx } = stage.transaction(words.next('a transaction'));
-    for (const { key, value } of writesOf(stage, words)) tx.write(key, plainValue(value));
+    for (const { key, value } of writesOf(stage, words)) tx.write(key, value);
     return { shown: [] };
   },
 
@@ -64,7 +64,7 @@ export const SESSION_COMMANDS: Readonly<Record<string, SessionCommand>> = {
     const named = stage.transactions.get(name) ?? nameTransaction(stage, client, name);
     const { tx } = named;
     const avoids = avoidsOf(words);
-    for (const { key, value } of writesOf(stage, words)) tx.write(key, plainValue(value));
+    for (const { key, value } of writesOf(stage, words)) tx.write(key, value);
     const begun = tx.snapshot !== undefined;
     const request = { ...client.commitRequest(tx), avoids };
     named.commit = { ...request, snapshot: tx.snapshot ?? tx.floor };

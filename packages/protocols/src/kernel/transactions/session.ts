@@ -12,19 +12,21 @@
  * commit is in flight.
  */
 import {
+  type Content,
+  compose,
   type Deps,
   invariant,
   type KeyWrite,
-  plainValue,
   type QualifiedKey,
   type Timestamp,
   type TxId,
   txIdOf,
+  Update,
   type Value,
   type Version,
 } from '@isochron/core';
 import type { Snapshot } from './snapshots.js';
-import { type CachedWrite, type CacheView, WriteCache } from './write-cache.js';
+import { type CachedWrite, type CacheView, laidOver, type OwnWrite, WriteCache } from './write-cache.js';
 
 /** The differences between the sessions of protocols. */
 export interface SessionRules {
@@ -77,7 +79,7 @@ const WITHOUT_CACHE = { covers: ({ ts }: Snapshot): Timestamp => ts };
 export class SessionTransaction {
   readonly #cache: CacheView;
   readonly #reads = new Map<QualifiedKey, ReadResult>();
-  readonly #writes = new Map<QualifiedKey, Value | null>();
+  readonly #writes = new Map<QualifiedKey, Content>();
   #snapshot: Snapshot | undefined;
   /** Own writes up to here are part of the snapshot. */
   #covered: Timestamp = 0;
@@ -127,11 +129,15 @@ export class SessionTransaction {
     this.#covered = this.rules.covers(snapshot);
   }
 
-  /** Alg. 1 line 11: write set, read set, write cache. Undefined: ask the coordinator. */
+  /**
+   * Alg. 1 line 11: write set, read set, write cache. Undefined: ask the coordinator, also for the document below own
+   * updates (F5).
+   */
   lookup(key: QualifiedKey): ReadResult | undefined {
     const written = this.#writes.get(key);
-    if (written !== undefined) return { value: written, ts: null };
-    return this.#reads.get(key) ?? this.#cached(key);
+    if (written !== undefined && !(written instanceof Update)) return { value: written, ts: null };
+    const below = this.#reads.get(key) ?? this.#cached(key);
+    return below === undefined || written === undefined ? below : updated(below, written);
   }
 
   /**
@@ -140,38 +146,60 @@ export class SessionTransaction {
    */
   record(key: QualifiedKey, version: Version | null): ReadResult {
     const written = this.#writes.get(key);
-    if (written !== undefined) return { value: written, ts: null };
+    if (written !== undefined && !(written instanceof Update)) return { value: written, ts: null };
     const served = { value: version?.value ?? null, ts: version?.ts ?? null };
-    const seen = this.#reads.get(key) ?? this.#cached(key) ?? served;
+    const seen = this.#reads.get(key) ?? this.#cached(key, served.value) ?? served;
     this.#reads.set(key, seen);
-    return seen;
+    return written === undefined ? seen : updated(seen, written);
   }
 
-  /** Alg. 1 lines 21–25. Null deletes. */
-  write(key: QualifiedKey, value: Value | null): void {
-    this.#writes.set(key, value);
+  /** Alg. 1 lines 21–25. Null deletes; an update follows the writes of the key before it (F5). */
+  write(key: QualifiedKey, value: Content): void {
+    const older = value instanceof Update ? this.#writes.get(key) : undefined;
+    this.#writes.set(key, older === undefined || !(value instanceof Update) ? value : compose(older, value));
   }
 
   /**
-   * Own writes, in this transaction and before it, that lie above the snapshot: a listing merges them into its pages.
+   * Own writes, in this transaction and before it, that lie above the snapshot, in their order: a listing lays them
+   * over the documents of its pages (`laidOver`). Those of this transaction have no timestamp.
    */
-  overlay(): Map<QualifiedKey, ReadResult> {
-    const overlay = new Map<QualifiedKey, ReadResult>();
-    for (const key of this.#cache.keys()) {
-      const cached = this.#cached(key);
-      if (cached !== undefined) overlay.set(key, cached);
+  overlay(): Map<QualifiedKey, readonly OwnWrite[]> {
+    const overlay = new Map<QualifiedKey, readonly OwnWrite[]>();
+    for (const key of [...this.#cache.keys(), ...this.#writes.keys()]) {
+      const own = this.own(key);
+      if (own.length > 0) overlay.set(key, own);
     }
-    for (const [key, value] of this.#writes) overlay.set(key, { value, ts: null });
     return overlay;
   }
 
-  #cached(key: QualifiedKey): ReadResult | undefined {
-    if (this.#snapshot === undefined) return undefined;
-    const cached = this.#cache.get(key);
-    if (cached === undefined || cached.ct <= this.#covered) return undefined;
-    return { value: plainValue(cached.value), ts: cached.ct };
+  /** The own writes of one key in {@link overlay}. */
+  own(key: QualifiedKey): readonly OwnWrite[] {
+    const value = this.#writes.get(key);
+    return value === undefined ? this.#above(key) : [...this.#above(key), { value }];
+  }
+
+  /** The document that own writes before this transaction give over the one below them; undefined if that is needed. */
+  #cached(key: QualifiedKey, below?: Value | null): ReadResult | undefined {
+    const writes = this.#above(key);
+    const value = writes.length === 0 ? undefined : laidOver(below, writes);
+    return value === undefined ? undefined : { value, ts: writes.at(-1)!.ct };
+  }
+
+  /** Own writes of a key before this transaction that the snapshot does not contain. */
+  #above(key: QualifiedKey): readonly CachedWrite[] {
+    const cached = this.#snapshot === undefined ? undefined : this.#cache.get(key);
+    if (cached === undefined || cached.at(-1)!.ct <= this.#covered) return NO_WRITES;
+    return cached[0]!.ct > this.#covered ? cached : cached.filter(({ ct }) => ct > this.#covered);
   }
 }
+
+const NO_WRITES: readonly CachedWrite[] = [];
+
+/** A document after an update of this transaction. */
+const updated = (below: ReadResult, update: Update): ReadResult => ({
+  value: laidOver(below.value, [{ value: update }]) ?? null,
+  ts: null,
+});
 
 export class Session {
   #seen: Snapshot;

@@ -1,4 +1,4 @@
-import type { Content, QualifiedKey, Timestamp, TxId } from '@isochron/core';
+import { type Content, Fold, type QualifiedKey, type Timestamp, type TxId, Update, type Value } from '@isochron/core';
 
 /** A write of the session that its snapshots may not contain yet (the paper's WC_c). */
 export interface CachedWrite {
@@ -7,22 +7,52 @@ export interface CachedWrite {
   readonly value: Content;
 }
 
-/** A frozen view of the cache, as of a transaction's start (P7). */
-export type CacheView = ReadonlyMap<QualifiedKey, CachedWrite>;
+/** A write of the session; one of an open transaction has no timestamp. */
+export type OwnWrite = Pick<CachedWrite, 'value'> & Partial<CachedWrite>;
+
+/** A frozen view of the cache, as of a transaction's start (P7). The writes of a key lie in their order. */
+export type CacheView = ReadonlyMap<QualifiedKey, readonly CachedWrite[]>;
 
 /**
- * The client's private cache of own writes above the stable snapshot. Keeps the greatest `(ct, txId)` per key. A view
- * never changes while a transaction uses it: the next change works on a copy. A session commits in the order of its
- * timestamps, so the entries lie in that order and pruning looks only at those that it removes.
+ * The document after own writes, in their order, over the document below them (F5). Undefined if that is needed and
+ * not given.
+ */
+export function laidOver(
+  below: Value | null | undefined,
+  writes: readonly OwnWrite[],
+): Value | null | undefined {
+  let document = below;
+  let fold: Fold | undefined;
+  for (const { value, ct: ts, txId } of writes) {
+    if (!(value instanceof Update)) {
+      document = value;
+      fold = undefined;
+    } else if (document === undefined) return undefined;
+    else {
+      fold ??= new Fold(document);
+      fold.apply(value, ts === undefined || txId === undefined ? undefined : { ts, txId });
+    }
+  }
+  return fold === undefined ? document : fold.result();
+}
+
+/**
+ * The client's private cache of own writes above the stable snapshot. Keeps, per key in the order of `(ct, txId)`, the
+ * newest write that is no update and every update after it. A view never changes while a transaction uses it: the next
+ * change works on a copy. A session commits in the order of its timestamps, so the entries lie in that order and
+ * pruning looks only at those that it removes.
  */
 export class WriteCache {
-  #entries: Map<QualifiedKey, CachedWrite>;
+  #entries = new Map<QualifiedKey, readonly CachedWrite[]>();
   #shared = false;
+  /** Every snapshot contains the writes up to here. */
+  #floor: Timestamp = 0;
 
   constructor(entries: Iterable<readonly [QualifiedKey, CachedWrite]> = []) {
-    this.#entries = new Map(entries);
+    for (const [key, write] of entries) this.add(key, write);
   }
 
+  /** Keys with own writes. */
   get size(): number {
     return this.#entries.size;
   }
@@ -35,16 +65,18 @@ export class WriteCache {
 
   add(key: QualifiedKey, write: CachedWrite): void {
     const old = this.#entries.get(key);
-    if (old !== undefined && (old.ct > write.ct || (old.ct === write.ct && old.txId >= write.txId))) return;
+    const writes = old === undefined ? [write] : inserted(old, write, this.#floor);
+    if (writes === old) return;
     const entries = this.#own();
     entries.delete(key);
-    entries.set(key, write);
+    entries.set(key, writes);
   }
 
   /** Removes the entries that every snapshot from `floor` on contains (Alg. 1 line 6). */
   prune(floor: Timestamp): void {
-    for (const [key, write] of this.#entries) {
-      if (write.ct > floor) return;
+    if (floor > this.#floor) this.#floor = floor;
+    for (const [key, writes] of this.#entries) {
+      if (writes.at(-1)!.ct > floor) return;
       this.#own().delete(key);
     }
   }
@@ -54,11 +86,12 @@ export class WriteCache {
     this.#shared = false;
   }
 
-  entries(): IterableIterator<[QualifiedKey, CachedWrite]> {
-    return this.#entries.entries();
+  /** The writes of a key lie in their order. */
+  *entries(): IterableIterator<[QualifiedKey, CachedWrite]> {
+    for (const [key, writes] of this.#entries) for (const write of writes) yield [key, write];
   }
 
-  #own(): Map<QualifiedKey, CachedWrite> {
+  #own(): Map<QualifiedKey, readonly CachedWrite[]> {
     if (this.#shared) {
       this.#entries = new Map(this.#entries);
       this.#shared = false;
@@ -66,3 +99,17 @@ export class WriteCache {
     return this.#entries;
   }
 }
+
+/** The writes of a key with one more; the same ones if they contain it, or need it not. */
+function inserted(old: readonly CachedWrite[], write: CachedWrite, floor: Timestamp): readonly CachedWrite[] {
+  let at = old.length;
+  while (at > 0 && isBefore(write, old[at - 1]!)) at--;
+  const before = old[at - 1];
+  if (before?.ct === write.ct && before.txId === write.txId) return old;
+  const after = old.slice(at);
+  if (after.some(({ value }) => !(value instanceof Update))) return old;
+  if (!(write.value instanceof Update)) return [write, ...after];
+  return [...old.slice(0, at).filter(({ ct }) => ct > floor), write, ...after];
+}
+
+const isBefore = (a: CachedWrite, b: CachedWrite): boolean => (a.ct === b.ct ? a.txId < b.txId : a.ct < b.ct);
