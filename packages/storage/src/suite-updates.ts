@@ -123,23 +123,5 @@ export function updateCases(on: StoreCase): void {
       await on.store.commit([put('a', v(10, '[1]')), put('a', append(20))]);
       expect(await chain('a')).toEqual([v(10, '[1]'), append(20)]);
     });
-
-    it('a read folds only what is new since the reads before it (F3)', async () => {
-      const COUNT = 2000;
-      const step = COUNT / 20;
-      const counted = updated(1, { op: 'increment', path: '/n', by: 1 }).value;
-      for (let from = 0; from < COUNT; from += step) {
-        const updates = Array.from({ length: step }, (_, i) => put('a', v(from + i + 1, counted)));
-        await on.store.commit(updates);
-        expect(value()).toBe(`{"n":${from + step}}`);
-      }
-      const before = on.store.stats().folded;
-      expect(before).toBe(COUNT);
-      for (let read = 0; read < 100; read++) expect(value()).toBe(`{"n":${COUNT}}`);
-      expect(on.store.stats().folded).toBe(before);
-      await on.store.commit([put('a', v(COUNT + 1, counted))]);
-      for (let read = 0; read < 100; read++) for (const at of [COUNT, COUNT + 1]) expect(value(at)).toBe(`{"n":${at}}`);
-      expect(on.store.stats().folded).toBe(before + 1);
-    });
   });
 }
