@@ -203,11 +203,11 @@ describe('COPS-GT: read-only transactions (COPS, section 5.2)', () => {
   it('the replica of a key orders its versions of the same time', () => {
     const world = settled();
     const { demands } = rules(world);
-    const at = (region: string, ts: number, depends?: Dependency[]): StoredVersion => {
+    const at = (region: string, ts: number, depends?: Dependency[]): Version => {
       return { ts, txId: 't', region, value: '1', ...(depends && { depends }) };
     };
     const keys = ['default/x', 'default/y'];
-    const wants = (read: StoredVersion | null, ...depends: Dependency[]) =>
+    const wants = (read: Version | null, ...depends: Dependency[]) =>
       demands!(keys, [read, at('virginia', 99, depends)], []);
     const x = (source: number, ts: number): Dependency => ({ key: keys[0]!, source, ts });
     expect(wants(at('virginia', 8), x(0, 7), x(1, 7))).toEqual([]);

@@ -1,6 +1,7 @@
 import { compareVersions, type KeyWrite, type QualifiedKey, type Timestamp, type TxId } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
+import { isSameContent } from './documents.js';
 import type { Ledger } from './ledger.js';
 
 /** An acknowledged write is never lost: at the end every replica holds it, or one that is newer. */
@@ -21,7 +22,8 @@ export class AcknowledgedIsKept implements Check {
       [...(tx?.slices.values() ?? [])].flatMap((s) => s.writes.map((w) => [w.key, w.value] as const)),
     );
     for (const { key, value } of writes) {
-      if (known.get(key) !== value) this.#fail(`${txId} was acknowledged, but its write of ${key} is on no disk`, txId);
+      const kept = known.get(key);
+      if (kept === undefined || !isSameContent(kept, value)) this.#fail(`${txId} was acknowledged, but its write of ${key} is on no disk`, txId);
     }
   }
 

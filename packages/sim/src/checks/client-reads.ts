@@ -1,5 +1,14 @@
-import { compareVersions, type KeyWrite, type QualifiedKey, type StoredVersion } from '@isochron/core';
-import type { Snapshot } from '@isochron/protocols';
+import {
+  type Content,
+  compareVersions,
+  type KeyWrite,
+  plainValue,
+  type QualifiedKey,
+  type StoredVersion,
+  Update,
+  type Value,
+} from '@isochron/core';
+import { laidOver, type Snapshot } from '@isochron/protocols';
 import { textOfSnapshot } from '../protocols/snapshot.js';
 import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
@@ -38,34 +47,75 @@ export class ClientReads implements Check {
    * The values that may be seen: one, unless a write was damaged, or the outcome of own writes is unknown to the
    * session.
    */
-  #wanted({ written, own, inDoubt, snapshot }: ClientView, key: QualifiedKey): readonly KeyWrite['value'][] {
-    const mine = written.get(key);
-    if (mine !== undefined) return [mine];
+  #wanted(client: ClientView, key: QualifiedKey): readonly Content[] {
+    const mine = client.written.get(key);
+    if (mine === undefined) return this.#below(client, key);
+    if (!(mine instanceof Update)) return [mine];
+    return this.#below(client, key).map((below) => laidOver(below, [{ value: mine }]) ?? null);
+  }
+
+  /** The same without own writes of the transaction. */
+  #below({ own, inDoubt, snapshot }: ClientView, key: QualifiedKey): readonly (Value | null)[] {
     const shows = (version: StoredVersion) => snapshot !== undefined && this.visibility.shows(snapshot, version);
     const ones = this.ledger.visibleOnes(key, shows);
     const values = ones.map((version) => version?.value ?? null);
     const before = own.get(key);
+    const doubts = inDoubt.get(key) ?? [];
+    if ([before, ...doubts].some((write) => write?.value instanceof Update))
+      return this.#updated(values, { before, doubts, snapshot });
     const isOwn = before !== undefined && isNewer(before, ones[0]);
-    const later = this.#learnedLater(inDoubt.get(key) ?? [], isOwn ? versionOf(before) : ones[0]);
+    const later = this.#learnedLater(doubts, isOwn ? versionOf(before) : ones[0]);
     if (!isOwn) return [...values, ...later];
     // The session may keep it although the cluster has lost it.
-    return [before.value, ...(this.ledger.isDamaged(before.txId) ? values : []), ...later];
+    return [plainValue(before.value), ...(this.ledger.isDamaged(before.txId) ? values : []), ...later];
   }
 
   /**
    * The committed writes that win over the other versions: the session shows them once it has learned of the commit.
    */
-  #learnedLater(writes: readonly Omit<OwnWrite, 'ct'>[], seen: Placed | undefined): KeyWrite['value'][] {
+  #learnedLater(writes: readonly Omit<OwnWrite, 'ct'>[], seen: Placed | undefined): (Value | null)[] {
     return writes.flatMap(({ txId, value }) => {
       const ct = this.ledger.committed(txId)?.ct;
-      return ct !== undefined && isNewer({ ct, txId, value }, seen) ? [value] : [];
+      return ct !== undefined && isNewer({ ct, txId, value }, seen) ? [plainValue(value)] : [];
     });
+  }
+
+  /**
+   * Own writes above the snapshot, in their order, over the documents that it may show (F5): all that were
+   * acknowledged, and any of those whose outcome the session may have learned.
+   */
+  #updated(values: readonly (Value | null)[], { before, doubts, snapshot }: OwnWrites): (Value | null)[] {
+    const isAbove = ({ ct, txId }: OwnWrite) =>
+      snapshot === undefined || !this.visibility.shows(snapshot, { ts: ct, txId, region: '', value: null });
+    const sure: OwnWrite[] = [];
+    for (let write = before; write !== undefined; write = write.before) if (isAbove(write)) sure.push(write);
+    const unsure = doubts.flatMap(({ txId, value }) => {
+      const ct = this.ledger.committed(txId)?.ct;
+      return ct !== undefined && isAbove({ ct, txId, value }) ? [{ ct, txId, value }] : [];
+    });
+    const damaged = sure.filter(({ txId }) => this.ledger.isDamaged(txId));
+    const open = [...unsure, ...damaged].slice(-MAX_OPEN);
+    const certain = sure.filter((write) => !damaged.includes(write));
+    return Array.from({ length: 2 ** open.length }, (_, chosen) => {
+      const writes = [...certain, ...open.filter((_, i) => (chosen >> i) % 2 === 1)];
+      writes.sort((a, b) => a.ct - b.ct || (a.txId < b.txId ? -1 : 1));
+      return values.map((below) => laidOver(below, writes) ?? null);
+    }).flat();
   }
 
   #fail(message: string, ...about: string[]): void {
     this.context.fail(this.name, message, about);
   }
 }
+
+/** What a session knows of its writes of a key. */
+interface OwnWrites extends Pick<ClientView, 'snapshot'> {
+  readonly before: OwnWrite | undefined;
+  readonly doubts: readonly Omit<OwnWrite, 'ct'>[];
+}
+
+/** Writes of one key of which the session may show each or not. */
+const MAX_OPEN = 8;
 
 /** A place in the order in which writes win. */
 type Placed = Pick<StoredVersion, 'ts' | 'txId' | 'region'>;

@@ -1,6 +1,7 @@
 /** The conditions that must hold some time after everything was healed. */
 import type { NodeId, PartitionId, QualifiedKey, StoredVersion, Timestamp, Topology } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
+import { foldOf, textOf } from './documents.js';
 import type { Ledger } from './ledger.js';
 
 export interface HealedWorld {
@@ -90,10 +91,13 @@ function liveChain(versions: readonly StoredVersion[], floor: Timestamp, depsTra
   let first = versions.length - 1;
   while (first > 0 && versions[first]!.ts > floor) first--;
   const live = versions.slice(Math.max(0, first));
+  // One replica may have collected what another still folds.
+  const oldest = foldOf(versions.slice(0, first + 1));
+  if (oldest !== undefined) live[0] = oldest;
   if (live[0]?.value === null && live[0].ts <= floor) live.shift();
   return live
     .map(
-      ({ ts, txId, region, value, deps = [] }) => `${ts}/${txId}/${region}[${depsTravel ? deps : ''}]=${String(value)}`,
+      ({ ts, txId, region, value, deps = [] }) => `${ts}/${txId}/${region}[${depsTravel ? deps : ''}]=${textOf(value)}`,
     )
     .join(' ');
 }

@@ -1,5 +1,6 @@
 import type { QualifiedKey, TxId, Version } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
+import { isSameContent } from './documents.js';
 import type { Ledger } from './ledger.js';
 import type { OwnWrite } from './observations.js';
 
@@ -32,7 +33,7 @@ export class HttpSessionsSeeTheirLineage implements Check {
 
   /** Whether a lost disk has taken the write. */
   #isDamaged(key: QualifiedKey, { ct, value }: OwnWrite): boolean {
-    const version = this.ledger.chain(key).find((one) => one.ts === ct && one.value === value);
+    const version = this.ledger.chain(key).find((one) => one.ts === ct && isSameContent(one.value, value));
     return version !== undefined && this.ledger.isDamaged(version.txId);
   }
 }

@@ -8,8 +8,10 @@
  * agree (`survivors.ts`).
  */
 import {
+  type Content,
   compareVersions,
   type DurableRecord,
+  isPlain,
   type NodeId,
   type OutcomeRecord,
   type PartitionId,
@@ -19,9 +21,12 @@ import {
   type StoredVersion,
   type Timestamp,
   type TxId,
+  Update,
+  type Version,
 } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
+import { foldOf, isSameContent } from './documents.js';
 import { type Attempt, type Committed, loggedIn, NOTHING, type Prepared, type Slice, writtenWith } from './slices.js';
 import type { Visibility } from './visibility.js';
 
@@ -50,6 +55,15 @@ interface Lacking {
  * name no versions of other regions, so that no read waits for them.
  */
 export type Unstable = 'nothing' | 'own' | 'all';
+
+/** The newest version that is shown, and its place in the chain. */
+interface Newest {
+  readonly version: StoredVersion | undefined;
+  readonly at: number;
+}
+
+/** Damaged updates of one key of which each may be there or not. */
+const MAX_DAMAGED = 8;
 
 /** Receives commits at once. */
 export interface LedgerListener {
@@ -129,10 +143,11 @@ export class Ledger implements Check {
     return this.#known.get(txId)?.durable.has(`${region}|${key}`) ?? false;
   }
 
-  /** The same for a version without its key: values are unique, except those of deletions. */
+  /** The same for a version without its key: values are unique, except those of deletions and folds of updates. */
   holds({ txId, value }: StoredVersion, region: RegionId, partition: PartitionId): boolean {
     const writes = this.committed(txId)?.slices.get(partition)?.writes ?? [];
-    return writes.some((write) => write.value === value && this.isDurable(txId, region, write.key));
+    const wrote = (written: Content) => written instanceof Update || written === value;
+    return writes.some((write) => wrote(write.value) && this.isDurable(txId, region, write.key));
   }
 
   /** Whether all its versions are, or once were, durable in every replica. */
@@ -191,21 +206,41 @@ export class Ledger implements Check {
     return this.#chains.get(key) ?? [];
   }
 
-  /** The newest version of a key among those that are shown; tombstones too. */
-  visible(key: QualifiedKey, shows: (version: StoredVersion) => boolean): StoredVersion | undefined {
-    return this.#newest(key, shows, Number.POSITIVE_INFINITY).version;
+  /** The fold of the versions of a key that are shown; tombstones too. */
+  visible(key: QualifiedKey, shows: (version: StoredVersion) => boolean): Version | undefined {
+    return this.#fold(key, shows, this.#newest(key, shows, Number.POSITIVE_INFINITY));
   }
 
-  /** The possible versions of a key that a reader may see: one, or none, unless a transaction was damaged. */
-  visibleOnes(key: QualifiedKey, shows: (version: StoredVersion) => boolean): readonly (StoredVersion | undefined)[] {
-    let { version, at } = this.#newest(key, shows, Number.POSITIVE_INFINITY);
-    if (!this.anyDamaged) return [version];
-    const ones = [version];
-    while (version !== undefined && this.isDamaged(version.txId)) {
-      ({ version, at } = this.#newest(key, shows, at));
-      ones.push(version);
+  /** The possible folds of a key that a reader may see: one, or none, unless a transaction was damaged. */
+  visibleOnes(key: QualifiedKey, shows: (version: StoredVersion) => boolean): readonly (Version | undefined)[] {
+    let newest = this.#newest(key, shows, Number.POSITIVE_INFINITY);
+    if (!this.anyDamaged) return [this.#fold(key, shows, newest)];
+    const ones = this.#folds(key, shows, newest);
+    while (newest.version !== undefined && this.isDamaged(newest.version.txId)) {
+      newest = this.#newest(key, shows, newest.at);
+      ones.push(...this.#folds(key, shows, newest));
     }
     return ones;
+  }
+
+  /** Whether a version is the fold that a replica has put in place of an update (F3). */
+  isFold(key: QualifiedKey, version: StoredVersion): boolean {
+    const isBelow = (other: StoredVersion) => compareVersions(other, version) <= 0;
+    return this.anyDamaged || this.visible(key, isBelow)?.value === version.value;
+  }
+
+  #fold(key: QualifiedKey, shows: (version: StoredVersion) => boolean, { version, at }: Newest): Version | undefined {
+    return version === undefined || isPlain(version) ? version : foldOf(this.chain(key).slice(0, at + 1).filter(shows));
+  }
+
+  /** With each damaged version below the newest one, and without it. */
+  #folds(key: QualifiedKey, shows: (version: StoredVersion) => boolean, { version, at }: Newest) {
+    if (version === undefined || isPlain(version)) return [version];
+    const shown = this.chain(key).slice(0, at + 1).filter(shows);
+    const damaged = shown.slice(0, -1).filter(({ txId }) => this.isDamaged(txId)).slice(-MAX_DAMAGED);
+    return Array.from({ length: 2 ** damaged.length }, (_, chosen) =>
+      foldOf(shown.filter((one) => !damaged.includes(one) || (chosen >> damaged.indexOf(one)) % 2 === 1)),
+    );
   }
 
   durable(node: NodeId, records: readonly DurableRecord[]): void {
@@ -241,7 +276,7 @@ export class Ledger implements Check {
   }
 
   /** The newest one before a place in the chain, and its own place. */
-  #newest(key: QualifiedKey, shows: (version: StoredVersion) => boolean, before: number) {
+  #newest(key: QualifiedKey, shows: (version: StoredVersion) => boolean, before: number): Newest {
     const chain = this.#chains.get(key) ?? [];
     let at = Math.min(chain.length, before) - 1;
     while (at >= 0 && !shows(chain[at]!)) at--;
@@ -455,6 +490,12 @@ export class Ledger implements Check {
     if (i === 0 || compareVersions(chain[i - 1]!, version) !== 0) chain.splice(i, 0, version);
   }
 
+  /** Whether a version stores what was written, or the fold of a written update. */
+  #isWritten(key: QualifiedKey, version: StoredVersion, written: Content): boolean {
+    if (isSameContent(version.value, written)) return true;
+    return written instanceof Update && isPlain(version) && this.isFold(key, version);
+  }
+
   /** A version may be in a replica only when its transaction is committed, and as it was committed. */
   #version(key: QualifiedKey, version: StoredVersion, partition: PartitionId, region: RegionId): void {
     const known = this.#known.get(version.txId);
@@ -475,7 +516,7 @@ export class Ledger implements Check {
       );
       return;
     }
-    const isSame = tx.ct === version.ts && slice.region === version.region && write.value === version.value;
+    const isSame = tx.ct === version.ts && slice.region === version.region && this.#isWritten(key, version, write.value);
     if (!isSame || !dependsSo(version, slice)) {
       this.#fail(
         `${region} holds ${key} by ${version.txId} as ${JSON.stringify(version)}, committed at ${tx.ct} [${slice.deps ?? ''}]`,

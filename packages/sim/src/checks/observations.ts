@@ -126,4 +126,6 @@ export interface OwnWrite {
   readonly ct: Timestamp;
   readonly txId: TxId;
   readonly value: KeyWrite['value'];
+  /** The session's write of the key before an update. */
+  readonly before?: OwnWrite;
 }

@@ -9,6 +9,7 @@ import {
 import type { Snapshot } from '@isochron/protocols';
 import { textOfSnapshot } from '../protocols/snapshot.js';
 import type { Check, CheckContext } from './check.js';
+import { writeIn } from './documents.js';
 import type { Ledger } from './ledger.js';
 import type { ClientView } from './observations.js';
 import type { Visibility } from './visibility.js';
@@ -69,7 +70,7 @@ export class StableIsServed implements Check {
 
   /** Whether the value is the version's, or a newer one's. */
   #mayShow(key: QualifiedKey, value: KeyWrite['value'], written: StoredVersion): boolean {
-    const shown = this.ledger.chain(key).filter((version) => version.value === value);
+    const shown = this.ledger.chain(key).filter((version) => writeIn(version.value) === writeIn(value));
     const isNewer = (version: StoredVersion) =>
       compareVersions(version, written) >= 0 || this.ledger.isDamaged(version.txId);
     // A value that no disk has belongs to another check; a deletion may leave no version at all.

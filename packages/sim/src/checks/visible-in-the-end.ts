@@ -1,5 +1,6 @@
 import type { KeyWrite, QualifiedKey } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
+import { textOf, writeIn } from './documents.js';
 import type { Ledger } from './ledger.js';
 import type { ClientView } from './observations.js';
 
@@ -22,8 +23,8 @@ export class VisibleInTheEnd implements Check {
     const older = this.#older?.get(key);
     if (older === undefined || older < 0) return;
     const chain = this.ledger.chain(key);
-    if (chain.slice(older).some((version) => version.value === value)) return;
-    const newest = String(chain.at(-1)?.value);
+    if (chain.slice(older).some((version) => writeIn(version.value) === writeIn(value))) return;
+    const newest = textOf(chain.at(-1)?.value);
     this.context.fail(this.name, `${session} reads ${key} as ${value} in the healed cluster; it is ${newest}`, [
       txId,
       key,

@@ -1,14 +1,17 @@
 /** A client that carries out its session's plan, transaction by transaction, and records its reads and writes. */
 import {
+  type Content,
   compareKeys,
   type KeyWrite,
   type QualifiedKey,
   type RegionId,
   type Timestamp,
   type TxId,
+  Update,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
+import { appending, listOf, textOf } from '../checks/documents.js';
 import type { ClientObservations, ClientView, OwnWrite } from '../checks/observations.js';
 import { type Co, run, waitFor } from '../engine/coroutine.js';
 import type {
@@ -19,6 +22,7 @@ import type {
   SessionPlan,
   StepPlan,
   TransactionPlan,
+  WritePlan,
 } from '../plan/plan.js';
 import { isSameSnapshot } from '../protocols/snapshot.js';
 import { type Histories, Recording } from './recorder.js';
@@ -192,7 +196,7 @@ export class Actor {
       }
       case 'write': {
         const recording = this.#begin({ mode: 'one-shot' });
-        for (const { key, deletes } of plan.writes) this.#write(recording, key, deletes);
+        for (const write of plan.writes) this.#write(recording, write);
         return yield* this.#commit(recording, plan.commit);
       }
       case 'burst':
@@ -244,7 +248,7 @@ export class Actor {
       case 'read':
         return yield* this.#read(recording, step.keys);
       case 'write':
-        return this.#write(recording, step.key, step.deletes);
+        return this.#write(recording, step);
       case 'list':
         return yield* this.#list(recording, step);
       case 'pause':
@@ -277,11 +281,18 @@ export class Actor {
     }
   }
 
-  #write(recording: Recording, key: QualifiedKey, deletes: boolean): void {
+  #write(recording: Recording, plan: WritePlan): void {
+    const value = this.#content(plan);
+    recording.tx.write(plan.key, value);
+    recording.write(plan.key, value);
+  }
+
+  #content({ deletes, document }: WritePlan): Content {
+    if (deletes) return null;
+    const text = `${this.name}:${this.#values++}`;
+    if (document === 'update') return appending(text);
     // The text of a JSON document, as SDKs write it.
-    const value = deletes ? null : `"${this.name}:${this.#values++}"`;
-    recording.tx.write(key, value);
-    recording.write(key, value);
+    return document === 'put' ? listOf(text) : `"${text}"`;
   }
 
   *#commit(recording: Recording, plan: CommitPlan): Co<void> {
@@ -290,9 +301,9 @@ export class Actor {
 
   /** Writes that do not wait for one another. Their outcomes are recorded in the order of the calls. */
   *#burst({ writes, commit }: BurstPlan): Co<void> {
-    const burst = writes.map(({ key, deletes }) => {
+    const burst = writes.map((write) => {
       const recording = this.#begin({ mode: 'one-shot' });
-      this.#write(recording, key, deletes);
+      this.#write(recording, write);
       return recording;
     });
     const results = yield* waitFor<CommitResult[]>((resume) => {
@@ -316,7 +327,7 @@ export class Actor {
     this.world.txIds.push(recording.txId);
     this.doing = `committing ${recording.txId}`;
     recording.sent = true;
-    const text = () => writes.map(({ key, value }) => `${key}=${value}`).join(' ');
+    const text = () => writes.map(({ key, value }) => `${key}=${textOf(value)}`).join(' ');
     this.world.note(this.name, () => `commits ${recording.txId}: ${text()}`);
     const result = yield* tx.commit({
       duplicated: plan.duplicate !== null,
@@ -336,7 +347,7 @@ export class Actor {
     if (result.status === 'committed') {
       this.world.note(this.name, () => `receives that ${txId} is committed at ${result.ct}`);
       const { ct } = result;
-      this.#own = new Map([...this.#own, ...writes.map(({ key, value }) => [key, { ct, txId, value }] as const)]);
+      this.#own = new Map([...this.#own, ...writes.map((write) => [write.key, this.#ownWrite(write, ct, txId)] as const)]);
       this.#record(this.name, recording, 'committed');
       this.world.observer.acknowledged(txId, result.ct, writes, this.name);
       this.#lastCommit = { txId, ct: result.ct, keys: writes.map(({ key }) => key) };
@@ -348,6 +359,11 @@ export class Actor {
     this.#record(this.name, recording, result.status);
     if (result.status === 'aborted') this.world.observer.refused(txId);
     else this.#leaveInDoubt(txId, writes);
+  }
+
+  #ownWrite({ key, value }: KeyWrite, ct: Timestamp, txId: TxId): OwnWrite {
+    const before = value instanceof Update ? this.#own.get(key) : undefined;
+    return { ct, txId, value, ...(before === undefined ? {} : { before }) };
   }
 
   /** Its client may learn the outcome later. */

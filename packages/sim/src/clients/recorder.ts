@@ -1,6 +1,7 @@
 import type { Op, Transaction } from '@isochron/checker';
-import { type KeyWrite, type QualifiedKey, type TxId, Update } from '@isochron/core';
+import { type Content, compose, type KeyWrite, type QualifiedKey, type TxId, Update } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import { writeIn } from '../checks/documents.js';
 import type { ClientView } from '../checks/observations.js';
 import type { ClientTransaction, Seen } from './session.js';
 
@@ -34,12 +35,13 @@ export class Recording implements ClientView {
   }
 
   saw({ key, value }: Seen): void {
-    this.ops.push({ f: 'r', k: key, v: textOf(value) });
+    this.ops.push({ f: 'r', k: key, v: nameOf(value) });
   }
 
-  write(key: QualifiedKey, value: string | null): void {
-    this.written.set(key, value);
-    this.ops.push({ f: 'w', k: key, v: value });
+  write(key: QualifiedKey, value: Content): void {
+    const older = this.written.get(key);
+    this.written.set(key, older === undefined || !(value instanceof Update) ? value : compose(older, value));
+    this.ops.push({ f: 'w', k: key, v: nameOf(value) });
   }
 }
 
@@ -55,7 +57,6 @@ export class Histories {
   }
 }
 
-function textOf(value: KeyWrite['value']): string | null {
-  if (value instanceof Update) return value.operations;
-  return value === null || typeof value === 'string' ? value : `bytes of ${value.length}`;
-}
+/** The write that a content or a document names. */
+const nameOf = (value: Content): string | null =>
+  value instanceof Uint8Array ? `bytes of ${value.length}` : writeIn(value);

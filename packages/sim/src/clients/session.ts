@@ -1,6 +1,6 @@
 /** The interface of a session for an application, in simulated time. */
 import type { HandleMode } from '@isochron/client';
-import type { NodeId, QualifiedKey, Timestamp, TxId, Value } from '@isochron/core';
+import type { Content, NodeId, QualifiedKey, Timestamp, TxId, Value } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { Co } from '../engine/coroutine.js';
 
@@ -39,7 +39,7 @@ export interface ClientTransaction {
   read(keys: readonly QualifiedKey[]): Co<readonly Seen[]>;
   /** One page, with own writes laid over it; `next` is where the following one starts. */
   list(keyspace: string, start: QualifiedKey, limit: number): Co<{ seen: readonly Seen[]; next: QualifiedKey | null }>;
-  write(key: QualifiedKey, value: Value | null): void;
+  write(key: QualifiedKey, value: Content): void;
   commit(sending: CommitHooks): Co<CommitResult>;
   /** Ends it without a commit. */
   end(): void;

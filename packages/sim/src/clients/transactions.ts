@@ -1,6 +1,6 @@
 /** The reads and writes of a session of the client machine: transactions, or single operations. */
 import type { Call, Committed, HandleId, MergedPage } from '@isochron/client';
-import type { NodeId, QualifiedKey, RegionId, TxId, Value } from '@isochron/core';
+import { type Content, type NodeId, type QualifiedKey, type RegionId, type TxId, Update, type Value } from '@isochron/core';
 import type { SessionTransaction, Snapshot } from '@isochron/protocols';
 import type { Co } from '../engine/coroutine.js';
 import {
@@ -61,7 +61,7 @@ export class MachineTransaction implements ClientTransaction {
     return { seen, next: next === null ? null : `${keyspace}/${next}` };
   }
 
-  write(key: QualifiedKey, value: Value | null): void {
+  write(key: QualifiedKey, value: Content): void {
     this.tx.write(key, value);
   }
 
@@ -122,8 +122,8 @@ export class MachineOperation implements ClientTransaction {
     throw new RequestFailed('NOT_SUPPORTED_BY_PROTOCOL');
   }
 
-  write(key: QualifiedKey, value: Value | null): void {
-    if (this.#write !== undefined) throw new RequestFailed('NOT_SUPPORTED_BY_PROTOCOL');
+  write(key: QualifiedKey, value: Content): void {
+    if (this.#write !== undefined || value instanceof Update) throw new RequestFailed('NOT_SUPPORTED_BY_PROTOCOL');
     this.#write = { key, value };
   }
 

@@ -10,6 +10,7 @@ import { drawDrains, drawFaults, drawLostAnswers } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
 import { drawSessions } from './draw-sessions.js';
 import { withStableWaits } from './draw-stable.js';
+import { withUpdates } from './draw-updates.js';
 import { keysOf } from './keys.js';
 import type { DrawMix } from './mix.js';
 import { DRAW_VERSION, type Environment, type Plan, type SessionPlan } from './plan.js';
@@ -24,6 +25,8 @@ export interface DrawnProtocol {
   readonly drawMix: DrawMix;
   /** Whether sessions may write several keys at once: single operations are done one after the other. */
   readonly drawsBursts: boolean;
+  /** Whether writes may be updates. */
+  readonly drawsUpdates: boolean;
   /** Opens the HTTP API of a node, under protocols that have one here. */
   readonly openHttp?: unknown;
 }
@@ -61,6 +64,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const spanMs = expectedMs(environment, sessions);
   const drains = http === undefined ? [] : drawDrains(streams.of('draw drains'), scene, spanMs);
   const waiting = withStableWaits(streams.of('draw stable'), sessions);
+  const bursting = protocol.drawsBursts ? withBursts(streams.of('draw bursts'), topology, waiting) : waiting;
   const lostAnswers = drawLostAnswers(streams.of('draw lost answers'), scene, spanMs);
   const faults = [...drawFaults(streams, scene, spanMs), ...drains, ...lostAnswers].sort((a, b) => a.atMs - b.atMs);
   return {
@@ -70,7 +74,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     cluster,
     settings,
     environment,
-    sessions: protocol.drawsBursts ? withBursts(streams.of('draw bursts'), topology, waiting) : waiting,
+    sessions: protocol.drawsUpdates ? withUpdates(streams.of('draw updates'), bursting) : bursting,
     ...(http === undefined ? {} : { http }),
     faults,
     safetyMs,

@@ -7,7 +7,7 @@ import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core
 import type { SessionStoreLimits } from '@isochron/sessions';
 
 /** Changes with the draws, so that an old seed is recognised as meaning another plan. */
-export const DRAW_VERSION = 9;
+export const DRAW_VERSION = 10;
 
 export interface Plan {
   readonly draw: number;
@@ -173,6 +173,8 @@ export type StepPlan =
 export interface WritePlan {
   readonly key: QualifiedKey;
   readonly deletes: boolean;
+  /** The key holds a document, which this write updates or puts; absent for other keys. */
+  readonly document?: 'update' | 'put';
 }
 
 export interface ListPlan {
