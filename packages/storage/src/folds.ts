@@ -3,7 +3,7 @@ import { compareVersions, Fold, isPlain, type StoredVersion, Update, type Versio
 
 /** Updates between two kept results when many are folded at once. */
 const PART = 256;
-/** Results that one chain keeps, and their bytes; when there are more, every second one goes. */
+/** Results that one chain keeps, and their bytes. */
 const MAX_KEPT = 16;
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 
@@ -28,7 +28,7 @@ export class Folder {
    * @param kept results of the chain, from which the fold may begin and to which it adds
    */
   upTo(newest: StoredVersion, older: Iterable<StoredVersion>, kept?: KeptFolds): Version {
-    const known = kept?.atOrBelow(newest);
+    const { result: known, position = 0 } = kept?.atOrBelow(newest) ?? {};
     let base = known;
     const updates: StoredVersion[] = [];
     for (const version of above(known, newest, older)) {
@@ -41,7 +41,7 @@ export class Folder {
     updates.reverse();
     for (let i = 0; i < updates.length; i += PART) {
       base = this.#fold(base, updates.slice(i, i + PART));
-      kept?.keep(base);
+      kept?.keep(base, position + i + PART);
     }
     return base!;
   }
@@ -69,39 +69,50 @@ function* above(known: Version | undefined, newest: StoredVersion, older: Iterab
   }
 }
 
+/** A result, and the number of updates that were folded into it and those before it. */
+interface Kept {
+  readonly result: Version;
+  readonly position: number;
+}
+
 /**
  * Results of a chain, each the fold of all versions up to the one that it is named after. Reads add to them; a change
- * of the chain drops those that it concerns. Many are kept for the latest snapshots, few for old ones.
+ * of the chain drops those that it concerns. The older a snapshot is, the wider are the gaps between them.
  */
 export class KeptFolds {
   /** Oldest first. */
-  #kept: Version[] = [];
+  readonly #kept: Kept[] = [];
   bytes = 0;
 
   /** The newest one at or below a version. */
-  atOrBelow(version: StoredVersion): Version | undefined {
-    for (let i = this.#kept.length - 1; i >= 0; i--)
-      if (compareVersions(this.#kept[i]!, version) <= 0) return this.#kept[i];
-    return undefined;
+  atOrBelow(version: StoredVersion): Kept | undefined {
+    return this.#kept.findLast(({ result }) => compareVersions(result, version) <= 0);
   }
 
-  keep(result: Version): void {
-    const at = this.#kept.findLastIndex((other) => compareVersions(other, result) < 0) + 1;
-    this.#kept.splice(at, 0, result);
+  keep(result: Version, position: number): void {
+    const at = this.#kept.findLastIndex((other) => compareVersions(other.result, result) < 0) + 1;
+    this.#kept.splice(at, 0, { result, position });
     this.bytes += sizeOf(result);
-    if (this.#kept.length > MAX_KEPT || (this.bytes > MAX_KEPT_BYTES && this.#kept.length > 2)) this.#thin();
+    while (this.#kept.length > MAX_KEPT || (this.bytes > MAX_KEPT_BYTES && this.#kept.length > 2)) this.#thin();
   }
 
   /** A version was added, replaced or removed: results that contain its place are wrong. */
   dropFrom(version: Pick<StoredVersion, 'ts' | 'txId' | 'region'>): void {
-    while (this.#kept.length > 0 && compareVersions(this.#kept.at(-1)!, version) >= 0)
-      this.bytes -= sizeOf(this.#kept.pop()!);
+    while (this.#kept.length > 0 && compareVersions(this.#kept.at(-1)!.result, version) >= 0)
+      this.bytes -= sizeOf(this.#kept.pop()!.result);
   }
 
+  /** Drops the one whose gap, when it is gone, is the smallest for its age. */
   #thin(): void {
-    const newest = this.#kept.length - 1;
-    this.#kept = this.#kept.filter((_, i) => i % 2 === 0 || i === newest);
-    this.bytes = this.#kept.reduce((sum, result) => sum + sizeOf(result), 0);
+    const newest = this.#kept.at(-1)!.position;
+    let thinnest = 1;
+    let least = Number.POSITIVE_INFINITY;
+    for (let i = 1; i < this.#kept.length - 1; i++) {
+      const gap = this.#kept[i + 1]!.position - this.#kept[i - 1]!.position;
+      const share = gap / (newest - this.#kept[i]!.position + 1);
+      if (share < least) [least, thinnest] = [share, i];
+    }
+    this.bytes -= sizeOf(this.#kept.splice(thinnest, 1)[0]!.result);
   }
 }
 

@@ -42,7 +42,7 @@ describe.each(['memory', 'LevelDB'])('a hot key with 100,000 updates (F3), in %s
     await store.commit([put('a', v(COUNT + 1, INCREMENT))]);
     for (let i = 0; i < 100; i++)
       for (const at of [COUNT, COUNT + 1]) expect(store.read(P, 'a', at)?.value).toBe(counted(at));
-    expect(store.stats().folded).toBe(before + 1);
+    expect(store.stats().folded - before).toBeLessThanOrEqual(PART);
   });
 
   it('a read of an older snapshot folds no more updates than lie between it and the newest', async () => {
@@ -62,11 +62,11 @@ describe.each(['memory', 'LevelDB'])('a hot key with 100,000 updates (F3), in %s
     }
     const { folded } = store.stats();
     for (let i = 0; i < 400; i++) {
-      await store.commit([collect(COUNT - 10), put('later', v(COUNT + i, '1'))]);
+      await store.commit([collect(COUNT - 500 + i)]);
       await new Promise((resolve) => setImmediate(resolve));
     }
     expect(store.stats().folded - folded).toBeLessThanOrEqual(COUNT);
     expect(store.read(P, 'a', COUNT)?.value).toBe(counted(COUNT));
-    expect(store.stats().partitions.get(P)?.versions).toBeLessThan(600);
+    expect(store.stats().partitions.get(P)?.versions).toBeLessThan(700);
   });
 });

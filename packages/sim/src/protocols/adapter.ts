@@ -88,6 +88,8 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   readonly drawMix: DrawMix;
   /** Whether sessions may write several keys at once. */
   readonly drawsBursts: boolean;
+  /** Whether writes may be updates. */
+  readonly drawsUpdates: boolean;
   readonly atOnce: AtOnce;
   /** Draws settings, small enough to take effect within a run. */
   drawSettings(random: Random): Settings;

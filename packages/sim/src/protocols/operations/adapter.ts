@@ -98,6 +98,7 @@ export function operationAdapter(
     schema: operationSchema,
     crashPoints: [...CRASH_POINTS, ...ownMessages],
     drawsBursts: false,
+    drawsUpdates: false,
     ...(plans ?? { fit: everywhere, drawMix: operationMix(readsAtOnce ? ROT_WEIGHT : 0) }),
     atOnce: { reads: readsAtOnce ? 10_000 : 1, writes: 1 },
     createNode: (options) => createNode(options, protocol),
