@@ -3,8 +3,8 @@
 import { toBase64 } from '@isochron/client/encoding';
 import { type Deps, InvariantViolation, plainValue, type Timestamp, type Value } from '@isochron/core';
 import type { ReadResult, SessionState, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
-import { laidOver, type OwnWrite } from '@isochron/protocols/kernel/transactions/write-cache';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
+import { laidOver, type OwnWrite } from '@isochron/protocols/kernel/transactions/write-cache';
 import type { Refusal, VectorRead, VectorSnapshot, VectorState, VectorValue, VectorView } from './format.js';
 
 /** The texts of the sessions' invariants, and their names in the files. */

@@ -21,7 +21,7 @@ export * from './kernel/transactions/messages.js';
 export * from './kernel/transactions/newer.js';
 export * from './kernel/transactions/node.js';
 export * from './kernel/transactions/session.js';
-export { type CachedWrite, laidOver, type OwnWrite } from './kernel/transactions/write-cache.js';
 export type { Snapshot, TransactionProtocol } from './kernel/transactions/snapshots.js';
+export { type CachedWrite, laidOver, type OwnWrite } from './kernel/transactions/write-cache.js';
 export * from './machine.js';
 export * from './session-rules.js';

@@ -1,6 +1,12 @@
 /** A caller, for the time of one request, and its view of its own writes. */
 import type { QualifiedKey, Timestamp, Version } from '@isochron/core';
-import { laidOver, type OwnWrite, type SessionRules, type SessionTransaction, type Snapshot } from '@isochron/protocols';
+import {
+  laidOver,
+  type OwnWrite,
+  type SessionRules,
+  type SessionTransaction,
+  type Snapshot,
+} from '@isochron/protocols';
 import type { KeptSession } from './kept-session.js';
 import type { CacheEntry } from './messages.js';
 import { NOTHING_SEEN, raisedTo } from './snapshot.js';

@@ -44,7 +44,9 @@ export class ChainReads {
     if (version === undefined && !chain.whole)
       version = this.#readTail((tails) => tails.visible(tailOf(chain), snapshot));
     if (chain.staged !== null) version = chain.withStaged(version, ({ ts }) => ts <= snapshot);
-    return version === undefined || isPlain(version) ? version : this.#fold(chain, ({ ts }) => ts <= snapshot, snapshot);
+    return version === undefined || isPlain(version)
+      ? version
+      : this.#fold(chain, ({ ts }) => ts <= snapshot, snapshot);
   }
 
   /** The fold of the versions that belong to a snapshot. */

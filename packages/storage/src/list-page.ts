@@ -36,7 +36,11 @@ export class PageBuilder {
 
   /** Takes a key and its version in the snapshot. Returns false when the page ended before it. */
   add(key: QualifiedKey, version: () => Version | typeof LATER | undefined): boolean {
-    if (this.entries.length + this.later.length >= this.limit || this.#bytes >= PAGE_BYTES || this.#examined >= PAGE_EXAMINED) {
+    if (
+      this.entries.length + this.later.length >= this.limit ||
+      this.#bytes >= PAGE_BYTES ||
+      this.#examined >= PAGE_EXAMINED
+    ) {
       this.next = key;
       return false;
     }

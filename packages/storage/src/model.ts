@@ -281,7 +281,8 @@ async function compareBelonging(
   const wanted = new Map(keys.map((key) => [key, model.find(key, belongs)]));
   const check = (key: string, found: Version | undefined) => {
     const version = wanted.get(key);
-    if (found !== undefined || version === undefined || !model.mayBeGone(key, version)) expect(plain(found)).toEqual(version);
+    if (found !== undefined || version === undefined || !model.mayBeGone(key, version))
+      expect(plain(found)).toEqual(version);
   };
   for (const key of keys) check(key, store.find(partition, key, belongs));
   await store.prefetch({ kind: 'chains', partition, keys });

@@ -6,8 +6,7 @@ import { collect, FOREVER, keysOf, P, put, range, remove, type StoreCase, v } fr
 const updated = (ts: number, operation: object, txId?: string): StoredVersion =>
   v(ts, new Update(JSON.stringify([operation])), txId);
 /** Appends its own timestamp: the document shows which updates were folded, and in which order. */
-const append = (ts: number, txId?: string): StoredVersion =>
-  updated(ts, { op: 'append', path: '', items: [ts] }, txId);
+const append = (ts: number, txId?: string): StoredVersion => updated(ts, { op: 'append', path: '', items: [ts] }, txId);
 
 /** Registers the tests. */
 export function updateCases(on: StoreCase): void {

@@ -1,4 +1,11 @@
-import { type Belongs, compareVersions, isPlain, type StoredVersion, type Timestamp, type Version } from '@isochron/core';
+import {
+  type Belongs,
+  compareVersions,
+  isPlain,
+  type StoredVersion,
+  type Timestamp,
+  type Version,
+} from '@isochron/core';
 import type { Chain } from './chain.js';
 import type { Changes } from './changes.js';
 import type { Disk, DiskSnapshot } from './disk.js';

@@ -4,14 +4,7 @@
  * and the caller's own earlier writes. When that node is gone, any other node of any region continues in the same
  * snapshot (D8).
  */
-import {
-  IsochronError,
-  isTxId,
-  type NodeId,
-  type QualifiedKey,
-  type TxId,
-
-} from '@isochron/core';
+import { IsochronError, isTxId, type NodeId, type QualifiedKey, type TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import {
   type Caller,

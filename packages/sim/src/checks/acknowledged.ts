@@ -23,7 +23,8 @@ export class AcknowledgedIsKept implements Check {
     );
     for (const { key, value } of writes) {
       const kept = known.get(key);
-      if (kept === undefined || !isSameContent(kept, value)) this.#fail(`${txId} was acknowledged, but its write of ${key} is on no disk`, txId);
+      if (kept === undefined || !isSameContent(kept, value))
+        this.#fail(`${txId} was acknowledged, but its write of ${key} is on no disk`, txId);
     }
   }
 

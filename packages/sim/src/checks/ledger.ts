@@ -230,14 +230,25 @@ export class Ledger implements Check {
   }
 
   #fold(key: QualifiedKey, shows: (version: StoredVersion) => boolean, { version, at }: Newest): Version | undefined {
-    return version === undefined || isPlain(version) ? version : foldOf(this.chain(key).slice(0, at + 1).filter(shows));
+    return version === undefined || isPlain(version)
+      ? version
+      : foldOf(
+          this.chain(key)
+            .slice(0, at + 1)
+            .filter(shows),
+        );
   }
 
   /** With each damaged version below the newest one, and without it. */
   #folds(key: QualifiedKey, shows: (version: StoredVersion) => boolean, { version, at }: Newest) {
     if (version === undefined || isPlain(version)) return [version];
-    const shown = this.chain(key).slice(0, at + 1).filter(shows);
-    const damaged = shown.slice(0, -1).filter(({ txId }) => this.isDamaged(txId)).slice(-MAX_DAMAGED);
+    const shown = this.chain(key)
+      .slice(0, at + 1)
+      .filter(shows);
+    const damaged = shown
+      .slice(0, -1)
+      .filter(({ txId }) => this.isDamaged(txId))
+      .slice(-MAX_DAMAGED);
     return Array.from({ length: 2 ** damaged.length }, (_, chosen) =>
       foldOf(shown.filter((one) => !damaged.includes(one) || (chosen >> damaged.indexOf(one)) % 2 === 1)),
     );
@@ -516,7 +527,8 @@ export class Ledger implements Check {
       );
       return;
     }
-    const isSame = tx.ct === version.ts && slice.region === version.region && this.#isWritten(key, version, write.value);
+    const isSame =
+      tx.ct === version.ts && slice.region === version.region && this.#isWritten(key, version, write.value);
     if (!isSame || !dependsSo(version, slice)) {
       this.#fail(
         `${region} holds ${key} by ${version.txId} as ${JSON.stringify(version)}, committed at ${tx.ct} [${slice.deps ?? ''}]`,

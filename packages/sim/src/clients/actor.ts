@@ -347,7 +347,10 @@ export class Actor {
     if (result.status === 'committed') {
       this.world.note(this.name, () => `receives that ${txId} is committed at ${result.ct}`);
       const { ct } = result;
-      this.#own = new Map([...this.#own, ...writes.map((write) => [write.key, this.#ownWrite(write, ct, txId)] as const)]);
+      this.#own = new Map([
+        ...this.#own,
+        ...writes.map((write) => [write.key, this.#ownWrite(write, ct, txId)] as const),
+      ]);
       this.#record(this.name, recording, 'committed');
       this.world.observer.acknowledged(txId, result.ct, writes, this.name);
       this.#lastCommit = { txId, ct: result.ct, keys: writes.map(({ key }) => key) };

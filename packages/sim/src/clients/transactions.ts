@@ -1,6 +1,14 @@
 /** The reads and writes of a session of the client machine: transactions, or single operations. */
 import type { Call, Committed, HandleId, MergedPage } from '@isochron/client';
-import { type Content, type NodeId, type QualifiedKey, type RegionId, type TxId, Update, type Value } from '@isochron/core';
+import {
+  type Content,
+  type NodeId,
+  type QualifiedKey,
+  type RegionId,
+  type TxId,
+  Update,
+  type Value,
+} from '@isochron/core';
 import type { SessionTransaction, Snapshot } from '@isochron/protocols';
 import type { Co } from '../engine/coroutine.js';
 import {

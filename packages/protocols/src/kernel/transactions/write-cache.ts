@@ -17,10 +17,7 @@ export type CacheView = ReadonlyMap<QualifiedKey, readonly CachedWrite[]>;
  * The document after own writes, in their order, over the document below them (F5). Undefined if that is needed and
  * not given.
  */
-export function laidOver(
-  below: Value | null | undefined,
-  writes: readonly OwnWrite[],
-): Value | null | undefined {
+export function laidOver(below: Value | null | undefined, writes: readonly OwnWrite[]): Value | null | undefined {
   let document = below;
   let fold: Fold | undefined;
   for (const { value, ct: ts, txId } of writes) {
