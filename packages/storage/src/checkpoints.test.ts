@@ -4,12 +4,12 @@
  */
 import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DurableRecord } from '@isochron/core';
+import { type DurableRecord, Update } from '@isochron/core';
 import { ClassicLevel } from 'classic-level';
 import { CorruptRecord } from './failure.js';
 import { type LevelStoreOptions, openLevelStore } from './level-store.js';
 import { openLogIn } from './log/segment-log.js';
-import { META_VALUE, openAs, openCheckpoint } from './records.js';
+import { META_VALUE, openAs, openCheckpoint, seal } from './records.js';
 import type { VersionStore } from './store.js';
 import { collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './suite-fixtures.js';
 import { testFolder } from './testing/folder.js';
@@ -321,6 +321,28 @@ describe('damage between LevelDB and the log', () => {
     await written();
     await onRawDisk(location, (disk) => disk.del('m/checkpoint'));
     await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });
+  });
+});
+
+describe('a data folder of the format without updates', () => {
+  const format = (): Promise<number> => onRawDisk(location, async (disk) => (await disk.get('m/checkpoint'))![4]!);
+
+  it('a data folder of the format without updates is read, and written in the new one, which earlier builds refuse', async () => {
+    await open();
+    await store!.commit([put('a', v(10))]);
+    await close();
+    expect(await format()).toBe(3);
+    await onRawDisk(location, async (disk) => {
+      const covered = openCheckpoint((await disk.get('m/checkpoint'))!);
+      await disk.put('m/checkpoint', seal(covered, 'm/checkpoint', 2));
+    });
+    await open();
+    expect(store!.read(P, 'a', FOREVER)?.ts).toBe(10);
+    await store!.commit([put('a', v(20, new Update('[{"op":"append","path":"","items":[1]}]')))]);
+    await close();
+    expect(await format()).toBe(3);
+    await open();
+    expect(store!.read(P, 'a', FOREVER)?.value).toBe('[1]');
   });
 });
 

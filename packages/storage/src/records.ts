@@ -310,17 +310,19 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
 export const OUTCOME_IDS: Kind<readonly TxId[]> = list(text(65536));
 
 /**
- * Number of the format of a data folder whose newest records are in the durable log. Earlier builds refuse such a
- * folder.
+ * Number of the format of a data folder: its newest records are in the durable log, and versions may be updates, which
+ * the format before lacks. Earlier builds refuse such a folder.
  */
-const LOG_FORMAT = 2;
+const FOLDER_FORMAT = 3;
+const FORMAT_WITHOUT_UPDATES = 2;
 
 /** The record with the position of the log that LevelDB covers. */
-export const sealCheckpoint = (covered: number): Buffer => seal(covered, CHECKPOINT, LOG_FORMAT);
+export const sealCheckpoint = (covered: number): Buffer => seal(covered, CHECKPOINT, FOLDER_FORMAT);
 
 /** @throws CorruptRecord */
 export function openCheckpoint(bytes: Buffer): number {
-  const covered = unseal(bytes, CHECKPOINT, LOG_FORMAT);
+  const isPrevious = bytes[CHECKSUM_BYTES] === FORMAT_WITHOUT_UPDATES;
+  const covered = unseal(bytes, CHECKPOINT, isPrevious ? FORMAT_WITHOUT_UPDATES : FOLDER_FORMAT);
   if (!isCount(covered)) throw corrupt(CHECKPOINT, 'malformed', 'expected a position of the log');
   return covered;
 }

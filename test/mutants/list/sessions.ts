@@ -57,8 +57,8 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
       {
         file: KEPT_SESSION,
         in: 'KeptSession.merge',
-        find: 'const union = new Map(this.entries().map((entry) => [entry.key, entry]));',
-        replace: 'const union = new Map(this.entries().slice(0, 0).map((entry) => [entry.key, entry]));',
+        find: 'this.#reopen([...this.entries(), ...entries], hwt',
+        replace: 'this.#reopen([...this.entries().slice(0, 0), ...entries], hwt',
       },
     ],
     seeds: { from: 7, count: 20 },

@@ -144,9 +144,15 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: SESSION,
-        in: 'SessionTransaction.#cached',
-        find: 'cached === undefined || cached.ct <= this.#covered) return undefined;',
-        replace: 'cached === undefined) return undefined;',
+        in: 'SessionTransaction.#above',
+        find: 'cached === undefined || cached.at(-1)!.ct <= this.#covered) return NO_WRITES;',
+        replace: 'cached === undefined) return NO_WRITES;',
+      },
+      {
+        file: SESSION,
+        in: 'SessionTransaction.#above',
+        find: 'cached.filter(({ ct }) => ct > this.#covered);',
+        replace: 'cached;',
       },
     ],
     seeds: { from: 1, count: 50 },
@@ -159,8 +165,8 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
       {
         file: CACHE,
         in: 'WriteCache.prune',
-        find: 'if (write.ct > floor) return;',
-        replace: 'if (write.ct > floor + 1) return;',
+        find: 'if (writes.at(-1)!.ct > floor) return;',
+        replace: 'if (writes.at(-1)!.ct > floor + 1) return;',
       },
     ],
     seeds: { from: 1, count: 100 },
@@ -173,8 +179,8 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
       {
         file: CACHE,
         in: 'WriteCache.prune',
-        find: 'if (write.ct > floor) return;',
-        replace: 'if (write.ct > floor - 2 ** 52) return;',
+        find: 'if (writes.at(-1)!.ct > floor) return;',
+        replace: 'if (writes.at(-1)!.ct > floor - 2 ** 52) return;',
       },
     ],
     seeds: { from: 1, count: 20 },

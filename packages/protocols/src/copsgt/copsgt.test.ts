@@ -1,4 +1,4 @@
-import type { Dependency, StoredVersion } from '@isochron/core';
+import type { Dependency, StoredVersion, Version } from '@isochron/core';
 import { joined, loseDisk } from '@isochron/testing/protocols/lost-disks';
 import { settledWorld, without } from '@isochron/testing/protocols/operation-fixtures';
 import {

@@ -3,6 +3,7 @@
  * session code.
  */
 import {
+  type Content,
   type NodeId,
   qualify,
   type RegionId,
@@ -80,7 +81,7 @@ export class TestClient {
     return ct;
   }
 
-  write(entries: Record<string, Value | null>): { ct: Timestamp; txId: TxId } {
+  write(entries: Record<string, Content>): { ct: Timestamp; txId: TxId } {
     const tx = this.begin();
     for (const [key, value] of Object.entries(entries)) tx.write(key, value);
     return { ct: this.commit(tx), txId: tx.id };

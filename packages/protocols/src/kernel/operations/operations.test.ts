@@ -1,4 +1,4 @@
-import type { AnyMessage, DurableRecord, Kind, StoredVersion } from '@isochron/core';
+import type { AnyMessage, DurableRecord, Kind, StoredVersion, Version } from '@isochron/core';
 import { compareVersions, MAX_TIMESTAMP, MalformedMessage } from '@isochron/core';
 import { PlainStore } from '@isochron/testing/protocols/plain-store';
 import { operationSamples, SAMPLE_CONTEXT, sample } from '@isochron/testing/protocols/samples';
@@ -77,7 +77,7 @@ describe('the versions of a replica', () => {
       fc.property(fc.array(step), fc.nat(35), fc.constantFrom('virginia', 'oregon'), (steps, at, region) => {
         const [disk, all] = [new PlainStore(), new PlainStore()];
         const versions = new Versions(0, disk);
-        const waiting: { key: string; version: StoredVersion; seq: number }[] = [];
+        const waiting: { key: string; version: Version; seq: number }[] = [];
         steps.forEach(({ key, ts, persist }, i) => {
           const written = { ts, txId: `t${i}`, region: i % 2 === 0 ? 'virginia' : 'oregon', value: `${i}` };
           versions.add(key, written, i);
