@@ -27,7 +27,11 @@ describe('PaRiS: updates that merge', () => {
     const clients = NODES.map((node) => new TestClient(world, node));
     const { ct: first } = clients[0]!.write({ [key]: '{"title":"a","done":false}' });
     world.until(() => world.ust() > first);
-    const edits = [{ title: 'b' }, { done: true }, { tag: 'x' }].map((patch) => ({ op: 'mergePatch', path: '', patch }));
+    const edits = [{ title: 'b' }, { done: true }, { tag: 'x' }].map((patch) => ({
+      op: 'mergePatch',
+      path: '',
+      patch,
+    }));
     const cts = clients.map((client, i) => client.write({ [key]: update(edits[i]!) }).ct);
     const wanted = { title: 'b', done: true, tag: 'x' };
     expect(documents(world, key, Math.max(...cts))).toEqual([wanted, wanted, wanted]);

@@ -9,7 +9,6 @@
  */
 import {
   type Content,
-  compareVersions,
   type DurableRecord,
   isPlain,
   type NodeId,
@@ -22,11 +21,11 @@ import {
   type Timestamp,
   type TxId,
   Update,
-  type Version,
 } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
-import { foldOf, isSameContent } from './documents.js';
+import { CommittedChains } from './committed-chains.js';
+import { isSameContent } from './documents.js';
 import { type Attempt, type Committed, loggedIn, NOTHING, type Prepared, type Slice, writtenWith } from './slices.js';
 import type { Visibility } from './visibility.js';
 
@@ -56,15 +55,6 @@ interface Lacking {
  */
 export type Unstable = 'nothing' | 'own' | 'all';
 
-/** The newest version that is shown, and its place in the chain. */
-interface Newest {
-  readonly version: StoredVersion | undefined;
-  readonly at: number;
-}
-
-/** Damaged updates of one key of which each may be there or not. */
-const MAX_DAMAGED = 8;
-
 /** Receives commits at once. */
 export interface LedgerListener {
   /** A transaction has just become committed. */
@@ -90,10 +80,9 @@ interface Known {
   missing: number;
 }
 
-export class Ledger implements Check {
+export class Ledger extends CommittedChains implements Check {
   readonly name = 'durable-records';
   readonly #known = new Map<TxId, Known>();
-  readonly #chains = new Map<QualifiedKey, StoredVersion[]>();
   readonly #listeners: LedgerListener[] = [];
   #lastCt: Timestamp = 0;
   #anyDamaged = false;
@@ -111,15 +100,13 @@ export class Ledger implements Check {
     readonly unstable: Unstable = 'nothing',
     /** The highest stable time of all nodes. */
     readonly stable: () => Timestamp = () => 0,
-  ) {}
+  ) {
+    super();
+  }
 
   /** The greatest commit timestamp of all existing versions. */
   get lastCt(): Timestamp {
     return this.#lastCt;
-  }
-
-  get keys(): IterableIterator<QualifiedKey> {
-    return this.#chains.keys();
   }
 
   listen(listener: LedgerListener): void {
@@ -201,59 +188,6 @@ export class Ledger implements Check {
     return this.#unaware.size > 0;
   }
 
-  /** All committed versions of a key, oldest first. */
-  chain(key: QualifiedKey): readonly StoredVersion[] {
-    return this.#chains.get(key) ?? [];
-  }
-
-  /** The fold of the versions of a key that are shown; tombstones too. */
-  visible(key: QualifiedKey, shows: (version: StoredVersion) => boolean): Version | undefined {
-    return this.#fold(key, shows, this.#newest(key, shows, Number.POSITIVE_INFINITY));
-  }
-
-  /** The possible folds of a key that a reader may see: one, or none, unless a transaction was damaged. */
-  visibleOnes(key: QualifiedKey, shows: (version: StoredVersion) => boolean): readonly (Version | undefined)[] {
-    let newest = this.#newest(key, shows, Number.POSITIVE_INFINITY);
-    if (!this.anyDamaged) return [this.#fold(key, shows, newest)];
-    const ones = this.#folds(key, shows, newest);
-    while (newest.version !== undefined && this.isDamaged(newest.version.txId)) {
-      newest = this.#newest(key, shows, newest.at);
-      ones.push(...this.#folds(key, shows, newest));
-    }
-    return ones;
-  }
-
-  /** Whether a version is the fold that a replica has put in place of an update (F3). */
-  isFold(key: QualifiedKey, version: StoredVersion): boolean {
-    const isBelow = (other: StoredVersion) => compareVersions(other, version) <= 0;
-    return this.anyDamaged || this.visible(key, isBelow)?.value === version.value;
-  }
-
-  #fold(key: QualifiedKey, shows: (version: StoredVersion) => boolean, { version, at }: Newest): Version | undefined {
-    return version === undefined || isPlain(version)
-      ? version
-      : foldOf(
-          this.chain(key)
-            .slice(0, at + 1)
-            .filter(shows),
-        );
-  }
-
-  /** With each damaged version below the newest one, and without it. */
-  #folds(key: QualifiedKey, shows: (version: StoredVersion) => boolean, { version, at }: Newest) {
-    if (version === undefined || isPlain(version)) return [version];
-    const shown = this.chain(key)
-      .slice(0, at + 1)
-      .filter(shows);
-    const damaged = shown
-      .slice(0, -1)
-      .filter(({ txId }) => this.isDamaged(txId))
-      .slice(-MAX_DAMAGED);
-    return Array.from({ length: 2 ** damaged.length }, (_, chosen) =>
-      foldOf(shown.filter((one) => !damaged.includes(one) || (chosen >> damaged.indexOf(one)) % 2 === 1)),
-    );
-  }
-
   durable(node: NodeId, records: readonly DurableRecord[]): void {
     const region = this.context.topology.regionOf(node);
     if (this.#unaware.has(node) && this.reports.mayDecide(node)) for (const record of records) this.#discount(record);
@@ -284,14 +218,6 @@ export class Ledger implements Check {
   /** Versions that a node shows while it goes on with an older disk count as shown, even if its peers report later. */
   revealed(): void {
     this.#giveUpLacking();
-  }
-
-  /** The newest one before a place in the chain, and its own place. */
-  #newest(key: QualifiedKey, shows: (version: StoredVersion) => boolean, before: number): Newest {
-    const chain = this.#chains.get(key) ?? [];
-    let at = Math.min(chain.length, before) - 1;
-    while (at >= 0 && !shows(chain[at]!)) at--;
-    return { version: chain[at], at };
   }
 
   /** Data that is not left on the disk is no longer durable there. */
@@ -485,20 +411,9 @@ export class Ledger implements Check {
     const { ct: ts, txId } = tx;
     for (const [partition, { region, writes, deps }] of tx.slices) {
       known.missing += writes.length * this.context.topology.partitions[partition]!.regions.length;
-      for (const { key, value } of writes) this.#insert(key, { ts, txId, region, value, deps });
+      for (const { key, value } of writes) this.insert(key, { ts, txId, region, value, deps });
     }
     for (const listener of this.#listeners) listener.onCommitted(tx);
-  }
-
-  #insert(key: QualifiedKey, version: StoredVersion): void {
-    const chain = this.#chains.get(key);
-    if (chain === undefined) {
-      this.#chains.set(key, [version]);
-      return;
-    }
-    let i = chain.length;
-    while (i > 0 && compareVersions(chain[i - 1]!, version) > 0) i--;
-    if (i === 0 || compareVersions(chain[i - 1]!, version) !== 0) chain.splice(i, 0, version);
   }
 
   /** Whether a version stores what was written, or the fold of a written update. */
@@ -513,7 +428,7 @@ export class Ledger implements Check {
     if (known?.damaged) {
       // The disk has lost its outcome, and it was run again.
       this.#lastCt = Math.max(this.#lastCt, version.ts);
-      this.#insert(key, version);
+      this.insert(key, version);
       return;
     }
     const tx = known?.committed;

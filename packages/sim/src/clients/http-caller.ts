@@ -11,6 +11,7 @@ import {
   txIdOf,
 } from '@isochron/core';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
+import { writeIn } from '../checks/documents.js';
 import type { ClientObservations, OwnWrite } from '../checks/observations.js';
 import type { HttpCallerPlan, HttpRequestPlan } from '../plan/plan.js';
 import type { HttpAnswer, HttpRequest } from '../protocols/http.js';
@@ -193,4 +194,4 @@ function learn(known: Map<QualifiedKey, OwnWrite>, key: QualifiedKey, write: Own
 
 const versionOf = ({ ct: ts, txId }: OwnWrite) => ({ ts, txId, region: '' });
 
-const textOf = (value: KeyWrite['value'] | undefined): string | null => (typeof value === 'string' ? value : null);
+const textOf = (value: KeyWrite['value'] | undefined): string | null => writeIn(value ?? null);
