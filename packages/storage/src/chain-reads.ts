@@ -69,7 +69,7 @@ export class ChainReads {
       const stored = this.#newestFirst(chain, chain.belonging(belongs), upTo);
       const { value: newest } = stored.next();
       if (newest === undefined) return this.folder.over(undefined, staged);
-      if (staged.length > 0 && compareVersions(staged[0]!, newest) < 0) {
+      if (staged.length > 0 && compareVersions(staged[0]!, newest) <= 0) {
         const all = [newest, ...stored].reverse();
         for (const version of staged) insertSorted(all, version);
         return this.folder.over(undefined, all);

@@ -52,8 +52,12 @@ export function updateCases(on: StoreCase): void {
     it('an update is folded once, however often it arrives (F4)', async () => {
       await on.store.commit([put('a', append(10)), put('a', append(20)), put('a', append(10))]);
       expect(value()).toBe('[10,20]');
-      await on.store.commit([put('a', append(10)), put('a', append(20))]);
-      expect(value()).toBe('[10,20]');
+      for (const repeated of [[20], [10, 20], [20, 20]]) {
+        const done = on.store.commit(repeated.map((ts) => put('a', append(ts))));
+        expect(value()).toBe('[10,20]');
+        await done;
+        expect(value()).toBe('[10,20]');
+      }
     });
 
     it('reads show updates before their commit is durable, also those that lie below others', async () => {
