@@ -1,7 +1,7 @@
 /** Runs a trial: the trial is the argument of the process, the result goes to stdout, both as JSON. */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { type Plan, PROTOCOLS, type Result } from '@isochron/sim';
+import { type Failure, type Plan, PROTOCOLS, type Result } from '@isochron/sim';
 import { shrink } from '@isochron/sim/shrink/shrink';
 import { playScript, scriptDifferences } from '@isochron/testing/protocols/script';
 import { profiled } from './profile.js';
@@ -27,9 +27,18 @@ function answer(): TrialResult {
   return { tried, caught };
 }
 
+function counts({ kind }: Failure): boolean {
+  return !trial.ignored.includes(kind);
+}
+
+/** A machine that stops itself ends the run anyway, after the checks of its end. */
+function decides(failure: Failure): boolean {
+  return failure.kind !== 'crash' && counts(failure);
+}
+
 function simulate(run: Exclude<Run, { script: string }>): Caught | undefined {
   const plan = planOf(run);
-  const [first, ...others] = noticesOf(runOf(plan));
+  const [first, ...others] = noticesOf(runOf(plan, decides));
   if (first === undefined) return undefined;
   return { run, seed: plan.seed, by: [first, ...others], ...shrunk(plan, first) };
 }
@@ -39,13 +48,14 @@ function planOf(run: Exclude<Run, { script: string }>): Plan {
   return profiled(PROTOCOLS.get(run.protocol ?? 'paris')!.draw(run.seed), run.profile ?? {});
 }
 
-function runOf(plan: Plan): Result {
-  return PROTOCOLS.get(plan.protocol)!.run(plan);
+/** Runs the plan until a failure decides: the rest of a run that has failed changes nothing. */
+function runOf(plan: Plan, stopAt: (failure: Failure) => boolean): Result {
+  return PROTOCOLS.get(plan.protocol)!.run(plan, { stopAt });
 }
 
 function noticesOf({ failures }: Result): Notice[] {
   return failures
-    .filter(({ kind }) => !trial.ignored.includes(kind))
+    .filter(counts)
     .map(({ check, kind, message }) => ({ check, kind, message: message.split('\n', 1)[0]! }));
 }
 
@@ -64,7 +74,8 @@ function play(run: { readonly script: string }): Caught | undefined {
 function shrunk(plan: Plan, { check }: Notice): { plan?: Plan } {
   if (trial.shrinkMs === undefined) return {};
   const endMs = performance.now() + trial.shrinkMs;
-  const fails = (candidate: Plan): boolean => noticesOf(runOf(candidate)).some((notice) => notice.check === check);
+  const isSame = (failure: { readonly check: string }): boolean => failure.check === check;
+  const fails = (candidate: Plan): boolean => noticesOf(runOf(candidate, isSame)).some(isSame);
   return { plan: shrink(plan, fails, { goesOn: () => performance.now() < endMs }) };
 }
 

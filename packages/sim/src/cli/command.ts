@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CommanderError } from 'commander';
-import type { FailureKind } from '../checks/check.js';
+import type { Failure, FailureKind } from '../checks/check.js';
 import { DEFAULT_SIZE } from '../plan/draw.js';
 import type { Plan } from '../plan/plan.js';
 import { PROTOCOLS, type SimulatedProtocol } from '../protocols/index.js';
@@ -156,7 +156,7 @@ function explain(simulated: SimulatedProtocol, result: Result, options: SimOptio
   const plan = options.shrink ? smaller(simulated, result) : result.plan;
   const file = savePlan(plan, options.save);
   print(`  plan: ${file}; replay: npm run sim -- --plan ${file} --verbose`);
-  const traced = simulated.run(plan, { trace: true, stopAt: failure.check });
+  const traced = simulated.run(plan, { trace: true, stopAt: ({ check }) => check === failure.check });
   const same = traced.failures.find(({ check }) => check === failure.check) ?? failure;
   if (options.keep !== undefined) keep(options.keep, plan, failure);
   print(`${formatPlan(plan)}\n${formatTrace(linesAbout(traced.trace, same))}`);
@@ -168,8 +168,8 @@ const sizeFlag = ({ transactions }: SimOptions): string =>
 function smaller(simulated: SimulatedProtocol, { plan, failures }: Result): Plan {
   const { check } = failures[0]!;
   const endMs = performance.now() + SHRINK_MS;
-  const fails = (candidate: Plan): boolean =>
-    simulated.run(candidate, { stopAt: check }).failures.some((failure) => failure.check === check);
+  const isSame = (failure: Failure): boolean => failure.check === check;
+  const fails = (candidate: Plan): boolean => simulated.run(candidate, { stopAt: isSame }).failures.some(isSame);
   return shrink(plan, fails, { goesOn: () => performance.now() < endMs });
 }
 

@@ -32,8 +32,8 @@ export interface Limits {
   readonly livenessMs?: number;
   /** Events until a run counts as endless; 3 000 000 by default. */
   readonly maxSteps?: number;
-  /** Ends when this check has failed, instead of gathering the failures of all checks. */
-  readonly stopAt?: string;
+  /** Ends at the first failure of which this is true, instead of gathering the failures of all checks. */
+  readonly stopAt?: (failure: Failure) => boolean;
   /** Keeps a trace of everything; passes every line to `onLine` as well. */
   readonly trace?: boolean;
   readonly onLine?: (line: TraceLine) => void;

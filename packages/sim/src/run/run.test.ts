@@ -49,7 +49,11 @@ describe('a run', () => {
   it('a run ends when the selected check has failed, and reports it with its plan and trace', () => {
     // A limit that no run can keep simulates a fault of a protocol.
     const { plan } = runSeed('paris', 1, {}, SMALL);
-    const result = paris.run(plan, { livenessMs: 0, trace: true, stopAt: 'logs-are-truncated' });
+    const result = paris.run(plan, {
+      livenessMs: 0,
+      trace: true,
+      stopAt: ({ check }) => check === 'logs-are-truncated',
+    });
     const [failure] = result.failures;
     expect(failure).toMatchObject({ kind: 'liveness' });
     expect(formatFailures(result)).toContain(`seed 1: LIVENESS ${failure!.check} at step`);

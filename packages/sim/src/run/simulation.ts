@@ -380,8 +380,9 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     if (this.#failures.some((failure) => failure.check === check)) return;
     const { steps: step, now: atMs } = this.#cluster.time;
     this.#trace.add('check', () => `${check} FAILS: ${message}`);
-    this.#failures.push({ check, kind, message, step, atMs, about });
-    if (check === this.limits.stopAt) this.#stopped = true;
+    const failure = { check, kind, message, step, atMs, about };
+    this.#failures.push(failure);
+    if (this.limits.stopAt?.(failure)) this.#stopped = true;
   }
 
   #result(): Result {
