@@ -1,19 +1,39 @@
 /** The built command `npm run sim`. */
 import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Plan } from '@isochron/sim';
 import type { Summary } from '@isochron/sim/cli/summary';
 
 /** Runs the command. In the process of the tests a run takes three times as long. */
-export async function simulate(protocol: string, ...options: string[]): Promise<{ code: number; output: string }> {
+export async function simulate(...args: string[]): Promise<{ code: number; output: string }> {
   const main = join(__dirname, '../../packages/sim/dist/cli/main.js');
   return new Promise((resolve) => {
-    const args = [main, '--protocol', protocol, ...options];
-    const child = execFile(process.execPath, args, { maxBuffer: 2 ** 27 }, (_error, stdout, stderr) =>
+    const child = execFile(process.execPath, [main, ...args], { maxBuffer: 2 ** 27 }, (_error, stdout, stderr) =>
       resolve({ code: child.exitCode ?? -1, output: `${stdout}${stderr}` }),
     );
   });
 }
 
+/**
+ * Runs plans of any protocols on all processors: one process compiles the code once for all of them.
+ * @throws Error with the output unless every plan was run
+ */
+export async function simulatePlans(plans: readonly Plan[]): Promise<Summary[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'isochron-plans-'));
+  try {
+    const file = join(folder, 'plans.json');
+    writeFileSync(file, JSON.stringify(plans.map((plan) => ({ seed: plan.seed, check: '', why: '', plan }))));
+    const { output } = await simulate('--kept', file, '--json');
+    const summaries = summariesIn(output);
+    if (summaries.length !== plans.length) throw new Error(`${summaries.length} of ${plans.length} runs:\n${output}`);
+    return summaries;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
 /** The summaries that `--json` prints, one a line. */
-export const summariesIn = (output: string): Summary[] =>
+const summariesIn = (output: string): Summary[] =>
   output.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Summary] : []));

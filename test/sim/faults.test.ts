@@ -1,12 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Random, Topology } from '@isochron/core';
 import { type Plan, PROTOCOLS, type SimulatedProtocol } from '@isochron/sim';
 import type { Summary } from '@isochron/sim/cli/summary';
 import { FAULT_NAMES, faultKind } from '@isochron/sim/faults/table';
 import { DRAW_VERSION } from '@isochron/sim/plan/plan';
-import { simulate, summariesIn } from './command.js';
+import { simulatePlans } from './command.js';
 
 const correct = [...PROTOCOLS.values()].filter(({ caughtBy }) => caughtBy.length === 0);
 const CLUSTER = {
@@ -68,18 +65,12 @@ const cases = FAULT_NAMES.flatMap((name) =>
 ).map((one, i) => ({ ...one, plan: { ...one.plan, seed: i } }));
 
 describe('each fault that plans are drawn with', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'isochron-faults-'));
-  const summaries = new Map<number, Summary>();
+  let summaries: ReadonlyMap<number, Summary>;
 
   beforeAll(async () => {
-    const file = join(folder, 'plans.json');
-    writeFileSync(file, JSON.stringify(cases.map(({ plan }) => ({ seed: plan.seed, check: '', why: '', plan }))));
-    const { output } = await simulate('paris', '--kept', file, '--json');
-    for (const summary of summariesIn(output)) summaries.set(summary.seed, summary);
-    if (summaries.size === 0) throw new Error(output);
+    const ended = await simulatePlans(cases.map(({ plan }) => plan));
+    summaries = new Map(ended.map((summary) => [summary.seed, summary]));
   }, 600_000);
-
-  afterAll(() => rmSync(folder, { recursive: true }));
 
   it.each(cases)('the fault $name happens, and $protocol survives it (parameters $parameterSeed)', ({ plan }) => {
     const { failures, faults } = summaries.get(plan.seed)!;

@@ -1,79 +1,85 @@
 import { join } from 'node:path';
-import { formatFailures, formatPlan, PROTOCOLS, readKept } from '@isochron/sim';
+import { formatFailures, formatPlan, PROTOCOLS, readKept, type SimulatedProtocol } from '@isochron/sim';
 import type { Summary } from '@isochron/sim/cli/summary';
-import { simulate, summariesIn } from './command.js';
+import { simulate, simulatePlans } from './command.js';
 
-/** Time for fresh seeds, of all protocols together. It limits their number, never decides whether one passes. */
-const FRESH_MS = 90_000;
 /** Seeds of every run, so that a change that breaks something fails on every machine. */
-const FIXED_SEEDS = 10;
-/** Among this many seeds, some show that a protocol promises too little. */
-const CATCHING_SEEDS = 20;
+const FIXED = seedsFrom(1, 10);
+/** Seeds of this run alone. */
+const FRESH = seedsFrom(Math.floor(Date.now() / 1000) * 1000, 20);
+/** Among these seeds, some show that a protocol promises too little. */
+const CATCHING = seedsFrom(1, 20);
 const TIMEOUT_MS = 600_000;
 
-const keptFile = join(__dirname, 'seeds.json');
-const kept = readKept(keptFile);
+const kept = readKept(join(__dirname, 'seeds.json'));
 const correct = [...PROTOCOLS.values()].filter(({ caughtBy }) => caughtBy.length === 0);
 const caught = [...PROTOCOLS.values()].filter(({ caughtBy }) => caughtBy.length > 0);
 
-/** Fails with the run's output: the failures, the plan made smaller, and the command that replays it. */
-async function expectAllPassed(protocol: string, ...options: string[]): Promise<void> {
-  const { code, output } = await simulate(protocol, ...options);
-  if (code !== 0) throw new Error(output);
-  const summary = output.split('\n').find((line) => line.startsWith(`${protocol}: `));
-  process.stdout.write(`simulation of ${summary}\n`);
-  expect(summary).toMatch(/: [1-9]\d*( of \d+)? seeds from \d+, 0 failed/);
+function seedsFrom(first: number, count: number): number[] {
+  return Array.from({ length: count }, (_, i) => first + i);
 }
 
-describe('the simulation', () => {
-  const summaries = new Map<string, Summary>();
+const keyOf = ({ protocol, seed }: { readonly protocol: string; readonly seed: number }): string =>
+  `${protocol} ${seed}`;
+const byKey = (summaries: readonly Summary[]) => new Map(summaries.map((summary) => [keyOf(summary), summary]));
+
+describe('the simulation of kept plans', () => {
+  let summaries: ReadonlyMap<string, Summary>;
 
   beforeAll(async () => {
-    const { output } = await simulate('paris', '--kept', keptFile, '--json');
-    for (const summary of summariesIn(output)) summaries.set(`${summary.protocol} ${summary.seed}`, summary);
-    if (summaries.size === 0) throw new Error(output);
+    summaries = byKey(await simulatePlans(kept.map(({ plan }) => plan)));
   }, TIMEOUT_MS);
 
-  it.each(kept)(
-    'the simulation passes a plan that failed once: $plan.protocol, seed $seed, $check',
-    ({ plan, seed }) => {
-      const summary = summaries.get(`${plan.protocol} ${seed}`);
-      if (summary === undefined) throw new Error(`seed ${seed} of ${plan.protocol} was not run`);
-      if (!summary.ok) throw new Error(`${formatFailures(summary)}\n${formatPlan(plan)}`);
-    },
-  );
+  it.each(kept)('the simulation passes a plan that failed once: $plan.protocol, seed $seed, $check', ({ plan }) => {
+    const summary = summaries.get(keyOf(plan))!;
+    if (!summary.ok) throw new Error(`${formatFailures(summary)}\n${formatPlan(plan)}`);
+  });
 
   it('the kept plans of a protocol have different seeds', () => {
     expect(summaries.size).toBe(kept.length);
   });
 });
 
-describe.each(correct)('the simulation of $name', ({ name }) => {
-  it(
-    `the simulation passes the seeds 1 to ${FIXED_SEEDS}`,
-    async () => expectAllPassed(name, '--seeds', `${FIXED_SEEDS}`, '--seed-start', '1'),
-    TIMEOUT_MS,
-  );
+describe('the simulation', () => {
+  let summaries: ReadonlyMap<string, Summary>;
+  const summariesOf = (protocol: string, seeds: readonly number[]): Summary[] =>
+    seeds.map((seed) => summaries.get(keyOf({ protocol, seed }))!);
 
-  it(
-    'the simulation passes fresh seeds',
-    async () => expectAllPassed(name, '--minutes', `${FRESH_MS / 60_000 / correct.length}`),
-    TIMEOUT_MS,
-  );
-});
+  beforeAll(async () => {
+    const drawn = (protocols: readonly SimulatedProtocol[], seeds: readonly number[]) =>
+      protocols.flatMap((protocol) => seeds.map((seed) => protocol.draw(seed)));
+    summaries = byKey(await simulatePlans([...drawn(correct, [...FIXED, ...FRESH]), ...drawn(caught, CATCHING)]));
+    process.stdout.write(`simulation: seeds ${FIXED[0]} to ${FIXED.at(-1)} and ${FRESH[0]} to ${FRESH.at(-1)}\n`);
+  }, TIMEOUT_MS);
 
-describe.each(caught)('the simulation of $name', ({ name, caughtBy }) => {
-  it(
-    'the histories of clients show what the protocol does not promise, and no other check fails',
-    async () => {
-      const { output } = await simulate(name, '--seeds', `${CATCHING_SEEDS}`, '--seed-start', '1', '--json');
-      const seeds = summariesIn(output);
+  /** Fails with the output of the first failed run: its failures, the smaller plan, the command that replays it. */
+  async function expectAllPassed(protocol: string, seeds: readonly number[]): Promise<void> {
+    const failed = summariesOf(protocol, seeds).filter(({ ok }) => !ok);
+    const [first] = failed;
+    if (first === undefined) return;
+    const { output } = await simulate('--protocol', protocol, '--seed', `${first.seed}`);
+    throw new Error(`failed seeds: ${failed.map(({ seed }) => seed).join(', ')}\n${output}`);
+  }
+
+  describe.each(correct)('the simulation of $name', ({ name }) => {
+    it(
+      `the simulation passes the seeds ${FIXED[0]} to ${FIXED.at(-1)}`,
+      async () => expectAllPassed(name, FIXED),
+      TIMEOUT_MS,
+    );
+
+    it('the simulation passes fresh seeds', async () => expectAllPassed(name, FRESH), TIMEOUT_MS);
+  });
+
+  describe.each(caught)('the simulation of $name', ({ name, caughtBy }) => {
+    it('the histories of clients show what the protocol does not promise, and no other check fails', () => {
+      const seeds = summariesOf(name, CATCHING);
       const failures = seeds.flatMap(({ seed, failed }) => failed.map((check) => ({ seed, check })));
       expect(new Set(failures.map(({ check }) => check))).toEqual(new Set(caughtBy));
       process.stdout.write(
-        `simulation of ${name}: ${failures.length} failures in ${seeds.length} seeds, the first in seed ${failures[0]!.seed}\n`,
+        `simulation of ${name}: ${failures.length} failures in ${seeds.length} seeds, ` +
+          `the first in seed ${failures[0]!.seed}\n`,
       );
-    },
-    TIMEOUT_MS,
-  );
+    });
+  });
 });
