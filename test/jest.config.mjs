@@ -6,6 +6,7 @@ export default {
   // Times never decide a test: the first run compiles every source that a test imports.
   testTimeout: 60_000,
   testMatch: ['<rootDir>/{packages,server,sdk-js,examples,test}/**/*.test.ts'],
+  testSequencer: '<rootDir>/test/jest-sequencer.mjs',
   modulePathIgnorePatterns: ['/dist/'],
   transform: {
     '\\.ts$': [

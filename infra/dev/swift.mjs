@@ -7,7 +7,8 @@ runMain(async () => {
   const { prepare } = await import('./steps.mjs');
   const { runSwiftTests, swiftProblem } = await import('./swift-checks.mjs');
   await prepare();
-  const problem = await swiftProblem();
+  const { withProgress } = await import('./progress.mjs');
+  const problem = await withProgress('Preparing Swift', swiftProblem);
   if (problem !== '') throw new Error(`The Swift tests cannot run: ${problem}`);
   const { passed, failed, skipped } = await runSwiftTests(process.argv.slice(2));
   if (skipped > 0) console.log(`${skipped} skipped`);

@@ -7,11 +7,17 @@ runMain(async () => {
   const { prepare } = await import('./steps.mjs');
   const { runJest, runTool } = await import('./checks.mjs');
   const { runSwiftTests, swiftProblem } = await import('./swift-checks.mjs');
+  const { withProgress } = await import('./progress.mjs');
   await prepare();
   const args = process.argv.slice(2);
+  // The toolchain comes from the network: meanwhile other tests run.
+  const preparing = args.length > 0 ? undefined : swiftProblem();
+  // The check that awaits it reports its failure.
+  preparing?.catch(() => undefined);
   let swift = '';
   const runSwift = async () => {
-    const { summary, ...counts } = await swiftCheck(swiftProblem, runSwiftTests);
+    const problem = await withProgress('Preparing Swift', () => preparing);
+    const { summary, ...counts } = await swiftCheck(problem, runSwiftTests);
     swift = summary;
     return counts;
   };
@@ -27,9 +33,8 @@ runMain(async () => {
   return total.failed === 0 ? 0 : 1;
 });
 
-/** The Swift tests, if this machine can run them; continuous integration has to. `summary`: whether they ran. */
-async function swiftCheck(swiftProblem, runSwiftTests) {
-  const problem = await swiftProblem();
+/** The Swift tests. A problem that prevents them fails in continuous integration. `summary`: whether they ran. */
+async function swiftCheck(problem, runSwiftTests) {
   if (problem !== '') {
     const counts = { passed: 0, failed: process.env.CI ? 1 : 0, skipped: 0 };
     return { ...counts, summary: `The Swift tests did not run: ${problem}` };
@@ -38,17 +43,22 @@ async function swiftCheck(swiftProblem, runSwiftTests) {
   return { ...counts, summary: `The Swift tests ran: ${counts.passed} passed, ${counts.failed} failed` };
 }
 
-/** Tests with real processes on real ports. */
-const REAL = ['/test/e2e/', '/test/chaos/chaos', '/test/bench/bench'];
+/** Tests with real processes on real ports that are as right on a busy machine: they wait more than they compute. */
+const SHARING = ['/test/e2e/'];
+/** Tests that limit how long real processes take, or keep all processors busy on purpose. */
+const ALONE = ['/test/e2e/frozen-node', '/test/e2e/hostile/', '/test/chaos/chaos', '/test/bench/bench'];
+
+const except = (...paths) => ['/node_modules/', ...paths].map((path) => `--testPathIgnorePatterns=${path}`);
+const only = (paths) => `--testPathPatterns=${paths.join('|')}`;
 
 function allChecks(runTool, runJest, runSwift) {
   return [
     () => runTool('Lint', '@biomejs/biome/bin/biome', ['check', '--config-path=.biome.jsonc', '.']),
     () => runTool('Types of the tests', 'typescript/bin/tsc', ['--noEmit', '-p', 'infra/build/tsconfig.tests.json']),
-    () => runJest(['--maxWorkers=2', ...['/node_modules/', ...REAL].map((path) => `--testPathIgnorePatterns=${path}`)]),
+    () => runJest(['--maxWorkers=2', ...except(...SHARING, ...ALONE)]),
     runSwift,
-    // One file after the other.
-    () => runJest(['--runInBand', `--testPathPatterns=${REAL.join('|')}`]),
+    () => runJest(['--maxWorkers=2', only(SHARING), ...except(...ALONE)]),
+    () => runJest(['--runInBand', only(ALONE)]),
   ];
 }
 

@@ -7,9 +7,15 @@ import { createServer } from 'node:net';
 
 const FIRST = 20_000;
 const LAST = 32_000;
+/** Test files run at the same time in at most this many workers of Jest: each has a range of its own. */
+const WORKERS = 4;
+const RANGE = (LAST - FIRST) / WORKERS;
 const given = new Set<number>();
 
-const candidate = (room: number): number => FIRST + Math.floor(Math.random() * (LAST - FIRST - room));
+/** The first port of this process's range. Processes that a worker starts have its number in their environment. */
+const firstPort = FIRST + RANGE * ((Number(process.env.JEST_WORKER_ID ?? 1) - 1) % WORKERS);
+
+const candidate = (room: number): number => firstPort + Math.floor(Math.random() * (RANGE - room));
 
 /** Ports without a listener, each given out once by this process. */
 export async function freePorts(count: number): Promise<number[]> {
