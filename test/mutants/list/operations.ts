@@ -21,7 +21,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
         replace: 'return snapshot[this.#m]! * 0;',
       },
     ],
-    seeds: { from: 1, count: 60 },
+    seeds: { from: 8, count: 60 },
   },
   {
     name: 'contrarian-forgets-dependencies',
@@ -81,7 +81,7 @@ const CONTRARIAN_MUTANTS: readonly Mutant[] = [
         replace: 'return withEntry(seen, this.state.topology.regions.indexOf(region), 0 * ts);',
       },
     ],
-    seeds: { from: 1, count: 60 },
+    seeds: { from: 16, count: 60 },
   },
 ];
 
@@ -114,7 +114,7 @@ const OKAPI_MUTANTS: readonly Mutant[] = [
         replace: 'void usvC;\n    return [lts, ...stableEntries(this.state)];',
       },
     ],
-    seeds: { from: 1, count: 60 },
+    seeds: { from: 22, count: 60 },
   },
   {
     name: 'okapi-clock-stays',
@@ -129,7 +129,7 @@ const OKAPI_MUTANTS: readonly Mutant[] = [
         replace: 'return 0 * lts;',
       },
     ],
-    seeds: { from: 1, count: 60 },
+    seeds: { from: 8, count: 60 },
   },
   {
     name: 'okapi-forgets-dependencies',
@@ -177,7 +177,7 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
         replace: 'void dt;\n    return [gst];',
       },
     ],
-    seeds: { from: 1, count: 60 },
+    seeds: { from: 2, count: 60 },
   },
   {
     name: 'gentlerain-put-does-not-wait',
@@ -192,7 +192,7 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
         replace: 'return 0 * dt;',
       },
     ],
-    seeds: { from: 1, count: 60 },
+    seeds: { from: 7, count: 60 },
   },
   {
     name: 'gentlerain-remote-at-once',
@@ -247,7 +247,7 @@ const GENTLERAIN_MUTANTS: readonly Mutant[] = [
     patches: [
       { file: GENTLERAIN, in: 'GentleRainRules.wrote', find: 'return [ts, gstC];', replace: 'return [0 * ts, gstC];' },
     ],
-    seeds: { from: 1, count: 60 },
+    seeds: { from: 2, count: 60 },
   },
   {
     name: 'gentlerain-forgets-stable-time',

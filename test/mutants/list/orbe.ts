@@ -52,7 +52,7 @@ const DM_MUTANTS: readonly Mutant[] = [
         replace: 'if (this.#covers(needs, now) || id !== "") satisfied',
       },
     ],
-    seeds: { from: 1, count: 30 },
+    seeds: { from: 16, count: 30 },
   },
   {
     name: 'orbe-get-forgets-what-it-read',
@@ -67,7 +67,7 @@ const DM_MUTANTS: readonly Mutant[] = [
         replace: 'this.#position(version.region), 0 * version.ts));',
       },
     ],
-    seeds: { from: 1, count: 30 },
+    seeds: { from: 16, count: 30 },
   },
   {
     name: 'orbe-client-forgets-its-put',
@@ -115,7 +115,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
         replace: 'vv.durable(other) < 0 * st)',
       },
     ],
-    seeds: { from: 1, count: 30 },
+    seeds: { from: 2, count: 30 },
   },
   {
     name: 'orbe-clock-waits-for-one-region',
@@ -130,7 +130,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
         replace: 'topology.regions.every((other) => other === region || vv',
       },
     ],
-    seeds: { from: 1, count: 30 },
+    seeds: { from: 2, count: 30 },
   },
   {
     name: 'orbe-clock-put-does-not-wait',
@@ -160,7 +160,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
         replace: '[Math.max(this.state.clock.physical(now) - delta, 0 * this.#atLeast(seen))];',
       },
     ],
-    seeds: { from: 1, count: 30 },
+    seeds: { from: 2, count: 30 },
   },
   {
     name: 'orbe-clock-reads-the-newest',
@@ -175,7 +175,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
         replace: 'return versions.at(key, st + 2 ** 40);',
       },
     ],
-    seeds: { from: 1, count: 30 },
+    seeds: { from: 2, count: 30 },
   },
   {
     name: 'orbe-clock-again-below-client',
@@ -190,7 +190,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
         replace: 'void seen;\n      const smaller = this.state.stable.value;',
       },
     ],
-    seeds: { from: 1, count: 30 },
+    seeds: { from: 3, count: 30 },
   },
 ];
 
@@ -293,7 +293,7 @@ const CLEANING_MUTANTS: readonly Mutant[] = [
         replace: 'Math.max(...this.#rvv.values()) >= (region === "" ? 0 : ts);',
       },
     ],
-    seeds: { from: 132, count: 60 },
+    seeds: { from: 145, count: 60 },
   },
 ];
 

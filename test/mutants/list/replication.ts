@@ -83,7 +83,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
           'const page = this.state.reader.log(this.partition, Math.min(upTo, Math.max(after, this.vv.applied(region))), upTo);',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 3, count: 50 },
   },
   {
     name: 'heartbeat-without-from',
@@ -163,7 +163,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
         replace: 'if (from < 0)',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 3, count: 50 },
   },
   {
     name: 'refill-after-one-answer',
@@ -183,7 +183,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
         replace: 'const holders = others.filter(({ node }) => this.#answers.get(node)?.joined);',
       },
     ],
-    seeds: { from: 1, count: 300 },
+    seeds: { from: 75, count: 300 },
     profile: LOST_DISKS,
   },
   {
@@ -219,7 +219,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
         replace: 'if (version.region === this.state.region) void this.#takeOwn;',
       },
     ],
-    seeds: { from: 1, count: 300 },
+    seeds: { from: 11, count: 300 },
     profile: LOST_DISKS,
   },
   {
@@ -323,7 +323,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
         replace: 'if (holds(watch)) return true;\n    return false;',
       },
     ],
-    seeds: { from: 1, count: 40 },
+    seeds: { from: 17, count: 40 },
     profile: LATE_LINKS,
   },
 ];

@@ -106,7 +106,7 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
         replace: 'return completeOf(caller) > this.node.ust() + 2 ** 52;',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 3, count: 50 },
     profile: SMALL,
   },
 ];

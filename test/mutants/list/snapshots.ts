@@ -21,7 +21,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'if (c.gst !== null && (gst === null || c.gst > gst)) gst = c.gst;',
       },
     ],
-    seeds: { from: 1, count: 20 },
+    seeds: { from: 2, count: 20 },
   },
   {
     name: 'replica-left-out',
@@ -49,7 +49,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'if (!this.isRoot && !this.#down.has(this.#parent!)) return;',
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 61, count: 200 },
   },
   {
     name: 'root-sends-early',
@@ -63,7 +63,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'return this.#reported.values();',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 2, count: 100 },
   },
   {
     name: 'remote-read-of-a-newer-snapshot',
@@ -92,7 +92,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'void TOO_OLD;',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 2, count: 100 },
   },
   {
     name: 'one-version-too-far',
@@ -106,7 +106,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'const gone = chain[keep]!.value === null ? keep + 1 : Math.min(keep + 1, chain.length - 1);',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 2, count: 50 },
   },
   {
     name: 'floor-not-durable',
@@ -120,7 +120,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'gcFloor: 0 * timestampOf(meta',
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 15, count: 200 },
     profile: OLD_SNAPSHOTS,
   },
   {
@@ -135,7 +135,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'this.replication.collect(Math.min(stable.aggregated, kept), out);',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 2, count: 100 },
   },
   {
     name: 'cache-used-below-the-snapshot',
@@ -155,7 +155,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'cached;',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 2, count: 50 },
   },
   {
     name: 'cache-pruned-too-far',
@@ -169,7 +169,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'if (writes.at(-1)!.ct > floor + 1) return;',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 2, count: 100 },
   },
   {
     name: 'cache-never-pruned',
@@ -197,6 +197,6 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'if (this.#shared && this.#entries.size < 0) {',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 7, count: 100 },
   },
 ];
