@@ -10,17 +10,20 @@
 
 import type { RandomSource } from '@isochron/core/backoff';
 import { IsochronError } from '@isochron/core/errors';
-import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
+import type { Content, QualifiedKey, Timestamp, TxId } from '@isochron/core/ids';
 import { TransientMap } from '@isochron/core/transient-map';
+import { Update } from '@isochron/core/updates/update';
 import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { ClientEffects, SocketId } from './effects.js';
 import { toIsochronError } from './errors.js';
 import type { Caller, Cancellable } from './link/exchange.js';
 import { Loop } from './loop.js';
+import { decideClaim } from './session/claim.js';
 import { commit } from './session/commits.js';
 import { ClientCore } from './session/core.js';
 import type { OpenEngine } from './session/engine.js';
 import { mergedPage } from './session/listing.js';
+import type { Committed } from './session/outcome.js';
 import { type ListRequest, readKeys } from './session/reads.js';
 import { type HandleMode, SnapshotHandle } from './session/snapshot-handle.js';
 import type { ClientOptions, ClientSettings } from './settings.js';
@@ -43,7 +46,9 @@ export type Call =
   /** Opens a snapshot on the server, without reading anything. */
   | { readonly f: 'open'; readonly handle: HandleId }
   /** A write of one key: {@link Committed}. */
-  | { readonly f: 'write'; readonly key: QualifiedKey; readonly value: Value | null }
+  | { readonly f: 'write'; readonly key: QualifiedKey; readonly value: Content }
+  /** Whether the `init` that a write committed made the key's document: {@link Claimed}, once that is stable. */
+  | { readonly f: 'claimed'; readonly key: QualifiedKey; readonly commit: Committed; readonly timeoutMs: number }
   /** The writes of a handle: {@link Committed}. The handle ends when the commit's turn has come. */
   | { readonly f: 'commit'; readonly handle: HandleId }
   /** Waits until every node of every region serves a timestamp. */
@@ -184,7 +189,11 @@ export class ClientMachine {
       case 'open':
         return this.handle(call.handle).open(caller);
       case 'write':
+        if (call.value instanceof Update) core.requireUpdates();
         return core.engine.write(call.key, call.value, caller);
+      case 'claimed':
+        core.requireUpdates();
+        return decideClaim(core, call.key, call.commit, call.timeoutMs, caller);
       case 'commit':
         return this.#commit(call.handle, caller);
       case 'stable':

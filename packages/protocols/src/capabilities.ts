@@ -10,6 +10,7 @@
  * - `read-past`: reads at a timestamp (`at`).
  * - `stable-snapshots`: every region has all data of a snapshot.
  * - `chained-commits`: a session may send commits without waiting for the one before (`after`).
+ * - `updates`: writes that change a document instead of replacing it, and claims.
  */
 export type Capability =
   | 'transactions'
@@ -20,4 +21,5 @@ export type Capability =
   | 'snapshots'
   | 'read-past'
   | 'stable-snapshots'
-  | 'chained-commits';
+  | 'chained-commits'
+  | 'updates';

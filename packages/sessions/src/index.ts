@@ -11,6 +11,7 @@ export * from './messages.js';
 export * from './requests/answer-size.js';
 export * from './requests/capabilities.js';
 export * from './requests/errors.js';
+export * from './requests/origin.js';
 export * from './requests/range.js';
 export * from './requests/rules.js';
 export * from './served/answers.js';

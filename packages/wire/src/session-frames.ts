@@ -14,6 +14,17 @@
 export type WireValue = string | { readonly bytes: string } | Uint8Array;
 
 /**
+ * A change of the document: the JSON text of an array of operations, in both encodings, which replicas fold into the
+ * document when they read it (F1). With the capability `updates`.
+ */
+export interface WireUpdate {
+  readonly operations: string;
+}
+
+/** What a write stores: a value, an update, or null, which deletes. */
+export type WireContent = WireValue | WireUpdate | null;
+
+/**
  * The entries of a snapshot beside its timestamp, under protocols whose snapshots have them (`protocol` of the
  * welcome). Absent under all others. The client gives them back unchanged.
  */
@@ -90,7 +101,19 @@ export interface CommitFrame {
    * `chained-commits`.
    */
   readonly after?: string;
-  readonly writes: readonly { readonly key: string; readonly value: WireValue | null }[];
+  /** Each key once: of several updates of a key one, with the operations of all. */
+  readonly writes: readonly { readonly key: string; readonly value: WireContent }[];
+}
+
+/**
+ * Reads a key in exactly the snapshot `at`, and which version made the document there: decides a claim (F7). With the
+ * capability `updates`.
+ */
+export interface OriginFrame {
+  readonly type: 'origin';
+  readonly id: number;
+  readonly key: string;
+  readonly at: number;
 }
 
 /**
@@ -180,6 +203,7 @@ export type RequestFrame =
   | ReadFrame
   | ListFrame
   | CommitFrame
+  | OriginFrame
   | AbortFrame
   | StatusFrame
   | GetFrame
@@ -306,6 +330,13 @@ export interface CommittedFrame extends Answer {
   readonly deps?: WireDeps;
 }
 
+/** Answer to `origin`: the value as in `values`, and `[commit timestamp, transaction]` of the version that made it. */
+export interface KeyOriginFrame extends Answer {
+  readonly type: 'origin';
+  readonly value: readonly [number, WireValue] | null;
+  readonly origin: readonly [number, string] | null;
+}
+
 /**
  * Answer to `get`, with one value, and to `rot`. The client merges its `seen` with the session's, by the protocol's
  * rule.
@@ -394,6 +425,7 @@ export type AnswerFrame =
   | ValuesFrame
   | ListedFrame
   | CommittedFrame
+  | KeyOriginFrame
   | GotFrame
   | WrittenFrame
   | AbortedFrame

@@ -11,13 +11,16 @@ import type { OperationName, TransactionName } from '@isochron/protocols';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
 import type {
   ClientFrame,
+  CommitFrame,
   Freshness,
   HelloFrame,
   ListFrame,
   RequestFrame,
   ServerFrame,
   Unresponsive,
+  WireContent,
   WireSeen,
+  WireUpdate,
   WireValue,
 } from '@isochron/wire/session-frames';
 import { drawKey, drawValue, REGIONS, Times } from '../drawing.js';
@@ -40,6 +43,9 @@ export interface FakeNode {
 
 /** Transactions that are open on one connection. */
 export type OpenTransactions = Map<string, Snapshot>;
+
+const isUpdate = (content: WireContent): content is WireUpdate =>
+  typeof content === 'object' && content !== null && 'operations' in content;
 
 type Outcome = ServerFrame & { readonly type: 'committed' | 'written' };
 
@@ -178,6 +184,8 @@ export class Cluster {
         open.delete(frame.tx);
         return { ...this.#committed(frame.tx, frame.writes), id };
       }
+      case 'origin':
+        return { type: 'origin', id, value: null, origin: null };
       case 'get':
         return this.#got(id, [frame.key]);
       case 'rot':
@@ -195,13 +203,14 @@ export class Cluster {
   }
 
   /** A write, whether answered or not. A repeated one has its first outcome. */
-  #committed(txId: string, writes: readonly { readonly key: string; readonly value: WireValue | null }[]): Outcome {
+  #committed(txId: string, writes: CommitFrame['writes']): Outcome {
     const known = this.#outcomes.get(txId);
     if (known !== undefined) return known;
     const { ts, deps } = this.#world.committed();
     const outcome: Outcome = { type: 'committed', id: 0, ...(deps === undefined ? {} : { deps }), ts };
     this.#outcomes.set(txId, outcome);
-    for (const { key, value } of writes) this.#store(key, ts, value);
+    // The protocols of the traces have no updates.
+    for (const { key, value } of writes) if (!isUpdate(value)) this.#store(key, ts, value);
     return outcome;
   }
 

@@ -1,5 +1,6 @@
-import type { Value } from '@isochron/core/ids';
-import type { ClientFrame, WireValue } from '@isochron/wire/session-frames';
+import type { Content, Value } from '@isochron/core/ids';
+import { Update } from '@isochron/core/updates/update';
+import type { ClientFrame, WireContent, WireValue } from '@isochron/wire/session-frames';
 import { toBase64 } from '../encoding.js';
 
 /** A message in the form that a socket carries. */
@@ -17,6 +18,12 @@ export interface Codec {
   pack(frames: readonly Encoded[]): Encoded;
   /** A message, decoded but not validated. May throw any error when the message is damaged. */
   decode(data: unknown): unknown;
+}
+
+/** What a write stores, as an encoding carries it. */
+export function wireContent(codec: Pick<Codec, 'value'>, content: Content): WireContent {
+  if (content instanceof Update) return { operations: content.operations };
+  return content === null ? null : codec.value(content);
 }
 
 export const jsonCodec: Codec = {

@@ -1,6 +1,6 @@
 /** Validates all data of a server before use (D12): a damaged frame is FRAME_INVALID, never a crash. */
 import { isTimestamp } from '@isochron/core/hlc';
-import type { Deps, Timestamp, Value } from '@isochron/core/ids';
+import type { Deps, Timestamp, TxId, Value } from '@isochron/core/ids';
 import type { Limits } from '@isochron/core/limits';
 import type {
   AbortedFrame,
@@ -10,6 +10,7 @@ import type {
   GoawayFrame,
   HeldBack,
   IsStableFrame,
+  KeyOriginFrame,
   ListedFrame,
   PongFrame,
   StartedFrame,
@@ -49,9 +50,15 @@ export interface Listed extends Omit<ListedFrame, 'entries'> {
   readonly entries: readonly (readonly [string, Timestamp, Value])[];
 }
 
+/** The answer to `origin` with its bytes decoded. */
+export interface KeyOrigin extends Omit<KeyOriginFrame, 'value'> {
+  readonly value: readonly [Timestamp, Value] | null;
+}
+
 export type Answer =
   | StartedFrame
   | Values
+  | KeyOrigin
   | Listed
   | CommittedFrame
   | OperationAnswer
@@ -151,6 +158,11 @@ const entry: Parse<readonly [string, Timestamp, Value]> = (raw) => {
   return [text(triple[0], 'key'), timestamp(triple[1], 'commit timestamp'), value(triple[2], '')];
 };
 
+const origin: Parse<readonly [Timestamp, TxId]> = (raw, name) => {
+  const pair = array(raw, name);
+  return [timestamp(pair[0], name), text(pair[1], name)];
+};
+
 const freshness = shape<Freshness>({
   now: count,
   stalenessMs: count,
@@ -197,6 +209,7 @@ const shapes = {
   values: shape({ ...snapshot, values: listOf(version) }),
   listed: shape({ ...snapshot, entries: listOf(entry), next: orNull(text) }),
   started: shape(snapshot),
+  origin: shape({ ...head, value: version, origin: orNull(origin) }),
   committed: shape({ ...head, ts: timestamp, deps: optional(timestamps) }),
   got: (raw: unknown) => ({ ...shape(head)(raw, ''), raw: object(raw, '') }),
   written: (raw: unknown) => ({ ...shape(head)(raw, ''), raw: object(raw, '') }),

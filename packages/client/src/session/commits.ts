@@ -1,10 +1,10 @@
 /** The commits of a session of transactions. */
 import type { IsochronError } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';
-import { plainValue } from '@isochron/core/versions';
 import type { CommitAttempt, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { CommitFrame, RequestFrame } from '@isochron/wire/session-frames';
 import { malformed } from '../errors.js';
+import { wireContent } from '../link/codec.js';
 import { type Caller, type Cancellable, type Carrier, type Retry, unexpected } from '../link/exchange.js';
 import type { Answer } from '../link/frames.js';
 import { type Committed, OutcomeExchange } from './outcome.js';
@@ -64,10 +64,7 @@ class CommitExchange extends OutcomeExchange {
     if (!open) this.#handle?.release();
     this.#sentOpen = open;
     const attempts = this.sending(connection);
-    this.#writes ??= writes.map(({ key, value }) => ({
-      key,
-      value: value === null ? null : connection.codec.value(plainValue(value)!),
-    }));
+    this.#writes ??= writes.map(({ key, value }) => ({ key, value: wireContent(connection.codec, value) }));
     return {
       type: 'commit',
       id,

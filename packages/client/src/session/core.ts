@@ -124,6 +124,11 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     return this.#capabilities.includes(capability);
   }
 
+  /** Throws NOT_SUPPORTED_BY_PROTOCOL if the cluster's protocol has no updates. */
+  requireUpdates(): void {
+    if (!this.can('updates')) throw this.unsupported('has no updates and claims: read the document, and set it');
+  }
+
   status(nowMs: number): ClientStatus {
     const { current } = this.connector;
     const ust = this.#engine?.ust ?? 0;

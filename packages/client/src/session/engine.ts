@@ -1,5 +1,5 @@
 /** The part of a client that depends on the protocol's family. */
-import type { QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
+import type { Content, QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
 import type { Session } from '@isochron/protocols/kernel/transactions/session';
 import type { Caller, Cancellable } from '../link/exchange.js';
 import type { Welcome } from '../link/frames.js';
@@ -22,7 +22,8 @@ export interface Engine {
   stable(ust: Timestamp): void;
   /** Reads keys at once, in order; null for an absent one. */
   read(keys: readonly QualifiedKey[], caller: Caller<readonly (Value | null)[]>): Cancellable | undefined;
-  write(key: QualifiedKey, value: Value | null, caller: Caller<Committed>): Cancellable | undefined;
+  /** An update only where the protocol has the capability `updates`. */
+  write(key: QualifiedKey, content: Content, caller: Caller<Committed>): Cancellable | undefined;
   /** Gives up the order behind the write that is under way: goes on as another session that does not follow it. */
   detach(): void;
   export(): ExportedState;

@@ -1,15 +1,15 @@
 /** A session as data: to go on with it on another device, in a server, after a restart (D9). */
-import type { Timestamp, TxId, Value } from '@isochron/core/ids';
-import { plainValue } from '@isochron/core/versions';
+import type { Content, Timestamp, TxId } from '@isochron/core/ids';
+import { Update } from '@isochron/core/updates/update';
 import type { SessionState } from '@isochron/protocols/kernel/transactions/session';
-import type { WireSeen } from '@isochron/wire/session-frames';
+import type { WireSeen, WireUpdate } from '@isochron/wire/session-frames';
 import { toBase64 } from '../encoding.js';
 
 /**
- * `[qualified key, commit timestamp, transaction, value]`: JSON text, bytes as `{ bytes: base64 }`, null for a
- * deletion.
+ * `[qualified key, commit timestamp, transaction, value]`: JSON text, bytes as `{ bytes: base64 }`, an update as
+ * `{ operations: JSON text }`, null for a deletion. The writes of a key are in the order of their timestamps.
  */
-export type ExportedWrite = readonly [string, Timestamp, TxId, string | { readonly bytes: string } | null];
+export type ExportedWrite = readonly [string, Timestamp, TxId, string | { readonly bytes: string } | WireUpdate | null];
 
 /** The whole state of a session. Plain JSON; treat it as opaque, and as a secret: the token is in it. */
 export interface ExportedSession extends ExportedState {
@@ -46,7 +46,9 @@ export function exportSession(state: ExportedState, token: string, protocol: str
 
 /** Own writes as data. */
 export const exportWrites = (cache: SessionState['cache']): ExportedWrite[] =>
-  cache.map(([key, { ct, txId, value }]) => [key, ct, txId, outward(plainValue(value))]);
+  cache.map(([key, { ct, txId, value }]) => [key, ct, txId, outward(value)]);
 
-const outward = (value: Value | null): ExportedWrite[3] =>
-  value instanceof Uint8Array ? { bytes: toBase64(value) } : value;
+function outward(content: Content): ExportedWrite[3] {
+  if (content instanceof Update) return { operations: content.operations };
+  return content instanceof Uint8Array ? { bytes: toBase64(content) } : content;
+}

@@ -1,5 +1,5 @@
 /** A session that another client exported, checked (D9). */
-import type { Timestamp, TxId, Value } from '@isochron/core/ids';
+import type { Content, Timestamp, TxId } from '@isochron/core/ids';
 import type { SessionState } from '@isochron/protocols/kernel/transactions/session';
 import type { Parse } from '../link/frames.js';
 import type { ExportedSession, ImportedSession } from './exported.js';
@@ -13,9 +13,9 @@ import type { ClientKit } from './kit.js';
  */
 export function importSession(
   exported: ExportedSession | string,
-  { invalidSession, isTxId, parts }: ClientKit,
+  { invalidSession, isTxId, updateOf, parts }: ClientKit,
 ): ImportedSession {
-  const { anything, array, listOf, optional, orNull, shape, text, timestamp, timestamps, value } = parts;
+  const { anything, array, listOf, optional, shape, text, timestamp, timestamps, value } = parts;
 
   const txId: Parse<TxId> = (raw, name) => {
     const id = text(raw, name);
@@ -23,9 +23,17 @@ export function importSession(
     return id;
   };
 
+  const update = shape<{ operations: string | undefined }>({ operations: optional(text) });
+
+  const content: Parse<Content> = (raw, name) => {
+    if (raw === null) return null;
+    const operations = typeof raw === 'string' ? undefined : update(raw, name).operations;
+    return operations === undefined ? value(raw, name) : updateOf(operations);
+  };
+
   const write: Parse<SessionState['cache'][number]> = (raw, name) => {
     const [key, ct, id, written] = array(raw, name);
-    const cached = { ct: timestamp(ct, name), txId: txId(id, name), value: orNull<Value>(value)(written, name) };
+    const cached = { ct: timestamp(ct, name), txId: txId(id, name), value: content(written, name) };
     return [text(key, name), cached];
   };
 

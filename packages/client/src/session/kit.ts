@@ -3,6 +3,7 @@ import { isTxId } from '@isochron/core/ids';
 import { invalidSession, malformed } from '../errors.js';
 import { Exchange, unexpected } from '../link/exchange.js';
 import { parts } from '../link/frames.js';
+import { updateOf } from '../updates.js';
 import { OutcomeExchange } from './outcome.js';
 
 /** The parts that the clients of all protocols are made of. */
@@ -14,6 +15,7 @@ export const CLIENT_KIT = {
   malformed,
   invalidSession,
   isTxId,
+  updateOf,
   parts,
 };
 

@@ -2,7 +2,7 @@
  * A client of a protocol of single operations: it does one at a time, as the papers' clients do. It takes the shared
  * code from the core's kit, and imports none of it, so that bundlers keep this file and the core's apart.
  */
-import type { QualifiedKey, RegionId, Timestamp, Value } from '@isochron/core/ids';
+import type { Content, QualifiedKey, RegionId, Timestamp, Value } from '@isochron/core/ids';
 import {
   highest,
   OperationSession,
@@ -156,7 +156,9 @@ class Operations implements Engine {
     return this.#core.queue.enqueue({ writes: false, begin }, caller);
   }
 
-  write(key: QualifiedKey, value: Value | null, caller: Caller<Committed>): Cancellable | undefined {
+  write(key: QualifiedKey, value: Content, caller: Caller<Committed>): Cancellable | undefined {
+    if (value !== null && typeof value === 'object' && 'operations' in value)
+      throw this.#core.unsupported('has no updates');
     const begin = (ended: () => void) => new this.requests.PutExchange(this.#core, this.#session, key, value, ended);
     return this.#core.queue.enqueue({ writes: true, begin }, caller);
   }

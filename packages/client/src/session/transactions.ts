@@ -1,5 +1,5 @@
 /** A client of a protocol with transactions: one-shot reads and writes are transactions, too. */
-import type { QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
+import type { Content, QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
 import type { Session, SessionState } from '@isochron/protocols/kernel/transactions/session';
 import type { Caller, Cancellable } from '../link/exchange.js';
 import type { Welcome } from '../link/frames.js';
@@ -50,10 +50,10 @@ class Transactions implements Engine {
     });
   }
 
-  write(key: QualifiedKey, value: Value | null, caller: Caller<Committed>): Cancellable | undefined {
+  write(key: QualifiedKey, content: Content, caller: Caller<Committed>): Cancellable | undefined {
     const begin = () => {
       const tx = this.session.begin();
-      tx.write(key, value);
+      tx.write(key, content);
       return tx;
     };
     return commit(this.#core, begin, undefined, caller);

@@ -2,14 +2,19 @@
  * A scripted node for tests of the machine: it answers session frames from a map. Several nodes may share one store.
  */
 import { wallOf } from '@isochron/core/hlc';
-import type { Timestamp, TxId } from '@isochron/core/ids';
+import type { Origin, Timestamp, TxId } from '@isochron/core/ids';
+import { Fold } from '@isochron/core/updates/fold';
+import { Update } from '@isochron/core/updates/update';
 import type {
   ClientFrame,
   CommitFrame,
+  OriginFrame,
   ReadFrame,
   ServerFrame,
   StartFrame,
   WelcomeFrame,
+  WireContent,
+  WireUpdate,
   WireValue,
 } from '@isochron/wire/session-frames';
 
@@ -17,7 +22,7 @@ export const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 
 
 /** The shared state of one cluster's scripted nodes. Each write is stable at once. */
 export class ScriptedStore {
-  readonly #values = new Map<string, { readonly ts: Timestamp; readonly value: WireValue | null }>();
+  readonly #values = new Map<string, { readonly ts: Timestamp; readonly value: WireValue | null; origin?: Origin }>();
   /** Commit timestamps by transaction. */
   readonly outcomes = new Map<TxId, Timestamp>();
   clock: Timestamp = 1000;
@@ -27,7 +32,7 @@ export class ScriptedStore {
     const known = this.outcomes.get(tx);
     if (known !== undefined) return known;
     this.clock = Math.max(this.clock, hwt, sentAfter) + 1;
-    for (const { key, value } of writes) this.#values.set(key, { ts: this.clock, value });
+    for (const { key, value } of writes) this.#write(key, value, { ts: this.clock, txId: tx });
     this.outcomes.set(tx, this.clock);
     this.ust = this.clock;
     return this.clock;
@@ -37,7 +42,28 @@ export class ScriptedStore {
     const version = this.#values.get(key);
     return version === undefined || version.value === null ? null : [version.ts, version.value];
   }
+
+  /** The version that made the document of a key. */
+  originOf(key: string): readonly [Timestamp, TxId] | null {
+    const { origin } = this.#values.get(key) ?? {};
+    return origin === undefined ? null : [origin.ts, origin.txId];
+  }
+
+  #write(key: string, content: WireContent, version: Origin): void {
+    const { ts } = version;
+    if (!isUpdate(content)) {
+      this.#values.set(key, { ts, value: content, ...(content === null ? {} : { origin: version }) });
+      return;
+    }
+    const { value = null, origin } = this.#values.get(key) ?? {};
+    const fold = new Fold(typeof value === 'string' ? value : null, origin);
+    fold.apply(new Update(content.operations), version);
+    this.#values.set(key, { ts, value: fold.result(), ...(fold.origin === undefined ? {} : { origin: fold.origin }) });
+  }
 }
+
+const isUpdate = (content: WireContent): content is WireUpdate =>
+  typeof content === 'object' && content !== null && 'operations' in content;
 
 /**
  * A script's reaction to a frame: an answer of its own, none at all, the end of the connection; undefined: the usual
@@ -99,6 +125,8 @@ export class ScriptedNode {
         return this.store.ust >= frame.ts
           ? { type: 'stable', id: frame.id, ust: this.store.ust }
           : refusal(frame.id, 'STABLE_TIMEOUT', true);
+      case 'origin':
+        return this.#origin(frame);
       case 'status': {
         const ts = this.store.outcomes.get(frame.tx) ?? null;
         return { type: 'status', id: frame.id, status: ts === null ? 'unknown' : 'committed', ts };
@@ -132,6 +160,10 @@ export class ScriptedNode {
   #start({ id, tx, at = this.store.ust }: StartFrame): ServerFrame {
     this.#open.set(tx, at);
     return { type: 'started', id, snapshot: at };
+  }
+
+  #origin({ id, key }: OriginFrame): ServerFrame {
+    return { type: 'origin', id, value: this.store.read(key), origin: this.store.originOf(key) };
   }
 
   /** Values are the newest ones: these tests do not check the contents of snapshots. */

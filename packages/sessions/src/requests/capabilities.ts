@@ -20,6 +20,7 @@ const INSTEAD: { readonly [Needed in Capability]: string } = {
   'read-past': 'Read the present.',
   'stable-snapshots': 'Wait until what was read is stable.',
   'chained-commits': 'Wait for each outcome.',
+  updates: 'Read the document and write it as a whole, or run the cluster under PaRiS.',
 };
 
 /** The refusal of a request that the protocol does not support. */

@@ -6,12 +6,17 @@ import {
   type Limits,
   MAX_DOCUMENT_DEPTH,
   nestedTooDeeply,
+  parseOperations,
   type QualifiedKey,
   type Topology,
+  Update,
   utf8Length,
   type Value,
 } from '@isochron/core';
 import { maxAnswerBytes } from './answer-size.js';
+
+/** Levels of a list of operations above the documents in it: `[{"op":"append","path":"","items":[…]}]`. */
+const OPERATION_LEVELS = 3;
 
 /** Checks keys and values against one cluster's keyspaces and limits. */
 export class Rules {
@@ -80,17 +85,32 @@ export class Rules {
       this.size(value.length);
       return value;
     }
-    const { maxValueBytes } = this.limits;
-    if (value.length > maxValueBytes / 3) this.size(value.length > maxValueBytes ? value.length : utf8Length(value));
-    if (!isWellFormed(value))
-      throw new IsochronError('VALUE_INVALID', 'The document has a lone surrogate: it is not UTF-8.');
-    if (nestedTooDeeply(value)) throw tooDeep();
+    this.#text(value, MAX_DOCUMENT_DEPTH);
     try {
       JSON.parse(value);
     } catch (cause) {
       throw new IsochronError('VALUE_INVALID', 'The value is not a JSON document.', { cause });
     }
     return value;
+  }
+
+  /**
+   * Checks the JSON text of operations.
+   * @throws IsochronError `UPDATE_INVALID`, `VALUE_INVALID`, `VALUE_TOO_LARGE`
+   */
+  update(operations: string): Update {
+    this.#text(operations, MAX_DOCUMENT_DEPTH + OPERATION_LEVELS);
+    parseOperations(operations);
+    return new Update(operations);
+  }
+
+  /** Checks a JSON text before it is parsed. */
+  #text(text: string, levels: number): void {
+    const { maxValueBytes } = this.limits;
+    if (text.length > maxValueBytes / 3) this.size(text.length > maxValueBytes ? text.length : utf8Length(text));
+    if (!isWellFormed(text))
+      throw new IsochronError('VALUE_INVALID', 'The document has a lone surrogate: it is not UTF-8.');
+    if (nestedTooDeeply(text, levels)) throw tooDeep();
   }
 
   /** @throws IsochronError `VALUE_TOO_LARGE` */

@@ -1,5 +1,6 @@
 /** Checks of client frames. Written by hand: they run for every frame, and each failure has a code of its own. */
 import {
+  type Content,
   type Dependency,
   IsochronError,
   isTimestamp,
@@ -142,7 +143,7 @@ export function writesField(frame: RawFrame, rules: Rules): KeyWrite[] {
     if (!isFrame(write) || typeof write.key !== 'string') throw invalid('A write has no key.');
     if (seen.has(write.key)) throw invalid('A transaction writes each key once: one of the keys is named twice.');
     seen.add(write.key);
-    return { key: rules.qualified(write.key), value: valueField(write, rules) };
+    return { key: rules.qualified(write.key), value: contentField(write, rules) };
   });
 }
 
@@ -150,6 +151,13 @@ export function writesField(frame: RawFrame, rules: Rules): KeyWrite[] {
 export function keyField({ key }: RawFrame, rules: Rules): QualifiedKey {
   if (typeof key !== 'string') throw invalid('"key" is not a key.');
   return rules.qualified(key);
+}
+
+/** A value, a deletion or an update. @throws IsochronError for what the rules refuse */
+function contentField(write: RawFrame, rules: Rules): Content {
+  const raw = write.value;
+  if (isFrame(raw) && typeof raw.operations === 'string') return rules.update(raw.operations);
+  return valueField(write, rules);
 }
 
 /** @throws IsochronError for what the rules refuse */

@@ -163,6 +163,7 @@ const OPERATION_REQUESTS: Handlers<ConnectedOperations> = {
   read: refuse('transactions'),
   list: refuse('list'),
   commit: refuse('transactions'),
+  origin: refuse('updates'),
   abort: refuse('transactions'),
   status: refuse('transactions'),
   ...COMMON_REQUESTS,

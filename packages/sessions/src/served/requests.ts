@@ -1,5 +1,5 @@
 /** For each type of request, the coordinator's request and the frame that answers it. */
-import { IsochronError, type ListRange, type Timestamp } from '@isochron/core';
+import { IsochronError, type KeyWrite, type ListRange, type Timestamp, Update } from '@isochron/core';
 import type { Capability, ListResp, Snapshot } from '@isochron/protocols';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
 import type { CoordinatorPort } from '../coordinator/client-port.js';
@@ -8,6 +8,7 @@ import type { Done } from '../coordinator/request-port.js';
 import { answerBytes, cutPage } from '../requests/answer-size.js';
 import { requireCapability, unsupported } from '../requests/capabilities.js';
 import { asIsochronError } from '../requests/errors.js';
+import { originOf } from '../requests/origin.js';
 import { listRange } from '../requests/range.js';
 import { depsField, snapshotOf, wanted } from '../snapshot.js';
 import { MAX_OPERATION_TOKEN_LENGTH } from '../tokens/operation-token.js';
@@ -19,6 +20,7 @@ import {
   avoidsField,
   depsOf,
   homesField,
+  keyField,
   keysField,
   optionalInt,
   optionalText,
@@ -176,7 +178,7 @@ function rangeOf(context: TransactionRequests, frame: RawFrame, keyspace: string
 }
 
 function commit(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
-  const { topology, rules } = context.node;
+  const { topology } = context.node;
   const snapshot = snapshotField(context, frame, 'snapshot');
   const attemptRegions = homesField(frame, (name) => topology.regions.includes(name));
   const order = {
@@ -188,7 +190,7 @@ function commit(frame: RawFrame, id: number, context: TransactionRequests, reply
     attemptRegions,
     avoids: avoidsField(frame, attemptRegions.length, (avoid) => topology.isAvoidList(avoid)),
     principal: context.principal,
-    writes: writesField(frame, rules),
+    writes: commitWrites(frame, context),
   };
   context.commits.add(
     order.txId,
@@ -198,6 +200,35 @@ function commit(frame: RawFrame, id: number, context: TransactionRequests, reply
       context.node.serving.transactions.end(order.txId);
       const token = context.committed(committed, snapshot ?? undefined);
       return withToken({ type: 'committed', id, ts: committed.ts, ...depsField(committed) }, token);
+    }),
+  );
+}
+
+/** The writes of a commit: updates only where the protocol has them. */
+function commitWrites(frame: RawFrame, { node }: TransactionRequests): KeyWrite[] {
+  const writes = writesField(frame, node.rules);
+  if (writes.some(({ value }) => value instanceof Update)) requireCapability(node.protocol, 'updates', '"operations"');
+  return writes;
+}
+
+function origin(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
+  requireCapability(context.node.protocol, 'updates', '"origin"');
+  const at = { ts: claimed(context, frame, 'at') };
+  const keys = [keyField(frame, context.node.rules)];
+  context.parts.coordinator.read(
+    { txId: null, ...wanted(context.seen, at), keys },
+    answered(reply, ({ versions, ...answer }) => {
+      const version = versions[0] ?? null;
+      const token = context.saw(snapshotOf(answer));
+      const made = originOf(version);
+      return {
+        bytes: answerBytes(versions, context.node.rules.maxAnswerBytes),
+        encode: (encoder) => {
+          const value =
+            version === null || version.value === null ? null : ([version.ts, encoder.value(version.value)] as const);
+          return encoder.frame(withToken({ type: 'origin', id, value, origin: made && [made.ts, made.txId] }, token));
+        },
+      };
     }),
   );
 }
@@ -255,6 +286,7 @@ export const TRANSACTION_REQUESTS: Handlers<TransactionRequests> = {
   read,
   list,
   commit,
+  origin,
   abort,
   status,
   get: refuse('operations'),

@@ -99,7 +99,7 @@ export class TestNode {
       id: 'p-1',
       region: 'p',
       cluster: 'testing',
-      protocol: { name: 'paris', capabilities: new Set(['transactions', 'stable', 'stable-snapshots']) },
+      protocol: { name: 'paris', capabilities: new Set(['transactions', 'stable', 'stable-snapshots', 'updates']) },
       topology,
       rules: new Rules(topology, LIMITS),
       maxTransactionMs: MAX_TRANSACTION_MS,
