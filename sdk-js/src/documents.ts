@@ -25,13 +25,15 @@ const MAX_DEPTH = 128;
  */
 export function encodeDocument(document: unknown, limits: Limits): Value {
   const value = bytesOf(document) ?? toJson(document);
-  const bytes = typeof value === 'string' ? jsonBytes(value, limits.maxValueBytes) : value.length;
-  if (bytes > limits.maxValueBytes)
-    throw new IsochronError(
-      'VALUE_TOO_LARGE',
-      `a value of ${bytes} bytes is above the limit of ${limits.maxValueBytes}`,
-    );
+  checkSize(value, limits);
   return value;
+}
+
+/** Throws VALUE_TOO_LARGE. */
+export function checkSize(value: Value, { maxValueBytes }: Limits): void {
+  const bytes = typeof value === 'string' ? jsonBytes(value, maxValueBytes) : value.length;
+  if (bytes > maxValueBytes)
+    throw new IsochronError('VALUE_TOO_LARGE', `a value of ${bytes} bytes is above the limit of ${maxValueBytes}`);
 }
 
 /** A fresh copy of the document behind a value; undefined if absent. */
@@ -75,7 +77,7 @@ export function applyMergePatch(value: Value | null, patch: unknown, limits: Lim
 }
 
 /** A copy of the bytes in a buffer or a view of one; undefined for anything else. */
-function bytesOf(document: unknown): Uint8Array | undefined {
+export function bytesOf(document: unknown): Uint8Array | undefined {
   if (ArrayBuffer.isView(document))
     return new Uint8Array(document.buffer, document.byteOffset, document.byteLength).slice();
   // By its name: it may come from another window.
@@ -90,7 +92,8 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-function toJson(document: unknown): string {
+/** Its JSON text. Throws VALUE_INVALID. */
+export function toJson(document: unknown): string {
   check(document, 'document', 0);
   return JSON.stringify(document);
 }

@@ -64,6 +64,11 @@ export class Driver implements ClientEffects {
     return this.machine.core.limits;
   }
 
+  /** Whether the cluster's protocol has updates. */
+  get hasUpdates(): boolean {
+    return this.machine.core.can('updates');
+  }
+
   /** One object until anything but its ages changes. */
   get status(): ClientStatus {
     const now = (): ClientStatus => this.machine.core.status(performance.now());

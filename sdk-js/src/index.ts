@@ -11,7 +11,7 @@ export { type ErrorCode, IsochronError } from '@isochron/core/errors';
 export type { Timestamp, TxId } from '@isochron/core/ids';
 export type { HeldBack, TxState } from '@isochron/wire/session-frames';
 export { IsochronClient, type Session } from './api/client.js';
-export type { Collection, Keyspace } from './api/collection.js';
+export type { Claim, ClaimOptions, Collection, Keyspace } from './api/collection.js';
 export type { Entry, Listing, ListOptions, Page } from './api/listing.js';
 export type { CallOptions, ReadCollection, WriteOptions } from './api/read-collection.js';
 export type { StableOptions, WriteReceipt } from './api/receipt.js';
@@ -20,3 +20,17 @@ export type { Transaction, TransactionCollection, TransactionOptions, Transactio
 export { connect } from './connect.js';
 export type { JsonValue, MergePatch } from './documents.js';
 export type { ConnectOptions, Logger, SocketEvent, WebSocketConstructor, WebSocketLike } from './options.js';
+export {
+  append,
+  arrayRemove,
+  arrayUnion,
+  increment,
+  init,
+  max,
+  mergePatch,
+  min,
+  type Operation,
+  remove,
+  serverTimestamp,
+  set,
+} from './updates.js';

@@ -9,6 +9,7 @@ describe("a write of the client inside of a transaction's function", () => {
     ['set', (app) => app.set('a', 1)],
     ['delete', (app) => app.keyspace('eu').delete('a')],
     ['update', (app) => app.collection('todos').update('a', {})],
+    ['claim', (app) => app.claim('a', {})],
   ];
 
   /** As if the tests ran in this version of Node. */

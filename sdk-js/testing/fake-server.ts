@@ -5,6 +5,9 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { wallOf } from '@isochron/core/hlc';
+import type { Origin } from '@isochron/core/ids';
+import { Fold } from '@isochron/core/updates/fold';
+import { Update } from '@isochron/core/updates/update';
 import { SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
 import type {
   ClientFrame,
@@ -19,16 +22,17 @@ import type {
   StatusFrame,
   Unresponsive,
   WelcomeFrame,
+  WireContent,
   WireDeps,
   WireSeen,
+  WireUpdate,
   WireValue,
 } from '@isochron/wire/session-frames';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { type ServedSocket, SharedServerSocket } from './shared-server.js';
 
-interface StoredVersion {
-  readonly ts: number;
-  readonly value: WireValue | null;
+interface StoredVersion extends Origin {
+  readonly value: WireContent;
 }
 
 /** The shared state of one cluster's fake servers. */
@@ -52,7 +56,7 @@ export class FakeStore {
     this.clock = Math.max(this.clock, frame.hwt, frame.sentAfter) + 1;
     for (const { key, value } of frame.writes) {
       const chain = this.versions.get(key) ?? [];
-      chain.push({ ts: this.clock, value });
+      chain.push({ ts: this.clock, txId: frame.tx, value });
       this.versions.set(key, chain);
     }
     this.outcomes.set(frame.tx, this.clock);
@@ -67,8 +71,30 @@ export class FakeStore {
   }
 
   read(key: string, snapshot: number): readonly [number, WireValue] | null {
-    const version = this.versions.get(key)?.findLast(({ ts }) => ts <= snapshot);
-    return version === undefined || version.value === null ? null : [version.ts, version.value];
+    return this.#folded(key, snapshot).value;
+  }
+
+  /** The version that made the document of a key. */
+  originOf(key: string, snapshot: number): readonly [number, string] | null {
+    const { origin } = this.#folded(key, snapshot);
+    return origin === undefined ? null : [origin.ts, origin.txId];
+  }
+
+  #folded(
+    key: string,
+    snapshot: number,
+  ): { readonly value: readonly [number, WireValue] | null; readonly origin?: Origin | undefined } {
+    const chain = (this.versions.get(key) ?? []).filter(({ ts }) => ts <= snapshot);
+    const newest = chain.at(-1);
+    if (newest === undefined || newest.value === null) return { value: null };
+    if (!isUpdate(newest.value)) return { value: [newest.ts, newest.value], origin: newest };
+    const from = chain.findLastIndex(({ value }) => !isUpdate(value));
+    const base = chain[from]?.value;
+    const fold = new Fold(typeof base === 'string' ? base : null, chain[from]);
+    for (const { value, ...version } of chain.slice(from + 1))
+      if (isUpdate(value)) fold.apply(new Update(value.operations), version);
+    const result = fold.result();
+    return { value: result === null ? null : [newest.ts, result], origin: fold.origin };
   }
 
   /** Sorted by code units: the tests' keys are ASCII. */
@@ -76,6 +102,9 @@ export class FakeStore {
     return [...this.versions.keys()].sort();
   }
 }
+
+const isUpdate = (content: WireContent): content is WireUpdate =>
+  typeof content === 'object' && content !== null && 'operations' in content;
 
 /**
  * A script's reaction to a frame: undefined (the usual answer), an answer of its own, no answer at all, or the end of
@@ -113,7 +142,7 @@ interface Snapshot {
   readonly deps?: WireDeps;
 }
 
-const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots'];
+export const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots'];
 
 export class FakeServer {
   readonly #server: WebSocketServer;
@@ -257,6 +286,10 @@ export class FakeServer {
         return this.#list(frame, socket);
       case 'commit':
         return this.#commit(frame, socket);
+      case 'origin': {
+        const { id, key, at } = frame;
+        return { type: 'origin', id, value: this.store.read(key, at), origin: this.store.originOf(key, at) };
+      }
       case 'get':
         return this.#got(frame.id, [frame.key]);
       case 'rot':

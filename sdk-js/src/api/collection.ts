@@ -1,11 +1,27 @@
+import type { Claimed } from '@isochron/client/session/claim';
 import type { Committed } from '@isochron/client/session/outcome';
 import { IsochronError } from '@isochron/core/errors';
-import type { Value } from '@isochron/core/ids';
-import { applyMergePatch, checkOptions, encodeDocument, type MergePatch } from '../documents.js';
+import type { Content, Value } from '@isochron/core/ids';
+import { applyMergePatch, checkOptions, decodeDocument, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver } from '../driver.js';
+import { type Operation, updateOf } from '../updates.js';
 import { ReadCollection, type WriteOptions } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
 import { collectionScope, type HandleSource, keyIn, type Scope } from './scope.js';
+
+/** Options of a claim. */
+export interface ClaimOptions extends WriteOptions {
+  /** How long to wait for the claim to be stable, in ms. Default 30 000. */
+  readonly timeoutMs?: number;
+}
+
+/** The outcome of a claim. */
+export interface Claim<T> {
+  /** Whether this claim made the document. */
+  readonly won: boolean;
+  /** The document that the key has; undefined if it was deleted at that very moment. */
+  readonly value: T | undefined;
+}
 
 /** Every read is a transaction of its own. */
 export const oneShot = (driver: Driver): HandleSource => ({ driver, handle: () => undefined });
@@ -41,10 +57,48 @@ export class Collection<T = unknown> extends ReadCollection<T> {
 
   /**
    * Changes a document by a JSON merge patch (RFC 7396): members are replaced, null removes one; without a document it
-   * starts from an empty one. Reads and writes in one transaction. Of two patches at the same time, the later commit
-   * wins as a whole. Rejects with VALUE_INVALID for stored bytes.
+   * starts from an empty one. Or by a list of operations, see {@link increment}. It reads nothing: the change itself is
+   * stored, and merges with those of others, in the order of their commits (F6).
+   *
+   * Under protocols without `updates`, a patch reads and writes in one transaction, so that the later of two commits
+   * wins as a whole, and rejects with VALUE_INVALID for stored bytes; operations reject with NOT_SUPPORTED_BY_PROTOCOL.
    */
-  async update(key: string, patch: MergePatch<T>, options?: WriteOptions): Promise<WriteReceipt> {
+  async update(
+    key: string,
+    change: MergePatch<T> | readonly Operation[],
+    options?: WriteOptions,
+  ): Promise<WriteReceipt> {
+    const { driver } = this.source;
+    if (driver.hasUpdates || Array.isArray(change)) return this.#write(key, updateOf(change, driver.limits), options);
+    return this.#readAndPatch(key, change, options);
+  }
+
+  /**
+   * Stores a document under a key that has none: a user name, a seat, a job. Of all claims of a key the first in the
+   * order of commits wins, in every region, without a lock. Resolves when that is decided: once the claim is stable, a
+   * round trip over the slowest link after its commit. While a node or a region is cut off nothing is decided, and it
+   * rejects with STABLE_TIMEOUT after `timeoutMs`; repeated with the same `id` it is the same claim (F7).
+   *
+   * A claim that has lost changes nothing. `value` is the document of the one that has won.
+   */
+  async claim<U extends T = T>(key: string, document: T, options: ClaimOptions = {}): Promise<Claim<U>> {
+    const { driver } = this.source;
+    const { timeoutMs = 30_000, ...write } = options;
+    checkWrite(driver, write);
+    const qualified = keyIn(this.scope, key, driver);
+    const value = updateOf([{ op: 'init', value: document }], driver.limits);
+    const { signal, id } = write;
+    const commit = await driver.named.run(
+      id,
+      () => driver.call<Committed>({ f: 'write', key: qualified, value }, signal),
+      (committed) => committed,
+    );
+    const call = { f: 'claimed', key: qualified, commit, timeoutMs } as const;
+    const claimed = await driver.call<Claimed>(call, signal);
+    return { won: claimed.won, value: decodeDocument<U>(claimed.value) };
+  }
+
+  async #readAndPatch(key: string, patch: unknown, options?: WriteOptions): Promise<WriteReceipt> {
     const { driver } = this.source;
     checkWrite(driver, options);
     const qualified = keyIn(this.scope, key, driver);
@@ -62,7 +116,7 @@ export class Collection<T = unknown> extends ReadCollection<T> {
     });
   }
 
-  async #write(key: string, value: Value | null, options?: WriteOptions): Promise<WriteReceipt> {
+  async #write(key: string, value: Content, options?: WriteOptions): Promise<WriteReceipt> {
     const { driver } = this.source;
     checkWrite(driver, options);
     const qualified = keyIn(this.scope, key, driver);

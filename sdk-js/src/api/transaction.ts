@@ -3,6 +3,7 @@ import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId, Value } from '@isochron/core/ids';
 import { applyMergePatch, checkCount, checkOptions, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
+import { type Operation, updateOf } from '../updates.js';
 import { type CallOptions, ReadCollection } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
 import { collectionScope, type HandleSource, keyIn, keyspaceScope, type Scope } from './scope.js';
@@ -84,11 +85,12 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
   }
 
   /**
-   * Changes a document by a JSON merge patch, see {@link Collection.update}. The commit waits for it, awaited or not;
+   * Changes a document when the transaction commits, by a JSON merge patch or a list of operations, see
+   * {@link Collection.update}. Several updates of a key apply in their order. The commit waits for it, awaited or not;
    * when it fails, so does the transaction.
    */
-  update(key: string, patch: MergePatch<T>, options?: CallOptions): Promise<void> {
-    const update = this.#update(key, patch, options);
+  update(key: string, change: MergePatch<T> | readonly Operation[], options?: CallOptions): Promise<void> {
+    const update = this.#update(key, change, options);
     const { updates } = this.state;
     updates.add(update);
     const remove = () => updates.delete(update);
@@ -97,14 +99,20 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
     return update;
   }
 
-  async #update(key: string, patch: MergePatch<T>, options?: CallOptions): Promise<void> {
+  /** Where the protocol has updates it takes effect before this returns. */
+  async #update(key: string, change: unknown, options?: CallOptions): Promise<void> {
     checkOptions(options, 'signal');
     const { driver } = this.state;
     const qualified = keyIn(this.scope, key, driver);
     const { id, tx } = this.state.handle();
+    if (Array.isArray(change)) driver.machine.core.requireUpdates();
+    if (driver.hasUpdates) {
+      tx.write(qualified, updateOf(change, driver.limits));
+      return;
+    }
     const read = { f: 'read', handle: id, keys: [qualified] } as const;
     const [current] = await driver.call<readonly (Value | null)[]>(read, this.#signalled(options).signal);
-    const written = applyMergePatch(current ?? null, patch, driver.limits);
+    const written = applyMergePatch(current ?? null, change, driver.limits);
     tx.write(qualified, written);
   }
 

@@ -1,0 +1,206 @@
+import { ALL, type FakeServer, type FakeStore } from '../testing/fake-server.js';
+import { all, client, closeAll, codeOf, server } from '../testing/harness.js';
+import {
+  append,
+  arrayRemove,
+  arrayUnion,
+  connect,
+  type IsochronClient,
+  increment,
+  init,
+  max,
+  mergePatch,
+  min,
+  type Operation,
+  remove,
+  serverTimestamp,
+  set,
+} from './index.js';
+
+const WITH_UPDATES = { capabilities: [...ALL, 'updates'] };
+
+let fake: FakeServer;
+let app: IsochronClient;
+let store: FakeStore;
+beforeEach(async () => {
+  fake = await server(undefined, WITH_UPDATES);
+  store = fake.store;
+  app = await client([fake]);
+});
+afterEach(closeAll);
+
+const operationsOf = (i = -1): unknown => {
+  const { value } = fake.received('commit').at(i)!.writes[0]!;
+  return JSON.parse((value as { operations: string }).operations);
+};
+
+describe('an update', () => {
+  it('a merge patch is sent as an operation, and nothing is read', async () => {
+    store.seed('default/a', { title: 'x', tags: [1] });
+    await app.update('a', { title: null, done: true });
+    expect(operationsOf()).toEqual([{ op: 'mergePatch', path: '', patch: { title: null, done: true } }]);
+    expect(fake.received('read')).toEqual([]);
+    expect(await app.get('a')).toEqual({ tags: [1], done: true });
+  });
+
+  it('operations are sent as the functions make them', async () => {
+    const operations: Operation[] = [
+      set('/a/b', { c: 1 }),
+      remove('/x'),
+      mergePatch('/m', { y: null }),
+      increment('/n'),
+      increment('/n', -2),
+      max('/n', 7),
+      min('/n', 3),
+      arrayUnion('/tags', 'x', { y: 1 }),
+      arrayRemove('/tags', 'x'),
+      append('/log', 1, 2),
+      serverTimestamp('/at'),
+      init({}),
+    ];
+    await app.update('a', operations);
+    expect(operationsOf()).toEqual([
+      { op: 'set', path: '/a/b', value: { c: 1 } },
+      { op: 'remove', path: '/x' },
+      { op: 'mergePatch', path: '/m', patch: { y: null } },
+      { op: 'increment', path: '/n', by: 1 },
+      { op: 'increment', path: '/n', by: -2 },
+      { op: 'max', path: '/n', value: 7 },
+      { op: 'min', path: '/n', value: 3 },
+      { op: 'arrayUnion', path: '/tags', items: ['x', { y: 1 }] },
+      { op: 'arrayRemove', path: '/tags', items: ['x'] },
+      { op: 'append', path: '/log', items: [1, 2] },
+      { op: 'serverTimestamp', path: '/at' },
+      { op: 'init', value: {} },
+    ]);
+  });
+
+  it('two clients that update different fields keep both edits', async () => {
+    store.seed('default/a', { title: 'x' });
+    const other = await client([fake]);
+    await Promise.all([app.update('a', { done: true }), other.update('a', { owner: 'ann' })]);
+    store.stabilise();
+    const both = { title: 'x', done: true, owner: 'ann' };
+    expect([await app.get('a'), await other.get('a')]).toEqual([both, both]);
+  });
+
+  it('a session sees its own updates over a document that others have changed, before they are stable', async () => {
+    store.seed('default/a', { n: 1 });
+    store.clock += 5;
+    await app.update('a', [increment('/n', 10)]);
+    expect(await app.get('a')).toEqual({ n: 11 });
+    store.versions.get('default/a')!.splice(1, 0, { ts: 1003, txId: 'other', value: '{"n":5}' });
+    store.ust = 1003;
+    await app.update('a', [increment('/n', 100)]);
+    expect(await app.get('a')).toEqual({ n: 115 });
+    // The snapshot contains them now: they are not laid over it again.
+    store.stabilise();
+    expect(await app.get('a')).toEqual({ n: 115 });
+  });
+
+  it('a transaction reads its own updates, which are applied in their order and sent as one', async () => {
+    store.seed('default/a', { n: 1 });
+    const { result } = await app.transaction(async (tx) => {
+      void tx.update('a', [increment('/n')]);
+      void tx.update('a', [increment('/n', 5), set('/x', 1)]);
+      const first = await tx.get('a');
+      tx.set('b', { n: 7 });
+      void tx.update('b', { m: 1 });
+      tx.delete('c');
+      void tx.update('c', { fresh: true });
+      return [first, ...(await tx.getMany(['b', 'c']))];
+    });
+    expect(result).toEqual([{ n: 7, x: 1 }, { n: 7, m: 1 }, { fresh: true }]);
+    expect(
+      fake
+        .received('commit')
+        .at(-1)!
+        .writes.map(({ key }) => key),
+    ).toEqual(['default/a', 'default/b', 'default/c']);
+    store.stabilise();
+    expect(await app.getMany(['a', 'b', 'c'])).toEqual(result);
+  });
+
+  it('a listing has own updates laid over it, of documents that it has and of those that they make', async () => {
+    store.seed('default/l/1', { n: 1 });
+    store.seed('default/l/2', { n: 2 });
+    await app.update('l/1', [increment('/n', 10)]);
+    await app.update('l/3', { made: true });
+    await app.update('l/2', [remove('')]);
+    const found = await all(app.list({ prefix: 'l/' }));
+    expect(found.map(({ key, value }) => [key, value])).toEqual([
+      ['l/1', { n: 11 }],
+      ['l/3', { made: true }],
+    ]);
+  });
+
+  it('an exported session sees its own updates on another client', async () => {
+    store.seed('default/a', { n: 1 });
+    await app.set('b', { n: 1 });
+    await app.update('b', [increment('/n')]);
+    await app.update('a', [increment('/n')]);
+    await app.update('a', [increment('/n')]);
+    const exported = JSON.stringify(app.session.export());
+    const next = await connect({ endpoints: [fake.url], session: exported });
+    expect(await next.getMany(['a', 'b'])).toEqual([{ n: 3 }, { n: 2 }]);
+    await next.close();
+    const damaged = exported.replace('increment', 'boil');
+    expect(await codeOf(connect({ endpoints: [fake.url], session: damaged }))).toBe('TOKEN_INVALID');
+  });
+
+  it.each<[string, unknown, string]>([
+    ['an operation of an unknown kind', [{ op: 'boil', path: '' }], 'UPDATE_INVALID'],
+    ['a path that is no pointer', [set('a', 1)], 'UPDATE_INVALID'],
+    ['no operations', [], 'UPDATE_INVALID'],
+    ['a number that JSON has not', [increment('/n', Number.NaN)], 'VALUE_INVALID'],
+    ['a value that JSON has not', [set('/a', new Map() as never)], 'VALUE_INVALID'],
+    ['bytes as a patch', Uint8Array.of(1), 'VALUE_INVALID'],
+    ['a patch that is too large', { text: 'x'.repeat(2 ** 20) }, 'VALUE_TOO_LARGE'],
+  ])('an update with %s is refused, and nothing of its transaction is sent', async (_what, change, code) => {
+    expect(await codeOf(app.update('a', change as never))).toBe(code);
+    const run = app.transaction((tx) => {
+      tx.set('b', 1);
+      void tx.update('a', change as never);
+    });
+    expect(await codeOf(run)).toBe(code);
+    expect(fake.received('commit')).toEqual([]);
+  });
+});
+
+describe('a claim', () => {
+  it('the first claim of a key wins, and each one returns its document', async () => {
+    const other = await client([fake]);
+    fake.script = (frame) => {
+      if (frame.type === 'stable') store.stabilise();
+      return undefined;
+    };
+    expect(await app.claim('names/ann', { user: 1 })).toEqual({ won: true, value: { user: 1 } });
+    expect(await other.claim('names/ann', { user: 2 })).toEqual({ won: false, value: { user: 1 } });
+    await app.delete('names/ann');
+    expect(await other.collection('names').claim('ann', { user: 2 })).toEqual({ won: true, value: { user: 2 } });
+  });
+
+  it('a claim that is not decided in time rejects, and is the same claim when it is repeated with its id', async () => {
+    const options = { id: 'sign-up', timeoutMs: 20 };
+    expect(await codeOf(app.claim('names/bob', { user: 1 }, options))).toBe('STABLE_TIMEOUT');
+    store.stabilise();
+    expect(await app.claim('names/bob', { user: 1 }, options)).toEqual({ won: true, value: { user: 1 } });
+    expect(fake.received('commit')).toHaveLength(1);
+  });
+});
+
+describe('under a protocol without updates', () => {
+  it('a patch reads and writes, and operations and claims are refused', async () => {
+    const plain = await server(undefined, { capabilities: ALL });
+    plain.store.seed('default/a', { n: 1 });
+    const old = await client([plain]);
+    await old.update('a', { m: 2 });
+    expect(plain.received('commit').at(-1)!.writes).toEqual([{ key: 'default/a', value: '{"n":1,"m":2}' }]);
+    const refused = [
+      old.update('a', [increment('/n')]),
+      old.claim('b', 1),
+      old.transaction((tx) => tx.update('a', [increment('/n')])),
+    ];
+    expect(await Promise.all(refused.map(codeOf))).toEqual(refused.map(() => 'NOT_SUPPORTED_BY_PROTOCOL'));
+  });
+});

@@ -1,0 +1,53 @@
+/** Operations of updates: changes of a document that merge with those of others, in any region (F1). */
+import { IsochronError } from '@isochron/core/errors';
+import type { Limits } from '@isochron/core/limits';
+import { type Operation, parseOperations } from '@isochron/core/updates/operations';
+import { Update } from '@isochron/core/updates/update';
+import { bytesOf, checkSize, type JsonValue, toJson } from './documents.js';
+
+export type { Operation } from '@isochron/core/updates/operations';
+
+/** Sets the value at a path (a JSON Pointer; `''` is the document). Missing objects on the way to it are made. */
+export const set = (path: string, value: JsonValue): Operation => ({ op: 'set', path, value });
+
+/** Removes the member or the item at a path; the document, if the path is `''`. */
+export const remove = (path: string): Operation => ({ op: 'remove', path });
+
+/** Merges a JSON merge patch (RFC 7396) into the value at a path: null removes a member. */
+export const mergePatch = (path: string, patch: JsonValue): Operation => ({ op: 'mergePatch', path, patch });
+
+/** Adds to the number at a path. Anything else there is replaced. @param by may be negative */
+export const increment = (path: string, by = 1): Operation => ({ op: 'increment', path, by });
+
+/** Raises the number at a path to at least `value`. Anything else there is replaced. */
+export const max = (path: string, value: number): Operation => ({ op: 'max', path, value });
+
+/** Lowers the number at a path to at most `value`. Anything else there is replaced. */
+export const min = (path: string, value: number): Operation => ({ op: 'min', path, value });
+
+/** Appends those items that the array at a path does not have, by deep equality. Anything else there is replaced. */
+export const arrayUnion = (path: string, ...items: JsonValue[]): Operation => ({ op: 'arrayUnion', path, items });
+
+/** Removes the items that equal one of these from the array at a path. Anything else there becomes an empty array. */
+export const arrayRemove = (path: string, ...items: JsonValue[]): Operation => ({ op: 'arrayRemove', path, items });
+
+/** Appends items to the array at a path, whether it has them or not. Anything else there is replaced. */
+export const append = (path: string, ...items: JsonValue[]): Operation => ({ op: 'append', path, items });
+
+/** Sets the time of the commit, in ms since 1970. Until the commit, the transaction's own reads have null there. */
+export const serverTimestamp = (path: string): Operation => ({ op: 'serverTimestamp', path });
+
+/** Sets the whole document where there is none: of several the first one has effect. `client.claim` reports which. */
+export const init = (value: JsonValue): Operation => ({ op: 'init', value });
+
+/**
+ * The update of operations, or of a merge patch for the whole document. Throws VALUE_INVALID for what JSON cannot hold,
+ * VALUE_TOO_LARGE, and UPDATE_INVALID for operations that nodes would refuse.
+ */
+export function updateOf(change: unknown, limits: Limits): Update {
+  if (bytesOf(change)) throw new IsochronError('VALUE_INVALID', 'bytes are no patch: set them');
+  const text = toJson(Array.isArray(change) ? change : [{ op: 'mergePatch', path: '', patch: change }]);
+  checkSize(text, limits);
+  parseOperations(text);
+  return new Update(text);
+}
