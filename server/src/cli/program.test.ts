@@ -6,6 +6,8 @@ const COMMANDS = [
   'node',
   'get',
   'set',
+  'update',
+  'claim',
   'delete',
   'list',
   'commit',

@@ -5,6 +5,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../version.js';
 import type { BenchOptions } from './bench/command.js';
 import { type CredentialOptions, credentialsOf } from './credentials.js';
+import type { DataOptions } from './data/client.js';
 import type { ListOptions, ReadOptions, WriteOptions } from './data/keys.js';
 import type { OutcomeOptions } from './data/outcome.js';
 import type { ExportOptions, ImportOptions } from './data/transfer.js';
@@ -270,6 +271,7 @@ function keyCommands(program: Command): void {
     .action(async (key: string, json: string, options: Given<WriteOptions>) =>
       (await import('./data/keys.js')).runSet(key, json, connecting(options)),
     );
+  changeCommands(program);
   session(program.command('delete').description('delete a key').argument('<key>'))
     .addOption(stable())
     .addHelpText('after', examples('isochron delete todos/1'))
@@ -303,6 +305,42 @@ function keyCommands(program: Command): void {
     )
     .action(async (file: string, options: Given<WriteOptions>) =>
       (await import('./data/keys.js')).runCommit(file, connecting(options)),
+    );
+}
+
+function changeCommands(program: Command): void {
+  session(
+    program
+      .command('update')
+      .description('change a document, so that the change merges with those of others')
+      .argument('<key>')
+      .argument('<json>', 'a merge patch (an object) or operations (an array), or - for stdin'),
+  )
+    .addOption(stable())
+    .addHelpText(
+      'after',
+      examples(
+        `isochron update todos/1 '{"done":true}'`,
+        `isochron update stock/tea '[{"op":"increment","path":"/left","by":-1}]'`,
+      ),
+    )
+    .action(async (key: string, json: string, options: Given<WriteOptions>) =>
+      (await import('./data/keys.js')).runUpdate(key, json, connecting(options)),
+    );
+  session(
+    program
+      .command('claim')
+      .description('store a document where there is none, and print who was first')
+      .argument('<key>')
+      .argument('<json>', 'the document, or - for stdin'),
+  )
+    .addHelpText(
+      'after',
+      `\nPrints "won", or "lost to" with the document of the first claim, and exits with 1 then. Of all claims of a key
+in all regions one wins. It takes a round trip over the slowest link.${examples(`isochron claim names/ann '{"user":7}'`)}`,
+    )
+    .action(async (key: string, json: string, options: Given<DataOptions>) =>
+      (await import('./data/keys.js')).runClaim(key, json, connecting(options)),
     );
 }
 

@@ -53,8 +53,8 @@ export async function withClient<T>(options: DataOptions, use: (client: Isochron
   }
 }
 
-/** How long `--stable` waits, ms. */
-const STABLE_TIMEOUT_MS = 60_000;
+/** How long `--stable` and a claim wait, ms. */
+export const STABLE_TIMEOUT_MS = 60_000;
 
 /** On request, waits until a write is visible in every region. */
 export async function settle(write: WriteReceipt, options: { readonly stable: boolean }): Promise<void> {

@@ -1,7 +1,8 @@
-/** `get`, `set`, `delete`, `list` and `commit`. */
-import { IsochronError, type Timestamp, type WriteReceipt } from '@isochron/sdk';
+/** `get`, `set`, `update`, `claim`, `delete`, `list` and `commit`. */
+import { IsochronError, type JsonValue, type Timestamp, type WriteReceipt } from '@isochron/sdk';
+import { ReportedFailure } from '../failures.js';
 import { print, printSlowly, remark } from '../output.js';
-import { type DataOptions, settle, withClient } from './client.js';
+import { type DataOptions, STABLE_TIMEOUT_MS, settle, withClient } from './client.js';
 import { readAll } from './input.js';
 import { formatRow, parseRow, writeRows } from './rows.js';
 
@@ -42,13 +43,33 @@ export async function runGet(key: string, options: ReadOptions): Promise<void> {
 
 /** Writes a document: its JSON text, or `-` for stdin. */
 export async function runSet(key: string, text: string, options: WriteOptions): Promise<void> {
-  const document = parseDocument(text === '-' ? await readAll('-') : text);
+  const document = await documentOf(text);
   await commitAndPrint(options, (client) => client.set(key, document));
 }
 
-function parseDocument(text: string): unknown {
+/** Changes a document by a merge patch, or by an array of operations: JSON text, or `-` for stdin. */
+export async function runUpdate(key: string, text: string, options: WriteOptions): Promise<void> {
+  const change = await documentOf(text);
+  await commitAndPrint(options, (client) => client.update(key, change));
+}
+
+/** Stores a document where there is none, and prints whether this claim was the first. Exit code 1 if it was not. */
+export async function runClaim(key: string, text: string, options: DataOptions): Promise<void> {
+  const document = await documentOf(text);
+  const timeoutMs = STABLE_TIMEOUT_MS;
+  const { won, value = null } = await withClient(options, (client) => client.claim(key, document, { timeoutMs }));
+  if (options.json) print(`{"won":${won},${formatRow(key, value).slice(1)}`);
+  else print(won ? 'won' : `lost to ${shown(value)}`);
+  if (!won) throw new ReportedFailure(`"${key}" has the document of an earlier claim or write`);
+}
+
+async function documentOf(text: string): Promise<JsonValue> {
+  return parseDocument(text === '-' ? await readAll('-') : text);
+}
+
+function parseDocument(text: string): JsonValue {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text) as JsonValue;
   } catch (cause) {
     const advice = `a text needs its quotes too: '"hello"'`;
     throw new IsochronError('VALUE_INVALID', `the value is not a JSON document (${advice})`, { cause });
