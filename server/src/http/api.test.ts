@@ -157,6 +157,7 @@ describe('OpenAPI', () => {
       'get /v1/transactions/{id}',
       'patch /v1/keyspaces/{keyspace}/keys/{key}',
       'post /v1/commit',
+      'post /v1/keyspaces/{keyspace}/keys/{key}/claim',
       'post /v1/losses/acknowledge',
       'post /v1/read',
       'post /v1/transactions',

@@ -18,6 +18,7 @@ import type { Authenticator } from './auth.js';
 import { ApiContext, TransactionsContext } from './context.js';
 import type { OneShots } from './one-shots.js';
 import { OperationOneShots } from './operation-one-shots.js';
+import { claimRoutes } from './routes-claims.js';
 import { listRoutes } from './routes-list.js';
 import { transactionRoutes } from './routes-transactions.js';
 import { TransactionOneShots } from './transaction-one-shots.js';
@@ -52,12 +53,14 @@ export const dataApi = (node: AnyNode, parts: ApiParts): DataApi =>
 function transactionsApi(node: TransactionsNode, { secrets, rules, auth, log, serving }: ApiParts): DataApi {
   const sessions = new HttpSessions(node, sessionTokens(secrets, node.config), serving);
   const api = new TransactionsContext(node, rules, sessions, auth, log, serving);
+  const oneShots = new TransactionOneShots(api);
   return {
     api,
-    oneShots: new TransactionOneShots(api),
+    oneShots,
     routes: (app) => {
       listRoutes(app, api);
       transactionRoutes(app, api);
+      claimRoutes(app, api, oneShots);
     },
     openSession: (served) =>
       new TransactionSession(served, { coordinator: node.port, outcomes: api.outcomes, tokens: sessions.tokens }),
@@ -73,6 +76,7 @@ function operationsApi(node: OperationsNode, { secrets, rules, auth, log, servin
     oneShots: new OperationOneShots(api, node, tokens),
     routes: (app) => {
       refused(app, api, '/v1/keyspaces/:keyspace/keys', 'list');
+      refused(app, api, '/v1/keyspaces/:keyspace/keys/:key/claim', 'updates');
       refused(app, api, '/v1/transactions', 'transactions');
       refused(app, api, '/v1/transactions/*', 'transactions');
     },

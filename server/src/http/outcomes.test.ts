@@ -1,7 +1,7 @@
 import { IsochronError, packWall } from '@isochron/core';
 import type { TxStatusResp } from '@isochron/protocols';
 import type { Done } from '@isochron/sessions';
-import { FakeCluster } from '../testing/fake-node.js';
+import { FakeCluster, fakeConfig } from '../testing/fake-node.js';
 import { SessionClient } from '../testing/session-client.js';
 import { SessionNetwork, startApi, type TestApi } from '../testing/test-api.js';
 
@@ -142,8 +142,10 @@ describe('a commit that ended without a word of its cohorts', () => {
   });
 });
 
-describe('a repeated patch', () => {
+describe('a repeated patch, under a protocol without updates', () => {
   it('a repeated patch is not merged into its own pending result', async () => {
+    await api.close();
+    api = await startApi({ cluster: new FakeCluster(fakeConfig('wren')) });
     const pending: TxStatusResp = { type: 'TxStatusResp', ref: 0, status: 'pending', ts: null, attempt: 0 };
     api.node.port.txStatus = (_request, done) => done(pending);
     const answer = await api.call('PATCH', '/v1/keyspaces/default/keys/a', {

@@ -210,3 +210,36 @@ describe('a protocol without snapshots', () => {
     client.close();
   });
 });
+
+describe('a protocol without updates', () => {
+  it('a protocol without updates refuses operations and claims on every route', async () => {
+    const api = await under('wren');
+    const refused = { status: 501, code: 'NOT_SUPPORTED_BY_PROTOCOL', retryable: false };
+    const operations = [{ op: 'increment', path: '/n', by: 1 }];
+    const headers = { 'content-type': 'application/vnd.isochron.operations+json' };
+    const patch = await api.call('PATCH', `${KEYS}/a`, { body: JSON.stringify(operations), headers });
+    expect(patch.json()).toMatchObject(refused);
+    const commit = await api.call('POST', '/v1/commit', { body: { writes: [{ ...refs('a')[0], operations }] } });
+    expect(commit.json()).toMatchObject(refused);
+    expect((await api.call('POST', `${KEYS}/a/claim`, { body: { by: 1 } })).json()).toMatchObject(refused);
+    const client = await SessionClient.open(api.url);
+    await client.hello();
+    const value = { operations: JSON.stringify(operations) };
+    const order = { tx: 'abcdefghijklmnopqrstuv.0', snapshot: 0, hwt: 0, sentAfter: 0, attemptRegions: ['virginia'] };
+    client.send({ type: 'commit', id: 1, ...order, writes: [{ key: 'default/a', value }] });
+    client.send({ type: 'origin', id: 2, key: 'default/a', at: 1 });
+    for (const id of [1, 2]) expect(await client.answer(id)).toMatchObject({ code: 'NOT_SUPPORTED_BY_PROTOCOL' });
+    client.close();
+    expect(api.cluster.versions.size).toBe(0);
+  });
+
+  it('a protocol without updates reads, merges and writes a patch, and refuses to patch bytes', async () => {
+    const api = await under('wren');
+    api.cluster.put('default/a', '{"n":1}');
+    api.cluster.put('default/bytes', new Uint8Array([1]));
+    api.cluster.stabilise();
+    await api.call('PATCH', `${KEYS}/a`, { body: { m: 2 } });
+    expect(api.cluster.versions.get('default/a')?.at(-1)?.value).toBe('{"n":1,"m":2}');
+    expect((await api.call('PATCH', `${KEYS}/bytes`, { body: {} })).status).toBe(415);
+  });
+});

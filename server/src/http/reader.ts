@@ -54,10 +54,11 @@ async function readOverlaid(
 }
 
 /** The fields of a value in a JSON answer. A document is inserted as its stored text. */
-export function valueFields(ts: Timestamp, value: Value): string {
-  if (typeof value === 'string') return `"timestamp":${ts},"value":${value}`;
-  return `"timestamp":${ts},"bytes":"${base64(value)}"`;
-}
+export const valueFields = (ts: Timestamp, value: Value): string => `"timestamp":${ts},${valueField(value)}`;
+
+/** The field of a value in a JSON answer. */
+export const valueField = (value: Value): string =>
+  typeof value === 'string' ? `"value":${value}` : `"bytes":"${base64(value)}"`;
 
 export const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');

@@ -1,4 +1,4 @@
-import { IsochronError, packWall } from '@isochron/core';
+import { IsochronError, packWall, Update } from '@isochron/core';
 import { startApi, type TestApi } from '../testing/test-api.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
@@ -166,26 +166,55 @@ describe('PUT, PATCH and DELETE of a key', () => {
     expect((await api.call('GET', `${KEYS}/a`)).status).toBe(404);
   });
 
-  it('PATCH merges a patch as RFC 7396 specifies', async () => {
+  it('PATCH stores a merge patch as an update, which merges as RFC 7396 specifies', async () => {
     api.cluster.put('default/a', '{"keep":1,"drop":2,"deep":{"x":1,"y":2},"list":[1,2]}');
-    api.cluster.stabilise();
     const patch = '{"drop":null,"deep":{"y":3,"z":{"q":null}},"list":[9],"__proto__":{"polluted":1}}';
     const answer = await api.call('PATCH', `${KEYS}/a`, {
       body: patch,
       headers: { 'content-type': 'application/merge-patch+json' },
     });
     expect(answer.status).toBe(200);
-    const stored = String(api.cluster.versions.get('default/a')?.at(-1)?.value);
-    expect(stored).toBe('{"keep":1,"deep":{"x":1,"y":3,"z":{}},"list":[9],"__proto__":{"polluted":1}}');
+    const stored = api.cluster.versions.get('default/a')?.at(-1)?.value;
+    expect(stored).toEqual(new Update(`[{"op":"mergePatch","path":"","patch":${patch}}]`));
+    expect(api.node.calls.map(({ call }) => call)).toEqual(['commit']);
+    api.cluster.stabilise();
+    const { text } = await api.call('GET', `${KEYS}/a`);
+    expect(text).toBe('{"keep":1,"deep":{"x":1,"y":3,"z":{}},"list":[9],"__proto__":{"polluted":1}}');
     expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false);
   });
 
-  it('PATCH makes a document for an absent key, and refuses to patch bytes', async () => {
+  it('two PATCHes of different fields both keep their edit, and the ETag is that of the later one', async () => {
     await api.call('PATCH', `${KEYS}/new`, { body: { a: 1, b: null } });
-    expect(api.cluster.versions.get('default/new')?.[0]?.value).toBe('{"a":1}');
-    api.cluster.put('default/bytes', new Uint8Array([1]));
+    const later = await api.call('PATCH', `${KEYS}/new`, { body: { c: 2 } });
     api.cluster.stabilise();
-    expect((await api.call('PATCH', `${KEYS}/bytes`, { body: {} })).status).toBe(415);
+    const read = await api.call('GET', `${KEYS}/new`);
+    expect(read.json()).toEqual({ a: 1, c: 2 });
+    expect(read.headers.etag).toBe(`"${later.json().timestamp}"`);
+  });
+
+  it('PATCH takes operations, and stores the text that was sent', async () => {
+    const text = '[ {"op":"increment","path":"/n","by":2}, {"op":"arrayUnion","path":"/tags","items":["x"]} ]';
+    const headers = { 'content-type': 'application/vnd.isochron.operations+json' };
+    const answer = await api.call('PATCH', `${KEYS}/a`, { body: text, headers });
+    expect(answer.status).toBe(200);
+    expect(api.cluster.versions.get('default/a')?.[0]?.value).toEqual(new Update(text));
+    const own = await api.call('GET', `${KEYS}/a`, { headers: session(answer) });
+    expect(own.json()).toEqual({ n: 2, tags: ['x'] });
+  });
+
+  it.each<[string, string, string]>([
+    ['no JSON', '[', 'UPDATE_INVALID'],
+    ['an object', '{"op":"remove","path":""}', 'UPDATE_INVALID'],
+    ['no operations', '[]', 'UPDATE_INVALID'],
+    ['an operation of an unknown kind', '[{"op":"boil","path":""}]', 'UPDATE_INVALID'],
+    ['a path that is no pointer', '[{"op":"remove","path":"a"}]', 'UPDATE_INVALID'],
+    ['a member that the operation has not', '[{"op":"remove","path":"","by":1}]', 'UPDATE_INVALID'],
+    ['too many levels', `[{"op":"init","value":${'['.repeat(200)}${']'.repeat(200)}}]`, 'VALUE_INVALID'],
+    ['a lone surrogate', '[{"op":"init","value":"\\ud800"}]', 'UPDATE_INVALID'],
+  ])('PATCH refuses operations that are %s, and writes nothing', async (_what, body, code) => {
+    const headers = { 'content-type': 'application/vnd.isochron.operations+json' };
+    expect((await api.call('PATCH', `${KEYS}/a`, { body, headers })).json()).toMatchObject({ code, status: 400 });
+    expect(api.cluster.versions.size).toBe(0);
   });
 
   it('a repeated PATCH is answered without merging again', async () => {

@@ -1,20 +1,22 @@
 /** One key: GET, PUT, PATCH, DELETE. */
 import { isUtf8 } from 'node:buffer';
-import { IsochronError, type QualifiedKey, type Value, type Version } from '@isochron/core';
+import { IsochronError, type QualifiedKey, type Update, type Value, type Version } from '@isochron/core';
+import { requireCapability } from '@isochron/sessions';
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Headers } from './answers.js';
 import type { ApiContext } from './context.js';
 import type { OneShots, Shown, Written } from './one-shots.js';
 import { json, type RouteDocs, SessionHeaders, VALUE_HEADERS, WRITE_HEADERS, WriteHeaders } from './openapi.js';
-import { AtQuery, CommitAnswer, EmptyQuery, KeyParams } from './schemas.js';
+import { AtQuery, CommitAnswer, EmptyQuery, KeyParams, Operations } from './schemas.js';
 
 const BYTES_TYPE = 'application/octet-stream';
 const MERGE_PATCH_TYPE = 'application/merge-patch+json';
+const OPERATIONS_TYPE = 'application/vnd.isochron.operations+json';
 /** The key as one percent-encoded segment, and unencoded with its slashes. */
 const PATHS = ['/v1/keyspaces/:keyspace/keys/:key', '/v1/keyspaces/:keyspace/keys/*'] as const;
 
-const anyDocument = Type.Unknown({ description: 'the document, as it was written' });
+export const anyDocument = Type.Unknown({ description: 'the document, as it was written' });
 const anyBytes = Type.String({ format: 'binary' });
 const notModified = {
   type: 'null',
@@ -44,7 +46,13 @@ const putDocs: RouteDocs = {
 };
 const patchDocs: RouteDocs = {
   ...writeDocs,
-  body: { content: { [MERGE_PATCH_TYPE]: { schema: anyDocument }, 'application/json': { schema: anyDocument } } },
+  body: {
+    content: {
+      [MERGE_PATCH_TYPE]: { schema: anyDocument },
+      'application/json': { schema: anyDocument },
+      [OPERATIONS_TYPE]: { schema: Operations },
+    },
+  },
 };
 
 export function keyRoutes(app: FastifyInstance, api: ApiContext, data: OneShots): void {
@@ -68,7 +76,7 @@ export function keyRoutes(app: FastifyInstance, api: ApiContext, data: OneShots)
 function bodyRoutes(scope: FastifyInstance, api: ApiContext, data: OneShots): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser(
-    ['application/json', BYTES_TYPE, MERGE_PATCH_TYPE],
+    ['application/json', BYTES_TYPE, MERGE_PATCH_TYPE, OPERATIONS_TYPE],
     { parseAs: 'buffer' },
     (_request, body, done) => done(null, body),
   );
@@ -80,7 +88,7 @@ function bodyRoutes(scope: FastifyInstance, api: ApiContext, data: OneShots): vo
     scope.put(path, { schema: put, config: putConfig, bodyLimit }, (request, reply) =>
       putKey(api, data, request, reply),
     );
-    const summary = 'Merges a patch (RFC 7396) into a document';
+    const summary = 'Changes a document: by a merge patch (RFC 7396) or by operations';
     const patch = { ...common, operationId: 'patchKey', summary, description: PATCH_NOTE };
     const patchConfig = { docs: patchDocs, bodyIsValue: true };
     scope.patch(path, { schema: patch, config: patchConfig, bodyLimit }, (request, reply) =>
@@ -90,9 +98,10 @@ function bodyRoutes(scope: FastifyInstance, api: ApiContext, data: OneShots): vo
 }
 
 const PATCH_NOTE =
-  'Reads, merges and writes in one transaction. Of concurrent writes to one key the last one wins as a whole: fields of the other are not kept.';
+  'The change itself is stored, and merges with those of others in the order of their commits. Under protocols without `updates` it reads, merges and writes in one transaction: of concurrent writes to one key the last one wins as a whole.';
 
-function keyOf(api: ApiContext, request: FastifyRequest): QualifiedKey {
+/** @throws IsochronError for what the rules refuse */
+export function keyOf(api: ApiContext, request: FastifyRequest): QualifiedKey {
   const params = request.params as { keyspace: string; key?: string; '*'?: string };
   return api.rules.qualify(params.keyspace, params.key ?? params['*'] ?? '');
 }
@@ -152,7 +161,7 @@ function isCached(reply: FastifyReply, etag: string | undefined): boolean {
 }
 
 /** @throws IsochronError `CONDITIONAL_WRITE_UNSUPPORTED` */
-function refuseConditions(request: FastifyRequest): void {
+export function refuseConditions(request: FastifyRequest): void {
   if (request.headers['if-match'] === undefined && request.headers['if-none-match'] === undefined) return;
   const detail = 'A condition on a write cannot be honoured across regions: another region may write at the same time.';
   throw new IsochronError('CONDITIONAL_WRITE_UNSUPPORTED', detail);
@@ -185,13 +194,23 @@ async function deleteKey(api: ApiContext, data: OneShots, request: FastifyReques
 async function patchKey(api: ApiContext, data: OneShots, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   refuseConditions(request);
   const key = keyOf(api, request);
+  const text = utf8Text(bodyOf(request));
   const type = mediaType(request);
-  if (type !== MERGE_PATCH_TYPE && type !== 'application/json') {
-    throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', `PATCH takes ${MERGE_PATCH_TYPE} or application/json.`);
+  if (type === OPERATIONS_TYPE) requireCapability(api.node.protocol, 'updates', OPERATIONS_TYPE);
+  else if (type !== MERGE_PATCH_TYPE && type !== 'application/json') {
+    const types = `${MERGE_PATCH_TYPE}, application/json or ${OPERATIONS_TYPE}`;
+    throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', `PATCH takes ${types}.`);
   }
-  const patch: unknown = JSON.parse(String(api.rules.value(utf8Text(bodyOf(request)))));
-  sendCommitted(api, reply, await data.patch(request, key, patch));
+  const value = type === OPERATIONS_TYPE ? api.rules.update(text) : mergeUpdate(api, text);
+  const written = api.node.protocol.capabilities.has('updates')
+    ? data.write(request, [{ key, value }])
+    : data.patch(request, key, JSON.parse(text));
+  sendCommitted(api, reply, await written);
 }
+
+/** The update that merges a patch, from its JSON text. */
+const mergeUpdate = ({ rules }: ApiContext, patch: string): Update =>
+  rules.update(`[{"op":"mergePatch","path":"","patch":${rules.value(patch)}}]`);
 
 /** The answer to every commit. */
 export function sendCommitted(api: ApiContext, reply: FastifyReply, { txId, ct, token }: Written): void {
@@ -199,10 +218,10 @@ export function sendCommitted(api: ApiContext, reply: FastifyReply, { txId, ct, 
   api.answers.send(reply, 200, headers, `{"transaction":"${txId}","timestamp":${ct}}`);
 }
 
-const mediaType = (request: FastifyRequest): string =>
+export const mediaType = (request: FastifyRequest): string =>
   (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
 
-function bodyOf(request: FastifyRequest): Buffer {
+export function bodyOf(request: FastifyRequest): Buffer {
   if (Buffer.isBuffer(request.body)) return request.body;
   if (request.headers['content-type'] === undefined) {
     throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', 'The request has no content type and no body.');
@@ -210,7 +229,7 @@ function bodyOf(request: FastifyRequest): Buffer {
   return Buffer.alloc(0);
 }
 
-function utf8Text(body: Buffer): string {
+export function utf8Text(body: Buffer): string {
   if (!isUtf8(body)) throw new IsochronError('VALUE_INVALID', 'The document is not UTF-8.');
   return body.toString('utf8');
 }

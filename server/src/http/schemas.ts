@@ -1,5 +1,5 @@
 /** Shapes of the HTTP API: they validate, type and document it. */
-import { ERROR_CODES } from '@isochron/core';
+import { ERROR_CODES, type Operation } from '@isochron/core';
 import type { TxState } from '@isochron/wire/session-frames';
 import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import { COMPONENT } from './components.js';
@@ -37,14 +37,48 @@ export const ReadBody = named('ReadRequest', {
 export const TxReadBody = named('TransactionReadRequest', { keys: ReadBody.properties.keys });
 export type ReadBody = Static<typeof ReadBody>;
 
+const OPERATIONS = {
+  set: 'stores `value`',
+  remove: 'removes what is there',
+  mergePatch: 'merges `patch` (RFC 7396)',
+  increment: 'adds `by`',
+  max: 'keeps the greater of the number and `value`',
+  min: 'keeps the lesser',
+  arrayUnion: 'adds the `items` that the array does not have',
+  arrayRemove: 'removes all items that equal one of `items`',
+  append: 'adds `items` at the end',
+  serverTimestamp: 'stores the time of the commit, in ms since 1970',
+  init: 'stores `value` as the document where there is none; has no `path`',
+} satisfies Record<Operation['op'], string>;
+/** No closer shape here: the rules refuse bad operations with a code of their own. */
+const OperationSchema = Type.Object(
+  {
+    op: Type.String({
+      description: Object.entries(OPERATIONS)
+        .map(([op, what]) => `\`${op}\` ${what}`)
+        .join(', '),
+      examples: ['increment'],
+    }),
+    path: Type.Optional(Type.String({ description: "a JSON Pointer; '' is the document", examples: ['/left'] })),
+    value: Type.Optional(Type.Unknown({ description: 'of set, max, min and init' })),
+    by: Type.Optional(Type.Unknown({ description: 'of increment: a number', examples: [-1] })),
+    patch: Type.Optional(Type.Unknown({ description: 'of mergePatch (RFC 7396)' })),
+    items: Type.Optional(Type.Unknown({ description: 'of arrayUnion, arrayRemove and append: an array' })),
+  },
+  { [COMPONENT]: 'Operation', description: 'one change of a document: docs/updates.md' },
+);
+/** Body of a PATCH with operations. */
+export const Operations = Type.Array(OperationSchema, { description: 'applied in this order' });
+
 const WriteRef = named('Write', {
   keyspace: Type.String({ examples: ['default'] }),
   key: Type.String({ examples: ['todos/1'] }),
   value: Type.Optional(Type.Unknown({ description: 'a JSON document', examples: [{ title: 'buy milk' }] })),
   bytes: Type.Optional(Type.String({ description: 'a binary value in base64' })),
   delete: Type.Optional(Type.Literal(true, { description: 'deletes the key' })),
+  operations: Type.Optional(Operations),
 });
-/** Body of the commits. Each write has exactly one of `value`, `bytes` and `delete`. */
+/** Body of the commits. Each write has exactly one of `value`, `bytes`, `delete` and `operations`. */
 export const CommitBody = named('CommitRequest', { writes: Type.Array(WriteRef, { minItems: 1 }) });
 export type CommitBody = Static<typeof CommitBody>;
 export type WriteRef = Static<typeof WriteRef>;
@@ -93,6 +127,12 @@ export const ListAnswer = named('ListAnswer', {
   cursor: Type.Union([Type.String(), Type.Null()], { description: 'for the next page; null after the last one' }),
 });
 export const CommitAnswer = named('CommitAnswer', { transaction: Type.String(), timestamp: TimestampSchema });
+export const ClaimAnswer = named('ClaimAnswer', {
+  ...CommitAnswer.properties,
+  won: Type.Boolean({ description: 'whether this claim made the document' }),
+  value: Type.Optional(Type.Unknown({ description: 'the document of the claim that won' })),
+  bytes: Type.Optional(Type.String({ description: 'base64, where the key holds a binary value' })),
+});
 export const StartAnswer = named('OpenTransaction', {
   id: Type.String(),
   snapshot: TimestampSchema,
@@ -225,7 +265,9 @@ export const ClusterAnswer = Type.Object(
     hash: Type.String(),
     capabilities: Type.Array(Type.String(), {
       description: 'operations of the protocol; others are refused with NOT_SUPPORTED_BY_PROTOCOL',
-      examples: [['transactions', 'list', 'stable', 'chained-commits', 'snapshots', 'read-past', 'stable-snapshots']],
+      examples: [
+        ['transactions', 'list', 'stable', 'chained-commits', 'snapshots', 'read-past', 'stable-snapshots', 'updates'],
+      ],
     }),
     regions: Type.Array(
       object({ id: Type.String(), nodes: Type.Array(object({ id: Type.String(), api: Type.String() })) }),

@@ -1,15 +1,15 @@
 /** One-shot writes and commits for plain HTTP callers. */
 import {
+  type Content,
   IsochronError,
   type KeyWrite,
   type NodeId,
   type RegionId,
   type Timestamp,
   type TxId,
-  type Value,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import { bytesOf, type Caller } from '@isochron/sessions';
+import { bytesOf, type Caller, requireCapability } from '@isochron/sessions';
 import { promised } from '../node/promised.js';
 import { avoidedBy } from './avoided.js';
 import type { ApiContext, TransactionsContext } from './context.js';
@@ -74,19 +74,24 @@ export const oneShot = (
  */
 export function writesOf(api: ApiContext, refs: readonly WriteRef[]): KeyWrite[] {
   api.rules.count(refs.length);
-  const writes = refs.map((ref) => ({ key: api.rules.qualify(ref.keyspace, ref.key), value: writeValue(api, ref) }));
+  const writes = refs.map((ref) => ({ key: api.rules.qualify(ref.keyspace, ref.key), value: contentOf(api, ref) }));
   if (new Set(writes.map(({ key }) => key)).size < writes.length) {
     throw new IsochronError('INVALID_REQUEST', 'A transaction writes each key once: one of the keys is named twice.');
   }
   return writes;
 }
 
-function writeValue(api: ApiContext, ref: WriteRef): Value | null {
-  const given = ['value', 'bytes', 'delete'].filter((field) => Object.hasOwn(ref, field));
+function contentOf(api: ApiContext, ref: WriteRef): Content {
+  const given = ['value', 'bytes', 'delete', 'operations'].filter((field) => Object.hasOwn(ref, field));
   if (given.length !== 1) {
-    throw new IsochronError('INVALID_REQUEST', 'A write has exactly one of "value", "bytes" and "delete".');
+    const detail = 'A write has exactly one of "value", "bytes", "delete" and "operations".';
+    throw new IsochronError('INVALID_REQUEST', detail);
   }
   if (ref.delete === true) return null;
+  if (ref.operations !== undefined) {
+    requireCapability(api.node.protocol, 'updates', '"operations"');
+    return api.rules.update(documentText(() => ref.operations));
+  }
   return api.rules.value(ref.bytes === undefined ? documentText(() => ref.value) : bytesOf(ref.bytes));
 }
 

@@ -1,17 +1,20 @@
 /** A node in memory for tests and micro-benchmarks of the API: versions in a map, stable time moved by hand. */
 import {
+  type Content,
   compareKeys,
   type Deps,
+  Fold,
   Hlc,
   IsochronError,
   type KeyWrite,
   type NodeId,
   packWall,
-  plainValue,
   type QualifiedKey,
+  type StoredVersion,
   type Timestamp,
   Topology,
   type TxId,
+  Update,
   type Version,
   wallOf,
 } from '@isochron/core';
@@ -69,7 +72,7 @@ const afterUnlessOver: After = (ms, run) => {
 
 /** State that all fake nodes of a cluster share: data, clock, stable time. */
 export class FakeCluster {
-  readonly versions = new Map<QualifiedKey, Version[]>();
+  readonly versions = new Map<QualifiedKey, StoredVersion[]>();
   readonly outcomes = new Map<TxId, Timestamp>();
   readonly open = new Map<TxId, Timestamp>();
   readonly ended = new Set<TxId>();
@@ -107,7 +110,7 @@ export class FakeCluster {
     this.waitersEverywhere.advance(this.served);
   }
 
-  put(key: QualifiedKey, value: string | Uint8Array | null): Timestamp {
+  put(key: QualifiedKey, value: Content): Timestamp {
     return this.commit(`fake-fake-fake-fake.${this.outcomes.size.toString(36)}`, [{ key, value }], 0);
   }
 
@@ -118,17 +121,22 @@ export class FakeCluster {
     this.outcomes.set(txId, ts);
     for (const { key, value } of writes) {
       const chain = this.versions.get(key) ?? [];
-      chain.push({ ts, txId, region: 'virginia', value: plainValue(value) });
+      chain.push({ ts, txId, region: 'virginia', value });
       this.versions.set(key, chain);
     }
     return ts;
   }
 
   read(key: QualifiedKey, snapshot: Timestamp): Version | null {
-    const chain = this.versions.get(key);
-    if (chain === undefined) return null;
-    for (let i = chain.length - 1; i >= 0; i--) if (chain[i]!.ts <= snapshot) return chain[i]!;
-    return null;
+    const chain = (this.versions.get(key) ?? []).filter(({ ts }) => ts <= snapshot);
+    const newest = chain.at(-1);
+    if (newest === undefined) return null;
+    const from = chain.findLastIndex(({ value }) => !(value instanceof Update));
+    const base = chain[from];
+    const fold = new Fold(base === undefined || base.value instanceof Update ? null : base.value, base);
+    for (const version of chain.slice(from + 1))
+      if (version.value instanceof Update) fold.apply(version.value, version);
+    return { ...newest, value: fold.result(), origin: fold.origin };
   }
 }
 
