@@ -5,7 +5,21 @@ import { isochron, type Result } from './processes.js';
 
 jest.setTimeout(60_000);
 
-const COMMANDS = ['dev', 'node', 'get', 'set', 'delete', 'list', 'commit', 'import', 'export', 'status', 'bench'];
+const COMMANDS = [
+  'dev',
+  'node',
+  'get',
+  'set',
+  'update',
+  'claim',
+  'delete',
+  'list',
+  'commit',
+  'import',
+  'export',
+  'status',
+  'bench',
+];
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -65,6 +79,30 @@ describe('a document', () => {
       // The old snapshot still has the document.
       const past = await json('get', 'cli/a', '--at', String(set.timestamp), ...at('virginia'));
       expect(past).toEqual({ key: 'cli/a', value: { title: 'buy milk' } });
+    }),
+  );
+
+  it(
+    'a document is updated in two regions, claimed once, and exported as its result',
+    logged(async () => {
+      const add = (by: number) => JSON.stringify([{ op: 'increment', path: '/n', by }]);
+      await ok('update', 'fold/a', '{"title":"tea"}', '--stable', ...at('virginia'));
+      await Promise.all([
+        json('update', 'fold/a', add(2), '--stable', ...at('virginia')),
+        json('update', 'fold/a', add(40), '--stable', ...at('ireland')),
+      ]);
+      expect(await json('get', 'fold/a', ...at('oregon'))).toEqual({ key: 'fold/a', value: { title: 'tea', n: 42 } });
+      const exported = await ok('export', 'fold/', ...at('oregon'));
+      expect(exported.stdout).toBe('{"key":"fold/a","value":{"title":"tea","n":42}}\n');
+      expect(await json('claim', 'fold/name', '{"user":1}', ...at('virginia'))).toEqual({
+        won: true,
+        key: 'fold/name',
+        value: { user: 1 },
+      });
+      const lost = await isochron(['claim', 'fold/name', '{"user":2}', ...at('ireland')]);
+      expect(lost).toMatchObject({ code: 1, stdout: 'lost to {"user":1}\n' });
+      const bad = await isochron(['update', 'fold/a', '[{"op":"boil"}]', ...at('virginia')]);
+      expect(bad).toMatchObject({ code: 1, stderr: expect.stringMatching(/^error: UPDATE_INVALID: /) });
     }),
   );
 

@@ -128,6 +128,11 @@ async function exchanges(): Promise<Exchange[]> {
   const headers = { 'content-type': 'application/octet-stream' };
   await ask('PUT', KEYS, key('bytes'), { headers, body: Buffer.from([0, 255]) });
   await ask('PATCH', KEYS, key('described'), { body: { b: 2 } });
+  const operations = { 'content-type': 'application/vnd.isochron.operations+json' };
+  await ask('PATCH', KEYS, key('described'), { headers: operations, body: '[{"op":"increment","path":"/n","by":1}]' });
+  await ask('PATCH', KEYS, key('described'), { headers: operations, body: '[]' });
+  for (const name of ['bytes', 'claimed'])
+    await ask('POST', `${KEYS}/claim`, `${key(name)}/claim`, { headers: { prefer: 'wait=20' }, body: { by: 1 } });
   await ask('DELETE', KEYS, key('deleted'));
   const { timestamp } = put.json as { timestamp: number };
   await ask('GET', '/v1/stable', `/v1/stable?ts=${timestamp}`);

@@ -315,6 +315,8 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
       for (const [name, attempt] of Object.entries({
         transaction: () => client.transaction(async (tx) => tx.set('a', 1)),
         update: () => client.update('a', { n: 1 }),
+        operations: () => client.update('a', [{ op: 'increment', path: '/n', by: 1 }]),
+        claim: () => client.claim('a', 1),
         snapshot: () => client.snapshot(),
         past: () => client.snapshot({ at: 1 }),
         list: () => client.list().page(),

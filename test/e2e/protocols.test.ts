@@ -31,7 +31,13 @@ interface Case {
 const ALWAYS = ['transactions', 'list', 'stable', 'chained-commits'];
 const SNAPSHOTS = [...ALWAYS, 'snapshots', 'read-past'];
 const CASES: readonly Case[] = [
-  { protocol: 'paris', replication: 2, entries: 0, capabilities: [...SNAPSHOTS, 'stable-snapshots'], blocks: false },
+  {
+    protocol: 'paris',
+    replication: 2,
+    entries: 0,
+    capabilities: [...SNAPSHOTS, 'stable-snapshots', 'updates'],
+    blocks: false,
+  },
   { protocol: 'bpr', replication: 2, entries: 0, capabilities: SNAPSHOTS, blocks: true },
   { protocol: 'nocc', replication: 2, entries: 0, capabilities: ALWAYS, blocks: false },
   { protocol: 'wren', replication: 3, entries: 3, capabilities: SNAPSHOTS, blocks: false },

@@ -6,18 +6,22 @@ import { startApi, type TestApi } from '../../server/src/testing/test-api.js';
 import { damaged, damages } from './damage.js';
 import { fuzz } from './fuzz.js';
 import { hostileValue, jsonOf, place, replaced } from './hostile.js';
+import { ALL_OPERATIONS } from './operations.js';
 import { answerTo, askRaw, isCoded, type RawRequest } from './requests.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
 const TX = 'abcdefghijklmnopqrstuv.0';
 const refs = [{ keyspace: 'default', key: 'a' }];
 const json = { 'content-type': 'application/json' };
+const operations = { 'content-type': 'application/vnd.isochron.operations+json' };
 
 /** Correct requests. */
 const GOOD: readonly RawRequest[] = [
   { method: 'GET', url: `${KEYS}/a` },
   { method: 'PUT', url: `${KEYS}/a`, headers: json, payload: '{"title":"milk"}' },
   { method: 'PATCH', url: `${KEYS}/a`, headers: json, payload: '{"title":null,"done":true}' },
+  { method: 'PATCH', url: `${KEYS}/a`, headers: operations, payload: JSON.stringify(ALL_OPERATIONS) },
+  { method: 'POST', url: `${KEYS}/b/claim`, headers: { ...json, prefer: 'wait=0' }, payload: '{"by":1}' },
   { method: 'DELETE', url: `${KEYS}/a` },
   { method: 'GET', url: `${KEYS}?prefix=a&limit=3` },
   { method: 'POST', url: '/v1/read', headers: json, payload: JSON.stringify({ keys: refs }) },
@@ -26,6 +30,12 @@ const GOOD: readonly RawRequest[] = [
     url: '/v1/commit',
     headers: json,
     payload: JSON.stringify({ writes: [{ ...refs[0], value: { a: 1 } }] }),
+  },
+  {
+    method: 'POST',
+    url: '/v1/commit',
+    headers: json,
+    payload: JSON.stringify({ writes: [{ ...refs[0], operations: ALL_OPERATIONS }] }),
   },
   { method: 'POST', url: '/v1/transactions', headers: json, payload: '{}' },
   { method: 'GET', url: '/v1/losses?all=true&limit=3' },
@@ -71,6 +81,9 @@ describe('HTTP', () => {
   afterEach(async () => {
     const answer = await ask({ method: 'GET', url: CANARY });
     expect(answer).toMatchObject({ status: 200, body: '"alive"' });
+    // Whatever was accepted, as the operations of an update, can be read.
+    api.cluster.stabilise();
+    await ask({ method: 'GET', url: `${KEYS}/a` });
   });
   afterAll(() => api.close());
 
@@ -134,6 +147,23 @@ describe('HTTP', () => {
     const body = spoilt.reduce((value, [at, by]) => replaced(value, at, () => by), JSON.parse(String(request.payload)));
     await ask({ ...request, payload: jsonOf(body) });
   });
+
+  fuzz(
+    'HTTP refuses operations with a code and changes nothing, or the document can be read with them',
+    150,
+    [parts],
+    async (spoilt) => {
+      const hostile = spoilt.reduce<unknown>((value, [at, by]) => replaced(value, at, () => by), ALL_OPERATIONS);
+      const count = (): number => api.cluster.versions.get('default/fold')?.length ?? 0;
+      const before = count();
+      const request = { method: 'PATCH', url: `${KEYS}/fold`, headers: operations, payload: jsonOf(hostile) };
+      const answer = await ask(request);
+      expect(count()).toBe(answer?.status === 200 ? before + 1 : before);
+      api.cluster.stabilise();
+      const read = await ask({ method: 'GET', url: `${KEYS}/fold` });
+      if (read?.status === 200) JSON.parse(read.body);
+    },
+  );
 
   it.each([10, 3000, 20_000, 100_000])('HTTP answers requests with documents %i levels deep', async (depth) => {
     const deep = [`${'['.repeat(depth)}${']'.repeat(depth)}`, `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`];

@@ -8,6 +8,7 @@ import { startApi, type TestApi } from '../../server/src/testing/test-api.js';
 import { damaged, damages, GIANT_HEADERS } from './damage.js';
 import { fuzz } from './fuzz.js';
 import { hostileValue, jsonOf, nested, place, replaced } from './hostile.js';
+import { ALL_OPERATIONS } from './operations.js';
 import { closeFrame, exchangeFrames, GIANT_FRAME, maskedFrame } from './sockets.js';
 
 const TX = 'abcdefghijklmnopqrstuv.0';
@@ -28,8 +29,10 @@ const GOOD: readonly object[] = [
       { key: 'default/a', value: '{"a":1}' },
       { key: 'default/b', value: null },
       { key: 'default/c', value: { bytes: 'AAEC' } },
+      { key: 'default/d', value: { operations: JSON.stringify(ALL_OPERATIONS) } },
     ],
   },
+  { type: 'origin', id: 1, key: 'default/d', at: 1 },
   { type: 'abort', id: 1, tx: TX },
   { type: 'status', id: 1, tx: TX },
   { type: 'stable', id: 1, ts: 1, timeoutMs: 1 },
