@@ -3,7 +3,7 @@
  * removed again since the last checkpoint costs LevelDB nothing, and a record that changed a hundred times is written
  * once.
  */
-import type { OutcomeRecord, PreparedRecord, TxId } from '@isochron/core';
+import type { OutcomeRecord, PreparedRecord, Timestamp, TxId } from '@isochron/core';
 import type { Chain } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { Batch } from './disk.js';
@@ -30,6 +30,11 @@ class PartitionChanges {
   readonly log: LogEntry[] = [];
   /** As they will be written, once a checkpoint has begun. */
   counters: Counters | undefined;
+  /**
+   * Where the replication log was truncated when the checkpoint began. A truncation after it is in the durable log
+   * behind records that may refer to the entries.
+   */
+  truncatedUpTo: Timestamp = 0;
 }
 
 /** The changes between two checkpoints. */
@@ -154,7 +159,10 @@ export class Changes {
     this.#next = new ChangeSet();
     this.#current = { set, batch };
     for (const chain of set.chains) chain.unwritten = true;
-    for (const [partition, changes] of set.partitions) changes.counters = { ...partition.counters };
+    for (const [partition, changes] of set.partitions) {
+      changes.counters = { ...partition.counters };
+      changes.truncatedUpTo = partition.horizons.logTruncatedUpTo;
+    }
     for (const [diskKey, put] of set.records) {
       if (put === null) this.#prepared.delete(diskKey);
       else if (put.seal === sealPrepared) this.#prepared.add(diskKey);
@@ -197,13 +205,13 @@ export class Changes {
 
 function* writePartition(
   partition: Partition,
-  { outcomes, log, counters }: PartitionChanges,
+  { outcomes, log, counters, truncatedUpTo }: PartitionChanges,
   covered: number,
   batch: Batch,
 ): Generator<void> {
   const { keys, horizons } = partition;
   for (const entry of log) {
-    if (entry.ct <= horizons.logTruncatedUpTo) continue;
+    if (entry.ct <= truncatedUpTo) continue;
     const diskKey = keys.logged(entry.ct, entry.tx.txId);
     batch.put(diskKey, sealAs(LOGGED, entry.tx, diskKey));
     partition.loggedOnDisk = Math.max(partition.loggedOnDisk, entry.ct);

@@ -126,6 +126,45 @@ describe('a store whose process was killed', () => {
     expect((await (await open()).recover()).prepared).toEqual([]);
   });
 
+  it.each([
+    [
+      'after the checkpoint that holds it',
+      async (later: () => Promise<void>) => {
+        await store!.recover();
+        await later();
+      },
+    ],
+    [
+      'while that checkpoint is written',
+      async (later: () => Promise<void>) => {
+        await Promise.all([store!.recover(), later()]);
+      },
+    ],
+  ])('a store whose process was killed has the versions of a log entry that was truncated %s', async (_, run) => {
+    const writes = [
+      { key: 'a', value: '1' },
+      { key: 'b', value: '2' },
+    ];
+    const tx = { txId: 't', writes };
+    await open({ cacheBytes: 2 ** 28 });
+    // So many operations that the checkpoint leaves the thread in between.
+    await store!.commit(Array.from({ length: 20_000 }, (_, i) => put(`k${i}`, v(5))));
+    await store!.commit([
+      { kind: 'log', partition: P, ct: 10, tx },
+      { kind: 'truncateLog', partition: P, upTo: 5 },
+    ]);
+    await run(async () => {
+      // A checkpoint that was asked for has begun.
+      await new Promise((done) => setImmediate(done));
+      await store!.commit(writes.map(({ key, value }) => put(key, v(10, value, 't'))));
+      await store!.commit([{ kind: 'truncateLog', partition: P, upTo: 10 }]);
+    });
+    await kill();
+    expect(await replayed()).toBe(2);
+    await open();
+    expect(writes.map(({ key }) => store!.read(P, key, FOREVER)?.value)).toEqual(['1', '2']);
+  });
+
   it('a restart does not bring back versions, outcomes and log entries that were dropped before', async () => {
     await open();
     const all = [10, 20, 30].flatMap((ts) => [put('a', v(ts)), logged(ts), ended(`t${ts}`, outcomeAt(ts))]);

@@ -1,4 +1,5 @@
 /** Takes the changes in the durable log to LevelDB, and frees the log. */
+import type { Timestamp } from '@isochron/core';
 import type { Changes } from './changes.js';
 import type { Disk } from './disk.js';
 import { CHECKPOINT } from './disk-keys.js';
@@ -120,7 +121,11 @@ export class Checkpoints {
   }
 
   async #write(): Promise<void> {
-    const [covered, truncated] = [this.#applied, [...this.#truncated]];
+    const covered = this.#applied;
+    // A truncation after the covered position stands behind records that may refer to the entries.
+    const truncated = [...this.#truncated].map(
+      (partition) => [partition, partition.horizons.logTruncatedUpTo] as const,
+    );
     this.#bytes = 0;
     this.#covered = covered;
     this.#truncated.clear();
@@ -132,18 +137,17 @@ export class Checkpoints {
     for (const _ of this.parts.changes.write(covered)) if (++operations % SLICE === 0) await nextTurn();
     await batch.write({ sync: this.sync });
     this.parts.changes.written();
-    for (const partition of truncated) await this.#clear(partition);
+    for (const [partition, upTo] of truncated) await this.#clear(partition, upTo);
     await this.parts.log.cut(covered);
   }
 
   /** Removes truncated log entries. Not synced: after a crash it is done again. */
-  async #clear(partition: Partition): Promise<void> {
+  async #clear(partition: Partition, upTo: Timestamp): Promise<void> {
     const { keys, clearedUpTo, loggedOnDisk } = partition;
-    const { logTruncatedUpTo } = partition.horizons;
-    partition.clearedUpTo = logTruncatedUpTo;
+    partition.clearedUpTo = upTo;
     // With nearly every checkpoint, the truncated entries have never been on LevelDB.
     if (loggedOnDisk <= clearedUpTo) return;
-    await this.parts.disk.clear(keys.logBetween(clearedUpTo, logTruncatedUpTo));
+    await this.parts.disk.clear(keys.logBetween(clearedUpTo, upTo));
   }
 }
 

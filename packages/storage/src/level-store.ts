@@ -5,6 +5,7 @@ import type {
   DurableRecord,
   ListPage,
   ListRange,
+  LoggedTx,
   LogPage,
   OutcomeRecord,
   PartitionId,
@@ -36,7 +37,7 @@ import { Pages } from './pages.js';
 import type { Partition } from './partition.js';
 import { logEnds, Partitions, readMeta } from './partitions.js';
 import { Pipeline } from './pipeline.js';
-import { openAs, PREPARED } from './records.js';
+import { LOGGED, openAs, PREPARED } from './records.js';
 import { Staging } from './staging.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
 import { Tails } from './tails.js';
@@ -124,7 +125,7 @@ class LevelStore implements VersionStore {
   readonly #sync: boolean;
   readonly #cache: ChainCache;
   readonly #changes: Changes;
-  readonly #packing = new LogRecords();
+  readonly #packing = new LogRecords((partition, ct, txId) => this.#storedEntry(partition, ct, txId));
   readonly #collector: Collector;
   readonly #checkpoints: Checkpoints;
   readonly #pipeline: Pipeline;
@@ -180,11 +181,25 @@ class LevelStore implements VersionStore {
       this.#changes.preparedOnDisk(key);
       return true;
     });
+    this.#partitions.forEach(({ id, horizons }) => {
+      this.#packing.truncated(id, horizons.logTruncatedUpTo);
+    });
     const batches: Uint8Array[] = [];
     await this.#log.read(this.#covered, (record) => batches.push(record));
     for (const [i, packed] of batches.entries()) await this.#pipeline.replay(this.#covered + i, packed);
     this.#pipeline.replayed();
     this.#checkpoints.schedule();
+  }
+
+  /** The log entry that LevelDB holds. */
+  #storedEntry(partition: PartitionId, ct: Timestamp, txId: TxId): LoggedTx | undefined {
+    const diskKey = this.#partitions.of(partition).keys.logged(ct, txId);
+    try {
+      const bytes = this.#disk.getSync(diskKey);
+      return bytes === undefined ? undefined : { txId, ...openAs(LOGGED, bytes, diskKey) };
+    } catch (error) {
+      throw storageFailed('Cannot read from disk', error);
+    }
   }
 
   read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {

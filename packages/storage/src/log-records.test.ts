@@ -1,4 +1,4 @@
-import type { DurableRecord } from '@isochron/core';
+import type { DurableRecord, LoggedTx } from '@isochron/core';
 import fc from 'fast-check';
 import { Packr } from 'msgpackr';
 import { CorruptRecord } from './failure.js';
@@ -104,8 +104,136 @@ describe('batches as records of the log', () => {
     expect(damageOf(packed)).toMatchObject({ damage: 'malformed' });
   });
 
+  it('batches in the log refer to a log entry of an earlier batch for all its versions', () => {
+    const writer = new LogRecords();
+    const batches = [[entry, ended('t', { status: 'committed', ts: 9, attempt: 0, digest: 'd' })], versions];
+    const sizes = batches.map((batch) => writer.pack(batch).length);
+    expect(sizes[0]).toBeGreaterThan(500);
+    expect(sizes[1]).toBeLessThan(20);
+    expect(throughLog(batches)).toEqual(batches);
+  });
+
+  it('batches in the log hold what the versions of one transaction have in common once', () => {
+    const deps = [1, 2];
+    const many = Array.from({ length: 20 }, (_, i) => put(`k${i}`, { ...v(9, '"1"', 'x'.repeat(100)), deps }));
+    expect(new LogRecords().pack(many).length).toBeLessThan(20 * 10 + 150);
+    const others = [put('a', v(9, null)), put('b', v(9, Uint8Array.of(1))), put('c', v(9, '"1"'), P + 1), ...versions];
+    expect(throughLog([[...many, ...others]])).toEqual([[...many, ...others]]);
+  });
+
+  it('versions refer neither to a log entry that was truncated before, nor twice to one', () => {
+    const truncate: DurableRecord = { kind: 'truncateLog', partition: P, upTo: 9 };
+    const raise: DurableRecord = { kind: 'meta', name: `logTruncatedUpTo/${P}`, value: 9 };
+    for (const before of [
+      [entry, truncate],
+      [truncate, entry],
+      [entry, raise],
+      [entry, ...versions],
+    ]) {
+      const writer = new LogRecords();
+      writer.pack(before);
+      expect(new LogRecords().unpack(writer.pack(versions))).toEqual(versions);
+    }
+    const writer = new LogRecords();
+    writer.truncated(P, 9);
+    writer.pack([entry]);
+    expect(new LogRecords().unpack(writer.pack(versions))).toEqual(versions);
+  });
+
+  it('versions refer to no log entry behind 8 MiB of others that wait for their versions', () => {
+    const large = (n: number) => logged(n, `t${n}`, `"${'x'.repeat(1024 * 1024)}"`);
+    for (const [count, isReference] of [
+      [6, true],
+      [9, false],
+    ] as const) {
+      const writer = new LogRecords();
+      writer.pack([entry]);
+      for (let n = 1; n <= count; n++) writer.pack([large(n)]);
+      expect(writer.pack(versions).length < 100).toBe(isReference);
+    }
+    const used = new LogRecords();
+    for (let n = 1; n <= 20; n++) {
+      used.pack([large(n)]);
+      used.pack([{ kind: 'truncateLog', partition: P, upTo: n }]);
+    }
+    used.pack([{ ...entry, ct: 30 }]);
+    const later = versions.map((record) =>
+      record.kind === 'version' ? { ...record, version: { ...record.version, ts: 30 } } : record,
+    );
+    expect(used.pack(later).length).toBeLessThan(100);
+  });
+
+  it('batches in the log are read from any of them on, given the log entries that are stored there', () => {
+    const tx = fc.integer({ min: 1, max: 4 });
+    const step = fc.oneof(
+      fc.record({ kind: fc.constant('log' as const), tx }),
+      fc.record({ kind: fc.constant('versions' as const), tx }),
+      fc.record({ kind: fc.constant('truncateLog' as const), tx }),
+    );
+    const writesOf = (n: number) => WRITES.slice(0, n);
+    const recordsOf = ({ kind, tx }: { kind: string; tx: number }): DurableRecord[] => {
+      if (kind === 'truncateLog') return [{ kind, partition: P, upTo: tx }];
+      const writes = writesOf(tx % 4);
+      if (kind === 'log') return [{ kind, partition: P, ct: tx, tx: { txId: `t${tx}`, writes } }];
+      return writes.map(({ key, value }) => put(key, v(tx, value, `t${tx}`)));
+    };
+    fc.assert(
+      fc.property(fc.array(fc.array(step, { maxLength: 4 }), { maxLength: 8 }), fc.nat(), (steps, at) => {
+        const batches = steps.map((batch) => batch.flatMap(recordsOf));
+        const from = at % (batches.length + 1);
+        const writer = new LogRecords();
+        const packed = batches.map((batch) => writer.pack(batch));
+        const stored = new Map<number, LoggedTx>();
+        let truncatedUpTo = 0;
+        for (const record of batches.slice(0, from).flat()) {
+          if (record.kind === 'log' && record.ct > truncatedUpTo) stored.set(record.ct, record.tx);
+          if (record.kind !== 'truncateLog') continue;
+          truncatedUpTo = Math.max(truncatedUpTo, record.upTo);
+          for (const ct of stored.keys()) if (ct <= truncatedUpTo) stored.delete(ct);
+        }
+        const reader = new LogRecords((_, ct) => stored.get(ct));
+        reader.truncated(P, truncatedUpTo);
+        expect(packed.slice(from).map((bytes) => reader.unpack(bytes))).toEqual(batches.slice(from));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('a version that refers to a log entry that is not there is damage', () => {
+    const writer = new LogRecords();
+    writer.pack([entry]);
+    expect(damageOf(writer.pack(versions))).toMatchObject({ damage: 'malformed' });
+  });
+
+  it('batches of the format before are read', () => {
+    const packed = packr.pack([
+      1,
+      [
+        5,
+        P,
+        9,
+        't',
+        [
+          ['a', '1'],
+          ['b', null],
+        ],
+      ],
+      [1, 0, 'r'],
+      [0, P, 'c', 8, 'u', 'r', '2'],
+    ]);
+    const writes = [
+      { key: 'a', value: '1' },
+      { key: 'b', value: null },
+    ];
+    expect(new LogRecords().unpack(packed)).toEqual([
+      { kind: 'log', partition: P, ct: 9, tx: { txId: 't', writes } },
+      put('a', v(9, '1', 't', 'r')),
+      put('c', v(8, '2', 'u', 'r')),
+    ]);
+  });
+
   it('batches in the log are refused in an unknown format', () => {
-    expect(damageOf(packr.pack([2]))).toMatchObject({ code: 'STORAGE_FAILED', damage: 'version' });
+    expect(damageOf(packr.pack([3]))).toMatchObject({ code: 'STORAGE_FAILED', damage: 'version' });
   });
 
   it.each([
@@ -123,6 +251,11 @@ describe('batches as records of the log', () => {
     [[1, [3, P, 0, null]]],
     [[1, [11, P, 't', ['committed', 5, 0, null]]]],
     [[1, [10, 'a', -1]]],
+    [[2, [12, P, 'a', 5, 't', 'r', '1', 'b']]],
+    [[2, [12, P, 'a', 5, 't', 'r', '1', 'b', 7]]],
+    [[2, [13, P, 5, 't', 'r']]],
+    [[2, [14, 0, 0, 'd']]],
+    [[2, [5, P, 5, 't', []], [14, 0, 0, true]]],
   ])('a record of the log that is no batch is refused: %j', (content) => {
     const error = damageOf(packr.pack(content));
     expect(error).toBeInstanceOf(CorruptRecord);

@@ -1,33 +1,45 @@
 /**
  * Batches as records of the durable log: one MessagePack array for each, which begins with the number of the format. A
- * part that repeats the batch itself, or a prepared transaction, is packed as a reference: a value is in the log once,
+ * part that repeats an earlier record (a prepare, a log entry) is packed as a reference: a value is in the log once,
  * however many records carry it.
  */
 import {
+  content,
   type DurableRecord,
+  IsochronError,
   isTimestamp,
   type KeyWrite,
   MalformedMessage,
+  nullable,
   type PartitionId,
   type PreparedRecord,
   type StoredVersion,
+  type Timestamp,
   type TxId,
   text,
   timestamp,
   uint,
 } from '@isochron/core';
 import { Packr } from 'msgpackr';
+import { ByTransaction } from './by-transaction.js';
 import { CorruptRecord, reasonOf } from './failure.js';
+import { horizonOf } from './horizons.js';
+import { type EntryRecord, LoggedEntries, type StoredEntry, type VersionRecord } from './logged-entries.js';
 import { flattenVersion, LOGGED, META_VALUE, OUTCOME, PREPARED, versionsIn } from './records.js';
 
+type OutcomeRecordOf = Extract<DurableRecord, { kind: 'outcome' }>;
+type MetaRecord = Extract<DurableRecord, { kind: 'meta' }>;
+
 const packr = new Packr({ useRecords: false });
-/** Number of the format of a packed batch. */
-const FORMAT = 1;
+/** Number of the format of a packed batch. Format 1 lacks the last three kinds of record, and is read too. */
+const FORMAT = 2;
+const PREVIOUS_FORMAT = 1;
 
 /** The first element of each packed record. Retired numbers stay reserved. */
 const TAG = {
+  /** One version; only in format 1. */
   version: 0,
-  /** A version that repeats a write of a log entry in the same batch. */
+  /** A version that repeats the next write of a log entry in the same batch; only in format 1. */
   versionOfEntry: 1,
   remove: 2,
   prepared: 3,
@@ -41,205 +53,269 @@ const TAG = {
   collect: 8,
   forget: 9,
   meta: 10,
+  /** Versions that one transaction wrote on a partition. */
+  versions: 12,
+  /** The same, where they repeat all writes of a log entry, which may be in an earlier batch. */
+  versionsOfEntry: 13,
+  /** The outcome of a transaction that committed with a log entry of the same batch. */
+  outcomeOfEntry: 14,
 } as const;
 
-type Entry = Extract<DurableRecord, { kind: 'log' }>;
-type VersionRecord = Extract<DurableRecord, { kind: 'version' }>;
-
-/** Log entries of one batch in their order, with the number of writes that versions have repeated. */
-class Entries {
-  readonly #all: { readonly entry: Entry; repeated: number }[] = [];
-  readonly #numbers = new Map<string, number>();
-
-  add(entry: Entry): void {
-    this.#numbers.set(nameOf(entry.partition, entry.tx.txId), this.#all.push({ entry, repeated: 0 }) - 1);
-  }
-
-  /** Number of the entry whose next write a version repeats; undefined without such an entry. */
-  repeatedBy({ partition, key, version }: VersionRecord): number | undefined {
-    if (this.#all.length === 0) return undefined;
-    const number = this.#numbers.get(nameOf(partition, version.txId));
-    const found = number === undefined ? undefined : this.#all[number]!;
-    if (found === undefined) return undefined;
-    const { tx, ct } = found.entry;
-    const write = tx.writes[found.repeated];
-    if (write === undefined || write.key !== key || write.value !== version.value || ct !== version.ts)
-      return undefined;
-    const { deps, depends, siblings } = tx;
-    if (deps !== version.deps || depends !== version.depends || siblings !== version.siblings) return undefined;
-    found.repeated++;
-    return number;
-  }
-
-  /** The packed id of a transaction: the number of its entry if it has one, which is shorter. */
-  nameOf(partition: PartitionId, txId: TxId): number | TxId {
-    return this.#numbers.get(nameOf(partition, txId)) ?? txId;
-  }
-
-  /** The id of the transaction that a packed id names. */
-  txIdOf(raw: unknown): TxId {
-    const entry = typeof raw === 'number' ? this.#all[raw]?.entry : undefined;
-    return entry === undefined ? name.decode(raw) : entry.tx.txId;
-  }
-
-  /** The version that repeats the next write of an entry. */
-  next(number: number, region: string): VersionRecord {
-    const found = this.#all[number];
-    const write = found?.entry.tx.writes[found.repeated++];
-    if (found === undefined || write === undefined) throw new MalformedMessage('expected a write of a log entry');
-    const { entry } = found;
-    const { txId, deps, depends, siblings } = entry.tx;
-    const version: StoredVersion = { ts: entry.ct, txId, region, value: write.value, deps, depends, siblings };
-    return { kind: 'version', partition: entry.partition, key: write.key, version };
-  }
-}
-
-const nameOf = (partition: PartitionId, txId: TxId): string => `${partition}/${txId}`;
-
 /**
- * Packs the batches of one log, and unpacks them again. A record may refer to a prepared transaction: one of the
- * batches that were packed or unpacked before, in the order of the log, or one that was prepared where the log begins.
+ * Packs the batches of one log, and unpacks them again. A record may refer to a prepared transaction or a log entry:
+ * one of the batches that were packed or unpacked before, in the order of the log, or one that is there where the log
+ * begins.
  */
 export class LogRecords {
-  readonly #prepared = new Map<string, PreparedRecord>();
+  readonly #prepared = new ByTransaction<PreparedRecord>();
+  readonly #entries: LoggedEntries;
+
+  /** @param stored log entries where the log begins */
+  constructor(stored: StoredEntry = () => undefined) {
+    this.#entries = new LoggedEntries(stored);
+  }
 
   /** Adds a transaction that is prepared where the log begins; null removes it. */
   prepared(partition: PartitionId, txId: TxId, record: PreparedRecord | null): void {
-    const name = nameOf(partition, txId);
-    if (record === null) this.#prepared.delete(name);
-    else this.#prepared.set(name, record);
+    if (record === null) this.#prepared.delete(partition, txId);
+    else this.#prepared.set(partition, txId, record);
+  }
+
+  /** The replication log of a partition is truncated at and below a timestamp. */
+  truncated(partition: PartitionId, upTo: Timestamp): void {
+    this.#entries.truncate(partition, upTo);
   }
 
   /** The record of the next batch. */
   pack(records: readonly DurableRecord[]): Uint8Array {
-    const entries = new Entries();
+    this.#entries.limit();
+    this.#entries.nextBatch();
     const packed: unknown[] = [FORMAT];
-    for (const record of records) packed.push(this.#encode(record, entries));
+    for (let i = 0; i < records.length; ) {
+      const record = records[i]!;
+      if (record.kind !== 'version') {
+        packed.push(this.#encode(record));
+        i++;
+        continue;
+      }
+      const versions = versionsFrom(records, record, i);
+      packed.push(this.#encodeVersions(versions));
+      i += versions.length;
+    }
     return packr.pack(packed);
   }
 
   /**
    * The next batch.
-   * @throws CorruptRecord when the record is no batch, or one of a format that this version does not know
+   * @throws CorruptRecord when the record is no batch, or one of a format that this version does not know;
+   * IsochronError `STORAGE_FAILED` when a log entry that it refers to cannot be read
    */
   unpack(bytes: Uint8Array): DurableRecord[] {
     try {
       // A copy: bytes values are views of it, and must not keep a whole segment alive.
       const packed: unknown = packr.unpack(Buffer.from(bytes));
       if (!Array.isArray(packed)) throw new MalformedMessage('expected a list of records');
-      if (packed[0] !== FORMAT) throw unknownFormat(packed[0]);
-      const entries = new Entries();
-      return packed.slice(1).map((raw) => this.#decode(raw, entries));
+      if (packed[0] !== FORMAT && packed[0] !== PREVIOUS_FORMAT) throw unknownFormat(packed[0]);
+      this.#entries.nextBatch();
+      return packed.slice(1).flatMap((raw) => this.#decode(raw));
     } catch (error) {
-      if (error instanceof CorruptRecord && error.record === null) throw error;
+      if (error instanceof CorruptRecord ? error.record?.kind !== 'unknown' : error instanceof IsochronError)
+        throw error;
       throw new CorruptRecord(null, 'malformed', `A record of the log is damaged: ${reasonOf(error)}`, error);
     }
   }
 
-  #encode(record: DurableRecord, entries: Entries): unknown[] {
+  #encodeVersions(versions: readonly VersionRecord[]): unknown[] {
+    const { partition, key, version } = versions[0]!;
+    if (this.#entries.takeRepeated(versions))
+      return [TAG.versionsOfEntry, partition, version.ts, version.txId, version.region];
+    const flat: unknown[] = [TAG.versions, partition, key];
+    flattenVersion(flat, version);
+    for (let i = 1; i < versions.length; i++) flat.push(versions[i]!.key, content.encode(versions[i]!.version.value));
+    return flat;
+  }
+
+  #encode(record: Exclude<DurableRecord, VersionRecord>): unknown[] {
     switch (record.kind) {
-      case 'version': {
-        const number = entries.repeatedBy(record);
-        if (number !== undefined) return [TAG.versionOfEntry, number, record.version.region];
-        const flat: unknown[] = [TAG.version, record.partition, record.key];
-        flattenVersion(flat, record.version);
-        return flat;
-      }
       case 'remove':
         return [TAG.remove, record.partition, record.key, record.ts, record.txId];
       case 'prepared': {
         const { partition, txId } = record;
         this.prepared(partition, txId, record.record);
-        if (record.record === null) return [TAG.prepared, partition, entries.nameOf(partition, txId), null];
+        if (record.record === null) return [TAG.prepared, partition, this.#nameOf(partition, txId), null];
         return [TAG.prepared, partition, txId, PREPARED.encode(record.record)];
       }
-      case 'outcome': {
-        const { partition, txId } = record;
-        const { status, ts, attempt, digest } = record.record;
-        const id = entries.nameOf(partition, txId);
-        if (digest === null || digest !== this.#prepared.get(nameOf(partition, txId))?.digest)
-          return [TAG.outcome, partition, id, OUTCOME.encode(record.record)];
-        return [TAG.outcomeOfPrepared, partition, id, OUTCOME.encode({ status, ts, attempt, digest: null })];
-      }
+      case 'outcome':
+        return this.#encodeOutcome(record);
       case 'log':
-        return this.#encodeEntry(record, entries);
+        return this.#encodeEntry(record);
       case 'truncateLog':
+        this.truncated(record.partition, record.upTo);
         return [TAG.truncateLog, record.partition, record.upTo];
       case 'collect':
         return [TAG.collect, record.partition, record.floor];
       case 'forget':
         return [TAG.forget, record.partition, record.upTo];
       case 'meta':
+        this.#meta(record);
         return [TAG.meta, record.name, META_VALUE.encode(record.value)];
     }
   }
 
-  #encodeEntry(record: Entry, entries: Entries): unknown[] {
-    entries.add(record);
-    const { partition, ct, tx } = record;
-    const isPrepared = this.#prepared.get(nameOf(partition, tx.txId))?.writes === tx.writes;
-    const content = LOGGED.encode(isPrepared ? { ...tx, writes: NO_WRITES } : tx);
-    return [isPrepared ? TAG.logOfPrepared : TAG.log, partition, ct, tx.txId, content];
+  #encodeOutcome({ partition, txId, record }: OutcomeRecordOf): unknown[] {
+    const { status, ts, attempt, digest } = record;
+    const isPrepared = digest !== null && digest === this.#prepared.get(partition, txId)?.digest;
+    const number = this.#entries.numberOf(partition, txId);
+    if (number !== undefined && status === 'committed' && ts === this.#entries.entryOf(number)!.ct)
+      return [TAG.outcomeOfEntry, number, attempt, isPrepared ? AS_PREPARED : digest];
+    if (!isPrepared) return [TAG.outcome, partition, number ?? txId, OUTCOME.encode(record)];
+    return [TAG.outcomeOfPrepared, partition, number ?? txId, OUTCOME.encode({ status, ts, attempt, digest: null })];
   }
 
-  #decode(raw: unknown, entries: Entries): DurableRecord {
+  #encodeEntry(record: EntryRecord): unknown[] {
+    this.#entries.add(record);
+    const { partition, ct, tx } = record;
+    const isPrepared = this.#prepared.get(partition, tx.txId)?.writes === tx.writes;
+    const logged = LOGGED.encode(isPrepared ? { ...tx, writes: NO_WRITES } : tx);
+    return [isPrepared ? TAG.logOfPrepared : TAG.log, partition, ct, tx.txId, logged];
+  }
+
+  /** The packed id of a transaction: the number of its entry in the batch if it has one, which is shorter. */
+  #nameOf(partition: PartitionId, txId: TxId): number | TxId {
+    return this.#entries.numberOf(partition, txId) ?? txId;
+  }
+
+  /** The id of the transaction that a packed id names. */
+  #txIdOf(raw: unknown): TxId {
+    return this.#entries.entryOf(raw)?.tx.txId ?? name.decode(raw);
+  }
+
+  /** A horizon may be kept as a meta value, too. */
+  #meta({ name, value }: MetaRecord): void {
+    const found = horizonOf(name);
+    if (found?.horizon === 'logTruncatedUpTo' && typeof value === 'number') this.truncated(found.partition, value);
+  }
+
+  #decode(raw: unknown): DurableRecord | DurableRecord[] {
     if (!Array.isArray(raw)) throw new MalformedMessage('expected a record');
     const [tag, first, second, third, fourth] = raw as unknown[];
     switch (tag) {
-      case TAG.version: {
-        const [version, ...others] = versionsIn(raw, 3, ENTRY);
-        if (version === undefined || others.length > 0) throw new MalformedMessage('expected one version');
-        return { kind: 'version', partition: partitionOf(first), key: name.decode(second), version };
-      }
+      case TAG.version:
+        return onlyOne(decodeVersions(raw));
+      case TAG.versions:
+        return decodeVersions(raw);
       case TAG.versionOfEntry:
-        return entries.next(uint.decode(first), name.decode(second));
+        return this.#entries.nextVersion(uint.decode(first), name.decode(second));
+      case TAG.versionsOfEntry: {
+        const [partition, ct, txId] = [partitionOf(first), timestamp.decode(second), name.decode(third)];
+        return this.#entries.takeVersions(partition, ct, txId, name.decode(fourth));
+      }
       case TAG.remove: {
         const [partition, key] = [partitionOf(first), name.decode(second)];
         return { kind: 'remove', partition, key, ts: timestamp.decode(third), txId: name.decode(fourth) };
       }
       case TAG.prepared: {
-        const [partition, txId] = [partitionOf(first), entries.txIdOf(second)];
+        const [partition, txId] = [partitionOf(first), this.#txIdOf(second)];
         const record = third === null ? null : PREPARED.decode(third);
         this.prepared(partition, txId, record);
         return { kind: 'prepared', partition, txId, record };
       }
       case TAG.outcome:
       case TAG.outcomeOfPrepared: {
-        const [partition, txId] = [partitionOf(first), entries.txIdOf(second)];
+        const [partition, txId] = [partitionOf(first), this.#txIdOf(second)];
         const outcome = OUTCOME.decode(third);
         if (tag === TAG.outcome) return { kind: 'outcome', partition, txId, record: outcome };
         const { digest } = this.#preparedAs(partition, txId);
         return { kind: 'outcome', partition, txId, record: { ...outcome, digest } };
       }
+      case TAG.outcomeOfEntry:
+        return this.#decodeOutcomeOfEntry(this.#entries.entryOf(first), uint.decode(second), third);
       case TAG.log:
       case TAG.logOfPrepared: {
         const [partition, ct, txId] = [partitionOf(first), timestamp.decode(second), name.decode(third)];
-        const content = LOGGED.decode(fourth);
-        const writes = tag === TAG.log ? content.writes : this.#preparedAs(partition, txId).writes;
-        const entry: Entry = { kind: 'log', partition, ct, tx: { txId, ...content, writes } };
-        entries.add(entry);
+        const logged = LOGGED.decode(fourth);
+        const writes = tag === TAG.log ? logged.writes : this.#preparedAs(partition, txId).writes;
+        const entry: EntryRecord = { kind: 'log', partition, ct, tx: { txId, ...logged, writes } };
+        this.#entries.add(entry);
         return entry;
       }
-      case TAG.truncateLog:
-        return { kind: 'truncateLog', partition: partitionOf(first), upTo: timestamp.decode(second) };
+      case TAG.truncateLog: {
+        const [partition, upTo] = [partitionOf(first), timestamp.decode(second)];
+        this.truncated(partition, upTo);
+        return { kind: 'truncateLog', partition, upTo };
+      }
       case TAG.collect:
         return { kind: 'collect', partition: partitionOf(first), floor: timestamp.decode(second) };
       case TAG.forget:
         return { kind: 'forget', partition: partitionOf(first), upTo: timestamp.decode(second) };
-      case TAG.meta:
-        return { kind: 'meta', name: name.decode(first), value: META_VALUE.decode(second) };
+      case TAG.meta: {
+        const record: MetaRecord = { kind: 'meta', name: name.decode(first), value: META_VALUE.decode(second) };
+        this.#meta(record);
+        return record;
+      }
       default:
         throw new MalformedMessage(`expected a record, and not one of kind ${String(tag)}`);
     }
   }
 
+  #decodeOutcomeOfEntry(entry: EntryRecord | undefined, attempt: number, raw: unknown): DurableRecord {
+    if (entry === undefined) throw new MalformedMessage('expected the number of a log entry');
+    const { partition, ct, tx } = entry;
+    const digest = raw === AS_PREPARED ? this.#preparedAs(partition, tx.txId).digest : DIGEST.decode(raw);
+    return { kind: 'outcome', partition, txId: tx.txId, record: { status: 'committed', ts: ct, attempt, digest } };
+  }
+
   #preparedAs(partition: PartitionId, txId: TxId): PreparedRecord {
-    const prepared = this.#prepared.get(nameOf(partition, txId));
+    const prepared = this.#prepared.get(partition, txId);
     if (prepared === undefined) throw new MalformedMessage(`expected that transaction ${txId} is prepared`);
     return prepared;
   }
 }
 
+/** The versions from an index on that one transaction wrote on one partition. */
+function versionsFrom(records: readonly DurableRecord[], first: VersionRecord, from: number): VersionRecord[] {
+  const { partition, version } = first;
+  const versions = [first];
+  for (let i = from + 1; i < records.length; i++) {
+    const next = records[i]!;
+    if (next.kind !== 'version' || next.partition !== partition || !isOfSameWrite(next.version, version)) break;
+    versions.push(next);
+  }
+  return versions;
+}
+
+const isOfSameWrite = (a: StoredVersion, b: StoredVersion): boolean =>
+  a.txId === b.txId &&
+  a.ts === b.ts &&
+  a.region === b.region &&
+  a.deps === b.deps &&
+  a.depends === b.depends &&
+  a.siblings === b.siblings;
+
+/** A partition, a key and its version, then further keys and values of the same transaction. */
+function decodeVersions(raw: readonly unknown[]): VersionRecord[] {
+  const partition = partitionOf(raw[1]);
+  const end = Array.isArray(raw[FIRST_VERSION_END]) ? FIRST_VERSION_END + 1 : FIRST_VERSION_END;
+  if ((raw.length - end) % 2 !== 0) throw new MalformedMessage('expected a value behind each key');
+  const version = versionsIn(raw.slice(3, end), 0, ENTRY)[0]!;
+  const versions: VersionRecord[] = [{ kind: 'version', partition, key: name.decode(raw[2]), version }];
+  for (let i = end; i < raw.length; i += 2) {
+    const value = content.decode(raw[i + 1]);
+    versions.push({ kind: 'version', partition, key: name.decode(raw[i]), version: { ...version, value } });
+  }
+  return versions;
+}
+
+function onlyOne(versions: VersionRecord[]): VersionRecord {
+  if (versions.length !== 1) throw new MalformedMessage('expected one version');
+  return versions[0]!;
+}
+
+/** Index behind the elements of the first version, without its dependencies and siblings. */
+const FIRST_VERSION_END = 7;
+/** The digest of an outcome, when it is that of the prepared transaction. */
+const AS_PREPARED = true;
+const DIGEST = nullable(text(1024));
 const NO_WRITES: readonly KeyWrite[] = [];
 const ENTRY = 'in a record of the log';
 const name = text(65536);
