@@ -111,8 +111,8 @@ export class Pages {
       // LevelDB has the old values of these keys: they are looked up again when the page is used.
       for (const { key } of changes.chainsOf(partition)) page.touch(key, 0);
       if (snapshot === 'any') return page.fill(await scanChains(tails, partition, range));
-      const listed = await scanList(tails, partition, range, snapshot);
-      for (const key of listed.later) page.touch(key, 0);
+      const { later, ...listed } = await scanList(tails, partition, range, snapshot);
+      for (const key of later) page.touch(key, 0);
       page.fill(listed);
     });
   }
