@@ -133,6 +133,7 @@ export class ChainWriter {
       if (keep < 0) return false;
     }
     const isFolded = this.#foldAt(versions, keep);
+    chain.folds?.dropUpTo(versions[keep]!);
     // A tombstone goes with the last version that it hides.
     const from = versions[keep]!.value === null ? keep + 1 : keep;
     if (from === 0 && chain.segments === 0) return isFolded;

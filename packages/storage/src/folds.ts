@@ -102,6 +102,12 @@ export class KeptFolds {
       this.bytes -= sizeOf(this.#kept.pop()!.result);
   }
 
+  /** Versions up to this one were collected: a tombstone among them may have left nothing that hides older results. */
+  dropUpTo(version: StoredVersion): void {
+    while (this.#kept.length > 0 && compareVersions(this.#kept[0]!.result, version) <= 0)
+      this.bytes -= sizeOf(this.#kept.shift()!.result);
+  }
+
   /** Drops the one whose gap, when it is gone, is the smallest for its age. */
   #thin(): void {
     const newest = this.#kept.at(-1)!.position;

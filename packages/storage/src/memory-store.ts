@@ -107,6 +107,7 @@ class MemoryPartition {
     const keep = newest < 0 ? -1 : indexAtOrBelow(chain, collectable(chain[newest]!, gcFloor));
     if (keep >= 0) {
       if (!isPlain(chain[keep]!)) chain[keep] = this.folder.over(undefined, chain.slice(0, keep + 1))!;
+      this.folds.get(key)?.dropUpTo(chain[keep]!);
       // A tombstone goes with the last version that it hides.
       const gone = chain[keep]!.value === null ? keep + 1 : keep;
       chain.splice(0, gone);

@@ -94,6 +94,14 @@ export function updateCases(on: StoreCase): void {
       expect(others.length).toBeLessThan(120);
     });
 
+    it('a document begins anew after a deletion that was collected, also where older folds were kept', async () => {
+      await on.store.commit([put('a', append(10)), put('a', append(20))]);
+      expect(value(20)).toBe('[10,20]');
+      await on.store.commit([put('a', v(30, null)), put('a', append(40))]);
+      await collected(35);
+      expect(value()).toBe('[40]');
+    });
+
     it('the snapshot of the floor still shows which version made the document (F7)', async () => {
       const claim = (ts: number) => updated(ts, { op: 'init', value: ts });
       await on.store.commit([put('a', claim(10)), put('a', claim(20)), put('b', claim(20))]);
