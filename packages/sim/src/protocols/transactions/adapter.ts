@@ -81,7 +81,7 @@ export function transactionAdapter(
     fit: protocol.unsupported === undefined ? (cluster) => cluster : everywhere,
     drawMix: transactionMix,
     drawsBursts: true,
-    drawsUpdates: false,
+    drawsUpdates: capabilities.has('updates'),
     atOnce: AT_ONCE,
     createNode: (options) => createNode(options, protocol),
     openHttp: (world) => new HttpFront(world, sessionTokens(world.topology, entry), createSession),
