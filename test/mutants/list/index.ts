@@ -12,6 +12,7 @@ import { REPLICATION_MUTANTS } from './replication.js';
 import { SESSION_MUTANTS } from './sessions.js';
 import { SNAPSHOT_MUTANTS } from './snapshots.js';
 import { STABLE_MUTANTS } from './stable.js';
+import { UPDATE_MUTANTS } from './updates.js';
 
 export { VARIANTS } from './variants.js';
 
@@ -21,6 +22,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...COMMIT_MUTANTS,
   ...REPLICATION_MUTANTS,
   ...SNAPSHOT_MUTANTS,
+  ...UPDATE_MUTANTS,
   ...FAMILY_MUTANTS,
   ...OPERATION_MUTANTS,
   ...NAMED_MUTANTS,
