@@ -7,6 +7,7 @@ import {
   TRANSACTION_PROTOCOLS,
   type TransactionName,
 } from '@isochron/protocols';
+import { folds } from './folds/folds.js';
 import type { Sequence } from './format.js';
 import { OperationDriver } from './operations/drive.js';
 import { backoff } from './pure/backoff.js';
@@ -114,6 +115,7 @@ function pure(seed: number): VectorFile[] {
     patches: patches(),
     documents: documents(),
     channels: channels(new Random(seed)),
+    folds: folds(seed),
   };
   return Object.entries(contents).map(([name, content]) => ({
     name: `${name}.json`,

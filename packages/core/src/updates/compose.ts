@@ -1,4 +1,5 @@
-import type { Content } from '../ids.js';
+import type { Content, Value } from '../ids.js';
+import { OPAQUE, parseDocument } from './documents.js';
 import { Fold } from './fold.js';
 import { Update } from './update.js';
 
@@ -6,16 +7,18 @@ import { Update } from './update.js';
 export function compose(older: Content, newer: Update): Content {
   if (older instanceof Update) return joined(older.operations, newer);
   if (older === null) return joined('[{"op":"remove","path":""}]', newer);
-  if (typeof older === 'string') return joined(`[{"op":"set","path":"","value":${older}}]`, newer);
-  return composeBytes(older, newer);
+  const document = parseDocument(older);
+  return document === OPAQUE ? composeOpaque(older, newer) : joined(stored(document), newer);
 }
 
 /** Operations cannot hold bytes. Those that change bytes replace them, as they replace null. */
-function composeBytes(older: Uint8Array, newer: Update): Content {
+function composeOpaque(older: Value, newer: Update): Content {
   const fold = new Fold(older);
   fold.apply(newer);
-  return fold.result() instanceof Uint8Array ? older : joined('[{"op":"set","path":"","value":null}]', newer);
+  return fold.result() === older ? older : joined(stored(null), newer);
 }
+
+const stored = (document: unknown): string => JSON.stringify([{ op: 'set', path: '', value: document }]);
 
 const joined = (operations: string, { operations: more }: Update): Update =>
   new Update(`${operations.slice(0, operations.lastIndexOf(']'))},${more.slice(more.indexOf('[') + 1)}`);
