@@ -8,6 +8,8 @@ final class Driver {
     nonisolated let documents: DocumentCoding
     /// The cluster's limits, readable from anywhere.
     nonisolated let limits: Locked<Limits>
+    /// Whether the cluster's protocol has updates and claims, readable from anywhere.
+    nonisolated let hasUpdates: Locked<Bool>
     nonisolated let named = NamedWrites()
     /// Saves the session, if there is a store.
     let saver: Saver?
@@ -29,6 +31,7 @@ final class Driver {
             endpoints, token: token, imported: imported, settings.client, effects, random: settings.random,
             nowMs: settings.timing.nowMs)
         limits = machine.core.limits
+        hasUpdates = machine.core.hasUpdates
         saver = store.map { Saver($0, settings) }
         effects.driver = self
         saver?.source = { [weak self] in self?.export() }
@@ -97,6 +100,18 @@ final class Driver {
     /// Writes one key, and saves the session before it returns.
     func write(_ key: QualifiedKey, _ value: Value?) async throws -> Committed {
         try await saved(try await call(.write(key, value)))
+    }
+
+    /// Updates one key, and saves the session before it returns.
+    func update(_ key: QualifiedKey, _ update: Update) async throws -> Committed {
+        try await saved(try await call(.update(key, update)))
+    }
+
+    func claimed(_ key: QualifiedKey, _ commit: Committed, timeoutMs: Double) async throws -> Claimed {
+        guard case .claimed(let claimed) = try await call(.claimed(key, commit, timeoutMs: timeoutMs)) else {
+            throw Self.mismatch
+        }
+        return claimed
     }
 
     /// Commits, and saves the session before it returns. A cancelled task withdraws a commit that was not sent; after

@@ -38,6 +38,10 @@ enum Call: Sendable {
     case open(HandleId)
     /// A write of one key.
     case write(QualifiedKey, Value?)
+    /// An update of one key.
+    case update(QualifiedKey, Update)
+    /// Whether the `init` that a write committed made the key's document, once that is stable.
+    case claimed(QualifiedKey, Committed, timeoutMs: Double)
     /// Commits the writes of a handle. The handle ends when its turn has come.
     case commit(HandleId)
     /// Waits until every node of every region serves a timestamp.
@@ -56,6 +60,7 @@ enum CallOutcome: Sendable {
     case values([Value?])
     case page(ListedPage)
     case committed(Committed)
+    case claimed(Claimed)
     case status(TransactionStatus)
     /// The id of the transaction in doubt, if any.
     case detached(TxId?)
@@ -170,7 +175,12 @@ final class ClientMachine {
         case .list(let id, let request):
             return try handle(id).mergedPage(request) { settle($0.map { .page($0) }) }
         case .open(let id): return try handle(id).open(done)
-        case .write(let key, let value): return try core.engine.write(key, value, for: core, committed)
+        case .write(let key, let value): return try core.engine.write(key, Content(value), for: core, committed)
+        case .update(let key, let update):
+            if !core.can("updates") { throw IsochronError.noUpdates }
+            return try core.engine.write(key, .update(update), for: core, committed)
+        case .claimed(let key, let commit, let timeoutMs):
+            return core.claimed(key, commit, timeoutMs: timeoutMs) { settle($0.map { .claimed($0) }) }
         case .commit(let id): return try commit(id, committed)
         case .stable(let timestamp, let timeoutMs): return core.stable(timestamp, timeoutMs: timeoutMs, done)
         case .status(let txId, let sentAfter):

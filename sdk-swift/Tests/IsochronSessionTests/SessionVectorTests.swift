@@ -63,3 +63,13 @@ final class PureVectorTests: XCTestCase {
         if let first = checked.differences.first { XCTFail("\(checked.differences.count) cases differ. \(first)") }
     }
 }
+
+/// Folds give the same bytes as those of TypeScript.
+final class FoldVectorTests: XCTestCase {
+    func testAFoldGivesTheSameBytesAsInTypeScript() throws {
+        let file = try readVectors("folds.json", as: FoldVectors.self)
+        XCTAssertGreaterThanOrEqual(file.folds.count, 2000)
+        let checked = check(file)
+        if let first = checked.differences.first { XCTFail("\(checked.differences.count) cases differ. \(first)") }
+    }
+}

@@ -28,12 +28,12 @@ interface Case {
 
 const file = JSON.parse(JSON.stringify(folds(DEFAULTS.seed))) as { seed: number; folds: Case[] };
 
-function valueOf(shown: Shown): Value | null {
+function stored(shown: Shown): Value | null {
   if (shown === null || typeof shown === 'string') return shown;
   return 'bytes' in shown ? fromBase64(shown.bytes) : shown.parts.map(([text, times]) => text.repeat(times)).join('');
 }
 
-const updateOf = ({ operations }: Step): Update => new Update(valueOf(operations) as string);
+const updateOf = ({ operations }: Step): Update => new Update(stored(operations) as string);
 
 const isOnly = (op: string, text: unknown): boolean => {
   const operations = parseOperations(text);
@@ -62,10 +62,10 @@ describe('the vectors of folds', () => {
 
   it('the vectors of folds have each result of the updates applied in one fold', () => {
     const holds = ({ base, updates }: Case): boolean => {
-      const fold = new Fold(valueOf(base), { ts: 5 * 4096, txId: 'base' });
+      const fold = new Fold(stored(base), { ts: 5 * 4096, txId: 'base' });
       return updates.every((step) => {
         fold.apply(updateOf(step), step.at);
-        return same(fold.result(), valueOf(step.result)) && same(fold.origin, step.origin);
+        return same(fold.result(), stored(step.result)) && same(fold.origin, step.origin);
       });
     };
     expect(failing(holds)).toEqual([]);
@@ -73,12 +73,12 @@ describe('the vectors of folds', () => {
 
   it('a fold that continues from a result and its origin gives the same as one fold (F3)', () => {
     const holds = ({ base, updates }: Case): boolean => {
-      let before: { value: Value | null; origin: Origin | undefined } = { value: valueOf(base), origin: undefined };
+      let before: { value: Value | null; origin: Origin | undefined } = { value: stored(base), origin: undefined };
       return updates.every((step) => {
         const fold = new Fold(before.value, before.origin);
         fold.apply(updateOf(step), step.at);
         before = { value: fold.result(), origin: fold.origin };
-        return same(before.value, valueOf(step.result));
+        return same(before.value, stored(step.result));
       });
     };
     expect(failing(holds)).toEqual([]);
@@ -88,8 +88,8 @@ describe('the vectors of folds', () => {
     const at = { ts: 99 * 4096, txId: 'one' };
     const holds = ({ base, updates }: Case): boolean => {
       const valid = updates.filter((step) => step.valid).map(updateOf);
-      const content = valid.reduce<Content>(compose, valueOf(base));
-      const [fold, together] = [new Fold(valueOf(base)), new Fold(content instanceof Update ? '[7]' : content)];
+      const content = valid.reduce<Content>(compose, stored(base));
+      const [fold, together] = [new Fold(stored(base)), new Fold(content instanceof Update ? '[7]' : content)];
       for (const update of valid) fold.apply(update, at);
       if (content instanceof Update) together.apply(content, at);
       return valid.length === 0 || isTooLong(content) || same(fold.result(), together.result());
@@ -102,10 +102,10 @@ describe('the vectors of folds', () => {
     (op) => {
       const changes = file.folds.flatMap(({ base, updates }) =>
         updates.filter((step, i) => {
-          const before = new Fold(valueOf(i === 0 ? base : updates[i - 1]!.result));
+          const before = new Fold(stored(i === 0 ? base : updates[i - 1]!.result));
           before.apply(new Update('[{"op":"remove","path":"/no such member"}]'));
-          const only = step.valid && isOnly(op, valueOf(step.operations));
-          return only && !same(before.result(), valueOf(step.result));
+          const only = step.valid && isOnly(op, stored(step.operations));
+          return only && !same(before.result(), stored(step.result));
         }),
       );
       expect(changes.length).toBeGreaterThanOrEqual(10);

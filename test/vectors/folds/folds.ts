@@ -7,7 +7,7 @@ import { Fold } from '@isochron/core/updates/fold';
 import { parseOperations } from '@isochron/core/updates/operations';
 import { Update } from '@isochron/core/updates/update';
 import { type DrawnFold, drawFolds } from './draw.js';
-import { EDGES } from './edges.js';
+import { EDGES, LARGE } from './edges.js';
 
 export const DRAWN_FOLDS = 2400;
 
@@ -16,7 +16,7 @@ type Shown = string | { readonly parts: readonly (readonly [string, number])[] }
 
 export const folds = (seed: number): object => ({
   seed,
-  folds: [...EDGES, ...drawFolds(seed, DRAWN_FOLDS)].map(foldOf),
+  folds: [...EDGES, ...drawFolds(seed, DRAWN_FOLDS), ...LARGE].map(foldOf),
 });
 
 function foldOf(drawn: DrawnFold, index: number): object {

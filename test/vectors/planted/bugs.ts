@@ -1,5 +1,6 @@
 /** Plausible mistakes in the Swift sessions and in the Swift client. The vectors must detect each of them. */
 import { CLIENT } from './client-bugs.js';
+import { FOLD } from './fold-bugs.js';
 import type { Kind, PlantedBug } from './planted-bug.js';
 
 export type { Kind, PlantedBug } from './planted-bug.js';
@@ -269,4 +270,4 @@ const PURE: readonly PlantedBug[] = [
   inNames('no-cap', 'waits for ever', 'Values/Backoff.swift', 'min(capMs, longest)', 'longest'),
 ];
 
-export const PLANTED: readonly PlantedBug[] = [...TRANSACTIONS, ...SINGLE_OPERATIONS, ...PURE, ...CLIENT];
+export const PLANTED: readonly PlantedBug[] = [...TRANSACTIONS, ...SINGLE_OPERATIONS, ...PURE, ...FOLD, ...CLIENT];

@@ -106,6 +106,7 @@ struct VectorSet {
     let keys: KeyVectors
     let values: ValueVectors
     let backoff: BackoffVectors
+    let folds: FoldVectors
     let steps: [(name: String, text: String)]
 
     init() throws {
@@ -114,6 +115,7 @@ struct VectorSet {
         keys = try readVectors("keys.json")
         values = try readVectors("values.json")
         backoff = try readVectors("backoff.json")
+        folds = try readVectors("folds.json")
         steps = try ${JSON.stringify(STEP_PROTOCOLS.map(({ name }) => name))}.map { name in
             (name, try String(contentsOf: vectorsFolder().appendingPathComponent("steps-\\(name).json"), encoding: .utf8))
         }
@@ -147,6 +149,10 @@ func names(_ vectors: VectorSet) -> [Check] {
         { line("values", check(vectors.values)) },
         { line("backoff", check(vectors.backoff)) },
     ]
+}
+
+func folds(_ vectors: VectorSet) -> [Check] {
+    [{ line("folds", check(vectors.folds)) }]
 }
 
 func steps(_ vectors: VectorSet) -> [Check] {
@@ -184,7 +190,7 @@ const judge = (bugs: readonly PlantedBug[]): string => `import Planted
 let vectors = try VectorSet()
 let checks = [
     "transactions": transactions(vectors), "operations": operations(vectors), "names": names(vectors),
-    "steps": steps(vectors),
+    "folds": folds(vectors), "steps": steps(vectors),
 ]
 let bugs: [(name: String, at: [String])] = [
     ("none", checks.keys.sorted()),

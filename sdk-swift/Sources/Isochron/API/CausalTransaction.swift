@@ -60,19 +60,31 @@ public struct CausalTransaction: Sendable {
     public func set<Document: Encodable & Sendable>(_ key: String, _ document: Document) throws {
         let limits = state.driver.limits.get()
         let qualified = try scope.key(key, limits)
-        try state.write(qualified, try state.driver.documents.encode(document, limits))
+        try state.write(qualified, .put(try state.driver.documents.encode(document, limits)))
     }
 
     /// Deletes a key when the transaction commits. Throws KEY_INVALID, TRANSACTION_FINISHED.
     public func delete(_ key: String) throws {
-        try state.write(try scope.key(key, state.driver.limits.get()), nil)
+        try state.write(try scope.key(key, state.driver.limits.get()), .delete)
     }
 
     /// Changes a document by a JSON merge patch, like ``DocumentCollection``. The commit waits for the update, awaited
     /// or not; a failed update fails the transaction.
     public func update(_ key: String, _ patch: JSONValue) async throws {
+        if state.driver.hasUpdates.get() { return try update(key, [.mergePatch("", patch)]) }
         let qualified = try scope.key(key, state.driver.limits.get())
         try await state.update(qualified) { value, limits in try MergePatch.apply(patch, to: value, limits) }
+    }
+
+    /// Changes a document by operations when the transaction commits, like ``DocumentCollection``. Several updates of a
+    /// key apply in their order, and the transaction's own reads have their result.
+    ///
+    /// Throws KEY_INVALID, UPDATE_INVALID, TRANSACTION_FINISHED, and NOT_SUPPORTED_BY_PROTOCOL where the protocol has
+    /// no `updates`.
+    public func update(_ key: String, _ operations: [UpdateOperation]) throws {
+        guard state.driver.hasUpdates.get() else { throw IsochronError.noUpdates }
+        let limits = state.driver.limits.get()
+        try state.write(try scope.key(key, limits), .update(try UpdateOperation.update(operations, limits)))
     }
 
     /// The same transaction in another keyspace.

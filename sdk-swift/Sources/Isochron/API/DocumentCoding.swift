@@ -102,6 +102,14 @@ public struct DocumentCoding: Sendable {
     }
 
     /// JSON text. Throws VALUE_INVALID, with the path of a part that JSON cannot hold.
+    /// JSON text of a list, whose items may have as many levels as a document.
+    static func text(ofItems items: [Raw]) throws -> String {
+        for (i, item) in items.enumerated() { try check(item, "operations[\(i)]", depth: -2) }
+        var out = JSONWriter()
+        out.value(.array(items))
+        return out.text
+    }
+
     static func text(of raw: Raw) throws -> String {
         try check(raw, "document", depth: 0)
         var out = JSONWriter()

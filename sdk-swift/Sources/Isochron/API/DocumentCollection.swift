@@ -62,15 +62,50 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     }
 
     /// Changes a document by a JSON merge patch (RFC 7396): members are replaced, nil removes one. An absent document
-    /// counts as an empty one. Reads and writes in one transaction. Of two concurrent patches, the later commit
-    /// replaces the document as a whole.
+    /// counts as an empty one. The patch itself is stored, and merges with those of others.
     ///
-    /// Throws as reads and writes do, and VALUE_INVALID for stored bytes. `id` is that of ``set(_:_:id:)``.
+    /// Under protocols without `updates` it reads and writes in one transaction, so that the later of two commits
+    /// replaces the document as a whole; it throws as reads and writes do, and VALUE_INVALID for stored bytes. `id` is
+    /// that of ``set(_:_:id:)``.
     @discardableResult
     public func update(_ key: String, _ patch: JSONValue, id: String? = nil) async throws -> Write {
-        try await source.update(try scope.key(key, driver.limits.get()), id: id) { value, limits in
+        if driver.hasUpdates.get() { return try await update(key, [.mergePatch("", patch)], id: id) }
+        return try await source.update(try scope.key(key, driver.limits.get()), id: id) { value, limits in
             try MergePatch.apply(patch, to: value, limits)
         }
+    }
+
+    /// Changes a document by operations, which are stored as they are, and merge with those of others in the order of
+    /// the commits. It reads nothing, and the session sees it at once.
+    ///
+    /// Throws UPDATE_INVALID, and NOT_SUPPORTED_BY_PROTOCOL where the protocol has no `updates`. `id` is that of
+    /// ``set(_:_:id:)``.
+    @discardableResult
+    public func update(_ key: String, _ operations: [UpdateOperation], id: String? = nil) async throws -> Write {
+        let limits = driver.limits.get()
+        let update = try UpdateOperation.update(operations, limits)
+        return try await source.update(try scope.key(key, limits), update, id: id)
+    }
+
+    /// Stores a document under a key that has none: a user name, a seat, a job. Of all claims of a key the first in the
+    /// order of commits wins, in every region, without a lock. Returns when that is decided: once the claim is stable,
+    /// a round trip over the slowest link after its commit.
+    ///
+    /// While a node or a region is cut off nothing is decided, and it throws STABLE_TIMEOUT after `timeout`; repeated
+    /// with the same `id` it is the same claim. Throws NOT_SUPPORTED_BY_PROTOCOL where the protocol has no `updates`.
+    public func claim(
+        _ key: String, _ document: Document, id: String? = nil, timeout: Duration = .seconds(30)
+    ) async throws -> Claim<Document> {
+        let limits = driver.limits.get()
+        let qualified = try scope.key(key, limits)
+        guard case .json(let text) = try driver.documents.encode(document, limits) else {
+            throw IsochronError(.valueInvalid, "bytes cannot be claimed")
+        }
+        let update = try UpdateOperation.update([.initialize(JSONValue(try DocumentCoding.raw(of: text)))], limits)
+        let write = try await source.update(qualified, update, id: id)
+        let commit = Committed(timestamp: write.timestamp, txId: write.txId)
+        let claimed = try await driver.claimed(qualified, commit, timeoutMs: timeout.inMs)
+        return Claim(won: claimed.won, value: try driver.documents.decode(claimed.value, as: Document.self))
     }
 
     /// Changes a document by a function: its input is the present document or nil, its result the new one, or nil to

@@ -43,6 +43,12 @@ struct OneShot: HandleSource {
         return try await named(id) { try await driver.write(key, value) }
     }
 
+    @SessionActor
+    func update(_ key: QualifiedKey, _ update: Update, id: String?) async throws -> Write {
+        try TransactionState.checkOutside(lifetime)
+        return try await named(id) { try await driver.update(key, update) }
+    }
+
     /// Writes, unless a write of this id has committed.
     @SessionActor
     func named(_ id: String?, _ write: () async throws -> Committed) async throws -> Write {

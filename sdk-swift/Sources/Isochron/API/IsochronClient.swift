@@ -203,6 +203,21 @@ extension IsochronClient {
         try await plain.update(key, patch, id: id)
     }
 
+    /// Changes a document by operations, like ``DocumentCollection``.
+    @discardableResult
+    public nonisolated func update(
+        _ key: String, _ operations: [UpdateOperation], id: String? = nil
+    ) async throws -> Write {
+        try await plain.update(key, operations, id: id)
+    }
+
+    /// Stores a document under a key that has none, like ``DocumentCollection``: of all claims one wins.
+    public nonisolated func claim<Document: Codable & Sendable>(
+        _ key: String, _ document: Document, id: String? = nil, timeout: Duration = .seconds(30)
+    ) async throws -> Claim<Document> {
+        try await plain.claim(key, document, id: id, timeout: timeout)
+    }
+
     /// Runs a function in a transaction, exactly once: transactions do not conflict, so none is run again. When the
     /// function returns, its writes are committed, all or none; when it throws, the transaction is aborted and the same
     /// error thrown.

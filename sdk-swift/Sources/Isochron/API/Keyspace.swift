@@ -51,6 +51,19 @@ public struct Keyspace: Sendable {
         try await documents(of: JSONValue.self).update(key, patch, id: id)
     }
 
+    /// Changes a document by operations, like ``DocumentCollection``.
+    @discardableResult
+    public func update(_ key: String, _ operations: [UpdateOperation], id: String? = nil) async throws -> Write {
+        try await documents(of: JSONValue.self).update(key, operations, id: id)
+    }
+
+    /// Stores a document under a key that has none, like ``DocumentCollection``: of all claims one wins.
+    public func claim<Document: Codable & Sendable>(
+        _ key: String, _ document: Document, id: String? = nil, timeout: Duration = .seconds(30)
+    ) async throws -> Claim<Document> {
+        try await documents(of: Document.self).claim(key, document, id: id, timeout: timeout)
+    }
+
     /// The documents under keys `name/<id>`; its functions take and return ids. With an empty name every call throws
     /// KEY_INVALID.
     public func collection<Document: Codable & Sendable>(

@@ -35,10 +35,10 @@ final class TransactionState: HandleSource {
     }
 
     /// Writes, from any thread. Throws TRANSACTION_FINISHED.
-    nonisolated func write(_ key: QualifiedKey, _ value: Value?) throws {
+    nonisolated func write(_ key: QualifiedKey, _ content: Content) throws {
         try written.change { writes in
             if writes == nil { throw Self.finished }
-            writes?.append(KeyWrite(key: key, value: value))
+            writes?.append(KeyWrite(key: key, content: content))
         }
     }
 
@@ -54,7 +54,7 @@ final class TransactionState: HandleSource {
             writes = left
             return all
         }
-        for write in writes { handle.snapshot.tx.write(write.key, write.value) }
+        for write in writes { handle.snapshot.tx.write(write.key, write.content) }
         return handle
     }
 
@@ -75,7 +75,7 @@ final class TransactionState: HandleSource {
         }
         do {
             let current = try await read([key]).first ?? nil
-            try write(key, try change(current, lifetime.driver.limits.get()))
+            try write(key, .put(try change(current, lifetime.driver.limits.get())))
         } catch {
             failedUpdate = failedUpdate ?? error
             throw error

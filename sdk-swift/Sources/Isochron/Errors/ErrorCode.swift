@@ -138,8 +138,9 @@ extension IsochronError.Code: CaseIterable {
     /// All codes, in the order of `ERRORS.md`.
     public static let allCases: [IsochronError.Code] = [
         .invalidRequest, .keyspaceUnknown, .keyNotFound, .keyInvalid, .valueInvalid, .valueTooLarge, .updateInvalid,
-        .tooManyKeys, .requestTooLarge, .unsupportedMediaType, .routeNotFound, .methodNotAllowed, .conditionalWriteUnsupported,
-        .hostNotAllowed, .originNotAllowed, .unauthenticated, .tokenInvalid, .tokenForeign, .timestampInFuture,
+        .tooManyKeys, .requestTooLarge, .unsupportedMediaType, .routeNotFound, .methodNotAllowed,
+        .conditionalWriteUnsupported, .hostNotAllowed, .originNotAllowed, .unauthenticated, .tokenInvalid,
+        .tokenForeign, .timestampInFuture,
         .cursorInvalid, .transactionUnknown,
         .transactionExpired, .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch,
         .outcomePending, .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .snapshotUnavailable, .sessionGap,

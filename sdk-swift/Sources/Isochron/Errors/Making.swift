@@ -19,6 +19,13 @@ extension IsochronError {
         isOffline ? IsochronError(.offline, "no node could be reached in time") : .lost("no answer in time")
     }
 
+    /// The error of operations in a transaction where the protocol has none.
+    static var noUpdates: IsochronError {
+        IsochronError(
+            .notSupportedByProtocol,
+            "the protocol of this cluster has no updates and claims: read the document, and set it")
+    }
+
     static func lost(_ message: String) -> IsochronError { IsochronError(.connectionLost, message) }
 
     /// Not retryable, because another call would be another transaction.

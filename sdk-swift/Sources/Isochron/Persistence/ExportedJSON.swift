@@ -55,7 +55,18 @@ extension ExportedSession {
 extension CacheEntry {
     /// `[key, commit timestamp, transaction, value]`.
     fileprivate var raw: Raw {
-        .array([.string(key), .integer(write.ct), .string(write.txId), write.value.map(\.raw) ?? .null])
+        .array([.string(key), .integer(write.ct), .string(write.txId), write.content.raw])
+    }
+}
+
+extension Content {
+    fileprivate var raw: Raw {
+        switch self {
+        case .put(let value): value.raw
+        case .update(let update):
+            .object(Raw.Members([.init(name: "operations", value: .string(update.operations))]))
+        case .delete: .null
+        }
     }
 }
 
@@ -96,7 +107,7 @@ extension Raw {
         let id = try parts[2].text("transaction")
         guard isTxId(id) else { throw IsochronError.malformed("a transaction that is none") }
         let write = CachedWrite(
-            ct: try parts[1].timestamp("commit timestamp"), txId: id, value: try parts[3].present?.value())
+            ct: try parts[1].timestamp("commit timestamp"), txId: id, content: try parts[3].content())
         return CacheEntry(key: try parts[0].text("key"), write: write)
     }
 }

@@ -7,6 +7,8 @@ final class ClientCore {
     let settings: ClientSettings
     /// The cluster's limits, readable from anywhere.
     nonisolated let limits = Locked(Limits.standard)
+    /// Whether the cluster's protocol has updates and claims, readable from anywhere.
+    nonisolated let hasUpdates = Locked(false)
     let connector: Connector
     /// Orders the session's writes; under protocols of single operations, all operations.
     private(set) lazy var queue = CommitQueue(
@@ -249,6 +251,7 @@ extension ClientCore: ConnectorEvents {
     func welcomed(_ welcome: Welcome) {
         capabilities = welcome.capabilities
         limits.set(welcome.limits)
+        hasUpdates.set(can("updates"))
         currentToken = welcome.token
         tokenHwt = welcome.hwt
         alertMs = welcome.stalenessAlertMs.map(Double.init) ?? alertMs

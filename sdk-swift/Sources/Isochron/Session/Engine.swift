@@ -19,7 +19,9 @@ protocol Engine: AnyObject {
     /// Reads keys at once, in order; nil for an absent key.
     func read(_ keys: [QualifiedKey], for core: ClientCore, _ caller: @escaping Caller<[Value?]>) throws
         -> (any Cancellable)?
-    func write(_ key: QualifiedKey, _ value: Value?, for core: ClientCore, _ caller: @escaping Caller<Committed>) throws
+    /// An update only where the protocol has the capability `updates`.
+    func write(_ key: QualifiedKey, _ content: Content, for core: ClientCore, _ caller: @escaping Caller<Committed>)
+        throws
         -> (any Cancellable)?
     /// Gives up the order behind the write under way: continues as another session that does not follow it.
     ///

@@ -14,20 +14,25 @@ extension SnapshotHandle {
         }
         let own = ownWrites(request, upTo: page.next)
         if own.isEmpty { return page }
-        let hidden = Set(own.map { ExactString($0.key) })
-        let theirs = page.entries.filter { !hidden.contains(ExactString($0.key)) }
-        let added = own.compactMap { write in write.value.map { ListedEntry(key: write.key, value: $0) } }
-        return ListedPage(entries: (theirs + added).sorted { keyPrecedes($0.key, $1.key) }, next: page.next)
+        var all = page.entries
+        for entry in own {
+            let at = all.firstIndex { isSameText($0.key, entry.key) }
+            // A key of the range that the page lacks has no document in the snapshot.
+            let value = laidOver(.some(at.map { all[$0].value }), entry.writes) ?? nil
+            if let at { all.remove(at: at) }
+            if let value { all.append(ListedEntry(key: entry.key, value: value)) }
+        }
+        return ListedPage(entries: all.sorted { keyPrecedes($0.key, $1.key) }, next: page.next)
     }
 
     /// Own writes in the range of a page, by keys without their keyspace.
-    private func ownWrites(_ request: ListRequest, upTo next: String?) -> [KeyWrite] {
+    private func ownWrites(_ request: ListRequest, upTo next: String?) -> [OverlayEntry] {
         tx.overlay().compactMap { entry in
             let (keyspace, key) = unqualify(entry.key)
             guard isSameText(keyspace, request.keyspace), hasExactPrefix(key, request.prefix),
                 !keyPrecedes(key, request.start), next.map({ keyPrecedes(key, $0) }) ?? true
             else { return nil }
-            return KeyWrite(key: key, value: entry.result.value)
+            return OverlayEntry(key: key, writes: entry.writes)
         }
     }
 }

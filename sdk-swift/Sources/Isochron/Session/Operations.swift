@@ -27,13 +27,22 @@ final class Operations: Engine {
         return core.queue.enqueue(writes: false, begin: begin, caller)
     }
 
-    func write(_ key: QualifiedKey, _ value: Value?, for core: ClientCore, _ caller: @escaping Caller<Committed>) throws
+    func write(_ key: QualifiedKey, _ content: Content, for core: ClientCore, _ caller: @escaping Caller<Committed>)
+        throws
         -> (any Cancellable)?
     {
         let begin: CommitQueue.Begin<Committed> = { [self] ended in
-            PutExchange(core, self, try session.put(key, value), ended)
+            PutExchange(core, self, try session.put(key, value(of: content)), ended)
         }
         return core.queue.enqueue(writes: true, begin: begin, caller)
+    }
+
+    private func value(of content: Content) throws -> Value? {
+        switch content {
+        case .put(let value): return value
+        case .delete: return nil
+        case .update: throw IsochronError.noUpdates
+        }
     }
 
     /// The write under way keeps the session state that it was sent with.

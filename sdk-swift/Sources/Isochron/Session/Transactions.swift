@@ -29,12 +29,13 @@ final class Transactions: Engine {
         }
     }
 
-    func write(_ key: QualifiedKey, _ value: Value?, for core: ClientCore, _ caller: @escaping Caller<Committed>) throws
+    func write(_ key: QualifiedKey, _ content: Content, for core: ClientCore, _ caller: @escaping Caller<Committed>)
+        throws
         -> (any Cancellable)?
     {
         let begin: @SessionActor (Transactions) throws -> SessionTransaction = { transactions in
             var tx = transactions.session.begin()
-            tx.write(key, value)
+            tx.write(key, content)
             return tx
         }
         return try core.commit(nil, begin, caller)

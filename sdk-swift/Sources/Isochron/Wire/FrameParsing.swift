@@ -53,6 +53,8 @@ extension Answer.Body {
         case "committed": self = .committed(try frame.snapshot("ts"))
         case "got": self = .got(frame)
         case "written": self = .written(frame)
+        case "origin":
+            self = .origin(try frame.required("value").version(), try frame.required("origin").present?.origin())
         case "aborted": self = .aborted
         case "status":
             self = .status(try TransactionStatus.State(frame), try frame.required("ts").present?.timestamp("ts"))
@@ -71,6 +73,7 @@ extension Answer.Body {
         case .committed: "committed"
         case .got: "got"
         case .written: "written"
+        case .origin: "origin"
         case .aborted: "aborted"
         case .status: "status"
         case .stable: "stable"

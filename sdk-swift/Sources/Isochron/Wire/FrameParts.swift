@@ -58,6 +58,23 @@ extension Raw {
         return ServedVersion(ts: try pair[0].timestamp("commit timestamp"), value: try pair[1].value())
     }
 
+    /// `[commit timestamp, transaction]`.
+    func origin() throws -> Origin {
+        let pair = try items("origin")
+        guard pair.count >= 2 else { throw IsochronError.malformed("an origin that is no pair") }
+        return Origin(ts: try pair[0].timestamp("commit timestamp"), txId: try pair[1].text("transaction"))
+    }
+
+    /// What a write stored: a value, `{ operations }`, or null, which deletes.
+    func content() throws -> Content {
+        guard case .object(let members) = self, let operations = members["operations"] else {
+            return Content(try present?.value())
+        }
+        let update = Update(operations: try operations.text("operations"))
+        if let problem = update.problem { throw IsochronError.malformed("an update that is none: \(problem)") }
+        return .update(update)
+    }
+
     /// `[key, commit timestamp, value]`.
     func listedEntry() throws -> ListedEntry {
         let triple = try items("entry")

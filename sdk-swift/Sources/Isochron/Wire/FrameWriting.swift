@@ -52,6 +52,10 @@ extension JSONWriter {
         case .commit(let commit):
             head(#"{"type":"commit","id":"#, id, tx: commit.tx)
             self.commit(commit)
+        case .origin(let key, let at):
+            head(#"{"type":"origin","id":"#, id)
+            member(#","key":"#, key)
+            member(#","at":"#, at)
         case .abort(let tx):
             head(#"{"type":"abort","id":"#, id, tx: tx)
         case .status(let tx, let sentAfter):
@@ -103,6 +107,16 @@ extension JSONWriter {
         case .json(let text)?: string(text)
         case .bytes(let bytes)?:
             member(#"{"bytes":"#, toBase64(bytes))
+            byte("}")
+        }
+    }
+
+    mutating func content(_ content: Content) {
+        switch content {
+        case .put(let value): self.value(value)
+        case .delete: raw("null")
+        case .update(let update):
+            member(#"{"operations":"#, update.operations)
             byte("}")
         }
     }
@@ -170,7 +184,7 @@ extension JSONWriter {
         list(commit.writes) { out, write in
             out.member(#"{"key":"#, write.key)
             out.raw(#","value":"#)
-            out.value(write.value)
+            out.content(write.content)
             out.byte("}")
         }
     }

@@ -111,6 +111,8 @@ struct Answer: Sendable {
         /// Validated by its exchange, as `Got` and `Written`: damage matters only if a caller waits for the answer.
         case got(Raw.Members)
         case written(Raw.Members)
+        /// A document in one snapshot, and the version that made it. Nil without a document.
+        case origin(ServedVersion?, Origin?)
         case aborted
         case status(TransactionStatus.State, Timestamp?)
         case stable(Timestamp)

@@ -14,6 +14,8 @@ enum Request: Sendable {
     case read(keys: [QualifiedKey], SnapshotFields)
     case list(ListRequest, SnapshotFields)
     case commit(CommitRequest)
+    /// Reads a key in exactly one snapshot, and which version made the document there.
+    case origin(key: QualifiedKey, at: Timestamp)
     case abort(tx: TxId)
     case status(tx: TxId, sentAfter: Timestamp?)
     case get(GetRequest, depends: [Dependency]?)

@@ -113,7 +113,7 @@ public struct Session: Sendable {
         hwt = max(hwt, commit.ts)
         seen = rules.committed(seen, commit, Snapshot(ts: attempt.snapshot, deps: attempt.deps))
         for write in attempt.writes {
-            cache.add(write.key, CachedWrite(ct: commit.ts, txId: attempt.txId, value: write.value))
+            cache.add(write.key, CachedWrite(ct: commit.ts, txId: attempt.txId, content: write.content))
         }
         end(attempt.txId)
     }

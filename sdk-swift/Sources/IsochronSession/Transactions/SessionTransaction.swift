@@ -12,7 +12,7 @@ public struct SessionTransaction: Sendable {
     private let rules: SessionRules
     private let cache: WriteCache
     private var reads: [ExactString: ReadResult] = [:]
-    private var written = OrderedMap<ExactString, Value?>()
+    private var written = OrderedMap<ExactString, Content>()
     private var assigned: Snapshot?
 
     /// A transaction. ``Session/begin()`` makes those of a session; a snapshot of the past is read without cache and
@@ -43,7 +43,7 @@ public struct SessionTransaction: Sendable {
 
     /// Its writes, in the order in which their keys were first written.
     public var writes: [KeyWrite] {
-        written.entries.map { KeyWrite(key: $0.key.text, value: $0.element) }
+        written.entries.map { KeyWrite(key: $0.key.text, content: $0.element) }
     }
 
     /// Takes the assigned snapshot of a node.
@@ -55,50 +55,98 @@ public struct SessionTransaction: Sendable {
         assigned = snapshot
     }
 
-    /// The transaction's own result for a key; nil: ask a node, and ``record(_:_:)`` its answer.
+    /// The transaction's own result for a key; nil: ask a node, and ``record(_:_:)`` its answer. A node is asked for the
+    /// document below own updates, too.
     public func lookup(_ key: QualifiedKey) -> ReadResult? {
-        ownWrite(ExactString(key)) ?? reads[ExactString(key)] ?? cached(key)
+        let name = ExactString(key)
+        if let own = ownValue(name) { return own }
+        return (reads[name] ?? cached(key, nil)).map { updated($0, name) }
     }
 
     /// Adds a node's answer for a key to the read set, and returns the transaction's result.
     public mutating func record(_ key: QualifiedKey, _ version: ServedVersion?) -> ReadResult {
         let name = ExactString(key)
-        if let own = ownWrite(name) { return own }
+        if let own = ownValue(name) { return own }
         let served = ReadResult(value: version?.value, ts: version?.ts)
-        let result = reads[name] ?? cached(key) ?? served
+        let result = reads[name] ?? cached(key, .some(served.value)) ?? served
         reads[name] = result
-        return result
+        return updated(result, name)
     }
 
     /// Writes a key; nil deletes it.
     public mutating func write(_ key: QualifiedKey, _ value: Value?) {
-        written[ExactString(key)] = .some(value)
+        write(key, Content(value))
     }
 
-    /// Own writes, of this transaction and earlier ones, above the snapshot: a listing adds them to its pages. Each key
-    /// once.
+    /// Writes a key. An update follows the writes of the key before it.
+    public mutating func write(_ key: QualifiedKey, _ content: Content) {
+        let name = ExactString(key)
+        if case .update(let update) = content, let older = written[name] {
+            written[name] = older.followed(by: update)
+        } else {
+            written[name] = content
+        }
+    }
+
+    /// Own writes, of this transaction and earlier ones, above the snapshot, in their order: a listing lays them over
+    /// its pages. Each key once.
     public func overlay() -> [OverlayEntry] {
-        var overlay = OrderedMap<ExactString, ReadResult>()
-        for entry in cache.entries { overlay[ExactString(entry.key)] = cached(entry.key) }
-        for write in writes { overlay[ExactString(write.key)] = ReadResult(value: write.value, ts: nil) }
-        return overlay.entries.map { OverlayEntry(key: $0.key.text, result: $0.element) }
+        var overlay = OrderedMap<ExactString, [OwnWrite]>()
+        for key in cache.keys + written.entries.map(\.key.text) {
+            let own = own(key)
+            if !own.isEmpty { overlay[ExactString(key)] = own }
+        }
+        return overlay.entries.map { OverlayEntry(key: $0.key.text, writes: $0.element) }
     }
 
-    private func ownWrite(_ name: ExactString) -> ReadResult? {
-        written[name].map { ReadResult(value: $0, ts: nil) }
+    /// The own writes of one key in ``overlay()``.
+    private func own(_ key: QualifiedKey) -> [OwnWrite] {
+        above(key) + (written[ExactString(key)].map { [OwnWrite(content: $0, version: nil)] } ?? [])
     }
 
-    /// The cache's entry counts exactly if it lies above the snapshot; before that is known, no entry does.
-    private func cached(_ key: QualifiedKey) -> ReadResult? {
-        guard assigned != nil, let write = cache[key], write.ct > covered else { return nil }
-        return ReadResult(value: write.value, ts: write.ct)
+    /// The result of a write of this transaction that is no update.
+    private func ownValue(_ name: ExactString) -> ReadResult? {
+        switch written[name] {
+        case .put(let value)?: ReadResult(value: value, ts: nil)
+        case .delete?: ReadResult(value: nil, ts: nil)
+        case .update?, nil: nil
+        }
+    }
+
+    /// A result after the update of this transaction, if there is one.
+    private func updated(_ below: ReadResult, _ name: ExactString) -> ReadResult {
+        guard let update = written[name], let value = laidOver(below.value, [OwnWrite(content: update, version: nil)])
+        else { return below }
+        return ReadResult(value: value, ts: nil)
+    }
+
+    /// The document that earlier own writes give; nil without one, or if they need the document below.
+    private func cached(_ key: QualifiedKey, _ below: Value??) -> ReadResult? {
+        let writes = above(key)
+        guard let last = writes.last, let value = laidOver(below, writes) else { return nil }
+        return ReadResult(value: value, ts: last.version?.ts)
+    }
+
+    /// The cache's entries count exactly if they lie above the snapshot; before that is known, none does.
+    private func above(_ key: QualifiedKey) -> [OwnWrite] {
+        guard assigned != nil else { return [] }
+        let covered = covered
+        return cache[key].filter { $0.ct > covered }.map { write in
+            OwnWrite(content: write.content, version: Origin(ts: write.ct, txId: write.txId))
+        }
     }
 }
 
-/// A key of an overlay, with the transaction's result.
+/// A key of an overlay.
 public struct OverlayEntry: Sendable {
     /// The key that was written.
     public let key: QualifiedKey
-    /// The result of its reads.
-    public let result: ReadResult
+    /// Its own writes in their order. Those of the open transaction are one, the last.
+    public let writes: [OwnWrite]
+
+    /// A key with its own writes.
+    public init(key: QualifiedKey, writes: [OwnWrite]) {
+        self.key = key
+        self.writes = writes
+    }
 }

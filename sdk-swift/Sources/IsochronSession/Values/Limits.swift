@@ -44,9 +44,6 @@ extension Limits {
 
     /// Whether a value is within the limit.
     public func allows(_ value: Value) -> Bool {
-        switch value {
-        case .json(let text): text.utf8.count <= maxValueBytes
-        case .bytes(let bytes): bytes.count <= maxValueBytes
-        }
+        value.byteCount <= maxValueBytes
     }
 }

@@ -21,26 +21,41 @@ public enum Value: Hashable, Sendable {
     }
 }
 
+extension Value {
+    /// Bytes of the text in UTF-8, or of the value.
+    var byteCount: Int {
+        switch self {
+        case .json(let text): text.utf8.count
+        case .bytes(let bytes): bytes.count
+        }
+    }
+}
+
 /// One write of a transaction.
 public struct KeyWrite: Hashable, Sendable {
     /// The key that is written.
     public let key: QualifiedKey
-    /// The written value; nil deletes.
-    public let value: Value?
+    /// What is written.
+    public let content: Content
+
+    /// A write.
+    public init(key: QualifiedKey, content: Content) {
+        self.key = key
+        self.content = content
+    }
 
     /// A write of a value, or with nil a deletion.
     public init(key: QualifiedKey, value: Value?) {
-        self.key = key
-        self.value = value
+        self.init(key: key, content: Content(value))
     }
 
     public static func == (left: KeyWrite, right: KeyWrite) -> Bool {
-        isSameText(left.key, right.key) && left.value == right.value
+        isSameText(left.key, right.key) && left.content == right.content
     }
 
     public func hash(into hasher: inout Hasher) {
         hasher.combine(ExactString(key))
-        hasher.combine(value)
+        hasher.combine(content)
     }
 }
 

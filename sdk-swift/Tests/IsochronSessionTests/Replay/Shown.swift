@@ -17,6 +17,14 @@ func shown(_ value: Value?) -> String {
     }
 }
 
+func shown(_ content: Content) -> String {
+    switch content {
+    case .put(let value): shown(value)
+    case .update(let update): "update \(shown(update.operations))"
+    case .delete: "deletion"
+    }
+}
+
 func shown(_ number: Timestamp?) -> String {
     number.map(String.init) ?? "none"
 }
@@ -34,12 +42,12 @@ func shown(_ read: ReadResult?) -> String {
 }
 
 func shown(_ writes: [KeyWrite]) -> String {
-    "[\(writes.map { "\(shown($0.key)): \(shown($0.value))" }.joined(separator: ", "))]"
+    "[\(writes.map { "\(shown($0.key)): \(shown($0.content))" }.joined(separator: ", "))]"
 }
 
 func shown(_ state: SessionState) -> String {
     let cache = state.cache.map { entry in
-        "\(shown(entry.key)): \(shown(entry.write.value)) of \(entry.write.ct) by \(shown(entry.write.txId))"
+        "\(shown(entry.key)): \(shown(entry.write.content)) of \(entry.write.ct) by \(shown(entry.write.txId))"
     }
     return "ust \(state.ust), deps \(shown(state.deps)), hwt \(state.hwt), cache [\(cache.joined(separator: ", "))]"
 }

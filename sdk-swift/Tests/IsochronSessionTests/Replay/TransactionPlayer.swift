@@ -34,7 +34,7 @@ struct TransactionPlayer: Player {
         case "lookup", "record": try read(event)
         case "write":
             var transaction = try transaction(of: event)
-            transaction.write(try required(event.key, "key"), event.value?.model)
+            transaction.write(try required(event.key, "key"), event.value?.model ?? .delete)
             try keep(transaction, event)
         case "overlay": try overlay(event)
         case "observe": session.observe(try required(event.snapshot, "snapshot").model)
@@ -91,7 +91,9 @@ struct TransactionPlayer: Player {
             "\(shown(item.key)): \(shown(ReadResult(value: item.value?.model, ts: item.ts)))"
         }
         let got = try transaction(of: event).overlay().map { item in
-            "\(shown(item.key)): \(shown(item.result))"
+            // The file has them over a snapshot without the key.
+            let value = laidOver(.some(nil), item.writes) ?? nil
+            return "\(shown(item.key)): \(shown(ReadResult(value: value, ts: item.writes.last?.version?.ts)))"
         }
         comparison.same("overlay", expected.joined(separator: ", "), got.joined(separator: ", "))
     }

@@ -10,13 +10,22 @@ extension VectorValue {
     }
 }
 
+extension VectorContent {
+    var model: Content {
+        switch self {
+        case .value(let value): Content(value?.model)
+        case .update(let operations): .update(Update(operations: operations))
+        }
+    }
+}
+
 extension VectorSnapshot {
     var model: Snapshot { Snapshot(ts: ts, deps: deps) }
 }
 
 extension VectorCacheEntry {
     var model: CacheEntry {
-        CacheEntry(key: key, write: CachedWrite(ct: ct, txId: txId, value: value?.model))
+        CacheEntry(key: key, write: CachedWrite(ct: ct, txId: txId, content: value?.model ?? .delete))
     }
 }
 
@@ -25,7 +34,7 @@ extension VectorState {
 }
 
 extension VectorWrite {
-    var model: KeyWrite { KeyWrite(key: key, value: value?.model) }
+    var model: KeyWrite { KeyWrite(key: key, content: value?.model ?? .delete) }
 }
 
 extension VectorRead {

@@ -41,6 +41,25 @@ enum VectorValue: Decodable {
     }
 }
 
+/// What a write stores: a value, the operations of an update, or null.
+enum VectorContent: Decodable {
+    case value(VectorValue?)
+    case update(String)
+
+    private enum CodingKeys: String, CodingKey {
+        case operations
+    }
+
+    init(from decoder: any Decoder) throws {
+        if let update = try? decoder.container(keyedBy: CodingKeys.self), update.contains(.operations) {
+            self = .update(try update.decode(String.self, forKey: .operations))
+        } else {
+            let container = try decoder.singleValueContainer()
+            self = .value(container.decodeNil() ? nil : try VectorValue(from: decoder))
+        }
+    }
+}
+
 struct VectorSnapshot: Decodable {
     let ts: Int64
     let deps: [Int64]?
@@ -50,7 +69,7 @@ struct VectorCacheEntry: Decodable {
     let key: String
     let ct: Int64
     let txId: String
-    let value: VectorValue?
+    let value: VectorContent?
 }
 
 struct VectorState: Decodable {
@@ -62,7 +81,7 @@ struct VectorState: Decodable {
 
 struct VectorWrite: Decodable {
     let key: String
-    let value: VectorValue?
+    let value: VectorContent?
 }
 
 struct VectorView: Decodable {
@@ -105,7 +124,7 @@ struct TransactionEvent: Decodable {
     let tx: String?
     let at: Int64?
     let key: String?
-    let value: VectorValue?
+    let value: VectorContent?
     let snapshot: VectorSnapshot?
     let version: VectorVersion?
     let ust: Int64?

@@ -19,6 +19,8 @@ func shown(_ outcome: CallOutcome) -> Raw {
             ("next", page.next.map { .string($0) } ?? .null))
     case .committed(let committed):
         object(("timestamp", .integer(committed.timestamp)), ("txId", .string(committed.txId)))
+    case .claimed(let claimed):
+        object(("won", .bool(claimed.won)), ("value", claimed.value.map { shown($0) } ?? .null))
     case .status(let status):
         object(("state", .string(status.state.rawValue)), ("timestamp", status.timestamp.map { .integer($0) }))
     case .detached(let txId): txId.map { .string($0) } ?? .null

@@ -1,4 +1,5 @@
 import Foundation
+import IsochronSession
 
 @testable import Isochron
 

@@ -1,19 +1,21 @@
 /// Writes JSON as UTF-8 bytes.
-struct JSONWriter {
-    private(set) var bytes: [UInt8] = []
+package struct JSONWriter {
+    package private(set) var bytes: [UInt8] = []
 
     /// The text so far.
-    var text: String { String(decoding: bytes, as: UTF8.self) }
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    mutating func raw(_ text: StaticString) {
+    package init() {}
+
+    package mutating func raw(_ text: StaticString) {
         bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    mutating func byte(_ character: Unicode.Scalar) {
+    package mutating func byte(_ character: Unicode.Scalar) {
         bytes.append(UInt8(truncatingIfNeeded: character.value))
     }
 
-    mutating func string(_ text: String) {
+    package mutating func string(_ text: String) {
         byte("\"")
         var text = text
         text.withUTF8 { escaped($0) }
@@ -52,7 +54,7 @@ struct JSONWriter {
         digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
     }
 
-    mutating func integer(_ value: Int64) {
+    package mutating func integer(_ value: Int64) {
         if value < 0 { byte("-") }
         var rest = value.magnitude
         let start = bytes.count
@@ -63,16 +65,62 @@ struct JSONWriter {
         bytes[start...].reverse()
     }
 
-    /// A finite number; integers without a fraction, as JavaScript writes them.
-    mutating func number(_ value: Double) {
+    /// A finite number, as JavaScript writes it.
+    package mutating func number(_ value: Double) {
         if let whole = Int64(exactly: value), whole.magnitude <= UInt64(Raw.maxSafeInteger) {
             integer(whole)
         } else {
-            bytes.append(contentsOf: String(describing: value).utf8)
+            decimal(value)
         }
     }
 
-    mutating func value(_ value: Raw) {
+    private mutating func decimal(_ value: Double) {
+        if value < 0 { byte("-") }
+        let (digits, point) = Self.decimals(of: value.magnitude)
+        switch point {
+        case digits.count...21: zeros(after: digits, point - digits.count)
+        case 1...21:
+            bytes.append(contentsOf: digits[..<point])
+            byte(".")
+            bytes.append(contentsOf: digits[point...])
+        case -5...0:
+            raw("0.")
+            zeros(after: [], -point)
+            bytes.append(contentsOf: digits)
+        default: exponential(digits, point - 1)
+        }
+    }
+
+    private mutating func zeros(after digits: [UInt8], _ count: Int) {
+        bytes.append(contentsOf: digits)
+        bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: count))
+    }
+
+    private mutating func exponential(_ digits: [UInt8], _ exponent: Int) {
+        bytes.append(digits[0])
+        if digits.count > 1 { byte(".") }
+        bytes.append(contentsOf: digits[1...])
+        byte("e")
+        if exponent > 0 { byte("+") }
+        integer(Int64(exponent))
+    }
+
+    /// The fewest digits that give the number, without zeros at the ends, and how many of them stand before its point.
+    private static func decimals(of value: Double) -> (digits: [UInt8], point: Int) {
+        let parts = value.description.utf8.split(separator: UInt8(ascii: "e"))
+        let exponent = parts.count > 1 ? Int(String(decoding: parts[1], as: UTF8.self)) ?? 0 : 0
+        let halves = parts[0].split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        var digits = halves.flatMap { Array($0) }
+        var point = halves[0].count + exponent
+        let zero = UInt8(ascii: "0")
+        let leading = digits.prefix { $0 == zero }.count
+        digits.removeFirst(leading)
+        point -= leading
+        while digits.count > 1, digits.last == zero { digits.removeLast() }
+        return (digits, point)
+    }
+
+    package mutating func value(_ value: Raw) {
         switch value {
         case .null: raw("null")
         case .bool(let bool): bool ? raw("true") : raw("false")
@@ -93,7 +141,7 @@ struct JSONWriter {
         }
     }
 
-    mutating func list<Item>(_ items: [Item], _ write: (inout JSONWriter, Item) -> Void) {
+    package mutating func list<Item>(_ items: [Item], _ write: (inout JSONWriter, Item) -> Void) {
         byte("[")
         for (i, item) in items.enumerated() {
             if i > 0 { byte(",") }

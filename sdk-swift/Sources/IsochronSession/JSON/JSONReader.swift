@@ -1,33 +1,48 @@
 /// The reason why a text is not JSON.
-struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertible {
-    let what: String
+package struct JSONSyntaxError: Error, Sendable, Hashable, CustomStringConvertible {
+    package let what: String
     /// In bytes from the start.
-    let position: Int
+    package let position: Int
 
-    var description: String { "\(what) at byte \(position)" }
+    package var description: String { "\(what) at byte \(position)" }
 }
 
 /// Reads JSON (RFC 8259) from UTF-8 bytes. Any input ends with a value or an error.
-struct JSONReader: ~Copyable {
+package struct JSONReader: ~Copyable {
     /// Deeper text is refused: the reader calls itself once for each level.
-    static let maxDepth = 128
+    package static let maxDepth = 128
+
+    /// Numbers beyond the range of doubles, and escapes of half a surrogate pair.
+    package enum Unclean {
+        case refused
+        /// Null, and U+FFFD.
+        case replaced
+    }
 
     private let bytes: UnsafeBufferPointer<UInt8>
+    private let maxDepth: Int
+    private let unclean: Unclean
     private var at = 0
 
-    private init(_ bytes: UnsafeBufferPointer<UInt8>) {
+    private init(_ bytes: UnsafeBufferPointer<UInt8>, _ maxDepth: Int, _ unclean: Unclean) {
         self.bytes = bytes
+        self.maxDepth = maxDepth
+        self.unclean = unclean
     }
 
     /// The value of a whole text.
-    static func read(_ text: String) throws -> Raw {
+    package static func read(
+        _ text: String, maxDepth: Int = JSONReader.maxDepth, unclean: Unclean = .refused
+    ) throws -> Raw {
         var text = text
-        return try text.withUTF8 { try read($0) }
+        return try text.withUTF8 { try read($0, maxDepth: maxDepth, unclean: unclean) }
     }
 
     /// The value of all the bytes; invalid UTF-8 in a string becomes U+FFFD.
-    static func read(_ bytes: UnsafeBufferPointer<UInt8>) throws -> Raw {
-        var reader = JSONReader(bytes)
+    package static func read(
+        _ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int = JSONReader.maxDepth, unclean: Unclean = .refused
+    ) throws -> Raw {
+        var reader = JSONReader(bytes, maxDepth, unclean)
         let value = try reader.value(depth: 0)
         reader.skipSpace()
         if reader.at < bytes.count { throw reader.error("text after the value") }
@@ -67,7 +82,7 @@ struct JSONReader: ~Copyable {
     }
 
     private mutating func array(depth: Int) throws -> Raw {
-        if depth >= Self.maxDepth { throw error("too deep") }
+        if depth >= maxDepth { throw error("too deep") }
         at += 1
         var items: [Raw] = []
         skipSpace()
@@ -82,7 +97,7 @@ struct JSONReader: ~Copyable {
     }
 
     private mutating func object(depth: Int) throws -> Raw {
-        if depth >= Self.maxDepth { throw error("too deep") }
+        if depth >= maxDepth { throw error("too deep") }
         at += 1
         var members: [Raw.Members.Member] = []
         skipSpace()
@@ -130,8 +145,10 @@ struct JSONReader: ~Copyable {
         }
         if whole, digits <= 18 { return .integer(integer(from: firstDigit, negative: firstDigit > start)) }
         let text = String(decoding: bytes[start..<at], as: UTF8.self)
-        guard let value = Double(text), value.isFinite else { throw error("a number out of range") }
-        return .number(value)
+        guard let value = Double(text) else { throw error("no number") }
+        if value.isFinite { return .number(value) }
+        guard unclean == .replaced else { throw error("a number out of range") }
+        return .null
     }
 
     /// At most 18 digits, which fit.
@@ -198,15 +215,23 @@ struct JSONReader: ~Copyable {
     private mutating func scalar() throws -> Unicode.Scalar {
         let first = try hex()
         if let scalar = Unicode.Scalar(first) { return scalar }
-        guard first < 0xDC00, next == UInt8(ascii: "\\") else { throw error("half a surrogate pair") }
+        let afterFirst = at
+        if first < 0xDC00, let second = try secondHalf() {
+            return Unicode.Scalar(0x10000 &+ ((first &- 0xD800) << 10) &+ (second &- 0xDC00)) ?? "\u{FFFD}"
+        }
+        guard unclean == .replaced else { throw error("half a surrogate pair") }
+        // What follows is read again, as a character of its own.
+        at = afterFirst
+        return "\u{FFFD}"
+    }
+
+    private mutating func secondHalf() throws -> UInt32? {
+        guard next == UInt8(ascii: "\\") else { return nil }
         at += 1
-        guard next == UInt8(ascii: "u") else { throw error("half a surrogate pair") }
+        guard next == UInt8(ascii: "u") else { return nil }
         at += 1
         let second = try hex()
-        guard (0xDC00..<0xE000).contains(second),
-            let scalar = Unicode.Scalar(0x10000 &+ ((first &- 0xD800) << 10) &+ (second &- 0xDC00))
-        else { throw error("half a surrogate pair") }
-        return scalar
+        return (0xDC00..<0xE000).contains(second) ? second : nil
     }
 
     private mutating func hex() throws -> UInt32 {
