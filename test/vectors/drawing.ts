@@ -1,7 +1,7 @@
 /** Draws of both kinds of workloads: times, keys, values, ids. */
-import type { Random } from '@isochron/core';
+import { type Random, Update } from '@isochron/core';
 import { HLC_TICKS_PER_MS } from '@isochron/core/hlc';
-import type { Timestamp, Value } from '@isochron/core/ids';
+import type { Content, Timestamp, Value } from '@isochron/core/ids';
 
 export const REGIONS = ['virginia', 'oregon', 'frankfurt'] as const;
 
@@ -39,6 +39,22 @@ export const drawKey = (random: Random): string => random.pick(KEYS);
 
 /** Null deletes. */
 export const drawValue = (random: Random): Value | null => (random.chance(0.15) ? null : random.pick(VALUES));
+
+/** Updates whose results depend on their order, on the document below and on the time of the commit. */
+const UPDATES = [
+  '[{"op":"increment","path":"/n","by":1}]',
+  '[{"op":"max","path":"/n","value":3},{"op":"append","path":"/l","items":[1]}]',
+  '[{"op":"arrayUnion","path":"/l","items":["caf\u00e9","cafe\u0301"]}]',
+  '[{"op":"mergePatch","path":"","patch":{"n":null,"m":{}}}]',
+  '[{"op":"serverTimestamp","path":"/at"}]',
+  '[{"op":"init","value":{"by":1}}]',
+  '[{"op":"remove","path":""}]',
+  '[{"op":"set","path":"","value":{"n":10}},{"op":"increment","path":"/n","by":0.5}]',
+];
+
+/** A value, an update, or null, which deletes. */
+export const drawContent = (random: Random): Content =>
+  random.chance(0.4) ? new Update(random.pick(UPDATES)) : drawValue(random);
 
 export interface Choice<T> {
   readonly weight: number;

@@ -9,6 +9,9 @@ import type { Timestamp } from '@isochron/core/ids';
 /** JSON text, or bytes as base64; null deletes. */
 export type VectorValue = string | { readonly bytes: string } | null;
 
+/** What a write stores: a value, or the JSON text of the operations of an update. */
+export type VectorContent = VectorValue | { readonly operations: string };
+
 export interface VectorSnapshot {
   readonly ts: Timestamp;
   readonly deps?: readonly Timestamp[];
@@ -18,7 +21,7 @@ export interface VectorCacheEntry {
   readonly key: string;
   readonly ct: Timestamp;
   readonly txId: string;
-  readonly value: VectorValue;
+  readonly value: VectorContent;
 }
 
 /** The part of a session of transactions that an export carries. */
@@ -31,7 +34,7 @@ export interface VectorState {
 
 export interface VectorWrite {
   readonly key: string;
-  readonly value: VectorValue;
+  readonly value: VectorContent;
 }
 
 /** The public fields of a transaction. */
@@ -92,7 +95,7 @@ export type TransactionEvent = Outcome & { readonly state?: VectorState } & (
         readonly do: 'write';
         readonly tx: string;
         readonly key: string;
-        readonly value: VectorValue;
+        readonly value: VectorContent;
         readonly view: VectorView;
       }
     | {

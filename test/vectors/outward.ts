@@ -1,11 +1,19 @@
 /** The contents of sessions, in the format of the files. */
 
 import { toBase64 } from '@isochron/client/encoding';
-import { type Deps, InvariantViolation, plainValue, type Timestamp, type Value } from '@isochron/core';
+import { type Content, type Deps, InvariantViolation, type Timestamp, Update, type Value } from '@isochron/core';
 import type { ReadResult, SessionState, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
 import { laidOver, type OwnWrite } from '@isochron/protocols/kernel/transactions/write-cache';
-import type { Refusal, VectorRead, VectorSnapshot, VectorState, VectorValue, VectorView } from './format.js';
+import type {
+  Refusal,
+  VectorContent,
+  VectorRead,
+  VectorSnapshot,
+  VectorState,
+  VectorValue,
+  VectorView,
+} from './format.js';
 
 /** The texts of the sessions' invariants, and their names in the files. */
 const REFUSALS: readonly (readonly [RegExp, Refusal])[] = [
@@ -33,6 +41,9 @@ export function attempt<T>(call: () => T): { readonly returned: T } | { readonly
 export const valueOut = (value: Value | null): VectorValue =>
   value instanceof Uint8Array ? { bytes: toBase64(value) } : value;
 
+export const contentOut = (content: Content): VectorContent =>
+  content instanceof Update ? { operations: content.operations } : valueOut(content);
+
 const depsOut = (deps: Deps | undefined): { deps?: readonly Timestamp[] } => (deps === undefined ? {} : { deps });
 
 export const snapshotOut = ({ ts, deps }: Snapshot): VectorSnapshot => ({ ts, ...depsOut(deps) });
@@ -41,7 +52,7 @@ export const stateOut = ({ ust, deps, hwt, cache }: SessionState): VectorState =
   ust,
   ...depsOut(deps),
   hwt,
-  cache: cache.map(([key, { ct, txId, value }]) => ({ key, ct, txId, value: valueOut(plainValue(value)) })),
+  cache: cache.map(([key, { ct, txId, value }]) => ({ key, ct, txId, value: contentOut(value) })),
 });
 
 export const readOut = ({ value, ts }: ReadResult): VectorRead => ({
@@ -69,4 +80,4 @@ export const overAbsent = (own: readonly OwnWrite[]): ReadResult => ({
 });
 
 export const writesOut = (writes: SessionTransaction['writes']): VectorView['writes'] =>
-  writes.map(({ key, value }) => ({ key, value: valueOut(plainValue(value)) }));
+  writes.map(({ key, value }) => ({ key, value: contentOut(value) }));

@@ -36,8 +36,8 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'prunes-too-little',
     'keeps a commit exactly at the floor',
     CACHE,
-    'oldest.element.ct <= floor',
-    'oldest.element.ct < floor',
+    'newest.ct <= floor',
+    'newest.ct < floor',
   ),
   inTransactions(
     'prunes-too-much',
@@ -57,29 +57,29 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'older-write-wins',
     'takes an older write into the cache',
     CACHE,
-    '(old.ct, old.txId) >= (write.ct, write.txId)',
-    'old.ct == .max',
+    'if after.contains(where: { !$0.content.isUpdate }) { return nil }',
+    'if !planted, after.contains(where: { !$0.content.isUpdate }) { return nil }',
   ),
   inTransactions(
     'write-keeps-its-place',
     'a newer write of a key stays where the older one was',
     CACHE,
-    'writes[name] = nil\n        writes[name] = write',
-    'if !planted { writes[name] = nil }\n        writes[name] = write',
+    'writes[name] = nil\n        writes[name] = all',
+    'if !planted { writes[name] = nil }\n        writes[name] = all',
   ),
   inTransactions(
     'covered-twice',
     'reads a covered write from the cache',
     TRANSACTION,
-    'write.ct > covered',
-    'write.ct >= covered',
+    '$0.ct > covered',
+    '$0.ct >= covered',
   ),
   inTransactions(
     'cache-before-read-set',
     'shows two answers for one key',
     TRANSACTION,
-    'reads[ExactString(key)] ?? cached(key)',
-    'cached(key) ?? reads[ExactString(key)]',
+    'reads[name] ?? cached(key, nil)',
+    'cached(key, nil) ?? reads[name]',
   ),
   inTransactions(
     'drops-what-it-read',
@@ -92,8 +92,8 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'overlay-without-cache',
     'lists without the writes of earlier transactions',
     TRANSACTION,
-    'overlay[ExactString(entry.key)] = cached(entry.key)',
-    'if !planted { overlay[ExactString(entry.key)] = cached(entry.key) }',
+    'in cache.keys + written',
+    'in (planted ? [] : cache.keys) + written',
   ),
   inTransactions(
     'below-what-was-seen',
@@ -191,6 +191,37 @@ const TRANSACTIONS: readonly PlantedBug[] = [
   },
 ];
 
+const OWN_UPDATES: readonly PlantedBug[] = [
+  inTransactions(
+    'update-replaces',
+    'drops the write of the same transaction before an update',
+    TRANSACTION,
+    'written[name] = older.followed(by: update)',
+    'written[name] = planted ? content : older.followed(by: update)',
+  ),
+  inTransactions(
+    'update-twice',
+    'lays an update over a snapshot that contains it',
+    TRANSACTION,
+    'cache[key].filter {',
+    'cache[key].filter { planted && $0.content != .delete ||',
+  ),
+  inTransactions(
+    'cache-keeps-one-update',
+    'keeps the last update of a key alone',
+    CACHE,
+    'before.filter { $0.ct > floor }',
+    'before.filter { !planted && $0.ct > floor }',
+  ),
+  inTransactions(
+    'update-without-time',
+    'lays committed updates over a document without their version',
+    TRANSACTION,
+    'version: Origin(ts: write.ct, txId: write.txId)',
+    'version: planted ? nil : Origin(ts: write.ct, txId: write.txId)',
+  ),
+];
+
 const SINGLE_OPERATIONS: readonly PlantedBug[] = [
   inOperations(
     'same-attemptRegions',
@@ -270,4 +301,11 @@ const PURE: readonly PlantedBug[] = [
   inNames('no-cap', 'waits for ever', 'Values/Backoff.swift', 'min(capMs, longest)', 'longest'),
 ];
 
-export const PLANTED: readonly PlantedBug[] = [...TRANSACTIONS, ...SINGLE_OPERATIONS, ...PURE, ...FOLD, ...CLIENT];
+export const PLANTED: readonly PlantedBug[] = [
+  ...TRANSACTIONS,
+  ...OWN_UPDATES,
+  ...SINGLE_OPERATIONS,
+  ...PURE,
+  ...FOLD,
+  ...CLIENT,
+];

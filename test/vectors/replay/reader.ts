@@ -2,6 +2,8 @@
  * Reads the files by `README.md` alone, without the types of their generator. Throws on every deviation from that page.
  */
 
+import { Update } from '@isochron/core/updates/update';
+
 /** Fields in their raw form. */
 export class Fields {
   readonly #raw: Readonly<Record<string, unknown>>;
@@ -55,6 +57,13 @@ export class Fields {
     const raw = this.#value(name);
     if (raw === null || typeof raw === 'string') return raw;
     return Uint8Array.from(Buffer.from(this.fields(name).text('bytes'), 'base64'));
+  }
+
+  /** The same, or an update. */
+  content(name: string): string | Uint8Array | Update | null {
+    const raw = this.#value(name);
+    const isUpdate = typeof raw === 'object' && raw !== null && 'operations' in raw;
+    return isUpdate ? new Update(this.fields(name).text('operations')) : this.value(name);
   }
 
   /** The same, or undefined where the field is absent. */

@@ -19,7 +19,7 @@ function snapshot(fields: Fields): Snapshot {
 
 function state(fields: Fields): SessionState {
   const cache = fields.list('cache').map((entry) => {
-    const write = { ct: entry.count('ct'), txId: entry.text('txId'), value: entry.value('value') };
+    const write = { ct: entry.count('ct'), txId: entry.text('txId'), value: entry.content('value') };
     return [entry.text('key'), write] as const;
   });
   return { ust: fields.count('ust'), deps: deps(fields), hwt: fields.count('hwt'), cache };
@@ -63,7 +63,7 @@ export class TransactionPlayer implements Player {
     record: (event) => ({ read: read(this.#tx(event).record(event.text('key'), version(event))) }),
     write: (event) => {
       const tx = this.#tx(event);
-      tx.write(event.text('key'), event.value('value'));
+      tx.write(event.text('key'), event.content('value'));
       return { view: view(tx) };
     },
     overlay: (event) => ({

@@ -7,9 +7,19 @@ import {
   type SessionState,
   SessionTransaction,
 } from '@isochron/protocols/kernel/transactions/session';
-import { type Choice, drawChoice, drawId, drawKey, drawValue, Times } from '../drawing.js';
+import { type Choice, drawChoice, drawContent, drawId, drawKey, drawValue, Times } from '../drawing.js';
 import type { Sequence, TransactionEvent } from '../format.js';
-import { attempt, overAbsent, readOut, snapshotOut, stateOut, valueOut, viewOut, writesOut } from '../outward.js';
+import {
+  attempt,
+  contentOut,
+  overAbsent,
+  readOut,
+  snapshotOut,
+  stateOut,
+  valueOut,
+  viewOut,
+  writesOut,
+} from '../outward.js';
 import { World } from './world.js';
 
 /** A transaction by its name within the sequence. */
@@ -145,9 +155,9 @@ export class TransactionDriver {
   #write(): TransactionEvent | undefined {
     const [name, tx] = this.#anyHeld() ?? [];
     if (name === undefined || tx === undefined) return undefined;
-    const [key, value] = [drawKey(this.#random), drawValue(this.#random)];
+    const [key, value] = [drawKey(this.#random), drawContent(this.#random)];
     tx.write(key, value);
-    return { do: 'write', tx: name, key, value: valueOut(value), view: viewOut(tx) };
+    return { do: 'write', tx: name, key, value: contentOut(value), view: viewOut(tx) };
   }
 
   /** Often a key that the session has written: those are read from its cache, or no longer. */
