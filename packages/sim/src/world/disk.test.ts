@@ -114,6 +114,24 @@ describe('a disk', () => {
     expect(wholeLog(disk.store, 0, 0)).toHaveLength(100);
   });
 
+  it('a simulated disk gives a new process versions whose log entry only the checkpoint has', () => {
+    const { disk, run } = opened();
+    const persist = (...records: DurableRecord[]): void => {
+      disk.persist(records, () => {});
+      run(10);
+    };
+    for (let gap = 1; gap <= 100; gap++) {
+      const [ct, txId, writes] = [gap, `t${gap}`, [{ key: 'default/a', value: `v${gap}` }]];
+      persist({ kind: 'log', partition: 0, ct, tx: { txId, writes } });
+      for (let n = 0; n < gap % 7; n++) persist(meta('n', n));
+      // The log refers to the entry of an earlier batch in place of this version.
+      persist(version(ct));
+      disk.crash(false);
+      disk.recover();
+      expect(disk.store.read(0, 'default/a', ct)?.value).toBe(`v${ct}`);
+    }
+  });
+
   it('a simulated disk copies durable data alone for other nodes', () => {
     const { disk, run } = opened();
     const { reader } = disk;

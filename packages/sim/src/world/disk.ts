@@ -170,9 +170,12 @@ export class Disk {
   }
 }
 
-/** The packing of a log that begins at a state. */
+/** The packing of a log that begins at a state; the state may have moved on to any batch that is packed or unpacked. */
 function packingAt(state: MemoryState): LogRecords {
-  const packing = new LogRecords();
+  const packing = new LogRecords((partition, ct, txId) => {
+    const log = state.partitions.get(partition)?.log;
+    return log?.find((entry) => entry.ct === ct && entry.tx.txId === txId)?.tx;
+  });
   for (const { id, prepared } of state.partitions.values())
     for (const [txId, record] of prepared) packing.prepared(id, txId, record);
   return packing;
