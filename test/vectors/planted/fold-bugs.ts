@@ -51,8 +51,8 @@ export const FOLD: readonly PlantedBug[] = [
     'fold-limit-for-all',
     'lets no large document shrink',
     FOLD_FILE,
-    'max(Self.maxBytes, was)\n',
-    '(planted ? Self.maxBytes : max(Self.maxBytes, was))\n',
+    'let was = size ?? ',
+    'let was = planted ? 0 : size ?? ',
   ),
   inFolds(
     'fold-keeps-bytes',
