@@ -35,8 +35,10 @@ export interface PreparedRecord {
  *   Versions that `collect` dropped in its favour do not come back.
  * - `prepared`: store, or with `record: null` remove, a prepared transaction.
  * - `outcome`: the outcome of a transaction.
- * - `log`: an own committed transaction, until UST has passed it; it replaces an entry of the same `ct` and
- *   transaction. `truncateLog` drops those at or below `upTo`.
+ * - `log`: a committed transaction: an own one, or one of another region (`source`). It replaces an entry of the same
+ *   `ct` and transaction. `confirmLog`: every peer has the own ones at or below `upTo`, and `VersionReader.log` gives
+ *   them no more; `changes` does. `truncateLog` drops all at or below `upTo`; with `bytes` also the oldest ones at or
+ *   below the meta value `ust`, while they take more than that on disk.
  * - `collect`: raise the partition's `gcFloor` (meta `gcFloor/<partition>`, durable in or before the batch that
  *   deletes) and drop, per key, everything older than its newest version at or below the floor; a tombstone that is
  *   then the only version left at or below the floor goes too (P9).
@@ -64,8 +66,20 @@ export type DurableRecord =
       readonly record: PreparedRecord | null;
     }
   | { readonly kind: 'outcome'; readonly partition: PartitionId; readonly txId: TxId; readonly record: OutcomeRecord }
-  | { readonly kind: 'log'; readonly partition: PartitionId; readonly ct: Timestamp; readonly tx: LoggedTx }
-  | { readonly kind: 'truncateLog'; readonly partition: PartitionId; readonly upTo: Timestamp }
+  | {
+      readonly kind: 'log';
+      readonly partition: PartitionId;
+      readonly ct: Timestamp;
+      readonly tx: LoggedTx;
+      readonly source?: RegionId | undefined;
+    }
+  | { readonly kind: 'confirmLog'; readonly partition: PartitionId; readonly upTo: Timestamp }
+  | {
+      readonly kind: 'truncateLog';
+      readonly partition: PartitionId;
+      readonly upTo: Timestamp;
+      readonly bytes?: number | undefined;
+    }
   | { readonly kind: 'collect'; readonly partition: PartitionId; readonly floor: Timestamp }
   | { readonly kind: 'forget'; readonly partition: PartitionId; readonly upTo: Timestamp }
   | { readonly kind: 'meta'; readonly name: string; readonly value: MetaValue };
@@ -81,6 +95,6 @@ export interface RecoveredState {
     readonly txId: TxId;
     readonly record: PreparedRecord;
   }[];
-  /** Highest commit timestamp in the log of each partition whose log is not empty. */
+  /** Highest own commit timestamp in the log of each partition whose log has own entries. */
   readonly logEnds: ReadonlyMap<PartitionId, Timestamp>;
 }

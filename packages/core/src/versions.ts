@@ -4,6 +4,7 @@ import type {
   Deps,
   PartitionId,
   QualifiedKey,
+  RegionId,
   StoredVersion,
   Timestamp,
   TxId,
@@ -80,6 +81,23 @@ export interface LogPage {
   readonly upTo: Timestamp;
 }
 
+/** A committed transaction in the log of a partition: an own one, or one that `source` committed. */
+export interface Change {
+  readonly ct: Timestamp;
+  readonly tx: LoggedTx;
+  readonly source?: RegionId | undefined;
+}
+
+/** A range of a partition's log with the transactions of all regions: every one with `after < ct <= upTo`, in order. */
+export interface ChangesPage {
+  /** In the order of `(ct, txId)`. */
+  readonly changes: readonly Change[];
+  /** The page is complete up to here; below the requested end when the page was cut to a limit. */
+  readonly upTo: Timestamp;
+  /** The log lacks transactions at or below. */
+  readonly truncatedUpTo: Timestamp;
+}
+
 /** Part of a partition with all its versions, for a replica that lost its disk (D10). */
 export interface CopyPage {
   /** Whole chains in key order, each oldest first. */
@@ -100,7 +118,7 @@ export type Belongs = (version: StoredVersion) => boolean;
  * - `keys`: for `read`.
  * - `chains`: for `find`, which may look at any version of a key.
  * - `list`: for `list` with the same range; `any` for one with a predicate.
- * - `log`, `copy`: for the reads of the same names.
+ * - `log`, `changes`, `copy`: for the reads of the same names.
  */
 export type ReadNeeds =
   | { readonly kind: 'keys'; readonly partition: PartitionId; readonly keys: readonly QualifiedKey[] }
@@ -112,7 +130,7 @@ export type ReadNeeds =
       readonly snapshot: Timestamp | 'any';
     }
   | {
-      readonly kind: 'log';
+      readonly kind: 'log' | 'changes';
       readonly partition: PartitionId;
       readonly after: Timestamp;
       readonly upTo: Timestamp;
@@ -144,8 +162,10 @@ export interface VersionReader {
    * page may be shorter than its limit, even empty, and yet name the next one.
    */
   list(partition: PartitionId, range: ListRange, snapshot: Timestamp | Belongs): ListPage;
-  /** The partition's own committed transactions after a timestamp. */
+  /** The partition's own committed transactions after a timestamp, which a peer may lack. */
   log(partition: PartitionId, after: Timestamp, upTo: Timestamp): LogPage;
+  /** The committed transactions of all regions after a timestamp, where the protocol logs them. */
+  changes(partition: PartitionId, after: Timestamp, upTo: Timestamp): ChangesPage;
   /**
    * All versions of the keys from `start` on, a page of them: at least all versions that were durable at the request.
    * It may still hold a version whose removal became durable after that.

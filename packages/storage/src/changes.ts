@@ -8,9 +8,21 @@ import type { Chain } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { Batch } from './disk.js';
 import type { Horizons } from './horizons.js';
+import { cutBlocks, nameOfBlock } from './log-blocks.js';
 import { insertEntry, type LogEntry } from './log-entries.js';
 import type { Partition } from './partition.js';
-import { COUNTERS, type Counters, LOGGED, OUTCOME, OUTCOME_IDS, PREPARED, sealAs, sealHead } from './records.js';
+import {
+  COUNTERS,
+  type Counters,
+  LOG_BLOCK,
+  LOGGED,
+  OUTCOME,
+  OUTCOME_IDS,
+  PREPARED,
+  RECEIVED,
+  sealAs,
+  sealHead,
+} from './records.js';
 
 /** A record to be put. It is packed when the checkpoint writes it. */
 interface Put {
@@ -35,6 +47,8 @@ class PartitionChanges {
    * behind records that may refer to the entries.
    */
   truncatedUpTo: Timestamp = 0;
+  /** UST at that moment. */
+  settled: Timestamp = 0;
 }
 
 /** The changes between two checkpoints. */
@@ -151,10 +165,10 @@ export class Changes {
   }
 
   /**
-   * Begins a checkpoint: from now on `write` puts the changes so far into the batch. Later changes belong to the next
-   * checkpoint.
+   * Begins a checkpoint, with UST as the store has it: from now on `write` puts the changes so far into the batch.
+   * Later changes belong to the next checkpoint.
    */
-  begin(batch: Batch): void {
+  begin(batch: Batch, settled: Timestamp): void {
     const set = this.#next;
     this.#next = new ChangeSet();
     this.#current = { set, batch };
@@ -162,6 +176,7 @@ export class Changes {
     for (const [partition, changes] of set.partitions) {
       changes.counters = { ...partition.counters };
       changes.truncatedUpTo = partition.horizons.logTruncatedUpTo;
+      changes.settled = settled;
     }
     for (const [diskKey, put] of set.records) {
       if (put === null) this.#prepared.delete(diskKey);
@@ -205,20 +220,52 @@ export class Changes {
 
 function* writePartition(
   partition: Partition,
-  { outcomes, log, counters, truncatedUpTo }: PartitionChanges,
+  { outcomes, log, counters, truncatedUpTo, settled }: PartitionChanges,
   covered: number,
   batch: Batch,
 ): Generator<void> {
   const { keys, horizons } = partition;
-  for (const entry of log) {
-    if (entry.ct <= truncatedUpTo) continue;
-    const diskKey = keys.logged(entry.ct, entry.tx.txId);
-    batch.put(diskKey, sealAs(LOGGED, entry.tx, diskKey));
-    partition.loggedOnDisk = Math.max(partition.loggedOnDisk, entry.ct);
-    yield;
-  }
+  yield* writeLog(partition, log, { truncatedUpTo, settled }, batch);
   yield* writeOutcomes(partition, outcomes, horizons, covered, batch);
   batch.put(keys.counters, sealAs(COUNTERS, counters!, keys.counters));
+}
+
+/** Settled entries as blocks, the others one by one. */
+function* writeLog(
+  partition: Partition,
+  log: readonly LogEntry[],
+  { truncatedUpTo, settled }: Pick<PartitionChanges, 'truncatedUpTo' | 'settled'>,
+  batch: Batch,
+): Generator<void> {
+  const start = Math.max(truncatedUpTo, partition.blocks.end);
+  const isSettled = ({ ct }: LogEntry) => ct > start && ct <= settled;
+  yield* writeBlocks(partition, log.filter(isSettled), batch);
+  for (const entry of log) {
+    if (entry.ct <= truncatedUpTo || isSettled(entry)) continue;
+    putEntry(partition, entry, batch);
+    yield;
+  }
+}
+
+function* writeBlocks(partition: Partition, log: readonly LogEntry[], batch: Batch): Generator<void> {
+  const { keys, blocks, loggedOnDisk } = partition;
+  for (const entries of cutBlocks(log)) {
+    const name = nameOfBlock(entries);
+    const diskKey = keys.block(name);
+    batch.put(diskKey, sealAs(LOG_BLOCK, entries, diskKey));
+    blocks.add(name);
+    // It may replace an entry of the same transaction that was not settled.
+    for (const { ct, tx, source } of entries) if (ct <= loggedOnDisk) batch.del(keys.logged(ct, tx.txId, source));
+    yield;
+  }
+}
+
+function putEntry(partition: Partition, entry: LogEntry, batch: Batch): void {
+  const { ct, tx, source } = entry;
+  const diskKey = partition.keys.logged(ct, tx.txId, source);
+  const record = source === undefined ? sealAs(LOGGED, tx, diskKey) : sealAs(RECEIVED, { ...tx, source }, diskKey);
+  batch.put(diskKey, record);
+  partition.loggedOnDisk = Math.max(partition.loggedOnDisk, ct);
 }
 
 /** Outcomes, and one record that lists them by the time at which all of them can be dropped. */

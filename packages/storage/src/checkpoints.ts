@@ -130,7 +130,7 @@ export class Checkpoints {
     this.#covered = covered;
     this.#truncated.clear();
     const batch = this.parts.disk.batch();
-    this.parts.changes.begin(batch);
+    this.parts.changes.begin(batch, this.parts.partitions.settled);
     this.parts.partitions.mark(batch);
     batch.put(CHECKPOINT, sealCheckpoint(covered));
     let operations = 0;
@@ -143,11 +143,14 @@ export class Checkpoints {
 
   /** Removes truncated log entries. Not synced: after a crash it is done again. */
   async #clear(partition: Partition, upTo: Timestamp): Promise<void> {
-    const { keys, clearedUpTo, loggedOnDisk } = partition;
+    const { keys, clearedUpTo, loggedOnDisk, blocks } = partition;
+    const { disk } = this.parts;
     partition.clearedUpTo = upTo;
-    // With nearly every checkpoint, the truncated entries have never been on LevelDB.
+    if (blocks.truncate(upTo)) await disk.clear(keys.blocksUpTo(upTo));
+    // Where no changes are kept, the truncated entries have nearly never been on LevelDB.
     if (loggedOnDisk <= clearedUpTo) return;
-    await this.parts.disk.clear(keys.logBetween(clearedUpTo, upTo));
+    await disk.clear(keys.logBetween(clearedUpTo, upTo));
+    await disk.clear(keys.receivedBetween(clearedUpTo, upTo));
   }
 }
 

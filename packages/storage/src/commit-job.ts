@@ -66,11 +66,16 @@ export class JobWriter {
         this.changes.outcome(partition, record.txId, record.record);
         return;
       case 'log':
-        this.changes.log(partition, logEntry(record.ct, record.tx));
+        this.changes.log(partition, logEntry(record));
         return;
-      case 'truncateLog':
-        this.#raise(partition, 'logTruncatedUpTo', record.upTo);
+      case 'confirmLog':
+        this.#raise(partition, 'logConfirmedUpTo', record.upTo);
         return;
+      case 'truncateLog': {
+        const { upTo, bytes = Number.POSITIVE_INFINITY } = record;
+        this.#raise(partition, 'logTruncatedUpTo', Math.max(upTo, partition.blocks.truncationFor(bytes)));
+        return;
+      }
       case 'collect':
         this.#raise(partition, 'gcFloor', record.floor);
         return;
@@ -81,6 +86,7 @@ export class JobWriter {
   }
 
   #writeMeta(name: string, value: MetaValue): void {
+    if (name === 'ust' && typeof value === 'number') this.partitions.settled = value;
     const found = horizonOf(name);
     if (found === undefined || typeof value !== 'number') this.changes.put(metaKey(name), value, sealMeta);
     else this.#raise(this.partitions.of(found.partition), found.horizon, value);

@@ -5,17 +5,20 @@
  * ```
  * b/<number>                       mark of the latest batch
  * c<partition>/                    counters
- * l<partition>/<ct>/<txId>         replication log
+ * h<partition>/<end>/<own>/<bytes> a block of the log: settled entries of all regions, the last of them at `end`, the
+ *                                  last own one at `own`
+ * l<partition>/<ct>/<txId>         own entry of the log that was not settled when it was written
  * m/<name>                         meta
  * o<partition>/<txId>              outcomes
  * p<partition>/<txId>              prepared transactions
+ * r<partition>/<ct>/<txId>         the same of another region
  * t<partition>/<key>\0<segment>    older versions of a long chain
  * v<partition>/<key>               head of a chain: its newest versions
  * x<partition>/<ts>/<position>     outcomes of one checkpoint by the newest time among them, for `forget`
  * x<partition>/<ts>/<txId>         one outcome by its time: written by earlier versions of Isochron
  * ```
  */
-import type { PartitionId, QualifiedKey, Timestamp, TxId } from '@isochron/core';
+import type { PartitionId, QualifiedKey, RegionId, Timestamp, TxId } from '@isochron/core';
 
 /** Eleven digits of base 36 hold every safe integer; padded, their order is the order of the numbers. */
 const digits = (ts: Timestamp): string => ts.toString(36).padStart(11, '0');
@@ -33,6 +36,7 @@ export type RecordKind =
   | 'counters'
   | 'head'
   | 'log'
+  | 'logBlock'
   | 'meta'
   | 'outcome'
   | 'outcomeTime'
@@ -42,10 +46,12 @@ export type RecordKind =
 const KINDS: Readonly<Record<string, RecordKind>> = {
   b: 'batch',
   c: 'counters',
+  h: 'logBlock',
   l: 'log',
   m: 'meta',
   o: 'outcome',
   p: 'prepared',
+  r: 'log',
   t: 'segment',
   v: 'head',
   x: 'outcomeTime',
@@ -57,8 +63,8 @@ export interface RecordName {
   /** Null for records of the whole node (`ust`, `ceiling`), and when not even the key can be read. */
   readonly partition: PartitionId | null;
   /**
-   * Qualified key of a head or segment, transaction id of an outcome or a prepare, `<ct>/<txId>` of a log entry, name
-   * of a meta value.
+   * Qualified key of a head or segment, transaction id of an outcome or a prepare, `<ct>/<txId>` of a log entry, the
+   * last timestamp of a block of the log, name of a meta value.
    */
   readonly key: string;
   /** Its key in LevelDB. */
@@ -80,7 +86,7 @@ export const CHECKPOINT = metaKey('checkpoint');
 export const metaName = (diskKey: string): string => diskKey.slice(META.gte.length);
 
 /** All records of a kind, over all partitions. */
-export const allOf = (kind: 'c' | 'l' | 'p'): DiskRange => ({
+export const allOf = (kind: 'c' | 'h' | 'l' | 'p' | 'r'): DiskRange => ({
   gte: kind,
   lt: String.fromCharCode(kind.charCodeAt(0) + 1),
 });
@@ -92,7 +98,9 @@ export const restOf = (diskKey: string): string => diskKey.slice(6);
 /** The disk keys of one partition; prefixes are made once. */
 export class PartitionKeys {
   readonly heads: DiskRange;
-  readonly log: DiskRange;
+  readonly #log: string;
+  readonly #received: string;
+  readonly #blocks: string;
   readonly counters: string;
   readonly #tail: string;
   readonly #prepared: string;
@@ -102,7 +110,9 @@ export class PartitionKeys {
   constructor(partition: PartitionId) {
     const id = `${partition.toString(36).padStart(4, '0')}/`;
     this.heads = under(`v${id}`);
-    this.log = under(`l${id}`);
+    this.#log = `l${id}`;
+    this.#received = `r${id}`;
+    this.#blocks = `h${id}`;
     this.counters = `c${id}`;
     this.#tail = `t${id}`;
     this.#prepared = `p${id}`;
@@ -136,14 +146,52 @@ export class PartitionKeys {
     return { gte: this.#byTime, lt: this.#byTime + digits(upTo) };
   }
 
-  logged(ct: Timestamp, txId: TxId): string {
-    return `${this.log.gte}${digits(ct)}/${txId}`;
+  /** @param source the other region that committed it, if one did */
+  logged(ct: Timestamp, txId: TxId, source?: RegionId): string {
+    return `${source === undefined ? this.#log : this.#received}${digits(ct)}/${txId}`;
   }
 
-  /** Log entries with `after < ct <= upTo`. */
+  /** Own log entries with `after < ct <= upTo` that are not in blocks. */
   logBetween(after: Timestamp, upTo: Timestamp): DiskRange {
-    return { gte: this.log.gte + digits(after + 1), lt: this.log.gte + digits(upTo + 1) };
+    return between(this.#log, after, upTo);
   }
+
+  /** The same of other regions. */
+  receivedBetween(after: Timestamp, upTo: Timestamp): DiskRange {
+    return between(this.#received, after, upTo);
+  }
+
+  block({ end, own, bytes }: BlockName): string {
+    return `${this.#blocks}${digits(end)}/${digits(own)}/${bytes.toString(36)}`;
+  }
+
+  /** Blocks of the log with an entry above `after`, in order. */
+  blocksAbove(after: Timestamp): DiskRange {
+    return { gte: this.#blocks + digits(after + 1), lt: `${this.#blocks.slice(0, -1)}0` };
+  }
+
+  /** Blocks of the log without an entry above `upTo`. */
+  blocksUpTo(upTo: Timestamp): DiskRange {
+    return between(this.#blocks, -1, upTo);
+  }
+}
+
+const between = (prefix: string, after: Timestamp, upTo: Timestamp): DiskRange => ({
+  gte: prefix + digits(after + 1),
+  lt: prefix + digits(upTo + 1),
+});
+
+/** The name of a block of the log: its last timestamp, that of its last own entry (0 without one), and its size. */
+export interface BlockName {
+  readonly end: Timestamp;
+  readonly own: Timestamp;
+  readonly bytes: number;
+}
+
+/** The block that a disk key names. */
+export function blockIn(diskKey: string): BlockName {
+  const [end = '', own = '', bytes = ''] = restOf(diskKey).split('/');
+  return { end: fromDigits(end), own: fromDigits(own), bytes: fromDigits(bytes) };
 }
 
 /** The record that a disk key names. The key may be damaged itself. */
@@ -162,6 +210,7 @@ export function recordNameOf(diskKey: string): RecordName {
 
 function keyIn(kind: RecordKind, rest: string): string {
   if (kind === 'segment') return rest.slice(0, rest.lastIndexOf('\0'));
+  if (kind === 'logBlock') return String(timeAndTx(rest).ts);
   if (kind !== 'log' && kind !== 'outcomeTime') return rest;
   const { ts, txId } = timeAndTx(rest);
   return `${ts}/${txId}`;

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type {
   Belongs,
+  ChangesPage,
   CopyPage,
   DurableRecord,
   ListPage,
@@ -218,6 +219,10 @@ class LevelStore implements VersionStore {
     return this.#pages.log(partition, after, upTo);
   }
 
+  changes(partition: PartitionId, after: Timestamp, upTo: Timestamp): ChangesPage {
+    return this.#pages.changes(partition, after, upTo);
+  }
+
   copy(partition: PartitionId, start: QualifiedKey): CopyPage {
     return this.#pages.copy(partition, start);
   }
@@ -254,7 +259,7 @@ class LevelStore implements VersionStore {
         prepared.push({ partition: partitionIn(key), txId: restOf(key), record: openAs(PREPARED, bytes, key) });
         return true;
       });
-      return { meta, prepared, logEnds: await logEnds(this.#disk) };
+      return { meta, prepared, logEnds: await logEnds(this.#disk, this.#partitions) };
     } catch (error) {
       throw storageFailed('Cannot recover from disk', error);
     }
@@ -305,6 +310,10 @@ class LevelStore implements VersionStore {
     if (horizon === 'logTruncatedUpTo') {
       partition.log.truncate(partition.horizons.logTruncatedUpTo);
       this.#checkpoints.truncated(partition);
+      return;
+    }
+    if (horizon === 'logConfirmedUpTo') {
+      partition.log.settle(Math.min(partition.horizons.logConfirmedUpTo, this.#partitions.settled));
       return;
     }
     if (horizon === 'gcFloor') partition.walkDue = true;

@@ -1,18 +1,29 @@
-import { contentLength, type LogGroup, type LoggedTx, type LogPage, type Timestamp } from '@isochron/core';
+import {
+  type Change,
+  type ChangesPage,
+  contentLength,
+  type LogGroup,
+  type LoggedTx,
+  type LogPage,
+  type Timestamp,
+} from '@isochron/core';
 import { dependsBytes, depsBytes } from './versions.js';
 
 /** A page of the log ends with the group that reaches one of these. */
 const PAGE_TXS = 1000;
 const PAGE_BYTES = 1024 * 1024;
 
+/** Entries that all regions have and that stay in memory for readers of changes. */
+const SETTLED_BYTES = 128 * 1024;
+
 /** One logged transaction. */
-export interface LogEntry {
-  readonly ct: Timestamp;
-  readonly tx: LoggedTx;
+export interface LogEntry extends Change {
   readonly bytes: number;
 }
 
-export const logEntry = (ct: Timestamp, tx: LoggedTx): LogEntry => ({ ct, tx, bytes: txBytes(tx) });
+export const logEntry = ({ ct, tx, source }: Change): LogEntry => ({ ct, tx, source, bytes: txBytes(tx) });
+
+const isOwn = ({ source }: Change): boolean => source === undefined;
 
 /** Estimate of a transaction's size, in memory and on the wire. */
 function txBytes(tx: LoggedTx): number {
@@ -77,22 +88,51 @@ export class PageCutter {
   }
 }
 
-/** The page of `entries` (in order) with `after < ct <= upTo`, cut to the limits of a page but never inside a group. */
-export function pageOf(entries: readonly LogEntry[], after: Timestamp, upTo: Timestamp): LogPage {
+/** A range of a log: `after < ct <= upTo`. */
+export interface LogRange {
+  readonly after: Timestamp;
+  readonly upTo: Timestamp;
+}
+
+/** Entries of one page, and how far it is complete. */
+interface Cut {
+  readonly entries: readonly LogEntry[];
+  readonly upTo: Timestamp;
+}
+
+/** The entries (in order) of a range that belong to a page, cut to its limits but never inside a group. */
+function cut(all: readonly LogEntry[], { after, upTo }: LogRange, belongs: (entry: LogEntry) => boolean): Cut {
   const cutter = new PageCutter();
+  const entries: LogEntry[] = [];
+  for (let i = firstAbove(all, after); i < all.length && all[i]!.ct <= upTo; i++) {
+    const entry = all[i]!;
+    if (!belongs(entry)) continue;
+    const previous = cutter.lastCt;
+    if (cutter.endsBefore(entry)) return { entries, upTo: previous };
+    entries.push(entry);
+  }
+  return { entries, upTo };
+}
+
+/** The page of a range with the own ones among some entries, which are in order. */
+export function logPage(all: readonly LogEntry[], range: LogRange): LogPage {
+  const { entries, upTo } = cut(all, range, isOwn);
   const groups: LogGroup[] = [];
   let txs: LoggedTx[] = [];
-  for (let i = firstAbove(entries, after); i < entries.length && entries[i]!.ct <= upTo; i++) {
-    const entry = entries[i]!;
-    const previous = cutter.lastCt;
-    if (cutter.endsBefore(entry)) return { groups, upTo: previous };
-    if (entry.ct !== previous) {
+  for (const { ct, tx } of entries) {
+    if (groups.at(-1)?.ct !== ct) {
       txs = [];
-      groups.push({ ct: entry.ct, txs });
+      groups.push({ ct, txs });
     }
-    txs.push(entry.tx);
+    txs.push(tx);
   }
   return { groups, upTo };
+}
+
+/** The page of a range with all entries, which are in order. */
+export function changesPage(all: readonly LogEntry[], range: LogRange, truncatedUpTo: Timestamp): ChangesPage {
+  const { entries, upTo } = cut(all, range, () => true);
+  return { changes: entries, upTo, truncatedUpTo };
 }
 
 /** The newest log entries of a partition, in memory under a byte limit. */
@@ -120,14 +160,23 @@ export class LogTail {
     if (this.#bytes > this.limitBytes) this.#shrink();
   }
 
-  page(after: Timestamp, upTo: Timestamp): LogPage {
-    return pageOf(this.#entries, after, upTo);
+  get entries(): readonly LogEntry[] {
+    return this.#entries;
   }
 
   /** Drops entries at or below a timestamp. */
   truncate(upTo: Timestamp): void {
     this.#drop(firstAbove(this.#entries, upTo));
     if (upTo > this.#from) this.#from = upTo;
+  }
+
+  /** Entries at or below a timestamp are needed by readers of changes alone: the oldest of them may go. */
+  settle(upTo: Timestamp): void {
+    const settled = firstAbove(this.#entries, upTo);
+    let bytes = this.#bytes;
+    let gone = 0;
+    while (gone < settled && bytes > SETTLED_BYTES) bytes -= this.#entries[gone++]!.bytes;
+    if (gone > 0) this.truncate(this.#entries[gone - 1]!.ct);
   }
 
   /** Keeps the newer half, and groups whole. */

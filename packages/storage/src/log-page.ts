@@ -1,5 +1,6 @@
-import type { LogPage, Timestamp } from '@isochron/core';
-import { insertEntry, type LogEntry, pageOf } from './log-entries.js';
+import type { ChangesPage, LogPage, Timestamp } from '@isochron/core';
+import { type Horizons, logStartOf } from './horizons.js';
+import { changesPage, insertEntry, type LogEntry, type LogRange, logPage } from './log-entries.js';
 
 /** A range of the log that was read from disk and waits for its use. Entries that are committed meanwhile are added. */
 export class HeldLog {
@@ -7,12 +8,9 @@ export class HeldLog {
   #complete: Timestamp | undefined;
   used = false;
 
-  constructor(
-    readonly after: Timestamp,
-    readonly upTo: Timestamp,
-  ) {}
+  constructor(readonly range: LogRange) {}
 
-  static nameOf(after: Timestamp, upTo: Timestamp): string {
+  static nameOf({ after, upTo }: LogRange): string {
     return `${after}\n${upTo}`;
   }
 
@@ -21,7 +19,8 @@ export class HeldLog {
   }
 
   add(entry: LogEntry): void {
-    if (entry.ct > this.after && entry.ct <= this.upTo) insertEntry(this.#entries, entry);
+    const { after, upTo } = this.range;
+    if (entry.ct > after && entry.ct <= upTo) insertEntry(this.#entries, entry);
   }
 
   /** Takes an entry from disk. One that is there already is newer, and stays. */
@@ -35,8 +34,18 @@ export class HeldLog {
     this.#complete = upTo;
   }
 
-  take(truncatedUpTo: Timestamp): LogPage {
+  /** The own entries that a peer may lack. */
+  takeLog(horizons: Horizons): LogPage {
+    return logPage(this.#entries, this.#taken(logStartOf(horizons)));
+  }
+
+  /** The entries of all regions. */
+  takeChanges({ logTruncatedUpTo }: Horizons): ChangesPage {
+    return changesPage(this.#entries, this.#taken(logTruncatedUpTo), logTruncatedUpTo);
+  }
+
+  #taken(start: Timestamp): LogRange {
     this.used = true;
-    return pageOf(this.#entries, Math.max(this.after, truncatedUpTo), this.#complete!);
+    return { after: Math.max(this.range.after, start), upTo: this.#complete! };
   }
 }

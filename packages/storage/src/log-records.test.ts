@@ -3,7 +3,19 @@ import fc from 'fast-check';
 import { Packr } from 'msgpackr';
 import { CorruptRecord } from './failure.js';
 import { LogRecords } from './log-records.js';
-import { collect, dependent, ended, logged, outcomeAt, P, prepared, put, remove, v } from './suite-fixtures.js';
+import {
+  collect,
+  dependent,
+  ended,
+  logged,
+  outcomeAt,
+  P,
+  prepared,
+  put,
+  received,
+  remove,
+  v,
+} from './suite-fixtures.js';
 
 const packr = new Packr({ useRecords: false });
 const WRITES = [
@@ -38,7 +50,10 @@ const EVERYTHING: readonly DurableRecord[] = [
   outcome,
   ended('other', outcomeAt(5)),
   logged(5),
+  received(6),
+  { kind: 'confirmLog', partition: P, upTo: 5 },
   { kind: 'truncateLog', partition: P, upTo: 5 },
+  { kind: 'truncateLog', partition: P, upTo: 5, bytes: 2 ** 40 },
   collect(3),
   { kind: 'forget', partition: P, upTo: 4 },
   { kind: 'meta', name: 'vv/3', value: { virginia: 5 } },

@@ -11,6 +11,7 @@ import {
   type KeyWrite,
   MalformedMessage,
   nullable,
+  optional,
   type PartitionId,
   type PreparedRecord,
   type StoredVersion,
@@ -31,7 +32,7 @@ type OutcomeRecordOf = Extract<DurableRecord, { kind: 'outcome' }>;
 type MetaRecord = Extract<DurableRecord, { kind: 'meta' }>;
 
 const packr = new Packr({ useRecords: false });
-/** Number of the format of a packed batch. Format 1 lacks the last three kinds of record, and is read too. */
+/** Number of the format of a packed batch. Format 1 lacks the last four kinds of record, and is read too. */
 const FORMAT = 2;
 const PREVIOUS_FORMAT = 1;
 
@@ -59,6 +60,7 @@ const TAG = {
   versionsOfEntry: 13,
   /** The outcome of a transaction that committed with a log entry of the same batch. */
   outcomeOfEntry: 14,
+  confirmLog: 15,
 } as const;
 
 /**
@@ -151,7 +153,9 @@ export class LogRecords {
         return this.#encodeEntry(record);
       case 'truncateLog':
         this.truncated(record.partition, record.upTo);
-        return [TAG.truncateLog, record.partition, record.upTo];
+        return withOptional([TAG.truncateLog, record.partition, record.upTo], record.bytes);
+      case 'confirmLog':
+        return [TAG.confirmLog, record.partition, record.upTo];
       case 'collect':
         return [TAG.collect, record.partition, record.floor];
       case 'forget':
@@ -174,10 +178,10 @@ export class LogRecords {
 
   #encodeEntry(record: EntryRecord): unknown[] {
     this.#entries.add(record);
-    const { partition, ct, tx } = record;
+    const { partition, ct, tx, source } = record;
     const isPrepared = this.#prepared.get(partition, tx.txId)?.writes === tx.writes;
     const logged = LOGGED.encode(isPrepared ? { ...tx, writes: NO_WRITES } : tx);
-    return [isPrepared ? TAG.logOfPrepared : TAG.log, partition, ct, tx.txId, logged];
+    return withOptional([isPrepared ? TAG.logOfPrepared : TAG.log, partition, ct, tx.txId, logged], source);
   }
 
   /** The packed id of a transaction: the number of its entry in the batch if it has one, which is shorter. */
@@ -198,7 +202,7 @@ export class LogRecords {
 
   #decode(raw: unknown): DurableRecord | DurableRecord[] {
     if (!Array.isArray(raw)) throw new MalformedMessage('expected a record');
-    const [tag, first, second, third, fourth] = raw as unknown[];
+    const [tag, first, second, third, fourth, fifth] = raw as unknown[];
     switch (tag) {
       case TAG.version:
         return onlyOne(decodeVersions(raw));
@@ -235,15 +239,18 @@ export class LogRecords {
         const [partition, ct, txId] = [partitionOf(first), timestamp.decode(second), name.decode(third)];
         const logged = LOGGED.decode(fourth);
         const writes = tag === TAG.log ? logged.writes : this.#preparedAs(partition, txId).writes;
-        const entry: EntryRecord = { kind: 'log', partition, ct, tx: { txId, ...logged, writes } };
+        const tx = { txId, ...logged, writes };
+        const entry: EntryRecord = { kind: 'log', partition, ct, tx, source: optional(name).decode(fifth) };
         this.#entries.add(entry);
         return entry;
       }
       case TAG.truncateLog: {
         const [partition, upTo] = [partitionOf(first), timestamp.decode(second)];
         this.truncated(partition, upTo);
-        return { kind: 'truncateLog', partition, upTo };
+        return { kind: 'truncateLog', partition, upTo, bytes: optional(timestamp).decode(third) };
       }
+      case TAG.confirmLog:
+        return { kind: 'confirmLog', partition: partitionOf(first), upTo: timestamp.decode(second) };
       case TAG.collect:
         return { kind: 'collect', partition: partitionOf(first), floor: timestamp.decode(second) };
       case TAG.forget:
@@ -316,6 +323,10 @@ const FIRST_VERSION_END = 7;
 /** The digest of an outcome, when it is that of the prepared transaction. */
 const AS_PREPARED = true;
 const DIGEST = nullable(text(1024));
+/** The elements of a record, and one more if it is there. */
+const withOptional = (elements: unknown[], last: unknown): unknown[] =>
+  last === undefined ? elements : [...elements, last];
+
 const NO_WRITES: readonly KeyWrite[] = [];
 const ENTRY = 'in a record of the log';
 const name = text(65536);

@@ -53,7 +53,7 @@ export class LoggedEntries {
 
   add(entry: EntryRecord): void {
     const { partition, ct, tx } = entry;
-    const { bytes } = logEntry(ct, tx);
+    const { bytes } = logEntry(entry);
     const logged: Logged = { entry, bytes, batch: this.#batch, number: this.#ofBatch.length, repeated: 0 };
     this.#ofBatch.push(logged);
     this.#drop(partition, tx.txId);

@@ -1,5 +1,6 @@
 import {
   type Belongs,
+  type ChangesPage,
   type CopyPage,
   compareKeys,
   type DurableRecord,
@@ -23,9 +24,9 @@ import { Removal } from './chain.js';
 import { ownVersion } from './commit-job.js';
 import { CopyBuilder } from './copy-page.js';
 import { Folder, KeptFolds } from './folds.js';
-import { type Horizon, horizonName, horizonOf, newHorizons } from './horizons.js';
+import { type Horizon, horizonName, horizonOf, logStartOf, newHorizons } from './horizons.js';
 import { PageBuilder } from './list-page.js';
-import { firstAbove, insertEntry, type LogEntry, logEntry, pageOf } from './log-entries.js';
+import { changesPage, firstAbove, insertEntry, type LogEntry, logEntry, logPage } from './log-entries.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
 import { collectable, freshestIn, indexAtOrBelow, insertSorted, visibleIn } from './versions.js';
 
@@ -153,6 +154,16 @@ export class MemoryState {
   }
 }
 
+/** The highest own commit timestamp in each partition's log. */
+export function ownLogEnds({ partitions }: MemoryState): Map<PartitionId, Timestamp> {
+  const ends = new Map<PartitionId, Timestamp>();
+  for (const { id, log } of partitions.values()) {
+    const last = log.findLast(({ source }) => source === undefined);
+    if (last !== undefined) ends.set(id, last.ct);
+  }
+  return ends;
+}
+
 /**
  * Opens a store in memory, empty or on the state of an earlier one. A commit resolves in the same turn of the event
  * loop.
@@ -204,7 +215,13 @@ class MemoryStore implements VersionStore {
   }
 
   log(partitionId: PartitionId, after: Timestamp, upTo: Timestamp): LogPage {
-    return pageOf(this.#state.partition(partitionId).log, after, upTo);
+    const { log, horizons } = this.#state.partition(partitionId);
+    return logPage(log, { after: Math.max(after, logStartOf(horizons)), upTo });
+  }
+
+  changes(partitionId: PartitionId, after: Timestamp, upTo: Timestamp): ChangesPage {
+    const { log, horizons } = this.#state.partition(partitionId);
+    return changesPage(log, { after, upTo }, horizons.logTruncatedUpTo);
   }
 
   copy(partitionId: PartitionId, start: QualifiedKey): CopyPage {
@@ -245,7 +262,7 @@ class MemoryStore implements VersionStore {
           .sort(([a], [b]) => (a < b ? -1 : 1))
           .map(([txId, record]) => ({ partition: partition.id, txId, record })),
       ),
-      logEnds: new Map(partitions.flatMap(({ id, log }) => (log.length === 0 ? [] : [[id, log.at(-1)!.ct]]))),
+      logEnds: ownLogEnds(this.#state),
     };
   }
 
@@ -289,11 +306,16 @@ class MemoryStore implements VersionStore {
         partition.outcomes.set(record.txId, record.record);
         return;
       case 'log':
-        if (record.ct > partition.horizons.logTruncatedUpTo) insertEntry(partition.log, logEntry(record.ct, record.tx));
+        if (record.ct > partition.horizons.logTruncatedUpTo) insertEntry(partition.log, logEntry(record));
         return;
-      case 'truncateLog':
-        this.#raise(partition, 'logTruncatedUpTo', record.upTo);
+      case 'confirmLog':
+        this.#raise(partition, 'logConfirmedUpTo', record.upTo);
         return;
+      case 'truncateLog': {
+        const { upTo, bytes = Number.POSITIVE_INFINITY } = record;
+        this.#raise(partition, 'logTruncatedUpTo', Math.max(upTo, this.#truncationFor(partition, bytes)));
+        return;
+      }
       case 'collect':
         this.#raise(partition, 'gcFloor', record.floor);
         return;
@@ -301,6 +323,20 @@ class MemoryStore implements VersionStore {
         this.#raise(partition, 'forgottenUpTo', record.upTo);
         return;
     }
+  }
+
+  /** Where the log must be truncated for its settled entries to take no more than some bytes. */
+  #truncationFor({ log }: MemoryPartition, limit: number): Timestamp {
+    const ust = this.#state.meta.get('ust');
+    const settled = log.slice(0, firstAbove(log, typeof ust === 'number' ? ust : 0));
+    let bytes = settled.reduce((sum, entry) => sum + entry.bytes, 0);
+    let upTo = 0;
+    for (const entry of settled) {
+      if (bytes <= limit) break;
+      bytes -= entry.bytes;
+      upTo = entry.ct;
+    }
+    return upTo;
   }
 
   #setMeta(name: string, value: MetaValue): void {
@@ -315,6 +351,6 @@ class MemoryStore implements VersionStore {
     this.#state.meta.set(horizonName(horizon, partition.id), to);
     if (horizon === 'gcFloor') partition.collect();
     else if (horizon === 'forgottenUpTo') partition.dropOutcomes();
-    else partition.truncateLog();
+    else if (horizon === 'logTruncatedUpTo') partition.truncateLog();
   }
 }

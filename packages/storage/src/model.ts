@@ -21,10 +21,11 @@ import type { StoreHarness } from './suite-fixtures.js';
 class Model {
   readonly #versions = new Map<string, StoredVersion[]>();
   readonly #outcomes = new Map<string, OutcomeRecord>();
-  readonly #log = new Map<string, { readonly ct: Timestamp; readonly writes: number }>();
+  readonly #log = new Map<string, { readonly ct: Timestamp; readonly writes: number; readonly own: boolean }>();
   floor = 0;
   #forgotten = 0;
   #truncated = 0;
+  #confirmed = 0;
 
   apply(record: DurableRecord): void {
     switch (record.kind) {
@@ -46,7 +47,14 @@ class Model {
         this.#outcomes.set(record.txId, record.record);
         break;
       case 'log':
-        this.#log.set(record.tx.txId, { ct: record.ct, writes: record.tx.writes.length });
+        this.#log.set(record.tx.txId, {
+          ct: record.ct,
+          writes: record.tx.writes.length,
+          own: record.source === undefined,
+        });
+        break;
+      case 'confirmLog':
+        this.#confirmed = Math.max(this.#confirmed, record.upTo);
         break;
       case 'collect':
         this.floor = Math.max(this.floor, record.floor);
@@ -107,8 +115,17 @@ class Model {
 
   /** Transactions and how many writes each has. */
   log(after: Timestamp, upTo: Timestamp): [string, number][] {
+    return this.#entries(Math.max(after, this.#confirmed), upTo, ({ own }) => own);
+  }
+
+  /** The same of all regions. */
+  changes(after: Timestamp, upTo: Timestamp): [string, number][] {
+    return this.#entries(after, upTo, () => true);
+  }
+
+  #entries(after: Timestamp, upTo: Timestamp, belongs: (entry: { own: boolean }) => boolean): [string, number][] {
     const from = Math.max(after, this.#truncated);
-    const found = [...this.#log].filter(([, { ct }]) => ct > from && ct <= upTo);
+    const found = [...this.#log].filter(([, entry]) => belongs(entry) && entry.ct > from && entry.ct <= upTo);
     const sorted = found.sort(([a, x], [b, y]) => x.ct - y.ct || (a < b ? -1 : 1));
     return sorted.map(([txId, { writes }]) => [txId, writes]);
   }
@@ -195,7 +212,13 @@ const record: fc.Arbitrary<DurableRecord> = fc.oneof(
       partition,
       ct,
       tx: { txId: `t${ct}`, writes: Array(count).fill({ key: 'a', value: '1' }) },
+      source: ct % 3 === 0 ? 'q' : undefined,
     })),
+  },
+  { weight: 1, arbitrary: ts.map((upTo) => ({ kind: 'confirmLog' as const, partition, upTo: Math.floor(upTo / 2) })) },
+  {
+    weight: 1,
+    arbitrary: ts.map((upTo) => ({ kind: 'meta' as const, name: 'ust', value: upTo })),
   },
   { weight: 1, arbitrary: ts.map((floor) => ({ kind: 'collect' as const, partition, floor: Math.floor(floor / 2) })) },
   { weight: 1, arbitrary: ts.map((upTo) => ({ kind: 'forget' as const, partition, upTo: Math.floor(upTo / 2) })) },
@@ -321,6 +344,12 @@ async function compare(store: VersionStore, model: Model, at: Timestamp, inFligh
   expect([upTo, ...groups.flatMap(({ txs }) => txs.map(({ txId, writes }) => [txId, writes.length]))]).toEqual([
     MAX_TS,
     ...model.log(at, MAX_TS),
+  ]);
+  await store.prefetch({ kind: 'changes', partition, after: at, upTo: MAX_TS });
+  const page = store.changes(partition, at, MAX_TS);
+  expect([page.upTo, ...page.changes.map(({ tx }) => [tx.txId, tx.writes.length])]).toEqual([
+    MAX_TS,
+    ...model.changes(at, MAX_TS),
   ]);
   const outcomes = Array.from({ length: 50 }, (_, i) => `t${i}`);
   expect(outcomes.map((txId) => store.outcome(partition, txId))).toEqual(outcomes.map((txId) => model.outcome(txId)));

@@ -1,4 +1,4 @@
-import { type CopyPage, isPlain, type ListPage, type ListRange, type Timestamp } from '@isochron/core';
+import { type Change, type CopyPage, isPlain, type ListPage, type ListRange, type Timestamp } from '@isochron/core';
 import { CopyBuilder } from './copy-page.js';
 import { type Disk, scan } from './disk.js';
 import { type DiskRange, type PartitionKeys, restOf, timeAndTx } from './disk-keys.js';
@@ -6,7 +6,7 @@ import { LATER, PageBuilder } from './list-page.js';
 import { logEntry, PageCutter } from './log-entries.js';
 import type { HeldLog } from './log-page.js';
 import type { Partition } from './partition.js';
-import { LOGGED, openAs, openHead } from './records.js';
+import { LOG_BLOCK, LOGGED, openAs, openHead, RECEIVED } from './records.js';
 import type { Tails } from './tails.js';
 import { visibleIn } from './versions.js';
 
@@ -65,17 +65,53 @@ export async function scanChains(tails: Tails, { keys }: Partition, range: ListR
   return { chains: builder.chains, next: builder.next };
 }
 
+/** The transactions that a record of the log holds. */
+type Opener = (bytes: Buffer, diskKey: string) => readonly Change[];
+
+const openOwn: Opener = (bytes, diskKey) => {
+  const { ts, txId } = timeAndTx(restOf(diskKey));
+  return [{ ct: ts, tx: { txId, ...openAs(LOGGED, bytes, diskKey) } }];
+};
+
+const openReceived: Opener = (bytes, diskKey) => {
+  const { ts, txId } = timeAndTx(restOf(diskKey));
+  const { source, ...tx } = openAs(RECEIVED, bytes, diskKey);
+  return [{ ct: ts, tx: { txId, ...tx }, source }];
+};
+
+const openBlock: Opener = (bytes, diskKey) => openAs(LOG_BLOCK, bytes, diskKey);
+
 /** Reads one page of the log from disk. */
 export async function scanLog(disk: Disk, { keys, horizons }: Partition, page: HeldLog): Promise<void> {
+  const { upTo } = page.range;
+  const after = Math.max(page.range.after, horizons.logTruncatedUpTo);
+  const parts: readonly (readonly [DiskRange, Opener])[] = [
+    [keys.logBetween(after, upTo), openOwn],
+    [keys.receivedBetween(after, upTo), openReceived],
+    [keys.blocksAbove(after), openBlock],
+  ];
+  let complete = upTo;
+  for (const [range, open] of parts) complete = Math.min(complete, await scanPart(disk, range, open, page));
+  page.finish(complete);
+}
+
+/** Reads a page of one kind of record. Returns how far it is complete. */
+async function scanPart(disk: Disk, range: DiskRange, open: Opener, page: HeldLog): Promise<Timestamp> {
+  const { after, upTo } = page.range;
   const cutter = new PageCutter();
-  let cut = false;
-  const range = keys.logBetween(Math.max(page.after, horizons.logTruncatedUpTo), page.upTo);
+  let end: Timestamp | undefined;
   await scan(disk, range, (diskKey, bytes) => {
-    const { ts, txId } = timeAndTx(restOf(diskKey));
-    const entry = logEntry(ts, { txId, ...openAs(LOGGED, bytes, diskKey) });
-    cut = cutter.endsBefore(entry);
-    if (!cut) page.fill(entry);
-    return !cut;
+    for (const change of open(bytes, diskKey)) {
+      if (change.ct <= after) continue;
+      if (change.ct > upTo) end = upTo;
+      else {
+        const entry = logEntry(change);
+        if (cutter.endsBefore(entry)) end = cutter.lastCt;
+        else page.fill(entry);
+      }
+      if (end !== undefined) return false;
+    }
+    return true;
   });
-  page.finish(cut ? cutter.lastCt : page.upTo);
+  return end ?? upTo;
 }

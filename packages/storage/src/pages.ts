@@ -1,5 +1,6 @@
 import {
   type Belongs,
+  type ChangesPage,
   type CopyPage,
   invariant,
   type ListPage,
@@ -15,7 +16,9 @@ import type { Changes } from './changes.js';
 import type { Checkpoints } from './checkpoints.js';
 import { COPY_CHAINS } from './copy-page.js';
 import type { Disk } from './disk.js';
+import { logStartOf } from './horizons.js';
 import { HeldPage } from './list-page.js';
+import { changesPage, type LogRange, logPage } from './log-entries.js';
 import { HeldLog } from './log-page.js';
 import { scanChains, scanList, scanLog } from './page-scans.js';
 import type { Partition } from './partition.js';
@@ -24,7 +27,7 @@ import type { Pipeline } from './pipeline.js';
 import type { Tails } from './tails.js';
 
 /** The needs that pages meet. */
-export type PageNeeds = Extract<ReadNeeds, { kind: 'list' | 'log' | 'copy' }>;
+export type PageNeeds = Extract<ReadNeeds, { kind: 'list' | 'log' | 'changes' | 'copy' }>;
 
 /** The parts that pages are read from. */
 export interface PageParts {
@@ -57,13 +60,20 @@ export class Pages {
 
   /** The log after a timestamp, up to another. */
   log(partitionId: PartitionId, after: Timestamp, upTo: Timestamp): LogPage {
-    const { log, logs, horizons } = this.parts.partitions.of(partitionId);
+    const partition = this.parts.partitions.of(partitionId);
+    const { log, horizons } = partition;
+    const from = Math.max(after, logStartOf(horizons));
+    if (log.covers(from)) return logPage(log.entries, { after: from, upTo });
+    return this.#logged(partition, { after, upTo }).takeLog(horizons);
+  }
+
+  /** The transactions of all regions after a timestamp, up to another. */
+  changes(partitionId: PartitionId, after: Timestamp, upTo: Timestamp): ChangesPage {
+    const partition = this.parts.partitions.of(partitionId);
+    const { log, horizons } = partition;
     const from = Math.max(after, horizons.logTruncatedUpTo);
-    if (log.covers(from)) return log.page(from, upTo);
-    const page = logs.get(HeldLog.nameOf(after, upTo));
-    invariant(page !== undefined, 'a page of the log must be prefetched before it is read');
-    logs.dropUsedSoon();
-    return page.take(horizons.logTruncatedUpTo);
+    if (log.covers(from)) return changesPage(log.entries, { after: from, upTo }, horizons.logTruncatedUpTo);
+    return this.#logged(partition, { after, upTo }).takeChanges(horizons);
   }
 
   /** Whole chains from a key on. */
@@ -79,9 +89,11 @@ export class Pages {
     switch (needs.kind) {
       case 'list':
         return partition.lists.get(HeldPage.nameOf(needs.range, needs.snapshot)) !== undefined;
-      case 'log': {
-        const after = Math.max(needs.after, partition.horizons.logTruncatedUpTo);
-        return partition.log.covers(after) || partition.logs.get(HeldLog.nameOf(needs.after, needs.upTo)) !== undefined;
+      case 'log':
+      case 'changes': {
+        const { horizons, log, logs } = partition;
+        const start = needs.kind === 'log' ? logStartOf(horizons) : horizons.logTruncatedUpTo;
+        return log.covers(Math.max(needs.after, start)) || logs.get(HeldLog.nameOf(needs)) !== undefined;
       }
       case 'copy':
         return false; // a page of another copy may be older than the durable state
@@ -92,7 +104,7 @@ export class Pages {
   async load(partition: Partition, needs: PageNeeds): Promise<void> {
     if (needs.kind === 'list') await this.#loadList(partition, needs.range, needs.snapshot);
     else if (needs.kind === 'copy') await this.#loadCopy(partition, needs.start);
-    else if (!this.resident(partition, needs)) await this.#loadLog(partition, needs.after, needs.upTo);
+    else if (!this.resident(partition, needs)) await this.#loadLog(partition, needs);
   }
 
   #listed(partitionId: PartitionId, range: ListRange, snapshot: Timestamp | 'any'): HeldPage {
@@ -117,9 +129,17 @@ export class Pages {
     });
   }
 
-  #loadLog(partition: Partition, after: Timestamp, upTo: Timestamp): Promise<void> {
+  #logged({ logs }: Partition, range: LogRange): HeldLog {
+    const page = logs.get(HeldLog.nameOf(range));
+    invariant(page !== undefined, 'a page of the log must be prefetched before it is read');
+    logs.dropUsedSoon();
+    return page;
+  }
+
+  #loadLog(partition: Partition, { after, upTo }: LogRange): Promise<void> {
     const { pipeline, changes, disk } = this.parts;
-    return partition.logs.load(HeldLog.nameOf(after, upTo), new HeldLog(after, upTo), async (page) => {
+    const range = { after, upTo };
+    return partition.logs.load(HeldLog.nameOf(range), new HeldLog(range), async (page) => {
       await pipeline.settled();
       for (const entry of changes.entriesOf(partition)) if (entry.ct > after && entry.ct <= upTo) page.fill(entry);
       await scanLog(disk, partition, page);

@@ -3,6 +3,7 @@ import { HeldCopies } from './copy-page.js';
 import { PartitionKeys } from './disk-keys.js';
 import { newHorizons } from './horizons.js';
 import type { HeldPage } from './list-page.js';
+import { LogBlocks } from './log-blocks.js';
 import type { LogTail } from './log-entries.js';
 import type { HeldLog } from './log-page.js';
 import { PrefetchedPages } from './prefetched-pages.js';
@@ -20,6 +21,7 @@ export class Partition {
   readonly lists = new PrefetchedPages<HeldPage>();
   readonly logs = new PrefetchedPages<HeldLog>();
   readonly copies = new HeldCopies();
+  readonly blocks = new LogBlocks();
   counters: { -readonly [C in keyof Counters]: Counters[C] } = { keys: 0, versions: 0, untidy: 0, cursor: '' };
   /**
    * Untidy keys, in the order in which they will be ripe, and the floor from which on a part of them can be collected.
@@ -29,7 +31,9 @@ export class Partition {
   walkDue = false;
   /** Log entries at or below are not on LevelDB any more. -1: perhaps some, since before the start. */
   clearedUpTo: Timestamp = -1;
-  /** The highest commit timestamp of a log entry that LevelDB holds or held; -1 if it never held one. */
+  /**
+   * The highest commit timestamp of a log entry that LevelDB holds or held outside of blocks; -1 if it never held one.
+   */
   loggedOnDisk: Timestamp = -1;
   /** Outcomes below the horizon may be left on disk: those that the index lists from this disk key on. */
   forgetting: string | undefined;

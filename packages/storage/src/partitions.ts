@@ -1,8 +1,9 @@
-import type { MetaValue, PartitionId } from '@isochron/core';
+import type { Kind, MetaValue, PartitionId, Timestamp } from '@isochron/core';
 import { type Batch, type Disk, scan } from './disk.js';
 import {
   allOf,
   batchOf,
+  blockIn,
   CHECKPOINT,
   MARKS,
   META,
@@ -16,27 +17,29 @@ import { CorruptRecord } from './failure.js';
 import { horizonOf } from './horizons.js';
 import { LogTail } from './log-entries.js';
 import { Partition } from './partition.js';
-import { COUNTERS, LOGGED, META_VALUE, openAs, seal, unseal } from './records.js';
+import { COUNTERS, LOGGED, META_VALUE, openAs, RECEIVED, seal, unseal } from './records.js';
 
 /** The partitions of a store, made at first use. */
 export class Partitions {
   readonly #all: Partition[] = [];
+  /** UST in the latest batch: no entry of a log at or below is added or changed any more. */
+  settled: Timestamp = 0;
   /** Number of the latest batch. */
   #batch = 0;
 
   constructor(readonly logTailBytes: number) {}
 
   of(id: PartitionId): Partition {
-    return this.#all[id] ?? this.#add(id, -1);
+    return this.#all[id] ?? this.#add(id, -1, -1);
   }
 
   forEach(each: (partition: Partition) => void): void {
     this.#all.forEach(each);
   }
 
-  #add(id: PartitionId, logFrom: number): Partition {
+  #add(id: PartitionId, logFrom: Timestamp, loggedOnDisk: Timestamp): Partition {
     const partition = new Partition(id, new LogTail(Math.max(0, logFrom), this.logTailBytes));
-    partition.loggedOnDisk = logFrom;
+    partition.loggedOnDisk = loggedOnDisk;
     this.#all[id] = partition;
     return partition;
   }
@@ -57,7 +60,7 @@ export class Partitions {
    */
   async load(disk: Disk): Promise<void> {
     this.#batch = await latestBatch(disk);
-    for (const [id, end] of await logEnds(disk)) this.#add(id, end);
+    await this.#loadLogs(disk);
     await scan(disk, allOf('c'), (key, bytes) => {
       this.of(partitionIn(key)).counters = { ...openAs(COUNTERS, bytes, key) };
       return true;
@@ -65,7 +68,21 @@ export class Partitions {
     for (const [name, value] of await readMeta(disk)) {
       const found = horizonOf(name);
       if (found !== undefined && typeof value === 'number') this.of(found.partition).horizons[found.horizon] = value;
+      if (name === 'ust' && typeof value === 'number') this.settled = value;
     }
+  }
+
+  /** The end of each log, and the names of its blocks. */
+  async #loadLogs(disk: Disk): Promise<void> {
+    const blocks = await disk.keys(allOf('h')).all();
+    const ends = new Map<PartitionId, Timestamp>();
+    const raise = (id: PartitionId, end: Timestamp) => ends.set(id, Math.max(end, ends.get(id) ?? -1));
+    for (const part of [await lastEntries(disk, 'l', LOGGED), await lastEntries(disk, 'r', RECEIVED)])
+      for (const [id, end] of part) raise(id, end);
+    const onDisk = new Map(ends);
+    for (const key of blocks) raise(partitionIn(key), blockIn(key).end);
+    for (const [id, end] of ends) this.#add(id, end, onDisk.get(id) ?? -1);
+    for (const key of blocks) this.of(partitionIn(key)).blocks.add(blockIn(key));
   }
 }
 
@@ -88,20 +105,29 @@ export async function readMeta(disk: Disk): Promise<Map<string, MetaValue>> {
   return meta;
 }
 
+/** The highest own commit timestamp in each partition's log. */
+export async function logEnds(disk: Disk, partitions: Partitions): Promise<Map<PartitionId, Timestamp>> {
+  const ends = await lastEntries(disk, 'l', LOGGED);
+  partitions.forEach(({ id, blocks: { own } }) => {
+    if (own > 0) ends.set(id, Math.max(own, ends.get(id) ?? 0));
+  });
+  return ends;
+}
+
 /**
- * The highest commit timestamp in each partition's log: two seeks a partition. Its record is opened, as its key may be
- * damaged.
+ * The highest commit timestamp of each partition's log entries outside of blocks: two seeks a partition. Its record is
+ * opened, as its key may be damaged.
  */
-export async function logEnds(disk: Disk): Promise<Map<PartitionId, number>> {
-  const ends = new Map<PartitionId, number>();
-  const range = allOf('l');
+async function lastEntries<T>(disk: Disk, of: 'l' | 'r', kind: Kind<T>): Promise<Map<PartitionId, Timestamp>> {
+  const ends = new Map<PartitionId, Timestamp>();
+  const range = allOf(of);
   for (let gte = range.gte; ; ) {
     const [first] = await disk.keys({ gte, lt: range.lt, limit: 1 }).all();
     if (first === undefined) return ends;
     const lt = `${first.slice(0, 5)}0`;
     const [last] = await disk.iterator({ gte: first, lt, limit: 1, reverse: true }).all();
     const [key, bytes] = last!;
-    openAs(LOGGED, bytes, key);
+    openAs(kind, bytes, key);
     ends.set(partitionIn(first), timeAndTx(restOf(key)).ts);
     gte = lt;
   }

@@ -5,6 +5,7 @@
  */
 import {
   boolean,
+  type Change,
   type Content,
   compareVersions,
   content,
@@ -23,6 +24,7 @@ import {
   optional,
   type PartitionId,
   type PreparedRecord,
+  type RegionId,
   type StoredVersion,
   struct,
   type Timestamp,
@@ -256,6 +258,9 @@ const deps: Kind<Deps> = list(timestamp);
 const depends: Kind<readonly Dependency[]> = list(DEPENDENCY);
 const writes: Kind<readonly KeyWrite[]> = list(struct<KeyWrite>({ key: text(65536), value: content }));
 
+const name = text(65536);
+const region = text(1024);
+
 /** The mark in front of a logged transaction that may be repeated. */
 const REPEATABLE = true;
 
@@ -281,6 +286,33 @@ export const LOGGED: Kind<Omit<LoggedTx, 'txId'>> = {
     if (!Array.isArray(raw[end]) || !Array.isArray(raw[end][0]))
       return { writes: writes.decode(raw.slice(end)), ...entries };
     return { writes: writes.decode(raw.slice(end + 1)), ...entries, depends: depends.decode(raw[end]) };
+  },
+};
+
+/** A logged transaction of another region. */
+export const RECEIVED: Kind<Omit<LoggedTx, 'txId'> & { readonly source: RegionId }> = {
+  encode: ({ source, ...tx }) => [source, LOGGED.encode(tx)],
+  decode: (raw) => {
+    if (!Array.isArray(raw)) throw new MalformedMessage('expected a transaction of another region');
+    return { ...LOGGED.decode(raw[1]), source: region.decode(raw[0]) };
+  },
+};
+
+const BLOCK_FIELDS = 4;
+
+/** A block of the log. */
+export const LOG_BLOCK: Kind<readonly Change[]> = {
+  encode: (changes) => changes.flatMap(({ ct, tx, source = null }) => [ct, tx.txId, source, LOGGED.encode(tx)]),
+  decode: (raw) => {
+    if (!Array.isArray(raw) || raw.length % BLOCK_FIELDS !== 0)
+      throw new MalformedMessage('expected logged transactions');
+    const changes: Change[] = [];
+    for (let i = 0; i < raw.length; i += BLOCK_FIELDS) {
+      const [ct, txId, source, tx]: unknown[] = raw.slice(i, i + BLOCK_FIELDS);
+      const change = { ct: timestamp.decode(ct), tx: { txId: name.decode(txId), ...LOGGED.decode(tx) } };
+      changes.push(source === null ? change : { ...change, source: region.decode(source) });
+    }
+    return changes;
   },
 };
 

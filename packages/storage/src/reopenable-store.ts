@@ -1,5 +1,6 @@
 import type {
   Belongs,
+  ChangesPage,
   CopyPage,
   DurableRecord,
   ListPage,
@@ -69,6 +70,10 @@ export class ReopenableStore implements VersionStore {
 
   log(partition: PartitionId, after: Timestamp, upTo: Timestamp): LogPage {
     return this.#store.log(partition, after, upTo);
+  }
+
+  changes(partition: PartitionId, after: Timestamp, upTo: Timestamp): ChangesPage {
+    return this.#store.changes(partition, after, upTo);
   }
 
   copy(partition: PartitionId, start: QualifiedKey): CopyPage {

@@ -28,7 +28,7 @@ export class Staging {
       else if (record.kind === 'outcome') this.partitions.of(record.partition).outcomes.set(record.txId, record.record);
       else if (record.kind === 'log') {
         const partition = this.partitions.of(record.partition);
-        const entry = logEntry(record.ct, record.tx);
+        const entry = logEntry(record);
         partition.log.add(entry);
         partition.logs.forEachPage((page) => page.add(entry));
       }

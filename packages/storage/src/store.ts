@@ -3,8 +3,9 @@ import type { DurableRecord, PartitionId, ReadNeeds, RecoveredState, VersionRead
 /**
  * The versions, prepared transactions, outcomes, replication log and meta values of one node.
  *
- * `list`, `log` and `copy` use memory only: call them when `resident` returns true, or right after `prefetch` with the
- * same arguments. `read` and `outcome` always return a result, from disk when they must, or throw `CorruptRecord`.
+ * `list`, `log`, `changes` and `copy` use memory only: call them when `resident` returns true, or right after
+ * `prefetch` with the same arguments. `read` and `outcome` always return a result, from disk when they must, or throw
+ * `CorruptRecord`.
  */
 export interface VersionStore extends VersionReader {
   /**

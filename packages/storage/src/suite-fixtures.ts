@@ -2,6 +2,7 @@
 /** The shared part of a store's acceptance tests: sample records and a fresh store for each test. */
 import type {
   Belongs,
+  ChangesPage,
   CopyPage,
   Deps,
   DurableRecord,
@@ -66,6 +67,14 @@ export const logged = (ct: Timestamp, txId = `tx${ct}`, value = '"x"', partition
   ct,
   tx: { txId, writes: [{ key: 'a', value }] },
 });
+/** A transaction of another region in the log. */
+export const received = (ct: Timestamp, txId = `tx${ct}`, value = '"x"', source = 'oregon'): DurableRecord => ({
+  kind: 'log',
+  partition: P,
+  ct,
+  tx: { txId, writes: [{ key: 'a', value }] },
+  source,
+});
 export const collect = (floor: Timestamp, partition = P): DurableRecord => ({ kind: 'collect', partition, floor });
 export const outcomeAt = (ts: Timestamp): OutcomeRecord => ({ status: 'committed', ts, attempt: 0, digest: 'd' });
 export const ended = (txId: string, record: OutcomeRecord, partition = P): DurableRecord => ({
@@ -102,6 +111,8 @@ export interface StoreCase {
   list(asked: ListRange, snapshot?: Timestamp | Belongs, partition?: number): Promise<ListPage>;
   /** Prefetches a page of the log and takes it. */
   log(after: Timestamp, upTo: Timestamp, partition?: number): Promise<LogPage>;
+  /** Prefetches a page of the log with the transactions of all regions, and takes it. */
+  changes(after: Timestamp, upTo: Timestamp, partition?: number): Promise<ChangesPage>;
   /** Prefetches a page of a copy and takes it. */
   copy(start: string, partition?: number): Promise<CopyPage>;
 }
@@ -120,6 +131,10 @@ export function eachWithStore(factory: StoreFactory): StoreCase {
     async log(after, upTo, partition = P) {
       await on.store.prefetch({ kind: 'log', partition, after, upTo });
       return on.store.log(partition, after, upTo);
+    },
+    async changes(after, upTo, partition = P) {
+      await on.store.prefetch({ kind: 'changes', partition, after, upTo });
+      return on.store.changes(partition, after, upTo);
     },
     async copy(start, partition = P) {
       await on.store.prefetch({ kind: 'copy', partition, start });

@@ -6,6 +6,7 @@ import type { CopyPage, ListPage, Timestamp } from '@isochron/core';
 import fc from 'fast-check';
 import { crc32 } from './crc32.js';
 import { checkAgainstModel, storeCommands } from './model.js';
+import { changesCases } from './suite-changes.js';
 import { collect, eachWithStore, FOREVER, keysOf, P, put, range, type StoreFactory, v } from './suite-fixtures.js';
 import { recordCases } from './suite-records.js';
 import { removalCases } from './suite-removals.js';
@@ -393,6 +394,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
 
     snapshotCases(on);
     recordCases(on);
+    changesCases(on);
     removalCases(on);
     updateCases(on);
 

@@ -1,6 +1,6 @@
 import { type DurableRecord, MAX_TIMESTAMP, type RecoveredState, type VersionReader } from '@isochron/core';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
-import { LogRecords, MemoryState, openMemoryStore, type VersionStore } from '@isochron/storage';
+import { LogRecords, MemoryState, openMemoryStore, ownLogEnds, type VersionStore } from '@isochron/storage';
 
 /** The speed of a disk at a moment. */
 export interface DiskPace {
@@ -64,6 +64,7 @@ export class Disk {
       find: (partition, key, belongs) => live.find(partition, key, belongs),
       list: (partition, range, snapshot) => live.list(partition, range, snapshot),
       log: (partition, after, upTo) => live.log(partition, after, upTo),
+      changes: (partition, after, upTo) => live.changes(partition, after, upTo),
       outcome: (partition, txId) => live.outcome(partition, txId),
       copy: (partition, start) => durable.copy(partition, start),
     };
@@ -182,7 +183,7 @@ function packingAt(state: MemoryState): LogRecords {
 }
 
 const isHorizon = ({ kind }: DurableRecord): boolean =>
-  kind === 'collect' || kind === 'truncateLog' || kind === 'forget';
+  kind === 'collect' || kind === 'confirmLog' || kind === 'truncateLog' || kind === 'forget';
 
 /** A memory store applies a batch before it returns its promise, so there is no need to wait for it. */
 function commit(store: VersionStore, records: readonly DurableRecord[]): void {
@@ -197,7 +198,7 @@ function* recordsOf(state: MemoryState): Generator<DurableRecord> {
     }
     for (const [txId, record] of outcomes) yield { kind: 'outcome', partition, txId, record };
     for (const [txId, record] of prepared) yield { kind: 'prepared', partition, txId, record };
-    for (const { ct, tx } of log) yield { kind: 'log', partition, ct, tx };
+    for (const { ct, tx, source } of log) yield { kind: 'log', partition, ct, tx, source };
   }
   for (const [name, value] of state.meta) yield { kind: 'meta', name, value };
 }
@@ -210,7 +211,7 @@ function recoveredFrom(state: MemoryState): RecoveredState {
     prepared: partitions.flatMap(({ id, prepared }) =>
       [...prepared].sort(([a], [b]) => (a < b ? -1 : 1)).map(([txId, record]) => ({ partition: id, txId, record })),
     ),
-    logEnds: new Map(partitions.flatMap(({ id, log }) => (log.length === 0 ? [] : [[id, log.at(-1)!.ct]]))),
+    logEnds: ownLogEnds(state),
   };
 }
 

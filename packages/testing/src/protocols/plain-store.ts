@@ -4,6 +4,8 @@
  */
 import {
   type Belongs,
+  type Change,
+  type ChangesPage,
   type CopyPage,
   compareKeys,
   compareVersions,
@@ -12,6 +14,7 @@ import {
   isPlain,
   type ListPage,
   type ListRange,
+  type LoggedTx,
   type LogPage,
   type MetaValue,
   type OutcomeRecord,
@@ -47,7 +50,7 @@ export class PlainStore implements VersionReader {
   readonly outcomes = new Map<string, OutcomeRecord>();
   readonly prepared = new Map<string, { partition: PartitionId; txId: TxId; record: PreparedRecord }>();
   readonly meta = new Map<string, MetaValue>();
-  readonly logs = new Map<PartitionId, { ct: Timestamp; txId: TxId; tx: LogPage['groups'][number]['txs'][number] }[]>();
+  readonly logs = new Map<PartitionId, Change[]>();
 
   apply(record: DurableRecord): void {
     switch (record.kind) {
@@ -77,13 +80,16 @@ export class PlainStore implements VersionReader {
         return;
       case 'log': {
         const log = (this.logs.get(record.partition) ?? []).filter(
-          ({ ct, txId }) => ct !== record.ct || txId !== record.tx.txId,
+          ({ ct, tx }) => ct !== record.ct || tx.txId !== record.tx.txId,
         );
-        log.push({ ct: record.ct, txId: record.tx.txId, tx: record.tx });
-        log.sort((a, b) => a.ct - b.ct || (a.txId < b.txId ? -1 : 1));
+        log.push({ ct: record.ct, tx: record.tx, source: record.source });
+        log.sort((a, b) => a.ct - b.ct || (a.tx.txId < b.tx.txId ? -1 : 1));
         this.logs.set(record.partition, log);
         return;
       }
+      case 'confirmLog':
+        this.meta.set(`logConfirmedUpTo/${record.partition}`, record.upTo);
+        return;
       case 'truncateLog':
         this.logs.set(
           record.partition,
@@ -132,15 +138,26 @@ export class PlainStore implements VersionReader {
     return { entries, next: null };
   }
 
+  /** The own transactions that a peer may lack. */
+  ownLog(partition: PartitionId): Change[] {
+    const from = this.#horizon('logConfirmedUpTo', partition);
+    return (this.logs.get(partition) ?? []).filter(({ ct, source }) => source === undefined && ct > from);
+  }
+
   log(partition: PartitionId, after: Timestamp, upTo: Timestamp): LogPage {
-    const groups: { ct: Timestamp; txs: LogPage['groups'][number]['txs'][number][] }[] = [];
-    for (const { ct, tx } of this.logs.get(partition) ?? []) {
+    const groups: { ct: Timestamp; txs: LoggedTx[] }[] = [];
+    for (const { ct, tx } of this.ownLog(partition)) {
       if (ct <= after || ct > upTo) continue;
       const last = groups.at(-1);
       if (last?.ct === ct) last.txs.push(tx);
       else groups.push({ ct, txs: [tx] });
     }
     return { groups, upTo };
+  }
+
+  changes(partition: PartitionId, after: Timestamp, upTo: Timestamp): ChangesPage {
+    const changes = (this.logs.get(partition) ?? []).filter(({ ct }) => ct > after && ct <= upTo);
+    return { changes, upTo, truncatedUpTo: this.#horizon('logTruncatedUpTo', partition) };
   }
 
   copy(partition: PartitionId, start: QualifiedKey): CopyPage {
@@ -158,8 +175,14 @@ export class PlainStore implements VersionReader {
   }
 
   recover(): RecoveredState {
-    const logEnds = new Map([...this.logs].flatMap(([id, log]) => (log.length === 0 ? [] : [[id, log.at(-1)!.ct]])));
+    const own = [...this.logs].map(([id, log]) => [id, log.findLast(({ source }) => source === undefined)] as const);
+    const logEnds = new Map(own.flatMap(([id, last]) => (last === undefined ? [] : [[id, last.ct] as const])));
     return { meta: this.meta, prepared: [...this.prepared.values()], logEnds };
+  }
+
+  #horizon(name: string, partition: PartitionId): Timestamp {
+    const value = this.meta.get(`${name}/${partition}`);
+    return typeof value === 'number' ? value : 0;
   }
 
   #collect(partition: PartitionId, floor: Timestamp): void {

@@ -2,7 +2,15 @@
  * The state that a script can show. Nothing here changes anything or sends requests: it reads the machines and the
  * disks.
  */
-import type { NodeId, PartitionId, QualifiedKey, StoredVersion, Timestamp, TxId } from '@isochron/core';
+import {
+  MAX_TIMESTAMP,
+  type NodeId,
+  type PartitionId,
+  type QualifiedKey,
+  type StoredVersion,
+  type Timestamp,
+  type TxId,
+} from '@isochron/core';
 import type { TransactionMessage } from '@isochron/protocols/kernel/transactions/messages';
 import type { Replica } from '@isochron/protocols/kernel/transactions/replica';
 import type { Envelope } from '@isochron/protocols/machine';
@@ -77,8 +85,8 @@ export const SHOW: Readonly<Record<string, Show>> = {
   log: (stage, words) => {
     const node = stage.node(words.next('a node'));
     const partition = stage.partition(words.next('a partition'));
-    const entries = stage.world.node(node).store.logs.get(partition) ?? [];
-    return orNone(entries.map(({ ct, txId }) => `${stage.txName(txId)} at ${stage.time(ct)}`));
+    const { groups } = stage.world.node(node).store.log(partition, 0, MAX_TIMESTAMP);
+    return orNone(groups.flatMap(({ ct, txs }) => txs.map(({ txId }) => `${stage.txName(txId)} at ${stage.time(ct)}`)));
   },
 
   /** The stable time of every running node; with a transaction, whether that one is stable there. */
