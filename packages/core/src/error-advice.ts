@@ -66,6 +66,9 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
   OUTCOME_FORGOTTEN:
     'The commit was repeated after the time for which outcomes are kept (24 h unless configured); its status is ' +
     '`forgotten`. Read the keys to see whether it took effect.',
+  CHANGES_GONE:
+    'The cursor of the change feed is older than `changeRetentionMs`. Read the data anew in a snapshot, and follow ' +
+    'the feed from there.',
   SNAPSHOT_TOO_OLD: 'Versions of this snapshot have been garbage collected. Read again in a newer snapshot.',
   SNAPSHOT_UNAVAILABLE:
     'The timestamp asked for is not stable in this region yet. Try again shortly, or read without `at`.',

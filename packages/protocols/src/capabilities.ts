@@ -9,6 +9,7 @@
  * - `snapshots`: all reads of a transaction, a one-shot one too, see one state.
  * - `read-past`: reads at a timestamp (`at`).
  * - `stable-snapshots`: every region has all data of a snapshot.
+ * - `changes`: the change feed: committed transactions in their total order.
  * - `chained-commits`: a session may send commits without waiting for the one before (`after`).
  * - `updates`: writes that change a document instead of replacing it, and claims.
  */
@@ -21,5 +22,6 @@ export type Capability =
   | 'snapshots'
   | 'read-past'
   | 'stable-snapshots'
+  | 'changes'
   | 'chained-commits'
   | 'updates';

@@ -31,6 +31,9 @@ export interface ClusterSettings {
   readonly retentionMs: number;
   /** How long the outcome of a commit can be looked up (D5). */
   readonly outcomeRetentionMs: number;
+  /** How long the change feed goes back, and over how many bytes of each partition (CF2). */
+  readonly changeRetentionMs: number;
+  readonly changeRetentionBytes: number;
   /** T1. Clients get half of it. */
   readonly maxClockDriftMs: number;
   readonly resolveAfterMs: number;

@@ -148,6 +148,7 @@ describe('OpenAPI', () => {
       'delete /v1/transactions/{id}',
       'get /livez',
       'get /readyz',
+      'get /v1/changes',
       'get /v1/clock',
       'get /v1/cluster',
       'get /v1/keyspaces/{keyspace}/keys',

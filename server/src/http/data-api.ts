@@ -18,6 +18,7 @@ import type { Authenticator } from './auth.js';
 import { ApiContext, TransactionsContext } from './context.js';
 import type { OneShots } from './one-shots.js';
 import { OperationOneShots } from './operation-one-shots.js';
+import { changesRoutes } from './routes-changes.js';
 import { claimRoutes } from './routes-claims.js';
 import { listRoutes } from './routes-list.js';
 import { transactionRoutes } from './routes-transactions.js';
@@ -59,6 +60,7 @@ function transactionsApi(node: TransactionsNode, { secrets, rules, auth, log, se
     oneShots,
     routes: (app) => {
       listRoutes(app, api);
+      changesRoutes(app, api);
       transactionRoutes(app, api);
       claimRoutes(app, api, oneShots);
     },
@@ -77,6 +79,7 @@ function operationsApi(node: OperationsNode, { secrets, rules, auth, log, servin
     routes: (app) => {
       refused(app, api, '/v1/keyspaces/:keyspace/keys', 'list');
       refused(app, api, '/v1/keyspaces/:keyspace/keys/:key/claim', 'updates');
+      refused(app, api, '/v1/changes', 'changes');
       refused(app, api, '/v1/transactions', 'transactions');
       refused(app, api, '/v1/transactions/*', 'transactions');
     },

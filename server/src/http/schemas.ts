@@ -85,6 +85,35 @@ export type WriteRef = Static<typeof WriteRef>;
 
 export const StartBody = named('StartRequest', { at: Type.Optional(AtSchema) });
 
+const ChangedWrite = named('ChangedWrite', {
+  keyspace: Type.String({ examples: ['default'] }),
+  key: Type.String({ examples: ['todos/1'] }),
+  value: Type.Optional(Type.Unknown({ description: 'the JSON document after the change' })),
+  bytes: Type.Optional(Type.String({ description: 'the binary value after the change, in base64' })),
+  operations: Type.Optional(Type.Array(Type.Unknown(), { description: 'what an update does to the document' })),
+  delete: Type.Optional(Type.Literal(true, { description: 'the key was deleted' })),
+});
+const ChangedTransaction = named('ChangedTransaction', {
+  id: Type.String({ description: 'transaction id' }),
+  timestamp: TimestampSchema,
+  writes: Type.Array(ChangedWrite),
+});
+export const ChangesAnswer = named('Changes', {
+  from: TimestampSchema,
+  to: TimestampSchema,
+  cursor: Type.String({ description: 'continues behind this message, on any node' }),
+  transactions: Type.Array(ChangedTransaction, { description: 'all of the scope with from < timestamp <= to' }),
+});
+export const ChangesQuery = object({
+  keyspace: Type.Optional(Type.String({ description: 'only this keyspace; default all' })),
+  prefix: Type.Optional(Type.String({ description: 'only keys of the keyspace with this prefix' })),
+  since: Type.Optional(Type.String({ description: 'a cursor; default the present end of the feed' })),
+  at: Type.Optional(Type.Integer({ ...TIMESTAMP, description: 'instead of a cursor: changes after this snapshot' })),
+  wait: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 30_000, default: 10_000, description: 'ms to wait for a transaction' }),
+  ),
+});
+
 export const AtQuery = object({ at: Type.Optional(AtSchema) });
 export const ListQuery = object({
   prefix: Type.Optional(Type.String({ description: 'only keys with this prefix' })),

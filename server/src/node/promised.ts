@@ -1,6 +1,8 @@
 /** Calls that end with a callback, as promises: for HTTP routes. */
 import { IsochronError, type NodeId } from '@isochron/core';
 import type {
+  ChangesReq,
+  ChangesResp,
   CommitReq,
   CommitResp,
   EndTxReq,
@@ -57,6 +59,10 @@ export class TransactionRequests {
 
   txStatus(request: Unreferenced<TxStatusReq>, coordinator?: NodeId): Promise<TxStatusResp> {
     return promised((done) => this.port.txStatus(request, done, coordinator));
+  }
+
+  changes(request: Unreferenced<ChangesReq>): Promise<ChangesResp> {
+    return promised((done) => this.port.changes(request, done));
   }
 }
 

@@ -18,6 +18,7 @@ type CountedMessage = TransactionMessage | OperationMessage | SessionMessage;
  * - `readers-checks`: who has read older versions of it.
  * - `recovery`: outcomes, resyncs, copies of lost disks.
  * - `sessions`: session caches that nodes exchange.
+ * - `changes`: logs for readers of changes.
  * - `framing`: frames as such, around the messages in them.
  */
 export type TrafficKind = (typeof TRAFFIC_KINDS)[number];
@@ -30,6 +31,7 @@ export const TRAFFIC_KINDS = [
   'readers-checks',
   'recovery',
   'sessions',
+  'changes',
   'framing',
 ] as const;
 
@@ -118,6 +120,11 @@ export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind }
   CopyResp: 'recovery',
   AcknowledgeLossesReq: 'recovery',
   AcknowledgeLossesResp: 'recovery',
+  ChangesReq: 'changes',
+  ChangesResp: 'changes',
+  ChangesPageReq: 'changes',
+  ReadChanges: 'changes',
+  ChangesPageResp: 'changes',
   SessionCacheReq: 'sessions',
   SessionCacheResp: 'sessions',
   SessionHandover: 'sessions',

@@ -19,6 +19,8 @@ import {
   wallOf,
 } from '@isochron/core';
 import {
+  type ChangedTx,
+  type ChangesResp,
   type CommitResp,
   type EndTxResp,
   type ListResp,
@@ -125,6 +127,15 @@ export class FakeCluster {
       this.versions.set(key, chain);
     }
     return ts;
+  }
+
+  /** Stable transactions after a timestamp, one for each version. */
+  changes(prefix: string, after: Timestamp): ChangedTx[] {
+    const versions = [...this.versions].flatMap(([key, chain]) => chain.map((version) => ({ key, ...version })));
+    return versions
+      .filter(({ key, ts }) => key.startsWith(prefix) && ts > after && ts <= this.ust)
+      .sort((a, b) => a.ts - b.ts)
+      .map(({ key, ts, txId, value }) => ({ txId, ct: ts, writes: [{ key, value }] }));
   }
 
   read(key: QualifiedKey, snapshot: Timestamp): Version | null {
@@ -244,6 +255,20 @@ export class FakeNode implements TransactionsNode {
         const status = snapshot === undefined ? 'unknown' : 'open';
         return { type: 'TxStatusResp', ref: 0, status, ts: snapshot ?? null, attempt: 0 };
       }),
+    changes: (request, done) => {
+      const from = request.after ?? this.ust();
+      const transactions = request.after === null ? [] : this.cluster.changes(request.prefix, from);
+      const answer = (): ChangesResp => ({
+        type: 'ChangesResp',
+        ref: 0,
+        from,
+        to: Math.max(from, this.ust()),
+        transactions,
+      });
+      if (transactions.length > 0 || request.after === null || request.waitMs <= 0)
+        this.#called('changes', request, undefined, done, answer);
+      else setTimeout(() => this.port.changes({ ...request, waitMs: request.waitMs - 5 }, done), 5).unref();
+    },
   };
   readonly requests = new TransactionRequests(this.port);
 

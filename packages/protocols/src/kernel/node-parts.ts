@@ -18,6 +18,7 @@ import { Activity } from './activity.js';
 import { type ClockReadings, DriftWatch } from './drift-watch.js';
 import type { NodeClock } from './node-clock.js';
 import type { Conflict, NodeState } from './node-state.js';
+import { changesRecord } from './replication/change-retention.js';
 import { LOSSES_RECORD, type Loss, Losses } from './replication/losses.js';
 import { Membership } from './replication/membership.js';
 import { RegionalTimes } from './replication/regional-times.js';
@@ -63,6 +64,7 @@ export interface ProtocolParts {
   readonly Clock: new (start: Timestamp, ceiling: Timestamp, drift: DriftWatch) => NodeClock;
   readonly entries: number;
   readonly regional: RegionalTimes;
+  readonly keepsChanges: boolean;
 }
 
 /** Where a partition's committed, unapplied transactions begin in its log: behind the durable own version clock. */
@@ -98,6 +100,7 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
     epoch: options.epoch,
     settings,
     entries: parts.entries,
+    keepsChanges: parts.keepsChanges,
     clock: new parts.Clock(start, ceiling, drift),
     stable: new StableTime(ust),
     regional: parts.regional,
@@ -172,9 +175,15 @@ export function recoverReplicaState(
     evidence: vectorOf(meta.get(`doubt/${partition}`)),
     gcFloor: timestampOf(meta.get(`gcFloor/${partition}`)),
     forgottenUpTo: timestampOf(meta.get(`forgottenUpTo/${partition}`)),
-    truncatedUpTo: timestampOf(meta.get(`logTruncatedUpTo/${partition}`)),
+    truncatedUpTo: timestampOf(meta.get(`logConfirmedUpTo/${partition}`) ?? meta.get(`logTruncatedUpTo/${partition}`)),
+    changesFrom: changesFromIn(recovered, partition),
     logged: logEnds.get(partition) ?? 0,
   };
+}
+
+function changesFromIn({ meta }: RecoveredState, partition: PartitionId): Timestamp | undefined {
+  const value = meta.get(changesRecord(partition));
+  return typeof value === 'number' ? value : undefined;
 }
 
 /**

@@ -33,6 +33,8 @@ export interface NodeState {
   readonly settings: ProtocolSettings;
   /** Number of entries of a snapshot beside its timestamp, under this protocol. */
   readonly entries: number;
+  /** Whether replicas keep the log of all regions for readers of changes (CF2). */
+  readonly keepsChanges: boolean;
   readonly clock: NodeClock;
   readonly stable: StableTime;
   /** What the region's nodes have installed, under protocols whose snapshots use it. */

@@ -10,6 +10,10 @@ export interface ProtocolSettings {
   readonly maxTransactionMs: number;
   /** Versions that a snapshot of this age needs are kept. */
   readonly retentionMs: number;
+  /** How long the log keeps transactions for readers of changes, counted back from stable time (CF2). */
+  readonly changeRetentionMs: number;
+  /** Bytes that they may take in one partition's log, as an estimate. */
+  readonly changeRetentionBytes: number;
   /** How long the outcome of a transaction is kept (D5). */
   readonly outcomeRetentionMs: number;
   /** How far clocks of different nodes may differ, and how far ahead an adopted timestamp may lie (T1, K1). */
@@ -38,6 +42,8 @@ export const DEFAULT_SETTINGS: ProtocolSettings = {
   idleBackoff: 16,
   maxTransactionMs: 30_000,
   retentionMs: 30_000,
+  changeRetentionMs: 3_600_000,
+  changeRetentionBytes: 256 * 2 ** 20,
   outcomeRetentionMs: 24 * 3_600_000,
   maxClockDriftMs: 5_000,
   resolveAfterMs: 2_000,

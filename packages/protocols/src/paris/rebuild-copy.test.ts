@@ -282,7 +282,7 @@ describe('D10: tolerated losses', () => {
     expect(
       world
         .node(V)
-        .store.logs.get(0)!
+        .store.ownLog(0)
         .map((entry) => entry.ct),
     ).toContain(ct);
     world.filter = () => true;
@@ -376,12 +376,12 @@ describe('D10: the new log', () => {
     expect(
       world
         .node(V)
-        .store.logs.get(0)!
+        .store.ownLog(0)
         .map((entry) => entry.ct),
     ).toEqual([ct]);
     expect(world.node(V).parts.replicas[0]!.replication.lastLogged).toBe(ct);
     world.until(() => world.ust() > ct, 5000);
     world.run(1500);
-    expect(world.node(V).store.logs.get(0)).toEqual([]);
+    expect(world.node(V).store.ownLog(0)).toEqual([]);
   });
 });

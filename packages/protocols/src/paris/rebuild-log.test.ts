@@ -31,7 +31,7 @@ describe('D10: the logs of the peers', () => {
   const logOf = (world: World, node: string) =>
     world
       .node(node)
-      .store.logs.get(1)!
+      .store.ownLog(1)
       .map(({ ct }) => ct);
 
   it("the logs of the peers keep a rebuilt node's missing groups, although a stable time that still counts its lost disk passes them", () => {
@@ -81,7 +81,7 @@ describe('D10: the logs of the peers', () => {
 
   /** The copy ends, and the node follows virginia's log. */
   function comesBack(world: World, newest: string): void {
-    expect(world.node(O).store.logs.get(1) ?? []).toEqual([]);
+    expect(world.node(O).store.ownLog(1)).toEqual([]);
     world.filter = () => true;
     world.until(recovered(world, O), 20_000);
     expect(new TestClient(world, O).readOnce(key)).toEqual([newest]);

@@ -185,11 +185,12 @@ class Disasters {
   #lose(id: NodeId): void {
     const { store } = this.world.node(id);
     for (const { partition, txId } of store.prepared.values()) this.lost.add(`${partition}|${txId}`);
-    for (const [partition, log] of store.logs) {
+    for (const partition of store.logs.keys()) {
       const others = this.world.topology.partitions[partition]!.regions.filter(
         (region) => region !== this.world.topology.regionOf(id),
       );
-      for (const { txId, tx } of log) {
+      for (const { tx } of store.ownLog(partition)) {
+        const { txId } = tx;
         const held = ({ key }: { key: string }) =>
           others.some((region) => this.count(partition, region, key, txId) > 0);
         if (!tx.writes.every(held)) this.lost.add(`${partition}|${txId}`);

@@ -1,6 +1,8 @@
 /** Calls of a region's coordinators for clients. */
 import type { NodeId } from '@isochron/core';
 import type {
+  ChangesReq,
+  ChangesResp,
   ClientRequest,
   ClientResponse,
   CommitReq,
@@ -24,6 +26,7 @@ import type {
   TxStatusReq,
   TxStatusResp,
 } from '@isochron/protocols';
+import { FEEDS_MACHINE } from '@isochron/protocols/kernel/feeds/log-server';
 import { type Done, RequestPort } from './request-port.js';
 
 /** A request without its reference, which the port adds. */
@@ -41,6 +44,8 @@ export interface CoordinatorPort {
   commit(request: Unreferenced<CommitReq>, done: Done<CommitResp>, coordinator?: NodeId): void;
   end(request: Unreferenced<EndTxReq>, done: Done<EndTxResp>, coordinator?: NodeId): void;
   txStatus(request: Unreferenced<TxStatusReq>, done: Done<TxStatusResp>, coordinator?: NodeId): void;
+  /** From the change feed of this node. */
+  changes(request: Unreferenced<ChangesReq>, done: Done<ChangesResp>): void;
 }
 
 /** The coordinator of single operations on this node. Every call ends, as those of {@link CoordinatorPort} do. */
@@ -74,6 +79,10 @@ export class ClientPort extends RequestPort<ClientRequest, ClientResponse> imple
 
   txStatus(request: Unreferenced<TxStatusReq>, done: Done<TxStatusResp>, coordinator = this.node): void {
     this.call({ type: 'TxStatusReq', ref: this.ref(), ...request }, 'TxStatusResp', done, coordinator);
+  }
+
+  changes(request: Unreferenced<ChangesReq>, done: Done<ChangesResp>): void {
+    this.call({ type: 'ChangesReq', ref: this.ref(), ...request }, 'ChangesResp', done, this.node, FEEDS_MACHINE);
   }
 }
 

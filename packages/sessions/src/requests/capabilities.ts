@@ -19,6 +19,7 @@ const INSTEAD: { readonly [Needed in Capability]: string } = {
   snapshots: 'Read without one.',
   'read-past': 'Read the present.',
   'stable-snapshots': 'Wait until what was read is stable.',
+  changes: 'List the keys, and compare.',
   'chained-commits': 'Wait for each outcome.',
   updates: 'Read the document and write it as a whole, or run the cluster under PaRiS.',
 };

@@ -1,4 +1,5 @@
 import type { DurableRecord } from '@isochron/core';
+import { changesRecord } from '@isochron/protocols';
 import { MemoryState, openMemoryStore } from '@isochron/storage';
 import { GOALS, type HealedWorld } from './convergence.js';
 import { A, CheckBench, prepares, TOPOLOGY, version } from './fixtures.js';
@@ -25,6 +26,14 @@ async function missing(disks: Record<string, readonly DurableRecord[]>, change: 
 }
 
 const t = version('t', 5, write('1'));
+const keeps: DurableRecord = { kind: 'meta', name: changesRecord(0), value: 1 };
+const logged: DurableRecord = {
+  kind: 'log',
+  partition: 0,
+  ct: 5,
+  tx: { txId: 't', writes: [write('1')] },
+  source: 'r',
+};
 
 describe('the goals of a healed cluster', () => {
   it('the goals of a healed cluster are reached when replicas are equal and nothing is left over', async () => {
@@ -38,6 +47,8 @@ describe('the goals of a healed cluster', () => {
     ['no-prepared-record-is-left', [{ 'q-1': prepares('u', 6, [write('2')]) }]],
     ['logs-are-truncated', [{ 'p-1': [{ kind: 'log', partition: 0, ct: 5, tx: { txId: 't', writes: [] } }] }]],
     ['replicas-hold-identical-chains', [{ 'p-1': [t] }]],
+    ['replicas-hold-identical-logs', [{ 'p-1': [t, keeps, logged], 'q-1': [t, keeps] }]],
+    ['replicas-hold-identical-logs', [{ 'p-1': [t, keeps, logged], 'q-1': [t, keeps, { ...logged, source: 's' }] }]],
     ['replicas-hold-identical-chains', [{ 'p-1': [t], 'q-1': [version('u', 5, write('1'))] }]],
     ['replicas-hold-identical-chains', [{ 'p-1': [t, version('u', 3, write('0'))], 'q-1': [t] }]],
   ])('the goals of a healed cluster include %s', async (goal, world) => {

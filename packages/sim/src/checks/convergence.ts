@@ -1,5 +1,15 @@
 /** The conditions that must hold some time after everything was healed. */
-import type { NodeId, PartitionId, QualifiedKey, StoredVersion, Timestamp, Topology } from '@isochron/core';
+import type {
+  Change,
+  NodeId,
+  PartitionId,
+  QualifiedKey,
+  RegionId,
+  StoredVersion,
+  Timestamp,
+  Topology,
+} from '@isochron/core';
+import { changesRecord } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import { foldOf, textOf } from './documents.js';
 import type { Ledger } from './ledger.js';
@@ -31,6 +41,7 @@ export const GOALS: readonly Goal[] = [
   { name: 'no-prepared-record-is-left', missing: preparedRecord },
   { name: 'logs-are-truncated', missing: longLog },
   { name: 'replicas-hold-identical-chains', missing: differentChains },
+  { name: 'replicas-hold-identical-logs', missing: differentLogs },
 ];
 
 function unfinishedOperations(world: HealedWorld): string | undefined {
@@ -66,12 +77,40 @@ function preparedRecord({ topology, disk }: HealedWorld): string | undefined {
 
 function longLog({ topology, disk }: HealedWorld): string | undefined {
   for (const node of topology.nodes) {
-    for (const { id, log } of disk(node).partitions.values())
-      if (log.length > 0)
-        return `the log of ${id} on ${node} still has ${log.length} transactions, of ${log[0]!.ct} and later`;
+    for (const { id, log, horizons } of disk(node).partitions.values()) {
+      const left = log.filter(({ ct, source }) => source === undefined && ct > horizons.logConfirmedUpTo);
+      if (left.length > 0)
+        return `the log of ${id} on ${node} still has ${left.length} transactions, of ${left[0]!.ct} and later`;
+    }
   }
   return undefined;
 }
+
+/** Logs that are kept for readers of changes (CF1). */
+function differentLogs(world: HealedWorld): string | undefined {
+  for (const { id, regions } of world.topology.partitions) {
+    const nodes = regions.map((region) => ({ region, state: world.disk(world.topology.replicaNode(id, region)!) }));
+    const from = Math.max(...nodes.map(({ state }) => startOfChanges(state, id)));
+    if (from === Number.POSITIVE_INFINITY) continue;
+    const logs = nodes.map(({ region, state }) => changesIn(state.partitions.get(id)?.log ?? [], from, region));
+    if (logs.some((log) => log !== logs[0])) return difference(id, 'the log', regions, logs);
+  }
+  return undefined;
+}
+
+/** Above it a log has the transactions of all regions; without the record it has none. */
+function startOfChanges({ meta, partitions }: MemoryState, partition: PartitionId): Timestamp {
+  const recorded = meta.get(changesRecord(partition));
+  if (typeof recorded !== 'number') return Number.POSITIVE_INFINITY;
+  return Math.max(recorded, partitions.get(partition)?.horizons.logTruncatedUpTo ?? 0);
+}
+
+/** Transactions that write nothing any more may be missing. */
+const changesIn = (log: readonly Change[], from: Timestamp, region: RegionId): string =>
+  log
+    .filter(({ ct, tx }) => ct > from && tx.writes.length > 0)
+    .map(({ ct, tx, source = region }) => `${ct}/${tx.txId}/${source}=${tx.writes.map(({ key }) => key).join(',')}`)
+    .join(' ');
 
 function differentChains(world: HealedWorld): string | undefined {
   for (const { id, regions } of world.topology.partitions) {

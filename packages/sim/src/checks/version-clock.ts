@@ -35,7 +35,7 @@ export class NothingBelowVersionClock implements Check {
   wrote(node: NodeId, record: DurableRecord): void {
     if (record.kind === 'prepared' && record.record !== null) {
       this.#above(node, record.partition, record.record.pt, `${record.txId} a proposal`, record.txId);
-    } else if (record.kind === 'log' && record.tx.writes.length > 0) {
+    } else if (record.kind === 'log' && record.source === undefined && record.tx.writes.length > 0) {
       this.#above(node, record.partition, record.ct, `${record.tx.txId} a commit`, record.tx.txId);
     }
   }

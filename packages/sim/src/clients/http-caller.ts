@@ -160,7 +160,7 @@ export class HttpCaller {
   #answered(sent: Sent, answer: HttpAnswer | undefined): void {
     const { id, node, request, known } = sent;
     if (request.f === 'put') this.#written(sent, request.writes, answer);
-    else if (answer?.status === 'read') {
+    else if (request.f === 'get' && answer?.status === 'read') {
       const next = new Map(known);
       request.keys.forEach((key, i) => {
         const version = answer.versions[i] ?? null;

@@ -20,6 +20,8 @@ export interface Plan {
   readonly sessions: readonly SessionPlan[];
   /** Callers over HTTP; absent in runs without any, and in plans from before there were some. */
   readonly http?: HttpPlan | undefined;
+  /** Readers of the change feed; absent in runs without any. */
+  readonly readers?: number | undefined;
   readonly faults: readonly FaultPlan[];
   /** The first phase ends when all sessions have, but not later than this (ms). */
   readonly safetyMs: number;

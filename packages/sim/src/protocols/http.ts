@@ -10,7 +10,7 @@ import type {
   TxId,
   Version,
 } from '@isochron/core';
-import type { Envelope, Machine, TimerKind } from '@isochron/protocols';
+import type { ChangedTx, Envelope, Machine, TimerKind } from '@isochron/protocols';
 import type { SessionStoreLimits } from '@isochron/sessions';
 
 /** One request, with the token of an earlier answer. */
@@ -21,11 +21,19 @@ export type HttpRequest =
       readonly f: 'put';
       readonly txId: TxId;
       readonly writes: readonly KeyWrite[];
-    };
+    }
+  /** The change feed; null for its present end. */
+  | { readonly token: undefined; readonly f: 'changes'; readonly after: Timestamp | null };
 
 export type HttpAnswer =
   | { readonly status: 'read'; readonly token: string; readonly versions: readonly (Version | null)[] }
   | { readonly status: 'written'; readonly token: string; readonly ct: Timestamp }
+  | {
+      readonly status: 'changes';
+      readonly from: Timestamp;
+      readonly to: Timestamp;
+      readonly transactions: readonly ChangedTx[];
+    }
   | { readonly status: 'refused'; readonly code: string };
 
 /** The parts of the process that the API of a node uses. */

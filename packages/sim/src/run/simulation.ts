@@ -17,6 +17,7 @@ import { type Failure, type FailureKind, toAll } from '../checks/check.js';
 import { GOALS } from '../checks/convergence.js';
 import { Actor } from '../clients/actor.js';
 import { Client } from '../clients/client.js';
+import { FeedReader } from '../clients/feed-reader.js';
 import { HttpCaller } from '../clients/http-caller.js';
 import { Histories } from '../clients/recorder.js';
 import type { FaultWorld } from '../faults/fault.js';
@@ -49,6 +50,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   readonly #keys: readonly QualifiedKey[];
   readonly #actors: Actor[];
   readonly #callers: HttpCaller[];
+  readonly #readers: FeedReader[];
   readonly #failures: Failure[] = [];
   readonly #healing = new Set<() => void>();
   #newcomers = 0;
@@ -81,18 +83,22 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     this.#keys = keysOf(plan).sort(compareKeys);
     this.#actors = this.#createActors(plan.sessions);
     this.#callers = this.#createCallers();
+    this.#readers = [...Array(plan.readers ?? 0).keys()].map((i) => {
+      const name = `reader${i}`;
+      return new FeedReader(name, this.#cluster, this.#cluster.streams.of('feed', name), this.#checks.changes);
+    });
   }
 
   run(): Result {
     this.#cluster.start();
-    for (const client of [...this.#actors, ...this.#callers]) client.start();
+    for (const client of [...this.#actors, ...this.#callers, ...this.#readers]) client.start();
     this.#planFaults();
     this.#everyRound();
     const { time } = this.#cluster;
     time.runUntil(this.plan.safetyMs, () => this.#over || this.#allFinished());
     this.#heal();
     for (const client of [...this.#actors, ...this.#callers]) client.stop();
-    const missing = this.#awaitGoals();
+    const missing = this.#awaitGoals() ?? this.#awaitReaders();
     for (const actor of this.#actors) actor.abandon();
     if (missing !== undefined) {
       const { ledger } = this.#checks.healed(() => []);
@@ -284,6 +290,17 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
         return { goal: GOALS[reached]!.name, message };
       time.runUntil(time.now + ROUND_MS / 4, () => this.#over);
     }
+  }
+
+  /** Readers of the change feed get everything that was committed. */
+  #awaitReaders(): { goal: string; message: string } | undefined {
+    const { time } = this.#cluster;
+    const { lastCt } = this.#checks.healed(() => []).ledger;
+    const isBehind = () => this.#readers.find(({ position }) => position < lastCt);
+    time.runUntil(time.now + LIVENESS_MS, () => this.#over || isBehind() === undefined);
+    const behind = isBehind();
+    if (behind === undefined || this.#over) return undefined;
+    return { goal: 'readers-catch-up', message: `${behind.name} is at ${behind.position}, the last commit ${lastCt}` };
   }
 
   /** New clients find a cluster that serves them, now or soon: after a loss a commit may be refused for a moment. */

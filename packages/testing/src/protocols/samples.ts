@@ -133,6 +133,24 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
   const loss: Loss = { ...suspect, takenBack: true, node: 'oregon-1', acknowledged: false };
   return {
     ...replicationSamples(context),
+    ChangesReq: { type: 'ChangesReq', ref: 9, prefix: 'default/', after: now - 9000, waitMs: 1000, limitBytes: 1e6 },
+    ChangesResp: {
+      type: 'ChangesResp',
+      ref: 9,
+      from: now - 9000,
+      to: now - 8000,
+      transactions: [{ txId, ct: now - 8000, writes }],
+    },
+    ChangesPageReq: { type: 'ChangesPageReq', partition, after: now - 9000 },
+    ReadChanges: { type: 'ReadChanges', node: 'virginia-1', partition, after: now - 9000, upTo: now - 8000 },
+    ChangesPageResp: {
+      type: 'ChangesPageResp',
+      partition,
+      after: now - 9000,
+      upTo: now - 8000,
+      changes: [{ ct: now - 8000, tx: { txId, writes }, source }],
+      truncatedUpTo: 0,
+    },
     StartTxReq: { type: 'StartTxReq', ref: 1, txId, ust: now - 8000, at: null },
     StartTxResp: { type: 'StartTxResp', ref: 1, snapshot: now - 8000 },
     ReadReq: { type: 'ReadReq', ref: 2, txId: null, ust: now - 8000, at: null, keys: [key] },

@@ -76,6 +76,8 @@ extension IsochronError {
         public static let outcomeUnknown = Code(rawValue: "OUTCOME_UNKNOWN")
         /// The transaction is too old for its outcome to be known.
         public static let outcomeForgotten = Code(rawValue: "OUTCOME_FORGOTTEN")
+        /// The changes after the cursor are no longer kept.
+        public static let changesGone = Code(rawValue: "CHANGES_GONE")
         /// The snapshot has been garbage collected.
         public static let snapshotTooOld = Code(rawValue: "SNAPSHOT_TOO_OLD")
         /// The snapshot is not installed here yet.

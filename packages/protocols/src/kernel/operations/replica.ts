@@ -361,7 +361,7 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
 
   #onTimer(timer: string, now: WallMs, out: Out): void {
     if (timer === 'start') {
-      this.replication.start(now);
+      this.replication.start(now, out);
     } else if (timer === 'round') {
       this.#publish(now, out);
       this.part?.round?.(now, out);

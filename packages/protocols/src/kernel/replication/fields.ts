@@ -72,7 +72,8 @@ export const foldedVersion = struct<Version>({
 });
 /** One version for each key, in order; null for a key without a version. */
 export const versions = list(nullable(foldedVersion));
-const loggedTx = struct<LoggedTx>({
+/** A transaction's writes on one partition. */
+export const loggedTx = struct<LoggedTx>({
   txId,
   writes,
   deps,

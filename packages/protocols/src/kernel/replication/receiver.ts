@@ -170,6 +170,7 @@ export class Receiver {
     if (whole) peer.group = Math.max(peer.group, ct);
     const kept = txs.filter(({ txId }) => !state.losses.isTakenBack(txId, ct));
     for (const tx of kept) {
+      if (state.keepsChanges) out.write({ kind: 'log', partition, ct, tx, source });
       writer.versions(tx, ct, source, out);
       if (tx.repeatable) out.write(outcomeOf(partition, tx.txId, ct));
     }

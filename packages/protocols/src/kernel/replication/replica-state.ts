@@ -22,6 +22,8 @@ export interface RecoveredReplica {
   /** Highest commit timestamp that was ever truncated from the own log, and that is in it. */
   readonly truncatedUpTo: Timestamp;
   readonly logged: Timestamp;
+  /** Above it the log has the transactions of all regions (CF2); undefined on a disk without that record. */
+  readonly changesFrom?: Timestamp | undefined;
 }
 
 /** The data with which a replica that lost its disk starts again (D10). */

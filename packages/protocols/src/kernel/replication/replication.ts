@@ -135,7 +135,13 @@ export class Replication {
     return lagging(this.#peers, this.vv, now, this.state.settings.verifyTimeoutMs);
   }
 
-  start(now: WallMs): void {
+  /** The log has the transactions of all regions above; undefined where it is not kept for readers of changes. */
+  get changesFrom(): Timestamp | undefined {
+    return this.#retention.changesFrom;
+  }
+
+  start(now: WallMs, out: Out): void {
+    if (this.state.membership.joined) this.#retention.start(out);
     this.state.verification.start(now);
     this.#rollback.start(this.state.clock.read(now));
   }
@@ -147,6 +153,7 @@ export class Replication {
     for (const [region, peer] of this.#peers) peer.group = Math.max(peer.group, highestGroups.get(region) ?? 0);
     const lastVersion = Math.max(...vector.values());
     this.#retention = new Retention(this.partition, this.state, this.#peers, { ...rebuilt, lastVersion });
+    this.#retention.start(out);
     this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling, this.#peers.keys()).copied();
     this.state.verification.watch(this.partition, this.#rollback);
     for (const region of this.#peers.keys()) this.#receiver.askResync(region, now, out);
@@ -208,9 +215,14 @@ export class Replication {
   }
 
   /** Takes back the rest of a transaction after the loss of a disk (`versions.ts`). */
-  takeBack(loss: Pick<Loss, 'txId' | 'ts'>, keys: readonly QualifiedKey[], logged: boolean, out: Out): void {
+  takeBack(loss: Pick<Loss, 'txId' | 'ts' | 'node'>, keys: readonly QualifiedKey[], logged: boolean, out: Out): void {
     this.#sender.takeBack(loss);
     for (const record of recordsOfTakingBack(this.partition, loss, keys, logged)) out.write(record);
+    const { keepsChanges, topology } = this.state;
+    if (!keepsChanges || logged || keys.length === 0) return;
+    const { partition } = this;
+    const source = topology.regionOf(loss.node);
+    out.write({ kind: 'log', partition, ct: loss.ts, tx: { txId: loss.txId, writes: [] }, source });
   }
 
   /** P9 and D5: versions below the floor that no snapshot needs, and log entries below UST. */

@@ -5,6 +5,7 @@
 import type { PartitionId, RegionId, Timestamp } from '@isochron/core';
 import type { Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
+import { ChangeRetention } from './change-retention.js';
 import { LoggedTimes } from './logged-times.js';
 import type { ReplicationMessage } from './messages.js';
 import type { PeerProgress } from './peer-progress.js';
@@ -14,9 +15,11 @@ export interface Retained {
   /** Highest timestamp of a version. */
   readonly lastVersion: Timestamp;
   readonly gcFloor: Timestamp;
-  /** Highest commit timestamp in the own log, and the highest that was truncated from it. */
+  /** Highest commit timestamp in the own log, and the highest that every peer has. */
   readonly logged: Timestamp;
   readonly truncatedUpTo: Timestamp;
+  /** See {@link ChangeRetention.from}; undefined where the disk has no record of it. */
+  readonly changesFrom?: Timestamp | undefined;
 }
 
 export class Retention {
@@ -25,18 +28,30 @@ export class Retention {
   #lastVersion: Timestamp;
   readonly #logged: LoggedTimes;
   #truncatedUpTo: Timestamp;
+  readonly #changes: ChangeRetention | undefined;
 
   constructor(
     readonly partition: PartitionId,
     readonly state: NodeState,
     readonly peers: ReadonlyMap<RegionId, PeerProgress>,
-    { lastVersion, gcFloor, logged, truncatedUpTo }: Retained,
+    { lastVersion, gcFloor, logged, truncatedUpTo, changesFrom }: Retained,
   ) {
     this.#gcFloor = gcFloor;
     this.#lastVersion = lastVersion;
     this.#logged = new LoggedTimes(Math.max(logged, truncatedUpTo));
     this.#truncatedUpTo = truncatedUpTo;
+    this.#changes = state.keepsChanges ? new ChangeRetention(partition, state, changesFrom) : undefined;
     state.stable.recovered(gcFloor);
+  }
+
+  /** The log has the transactions of all regions above; undefined where it is not kept for readers of changes. */
+  get changesFrom(): Timestamp | undefined {
+    return this.#changes?.from;
+  }
+
+  /** Begins with the data of the disk, or of a copy. */
+  start(out: Effects<ReplicationMessage>): void {
+    this.#changes?.start(this.#lastVersion, out);
   }
 
   get gcFloor(): Timestamp {
@@ -71,9 +86,10 @@ export class Retention {
       state.stable.collected(floor);
       out.write({ kind: 'collect', partition, floor });
     }
+    this.#changes?.collect(this.#lastVersion, out);
     const covered = this.#logged.truncate(this.peers.values(), state.stable.aggregated);
     if (covered <= this.#truncatedUpTo) return;
     this.#truncatedUpTo = covered;
-    out.write({ kind: 'truncateLog', partition, upTo: covered });
+    out.write({ kind: this.#changes === undefined ? 'truncateLog' : 'confirmLog', partition, upTo: covered });
   }
 }

@@ -25,6 +25,7 @@ import {
   timestamp,
   uint,
 } from '@isochron/core';
+import { type ChangesReq, type ChangesResp, type FeedMessage, feedSchema } from '../feeds/messages.js';
 import {
   deps,
   key,
@@ -412,8 +413,16 @@ export type TakeBackReq = Infer<typeof TakeBackReq>;
 export const TakeBackResp = message('TakeBackResp', 50, { part: uint });
 export type TakeBackResp = Infer<typeof TakeBackResp>;
 
-export type ClientRequest = StartTxReq | ReadReq | ListReq | CommitReq | EndTxReq | TxStatusReq;
-export type ClientResponse = StartTxResp | ReadResp | ListResp | CommitResp | EndTxResp | TxStatusResp | Refused;
+export type ClientRequest = StartTxReq | ReadReq | ListReq | CommitReq | EndTxReq | TxStatusReq | ChangesReq;
+export type ClientResponse =
+  | StartTxResp
+  | ReadResp
+  | ListResp
+  | CommitResp
+  | EndTxResp
+  | TxStatusResp
+  | ChangesResp
+  | Refused;
 
 const messages = {
   StartTxReq,
@@ -452,6 +461,10 @@ const messages = {
   TakeBackReq,
   TakeBackResp,
 };
-export type TransactionMessage = ReplicationMessage | MessageOf<typeof messages>;
-/** Tags 1–26, 40, 43–50, and those of replication. */
-export const transactionSchema: MessageSchema<TransactionMessage> = { ...replicationSchema, ...messages };
+export type TransactionMessage = ReplicationMessage | FeedMessage | MessageOf<typeof messages>;
+/** Tags 1–26, 40, 43–50, and those of replication and feeds. */
+export const transactionSchema: MessageSchema<TransactionMessage> = {
+  ...replicationSchema,
+  ...feedSchema,
+  ...messages,
+};

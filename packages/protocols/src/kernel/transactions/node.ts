@@ -1,5 +1,7 @@
 /** Puts the machines of one node together, from the cluster file and the data on its disk (D7). */
 import { IsochronError, type LogGroup, type PartitionId, type Timestamp } from '@isochron/core';
+import { Feeds } from '../feeds/feeds.js';
+import { FEEDS_MACHINE } from '../feeds/log-server.js';
 import { assembleNode, type ProtocolNode } from '../node.js';
 import { NodeClock } from '../node-clock.js';
 import { type CommonNodeOptions, recoverReplicaState, recoverState, regionalTimes } from '../node-parts.js';
@@ -18,7 +20,10 @@ export interface TransactionNodeOptions extends CommonNodeOptions {
 }
 
 /** A node of these protocols. */
-export type TransactionNode = ProtocolNode<TransactionMessage, Coordinator, Replica>;
+export interface TransactionNode extends ProtocolNode<TransactionMessage, Coordinator, Replica> {
+  /** The change feed, under protocols that have one. */
+  readonly feeds: Feeds | undefined;
+}
 
 /** @throws IsochronError `CONFIG_INVALID` if the protocol cannot run on the placement */
 export function createTransactionNode(options: TransactionNodeOptions, protocol: TransactionProtocol): TransactionNode {
@@ -27,8 +32,9 @@ export function createTransactionNode(options: TransactionNodeOptions, protocol:
   if (unsupported !== undefined) throw new IsochronError('CONFIG_INVALID', `${protocol.name}: ${unsupported}`);
   const { Clock = NodeClock } = protocol;
   const entries = protocol.entries?.(topology) ?? 0;
+  const keepsChanges = protocol.stableSnapshots ?? false;
   const regional = regionalTimes(protocol.regional, options, () => replicas);
-  const state = recoverState(options, { Clock, entries, regional }, highestKnown(options));
+  const state = recoverState(options, { Clock, entries, regional, keepsChanges }, highestKnown(options));
   const rules = protocol.rules(state);
   const replicas: Replica[] = topology
     .partitionsOn(node)
@@ -39,7 +45,16 @@ export function createTransactionNode(options: TransactionNodeOptions, protocol:
     replicas.map(({ cohort }) => cohort),
   );
   const settlement = new Settlement(state, replicas, coordinator.commits, protocol.stableSnapshots ?? false);
-  return assembleNode<TransactionMessage, Coordinator, Replica>(options, state, coordinator, replicas, settlement);
+  const assembled = assembleNode<TransactionMessage, Coordinator, Replica>(
+    options,
+    state,
+    coordinator,
+    replicas,
+    settlement,
+  );
+  if (!keepsChanges) return { ...assembled, feeds: undefined };
+  const feeds = new Feeds(state, replicas);
+  return { ...assembled, feeds, machines: [...assembled.machines, [FEEDS_MACHINE, feeds]] };
 }
 
 function recoverReplica(

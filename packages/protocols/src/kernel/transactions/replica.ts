@@ -218,7 +218,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
 
   #onTimer(timer: string, now: WallMs, out: Out): void {
     if (timer === 'start') {
-      this.replication.start(now);
+      this.replication.start(now, out);
     } else if (timer === 'round') {
       this.#apply(now, out);
       this.replication.release(out);

@@ -1,6 +1,13 @@
 /** The HTTP API of a node: the shipped machine of sessions, driven as the server drives it. */
 import { IsochronError, type Timestamp } from '@isochron/core';
-import type { Address, Input, Machine, Session, SessionState } from '@isochron/protocols';
+import {
+  type Address,
+  FEEDS_MACHINE,
+  type Input,
+  type Machine,
+  type Session,
+  type SessionState,
+} from '@isochron/protocols';
 import {
   ANONYMOUS,
   ASKED_TIMER,
@@ -27,6 +34,11 @@ const REQUESTS_MS = 3_000;
 
 type Read = Extract<HttpRequest, { f: 'get' }>;
 type Write = Extract<HttpRequest, { f: 'put' }>;
+type Changes = Extract<HttpRequest, { f: 'changes' }>;
+
+/** How long a reader of changes waits, ms, and the size of a message: small, so that a run has many. */
+const CHANGES_WAIT_MS = 200;
+const CHANGES_BYTES = 1_000;
 
 export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   readonly machines: HttpNode<NodeMessage>['machines'];
@@ -141,7 +153,23 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     return { status: 'written', token: this.tokens.mint(next), ct: answer.ct };
   }
 
+  *#changes({ after }: Changes): Co<HttpAnswer> {
+    const feeds = { node: this.world.node, machine: FEEDS_MACHINE };
+    const order = {
+      type: 'ChangesReq',
+      prefix: '',
+      after,
+      waitMs: CHANGES_WAIT_MS,
+      limitBytes: CHANGES_BYTES,
+    } as const;
+    const answer = yield* this.#ask((ref) => ({ ...order, ref }), feeds);
+    if (answer.type !== 'ChangesResp') return refusal(answer);
+    const { from, to, transactions } = answer;
+    return { status: 'changes', from, to, transactions };
+  }
+
   *#answer(request: HttpRequest): Co<HttpAnswer> {
+    if (request.f === 'changes') return yield* this.#changes(request);
     const caller = yield* this.#caller(request.token);
     if (caller instanceof IsochronError) return { status: 'refused', code: caller.code };
     return yield* request.f === 'get' ? this.#read(caller, request.keys) : this.#write(caller, request);
@@ -168,11 +196,11 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     return true;
   }
 
-  #ask(request: (ref: number) => NodeMessage): Co<NodeMessage> {
+  #ask(request: (ref: number) => NodeMessage, to = this.#coordinator): Co<NodeMessage> {
     return waitFor<NodeMessage>((resume) => {
       this.#lastRef++;
       this.#pending.set(this.#lastRef, resume);
-      this.world.post({ to: this.#coordinator, from: this.#self, message: request(this.#lastRef) });
+      this.world.post({ to, from: this.#self, message: request(this.#lastRef) });
     });
   }
 }

@@ -1,0 +1,90 @@
+/** Gives the logs of a node's own partitions to the feeds of all nodes (CF5). */
+import type { Change, NodeId, PartitionId, Timestamp } from '@isochron/core';
+import type { Address, Effects } from '../../machine.js';
+import type { NodeState } from '../node-state.js';
+import type { ChangesPageReq, FeedMessage, ReadChanges } from './messages.js';
+import { changeBytes } from './pages.js';
+
+type Out = Effects<FeedMessage>;
+
+/** Name of the machine of the feeds on every node. */
+export const FEEDS_MACHINE = 'feeds';
+
+/** A page ends with the group that reaches this, in estimated bytes. */
+const PAGE_BYTES = 256 * 1024;
+/** Requests that wait until UST is above them; the oldest go. */
+const MAX_WAITING = 10_000;
+
+interface Waiting {
+  readonly node: NodeId;
+  readonly partition: PartitionId;
+  readonly after: Timestamp;
+}
+
+export class LogServer {
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #self: Address;
+
+  constructor(
+    readonly state: NodeState,
+    /** The log of a partition has the transactions of all regions above; undefined for one that is not here. */
+    readonly changesFrom: (partition: PartitionId) => Timestamp | undefined,
+  ) {
+    this.#self = { node: state.node, machine: FEEDS_MACHINE };
+  }
+
+  /** Requests that wait until UST is above them. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** A node without its data, and one without the partition, do not answer: another replica is asked. */
+  onRequest({ partition, after }: ChangesPageReq, { node }: Address, out: Out): void {
+    const { membership, topology, stable } = this.state;
+    if (!membership.joined || !topology.nodes.includes(node) || this.changesFrom(partition) === undefined) return;
+    if (stable.value > after) this.#read({ node, partition, after }, out);
+    else this.#wait({ node, partition, after });
+  }
+
+  /** UST may have risen. */
+  round(out: Out): void {
+    for (const [name, waiting] of this.#waiting) {
+      if (this.state.stable.value <= waiting.after) continue;
+      this.#waiting.delete(name);
+      this.#read(waiting, out);
+    }
+  }
+
+  onRead({ node, partition, after, upTo }: ReadChanges, out: Out): void {
+    const page = this.state.reader.changes(partition, after, upTo);
+    const truncatedUpTo = Math.max(page.truncatedUpTo, this.changesFrom(partition) ?? upTo);
+    const cut = truncatedUpTo > after ? { changes: [], upTo: after } : cutPage(page.changes, page.upTo);
+    const to = { node, machine: FEEDS_MACHINE };
+    out.send(to, { type: 'ChangesPageResp', partition, after, truncatedUpTo, ...cut });
+  }
+
+  #wait(waiting: Waiting): void {
+    const [oldest] = this.#waiting.keys();
+    if (oldest !== undefined && this.#waiting.size >= MAX_WAITING) this.#waiting.delete(oldest);
+    this.#waiting.set(`${waiting.node}/${waiting.partition}/${waiting.after}`, waiting);
+  }
+
+  /** In a step of its own, so that the driver can bring the range to memory. */
+  #read(request: Waiting, out: Out): void {
+    out.send(this.#self, { type: 'ReadChanges', ...request, upTo: this.state.stable.value });
+  }
+}
+
+function cutPage(changes: readonly Change[], upTo: Timestamp): { changes: readonly Change[]; upTo: Timestamp } {
+  let bytes = 0;
+  for (const [i, change] of changes.entries()) {
+    const last = changes[i - 1]?.ct;
+    if (bytes >= PAGE_BYTES && last !== undefined && change.ct !== last)
+      return { changes: changes.slice(0, i).map(plain), upTo: last };
+    bytes += changeBytes(change);
+  }
+  return { changes: changes.map(plain), upTo };
+}
+
+/** The fields that travel. */
+const plain = ({ ct, tx, source }: Change): Change => ({ ct, tx, source });

@@ -1,0 +1,109 @@
+import { get } from 'node:http';
+import { FakeCluster, fakeConfig } from '../testing/fake-node.js';
+import { startApi, type TestAnswer, type TestApi } from '../testing/test-api.js';
+import { decodeChangesCursor, encodeChangesCursor } from './changes-cursor.js';
+
+let api: TestApi;
+beforeEach(async () => {
+  api = await startApi();
+});
+afterEach(() => api.close());
+
+interface Message {
+  readonly from: number;
+  readonly to: number;
+  readonly cursor: string;
+  readonly transactions: { timestamp: number; writes: { keyspace: string; key: string }[] }[];
+}
+
+const messageOf = ({ text }: TestAnswer): Message => JSON.parse(text) as Message;
+const read = async (query: string): Promise<Message> => messageOf(await api.call('GET', `/v1/changes${query}`));
+const codeOf = async (query: string): Promise<unknown> => (await api.call('GET', `/v1/changes${query}`)).json().code;
+const cursorAt = (ts: number, cluster = api.cluster.config.cluster): string =>
+  encodeChangesCursor(cluster, { keyspace: null, prefix: '', ts });
+
+/** Reads events of a stream until some have come. */
+function events(path: string, count: number, headers: Record<string, string> = {}): Promise<string[]> {
+  return new Promise((resolve, reject) => {
+    const request = get(`${api.url}${path}`, { headers: { accept: 'text/event-stream', ...headers }, agent: false });
+    let text = '';
+    request.on('response', (answer) => {
+      answer.on('data', (chunk: Buffer) => {
+        text += chunk.toString('utf8');
+        const whole = text.split('\n\n').slice(0, -1);
+        if (whole.length < count) return;
+        request.destroy();
+        resolve(whole);
+      });
+    });
+    request.on('error', (error) => (text === '' ? reject(error) : undefined));
+  });
+}
+
+describe('GET /v1/changes', () => {
+  it('a request without a cursor is answered at once with the present end of the feed (CF4)', async () => {
+    api.cluster.put('default/a', '1');
+    api.cluster.stabilise();
+    expect(await read('')).toMatchObject({ to: api.cluster.ust, transactions: [] });
+  });
+
+  it('a request with a cursor gets the transactions behind it as a line of JSON (CF4)', async () => {
+    const { cursor } = await read('');
+    api.cluster.put('default/a', '{"n":1}');
+    api.cluster.put('default/b', Uint8Array.of(1, 2));
+    api.cluster.put('default/a', null);
+    api.cluster.stabilise();
+    const answer = await api.call('GET', `/v1/changes?since=${cursor}`);
+    expect(answer.headers['content-type']).toBe('application/x-ndjson; charset=utf-8');
+    expect(answer.text.split('\n')).toHaveLength(2);
+    const { transactions, cursor: next } = messageOf(answer);
+    expect(transactions.map(({ writes }) => writes)).toEqual([
+      [{ keyspace: 'default', key: 'a', value: { n: 1 } }],
+      [{ keyspace: 'default', key: 'b', bytes: 'AQI=' }],
+      [{ keyspace: 'default', key: 'a', delete: true }],
+    ]);
+    expect((await read(`?wait=50&since=${next}`)).transactions).toEqual([]);
+  });
+
+  it('a cursor belongs to its cluster and its scope, and is refused elsewhere (CF2)', async () => {
+    expect(await codeOf('?since=nonsense')).toBe('CURSOR_INVALID');
+    expect(await codeOf(`?since=${cursorAt(5, 'another')}`)).toBe('CURSOR_INVALID');
+    expect(await codeOf(`?keyspace=default&since=${cursorAt(5)}`)).toBe('CURSOR_INVALID');
+    expect(await codeOf('?keyspace=unknown')).toBe('KEYSPACE_UNKNOWN');
+    expect(await codeOf('?prefix=a')).toBe('INVALID_REQUEST');
+    expect(await codeOf(`?since=${cursorAt(5)}&at=5`)).toBe('INVALID_REQUEST');
+    expect(await codeOf('?wait=x')).toBe('INVALID_REQUEST');
+  });
+
+  it('a cursor of the future is refused (CF2)', async () => {
+    expect(await codeOf(`?since=${cursorAt(2 ** 52)}`)).toBe('TIMESTAMP_IN_FUTURE');
+  });
+
+  it('a cursor keeps its timestamp and scope as a text', () => {
+    const scope = { keyspace: 'default', prefix: 'a/é"' };
+    expect(decodeChangesCursor(encodeChangesCursor('c', { ...scope, ts: 2 ** 45 }), 'c', scope)).toBe(2 ** 45);
+  });
+
+  it('a stream sends each message as an event whose id is the cursor behind it, and goes on from Last-Event-ID (CF4)', async () => {
+    const { cursor } = await read('');
+    api.cluster.put('default/a', '1');
+    api.cluster.stabilise();
+    const [first] = await events(`/v1/changes?since=${cursor}`, 1);
+    const id = /^id: (.*)$/m.exec(first!)![1]!;
+    const data = JSON.parse(/^data: (.*)$/m.exec(first!)![1]!) as Message;
+    expect(data.cursor).toBe(id);
+    expect(data.transactions).toHaveLength(1);
+    api.cluster.put('default/b', '2');
+    api.cluster.stabilise();
+    const [second] = await events('/v1/changes', 1, { 'last-event-id': id });
+    expect(second).toContain('"key":"b"');
+    expect(second).not.toContain('"key":"a"');
+  });
+
+  it('protocols without a change feed refuse it with a code (CF4)', async () => {
+    const wren = await startApi({ cluster: new FakeCluster(fakeConfig('wren')) });
+    const answer = await wren.call('GET', '/v1/changes');
+    await wren.close();
+    expect(answer.json().code).toBe('NOT_SUPPORTED_BY_PROTOCOL');
+  });
+});

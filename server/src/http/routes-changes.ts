@@ -1,0 +1,100 @@
+/**
+ * `GET /v1/changes`: the change feed (CF4), as one message for each request (NDJSON, long poll), or as server-sent
+ * events. A message of the stream is read from the feed when the one before has left, so a slow reader costs the node
+ * nothing (CF6).
+ */
+import { Readable } from 'node:stream';
+import { IsochronError, type Timestamp } from '@isochron/core';
+import { requireCapability } from '@isochron/sessions';
+import type { Static } from '@sinclair/typebox';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type ChangesMessage, changesMessage } from './change-messages.js';
+import { decodeChangesCursor, qualifiedPrefix, type Scope } from './changes-cursor.js';
+import type { TransactionsContext } from './context.js';
+import { problemText } from './problem.js';
+import { ChangesAnswer, ChangesQuery } from './schemas.js';
+
+const DEFAULT_WAIT_MS = 10_000;
+/** How long a stream is silent at most: a message without transactions then has the next cursor. */
+const HEARTBEAT_MS = 5_000;
+/** A message ends with the group of transactions that reaches this. */
+const MESSAGE_BYTES = 512 * 1024;
+const STREAM = 'text/event-stream';
+
+/** A reader: its scope, and the timestamp after which it reads; null for the present end. */
+interface Position {
+  readonly scope: Scope;
+  readonly after: Timestamp | null;
+}
+
+export function changesRoutes(app: FastifyInstance, api: TransactionsContext): void {
+  const schema = {
+    tags: ['changes'],
+    operationId: 'getChanges',
+    summary: 'Committed transactions in their total order',
+    querystring: ChangesQuery,
+  };
+  const description = 'one message; with `Accept: text/event-stream` a stream of them';
+  const content = { 'application/x-ndjson': { schema: ChangesAnswer }, [STREAM]: { schema: { type: 'string' } } };
+  const docs = { response: { 200: { description, content } } };
+  app.get('/v1/changes', { schema, config: { docs } }, (request, reply) => changes(api, request, reply));
+}
+
+async function changes(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  requireCapability(api.node.protocol, 'changes', 'GET /v1/changes');
+  const query = request.query as Static<typeof ChangesQuery>;
+  const streams = String(request.headers.accept ?? '').includes(STREAM);
+  const position = positionOf(api, query, streams ? request.headers['last-event-id'] : undefined);
+  const waitMs = query.wait ?? DEFAULT_WAIT_MS;
+  const first = await next(api, position, streams ? Math.min(waitMs, HEARTBEAT_MS) : waitMs);
+  reply.header('cache-control', 'no-store');
+  if (!streams)
+    return reply.header('content-type', 'application/x-ndjson; charset=utf-8').send(`${first.message.text}\n`);
+  reply.header('content-type', `${STREAM}; charset=utf-8`);
+  // Proxies must not gather events.
+  return reply.header('x-accel-buffering', 'no').send(Readable.from(events(api, position.scope, first)));
+}
+
+/** @throws IsochronError `CURSOR_INVALID`, `KEYSPACE_UNKNOWN`, `INVALID_REQUEST`, `TIMESTAMP_IN_FUTURE` */
+function positionOf(api: TransactionsContext, query: Static<typeof ChangesQuery>, lastEventId: unknown): Position {
+  const { keyspace = null, prefix = '', at } = query;
+  const since = typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : query.since;
+  if (keyspace !== null) api.node.topology.partitionsOf(keyspace);
+  else if (prefix !== '') throw new IsochronError('INVALID_REQUEST', '"prefix" goes with "keyspace".');
+  if (since !== undefined && at !== undefined)
+    throw new IsochronError('INVALID_REQUEST', '"since" and "at" are two beginnings: leave one out.');
+  const scope = { keyspace, prefix };
+  const after = since === undefined ? (at ?? null) : decodeChangesCursor(since, api.node.config.cluster, scope);
+  if (after !== null) api.refuseFuture({ ts: after }, 'the cursor');
+  return { scope, after };
+}
+
+interface Next {
+  readonly message: ChangesMessage;
+  readonly to: Timestamp;
+}
+
+async function next(api: TransactionsContext, { scope, after }: Position, waitMs: number): Promise<Next> {
+  const answer = await api.node.requests.changes({
+    prefix: qualifiedPrefix(scope),
+    after,
+    waitMs,
+    limitBytes: MESSAGE_BYTES,
+  });
+  return { message: changesMessage(answer, api.node.config.cluster, scope), to: answer.to };
+}
+
+/**
+ * The stream asks for an event when it has room for one. It ends with an error, and when the node takes no more work.
+ */
+async function* events(api: TransactionsContext, scope: Scope, first: Next): AsyncGenerator<string> {
+  try {
+    for (let { message, to } = first; ; { message, to } = await next(api, { scope, after: to }, HEARTBEAT_MS)) {
+      yield `id: ${message.cursor}\ndata: ${message.text}\n\n`;
+      if (!api.serving.admitsRequests) return;
+    }
+  } catch (error) {
+    const known = error instanceof IsochronError ? error : new IsochronError('INTERNAL', 'The feed has failed.');
+    yield `event: error\ndata: ${problemText(known)}\n\n`;
+  }
+}
