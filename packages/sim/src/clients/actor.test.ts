@@ -10,11 +10,14 @@ import type { BeginOptions, ClientSession, ClientTransaction } from './session.j
 /** How long the test waits for a snapshot that stays open. */
 const SLOW_MS = 100;
 
+/** The node that takes commits. */
+const NODE = 'p-1';
+
 /**
  * Carries out a plan; transactions are given these snapshots, in the order in which they begin. Returns the snapshots
- * that were reported.
+ * and the sent commits that were reported.
  */
-function observationsOf(transactions: SessionPlan['transactions'], snapshots: readonly number[]) {
+function observationsOf(transactions: SessionPlan['transactions'], snapshots: readonly number[], findsNode = true) {
   const time = new VirtualTime();
   const pause = (ms: number): Co<void> => waitFor<void>((resume) => void time.after(ms, () => resume()));
   const left = [...snapshots];
@@ -35,7 +38,10 @@ function observationsOf(transactions: SessionPlan['transactions'], snapshots: re
         return yield* waitFor<never>(() => {});
       },
       write: () => {},
-      commit: () => waitFor(() => {}),
+      commit: ({ sent }) => {
+        sent(() => {}, NODE);
+        return waitFor(() => {});
+      },
       end: () => {},
     };
   };
@@ -47,7 +53,14 @@ function observationsOf(transactions: SessionPlan['transactions'], snapshots: re
     status: () => waitFor(() => {}),
   };
   const observed: (readonly [before: number, snapshot: number])[] = [];
-  const observer = toAll([{ name: 'observed', snapshot: ({ floor }, { ts }) => observed.push([floor.ts, ts]) }]);
+  const sentTo: string[] = [];
+  const observer = toAll([
+    {
+      name: 'observed',
+      snapshot: ({ floor }, { ts }) => observed.push([floor.ts, ts]),
+      sent: (_txId, node) => sentTo.push(node),
+    },
+  ]);
   const actor = new Actor(
     { name: 's', region: 'p', transactions },
     {
@@ -58,6 +71,7 @@ function observationsOf(transactions: SessionPlan['transactions'], snapshots: re
       stable: () => waitFor<boolean>((resume) => resume(true)),
       pause,
       moveTo: () => {},
+      finds: () => findsNode,
       loseAnswers: () => () => {},
       die: () => {},
     },
@@ -66,7 +80,7 @@ function observationsOf(transactions: SessionPlan['transactions'], snapshots: re
   );
   actor.start();
   time.runUntil(10 * SLOW_MS, () => actor.finished);
-  return observed;
+  return { observed, sentTo };
 }
 
 describe('what a session has seen', () => {
@@ -75,7 +89,7 @@ describe('what a session has seen', () => {
   const later = { ...read, thinkMs: 2 * SLOW_MS };
 
   it('a session has seen every snapshot that it was given, those of transactions that stay open beside it too', () => {
-    const observed = observationsOf([read, watch, later], [10, 50, 20]);
+    const { observed } = observationsOf([read, watch, later], [10, 50, 20]);
     expect(observed).toEqual([
       [0, 10],
       [10, 50],
@@ -84,7 +98,7 @@ describe('what a session has seen', () => {
   });
 
   it('an exported session takes along the snapshots that it has seen, but not those that it is given afterwards', () => {
-    const observed = observationsOf(
+    const { observed } = observationsOf(
       [read, watch, { kind: 'move', thinkMs: 0, region: 'p', anew: true }, later],
       [10, 50, 20],
     );
@@ -93,5 +107,15 @@ describe('what a session has seen', () => {
       [10, 50],
       [10, 20],
     ]);
+  });
+});
+
+describe('a commit of a client', () => {
+  const commit = { loses: null, duplicate: null };
+  const write = { kind: 'write', thinkMs: 0, writes: [{ key: 'default/a', deletes: false }], commit } as const;
+
+  it('a commit is reported as sent where its connection stays, and not by a client that has just moved away', () => {
+    expect(observationsOf([write], [10]).sentTo).toEqual([NODE]);
+    expect(observationsOf([write], [10], false).sentTo).toEqual([]);
   });
 });

@@ -3,6 +3,7 @@ import {
   type Content,
   compareKeys,
   type KeyWrite,
+  type NodeId,
   type QualifiedKey,
   type RegionId,
   type Timestamp,
@@ -53,6 +54,8 @@ export interface ActorClient {
   stable(ts: Timestamp, timeoutMs: number): Co<boolean>;
   pause(ms: number): Co<void>;
   moveTo(region: RegionId): void;
+  /** Whether it finds a node now: not all nodes right after a move. */
+  finds(node: NodeId): boolean;
   /** Loses all messages to its present connections. Returns a function that breaks them. */
   loseAnswers(): () => void;
   die(): void;
@@ -332,7 +335,9 @@ export class Actor {
     const result = yield* tx.commit({
       duplicated: plan.duplicate !== null,
       sent: (resend, node) => {
-        if (plan.loses === null) this.world.observer.sent(recording.txId, node, writes);
+        // The connection of a client that moves is about to break.
+        const keepsIt = plan.loses === null && this.client.finds(node);
+        if (keepsIt) this.world.observer.sent(recording.txId, node, writes);
         this.#befall(plan, resend);
       },
     });
