@@ -90,6 +90,9 @@ async function log(store: VersionStore, partition: number): Promise<unknown> {
 
 type Answers = Readonly<Record<string, unknown>>;
 
+/** The newest format of a data folder, which its record `m/checkpoint` has. */
+const FOLDER_FORMAT = 3;
+
 describe('records on disk', () => {
   let folder: string;
   let sound: string;
@@ -204,6 +207,8 @@ describe('records on disk', () => {
     [fc.nat(), fc.integer({ min: 2, max: 255 })],
     async (pick, format) => {
       const key = pickOf(pick);
+      // The folder's own formats are read.
+      fc.pre(key !== 'm/checkpoint' || format > FOLDER_FORMAT);
       const given = await spoilt((values) => {
         const value = Buffer.from(values.get(key)!);
         value[4] = format;
