@@ -86,7 +86,8 @@ describe('what happens to writes in the traces', () => {
   }
 
   const writes = traces.flatMap(writesOf);
-  const homesOf = (sendings: readonly WriteFrame[]): readonly string[] => sendings.at(-1)?.attemptRegions ?? [];
+  const attemptRegionsOf = (sendings: readonly WriteFrame[]): readonly string[] =>
+    sendings.at(-1)?.attemptRegions ?? [];
   const statesOf = (is: (step: Step) => boolean): number => timesOf(steps, is);
 
   it('some writes of the traces are repeated under their id with the same contents', () => {
@@ -101,12 +102,12 @@ describe('what happens to writes in the traces', () => {
   });
 
   it('some writes of the traces have a second attempt with another home', () => {
-    expect(timesOf(writes, (sendings) => new Set(homesOf(sendings)).size > 1)).toBeGreaterThan(20);
+    expect(timesOf(writes, (sendings) => new Set(attemptRegionsOf(sendings)).size > 1)).toBeGreaterThan(20);
   });
 
   it('some writes of the traces keep their first home while other nodes are asked for their outcome', () => {
     const isAskedElsewhere = (sendings: readonly WriteFrame[]): boolean =>
-      sendings.length > 3 && homesOf(sendings).length === 1;
+      sendings.length > 3 && attemptRegionsOf(sendings).length === 1;
     expect(timesOf(writes, isAskedElsewhere)).toBeGreaterThan(5);
   });
 

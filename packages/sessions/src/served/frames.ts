@@ -106,7 +106,7 @@ export function keysField(frame: RawFrame, rules: Rules): QualifiedKey[] {
 }
 
 /** @throws IsochronError `INVALID_REQUEST` */
-export function homesField(frame: RawFrame, isRegion: (name: string) => boolean): string[] {
+export function attemptRegionsField(frame: RawFrame, isRegion: (name: string) => boolean): string[] {
   const raw = frame.attemptRegions;
   if (!Array.isArray(raw) || raw.length === 0 || raw.length > 16)
     throw invalid('"attemptRegions" is not a list of 1 to 16 regions.');

@@ -11,7 +11,7 @@ import { requireCapability } from '../requests/capabilities.js';
 import type { OperationTokens } from '../tokens/operation-token.js';
 import type { Answer, FrameEncoder } from './answers.js';
 import {
-  homesField,
+  attemptRegionsField,
   keyField,
   keysField,
   type RawFrame,
@@ -144,7 +144,7 @@ function put(frame: RawFrame, id: number, context: ConnectedOperations, reply: R
   const session = context.sessionOf(frame);
   const write = session.put(keyField(frame, node.rules), valueField(frame, node.rules), principal, txIdField(frame));
   const sentAfter = timestampField(frame, 'sentAfter');
-  const attemptRegions = homesField(frame, (name) => node.topology.regions.includes(name));
+  const attemptRegions = attemptRegionsField(frame, (name) => node.topology.regions.includes(name));
   parts.coordinator.put(
     { ...write, sentAfter, attemptRegions },
     answered(reply, (answer) => {

@@ -17,9 +17,9 @@ import { refuseFuture } from '../tokens/snapshot-checks.js';
 import type { Answer, FrameEncoder } from './answers.js';
 import type { CommitOrder } from './commit-order.js';
 import {
+  attemptRegionsField,
   avoidsField,
   depsOf,
-  homesField,
   keyField,
   keysField,
   optionalInt,
@@ -180,7 +180,7 @@ function rangeOf(context: TransactionRequests, frame: RawFrame, keyspace: string
 function commit(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
   const { topology } = context.node;
   const snapshot = snapshotField(context, frame, 'snapshot');
-  const attemptRegions = homesField(frame, (name) => topology.regions.includes(name));
+  const attemptRegions = attemptRegionsField(frame, (name) => topology.regions.includes(name));
   const order = {
     txId: txIdField(frame),
     snapshot: snapshot?.ts ?? null,
