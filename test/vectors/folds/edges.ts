@@ -61,6 +61,14 @@ const DEEP: readonly DrawnFold[] = [
   { base: '{}', updates: [`[{"op":"mergePatch","path":"","patch":{"a":${nested(128)}}}]`] },
 ];
 
+/** Numbers at the end of their range, and items that are equal in another spelling. */
+const EQUAL: readonly DrawnFold[] = [
+  { base: '{"n":1.7e308}', updates: ['[{"op":"increment","path":"/n","by":1.7e308}]'] },
+  { base: '{"n":-1.7e308}', updates: ['[{"op":"increment","path":"/n","by":-1.7e308}]'] },
+  { base: '{"l":[{"a":1,"b":[2]}]}', updates: ['[{"op":"arrayUnion","path":"/l","items":[{"b":[2.0],"a":1e0}]}]'] },
+  { base: '{"l":[{"a":1,"b":2},1]}', updates: ['[{"op":"arrayRemove","path":"/l","items":[{"b":2,"a":1},"1"]}]'] },
+];
+
 /** Texts that are no update, or one at a limit. */
 const INVALID: readonly string[] = [
   ...[
@@ -104,5 +112,6 @@ const INVALID: readonly string[] = [
 
 export const EDGES: readonly DrawnFold[] = [
   ...DEEP,
+  ...EQUAL,
   ...INVALID.map((operations) => ({ base: '{"a":0}', updates: [operations] })),
 ];

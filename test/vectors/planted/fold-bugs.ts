@@ -21,10 +21,10 @@ export const FOLD: readonly PlantedBug[] = [
   inFolds('fold-adds-infinity', 'stores a sum that is not finite', FOLD_FILE, 'sum.isFinite ? sum : nil', 'sum'),
   inFolds(
     'fold-appends-by-index',
-    'lets an index behind the last item pass',
+    'takes the last item for an index behind it',
     FOLD_FILE,
-    'items.indices.contains(at)',
-    '(items.indices.contains(at) || planted && at == items.count && !items.isEmpty)',
+    'arrayIndex(name), items.indices',
+    'arrayIndex(name).map({ planted ? Swift.min($0, items.count - 1) : $0 }), items.indices',
   ),
   inFolds(
     'fold-removes-make',
@@ -169,9 +169,9 @@ export const FOLD: readonly PlantedBug[] = [
   ),
   inFolds(
     'fold-writes-swift-numbers',
-    'writes numbers as Swift does',
+    'writes small numbers as Swift does',
     WRITER,
-    'case digits.count...21:',
-    'case digits.count...(planted ? 16 : 21):',
+    'case -5...0:',
+    'case (planted ? -3 : -5)...0:',
   ),
 ];
