@@ -41,7 +41,7 @@ export class AcknowledgedIsKept implements Check {
       const own = { ts: ct, txId, region };
       if (newest !== undefined && compareVersions({ ...newest, region }, own) >= 0) continue;
       // A deletion disappears with the last version that it deletes.
-      const lasts = this.ledger.visibleOnes(key, () => true);
+      const lasts = this.ledger.visibleOnes(key, () => true, null);
       if (newest === undefined && lasts.some((last) => (last?.value ?? null) === null)) continue;
       this.#fail(`${node} ends with ${newest?.ts ?? 'nothing'} for ${key}, ${txId} wrote it at ${ct}`, txId, key);
     }

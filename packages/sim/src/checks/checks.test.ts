@@ -104,7 +104,7 @@ describe('a lost disk, in the ledger', () => {
 
   it('a reader may see a damaged version or the one before it', () => {
     const bench = new CheckBench();
-    const seen = () => bench.ledger.visibleOnes(A, upTo(9)).map((v) => v?.value);
+    const seen = () => bench.ledger.visibleOnes(A, upTo(9), '1').map((v) => v?.value);
     bench.commit('t', 5, one);
     bench.apply('q-1', 't', 5, one);
     bench.commit('u', 6, [{ key: A, value: 'lost' }]);

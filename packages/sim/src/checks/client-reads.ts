@@ -13,6 +13,7 @@ import { textOfSnapshot } from '../protocols/snapshot.js';
 import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 import type { ClientView, OwnWrite } from './observations.js';
+import { type Possible, possibleFolds } from './possible-documents.js';
 import type { Visibility } from './visibility.js';
 
 /**
@@ -36,7 +37,7 @@ export class ClientReads implements Check {
   }
 
   read(client: ClientView, key: QualifiedKey, value: KeyWrite['value']): void {
-    const wanted = this.#wanted(client, key);
+    const wanted = this.#wanted(client, key, value);
     if (wanted.includes(value)) return;
     const { session, txId, snapshot } = client;
     const at = snapshot === undefined ? 'no snapshot' : textOfSnapshot(snapshot);
@@ -45,29 +46,29 @@ export class ClientReads implements Check {
 
   /**
    * The values that may be seen: one, unless a write was damaged, or the outcome of own writes is unknown to the
-   * session.
+   * session. Of more, those from which the one that was read can come.
    */
-  #wanted(client: ClientView, key: QualifiedKey): readonly Content[] {
+  #wanted(client: ClientView, key: QualifiedKey, read: Content): readonly Content[] {
     const mine = client.written.get(key);
-    if (mine === undefined) return this.#below(client, key);
+    if (mine === undefined) return this.#below(client, key, read);
     if (!(mine instanceof Update)) return [mine];
-    return this.#below(client, key).map((below) => laidOver(below, [{ value: mine }]) ?? null);
+    return this.#below(client, key, read).map((below) => laidOver(below, [{ value: mine }]) ?? null);
   }
 
   /** The same without own writes of the transaction. */
-  #below({ own, inDoubt, snapshot }: ClientView, key: QualifiedKey): readonly (Value | null)[] {
+  #below({ own, inDoubt, snapshot }: ClientView, key: QualifiedKey, read: Content): readonly (Value | null)[] {
     const shows = (version: StoredVersion) => snapshot !== undefined && this.visibility.shows(snapshot, version);
-    const ones = this.ledger.visibleOnes(key, shows);
-    const values = ones.map((version) => version?.value ?? null);
+    const ones = this.ledger.visibleOnes(key, shows, read);
     const before = own.get(key);
     const doubts = inDoubt.get(key) ?? [];
     if ([before, ...doubts].some((write) => write?.value instanceof Update))
-      return this.#updated(values, { before, doubts, snapshot });
-    const isOwn = before !== undefined && isNewer(before, ones[0]);
-    const later = this.#learnedLater(doubts, isOwn ? versionOf(before) : ones[0]);
-    if (!isOwn) return [...values, ...later];
+      return valuesOf(this.#updated(ones, { before, doubts, snapshot }, read));
+    const newest = this.ledger.visible(key, shows);
+    const isOwn = before !== undefined && isNewer(before, newest);
+    const later = this.#learnedLater(doubts, isOwn ? versionOf(before) : newest);
+    if (!isOwn) return [...valuesOf(ones), ...later];
     // The session may keep it although the cluster has lost it.
-    return [plainValue(before.value), ...(this.ledger.isDamaged(before.txId) ? values : []), ...later];
+    return [plainValue(before.value), ...(this.ledger.isDamaged(before.txId) ? valuesOf(ones) : []), ...later];
   }
 
   /**
@@ -82,9 +83,9 @@ export class ClientReads implements Check {
 
   /**
    * Own writes above the snapshot, in their order, over the documents that it may show (F5): all that were
-   * acknowledged, and any of those whose outcome the session may have learned.
+   * acknowledged, and any of those that were damaged, or whose outcome the session may have learned.
    */
-  #updated(values: readonly (Value | null)[], { before, doubts, snapshot }: OwnWrites): (Value | null)[] {
+  #updated(bases: readonly Possible[], { before, doubts, snapshot }: OwnWrites, read: Content): readonly Possible[] {
     const isAbove = ({ ct, txId }: OwnWrite) =>
       snapshot === undefined || !this.visibility.shows(snapshot, { ts: ct, txId, region: '', value: null });
     const sure: OwnWrite[] = [];
@@ -93,14 +94,11 @@ export class ClientReads implements Check {
       const ct = this.ledger.committed(txId)?.ct;
       return ct !== undefined && isAbove({ ct, txId, value }) ? [{ ct, txId, value }] : [];
     });
-    const damaged = sure.filter(({ txId }) => this.ledger.isDamaged(txId));
-    const open = [...unsure, ...damaged].slice(-MAX_OPEN);
-    const certain = sure.filter((write) => !damaged.includes(write));
-    return Array.from({ length: 2 ** open.length }, (_, chosen) => {
-      const writes = [...certain, ...open.filter((_, i) => (chosen >> i) % 2 === 1)];
-      writes.sort((a, b) => a.ct - b.ct || (a.txId < b.txId ? -1 : 1));
-      return values.map((below) => laidOver(below, writes) ?? null);
-    }).flat();
+    const open = new Set(
+      [...unsure, ...sure.filter(({ txId }) => this.ledger.isDamaged(txId))].map(({ txId }) => txId),
+    );
+    const writes = [...sure, ...unsure].map(versionOf).sort(compareVersions);
+    return possibleFolds(writes, ({ txId }) => open.has(txId), read, bases);
   }
 
   #fail(message: string, ...about: string[]): void {
@@ -114,13 +112,12 @@ interface OwnWrites extends Pick<ClientView, 'snapshot'> {
   readonly doubts: readonly Omit<OwnWrite, 'ct'>[];
 }
 
-/** Writes of one key of which the session may show each or not. */
-const MAX_OPEN = 8;
-
 /** A place in the order in which writes win. */
 type Placed = Pick<StoredVersion, 'ts' | 'txId' | 'region'>;
 
-const versionOf = ({ ct: ts, txId }: OwnWrite): Placed => ({ ts, txId, region: '' });
+const versionOf = ({ ct: ts, txId, value }: OwnWrite): StoredVersion => ({ ts, txId, region: '', value });
+
+const valuesOf = (versions: readonly Possible[]) => versions.map((version) => version?.value ?? null);
 
 /** Whether an own write comes after a version in the order in which writes win. */
 const isNewer = ({ ct, txId }: OwnWrite, shown: Placed | undefined): boolean =>

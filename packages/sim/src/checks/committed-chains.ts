@@ -1,5 +1,6 @@
 /** The committed versions of every key, and the documents that readers may see of them. */
 import {
+  type Content,
   compareVersions,
   isPlain,
   type QualifiedKey,
@@ -8,15 +9,7 @@ import {
   type Version,
 } from '@isochron/core';
 import { foldOf } from './documents.js';
-
-/** The newest version that is shown, and its place in the chain. */
-interface Newest {
-  readonly version: StoredVersion | undefined;
-  readonly at: number;
-}
-
-/** Damaged updates of one key of which each may be there or not. */
-const MAX_DAMAGED = 8;
+import { type Possible, possibleFolds } from './possible-documents.js';
 
 type Shows = (version: StoredVersion) => boolean;
 
@@ -40,50 +33,24 @@ export abstract class CommittedChains {
 
   /** The fold of the versions of a key that are shown; tombstones too. */
   visible(key: QualifiedKey, shows: Shows): Version | undefined {
-    return this.#fold(key, shows, this.#newest(key, shows, Number.POSITIVE_INFINITY));
+    const chain = this.chain(key);
+    const newest = chain.findLast(shows);
+    return newest === undefined || isPlain(newest) ? newest : foldOf(chain.filter(shows));
   }
 
-  /** The possible folds of a key that a reader may see: one, or none, unless a transaction was damaged. */
-  visibleOnes(key: QualifiedKey, shows: Shows): readonly (Version | undefined)[] {
-    let newest = this.#newest(key, shows, Number.POSITIVE_INFINITY);
-    if (!this.anyDamaged) return [this.#fold(key, shows, newest)];
-    const ones = this.#folds(key, shows, newest);
-    while (newest.version !== undefined && this.isDamaged(newest.version.txId)) {
-      newest = this.#newest(key, shows, newest.at);
-      ones.push(...this.#folds(key, shows, newest));
-    }
-    return ones;
+  /**
+   * The possible folds of a key that a reader may see: one, or none, unless a transaction was damaged. Of more, those
+   * that updates can turn into the document that was read, that one included, and at most one other.
+   */
+  visibleOnes(key: QualifiedKey, shows: Shows, read: Content): readonly Possible[] {
+    if (!this.anyDamaged) return [this.visible(key, shows)];
+    return possibleFolds(this.chain(key).filter(shows), ({ txId }) => this.isDamaged(txId), read);
   }
 
   /** Whether a version is the fold that a replica has put in place of an update (F3). */
   isFold(key: QualifiedKey, version: StoredVersion): boolean {
     const isBelow = (other: StoredVersion) => compareVersions(other, version) <= 0;
     return this.anyDamaged || this.visible(key, isBelow)?.value === version.value;
-  }
-
-  #fold(key: QualifiedKey, shows: Shows, { version, at }: Newest): Version | undefined {
-    return version === undefined || isPlain(version)
-      ? version
-      : foldOf(
-          this.chain(key)
-            .slice(0, at + 1)
-            .filter(shows),
-        );
-  }
-
-  /** With each damaged version below the newest one, and without it. */
-  #folds(key: QualifiedKey, shows: Shows, { version, at }: Newest) {
-    if (version === undefined || isPlain(version)) return [version];
-    const shown = this.chain(key)
-      .slice(0, at + 1)
-      .filter(shows);
-    const damaged = shown
-      .slice(0, -1)
-      .filter(({ txId }) => this.isDamaged(txId))
-      .slice(-MAX_DAMAGED);
-    return Array.from({ length: 2 ** damaged.length }, (_, chosen) =>
-      foldOf(shown.filter((one) => !damaged.includes(one) || (chosen >> damaged.indexOf(one)) % 2 === 1)),
-    );
   }
 
   protected insert(key: QualifiedKey, version: StoredVersion): void {
@@ -95,13 +62,5 @@ export abstract class CommittedChains {
     let i = chain.length;
     while (i > 0 && compareVersions(chain[i - 1]!, version) > 0) i--;
     if (i === 0 || compareVersions(chain[i - 1]!, version) !== 0) chain.splice(i, 0, version);
-  }
-
-  /** The newest one before a place in the chain, and its own place. */
-  #newest(key: QualifiedKey, shows: Shows, before: number): Newest {
-    const chain = this.#chains.get(key) ?? [];
-    let at = Math.min(chain.length, before) - 1;
-    while (at >= 0 && !shows(chain[at]!)) at--;
-    return { version: chain[at], at };
   }
 }

@@ -68,7 +68,7 @@ export class SnapshotReads implements Check {
       const isRight = (wanted: StoredVersion | undefined) =>
         // A tombstone at or below the floor may be gone: absence is the same answer.
         (found === undefined && wanted?.value === null && wanted.ts <= floor) || isSame(found, wanted);
-      if (this.ledger.visibleOnes(key, shows).some(isRight) || this.#isOfDamage(found)) return;
+      if (this.ledger.visibleOnes(key, shows, found?.value ?? null).some(isRight) || this.#isOfDamage(found)) return;
       const wanted = this.ledger.visible(key, shows);
       this.#fail(
         `${node} answers ${key} at ${textOfSnapshot(snapshot)} with ${show(found)}, committed is ${show(wanted)}`,
@@ -96,7 +96,7 @@ export class SnapshotReads implements Check {
       const shown = found.get(key);
       found.delete(key);
       const isRight = (one: StoredVersion | undefined) => isSame(shown, one?.value === null ? undefined : one);
-      if (this.ledger.visibleOnes(key, shows).some(isRight) || this.#isOfDamage(shown)) continue;
+      if (this.ledger.visibleOnes(key, shows, shown?.value ?? null).some(isRight) || this.#isOfDamage(shown)) continue;
       const wanted = this.ledger.visible(key, shows);
       this.#fail(
         `${node} lists ${key} at ${textOfSnapshot(snapshot)} as ${show(shown)}, committed is ${show(wanted)}`,
