@@ -18,7 +18,7 @@ const PATTERNS: readonly (readonly [RegExp, Group])[] = [
   [/persisted$/, 'durable batches'],
   [/Gossip|^Clock|^Wake|^stabilization/, 'stabilisation'],
   [/Replicate|Heartbeat|Resync|^rounds/, 'replication'],
-  [/StartTx|Read|List/, 'reads'],
+  [/StartTx|Read|List|Changes/, 'reads'],
   [/Commit|Prepare|Abort|EndTx|Resolve/, 'commits'],
 ];
 
