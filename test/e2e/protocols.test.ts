@@ -35,7 +35,7 @@ const CASES: readonly Case[] = [
     protocol: 'paris',
     replication: 2,
     entries: 0,
-    capabilities: [...SNAPSHOTS, 'stable-snapshots', 'updates'],
+    capabilities: [...SNAPSHOTS, 'stable-snapshots', 'changes', 'updates'],
     blocks: false,
   },
   { protocol: 'bpr', replication: 2, entries: 0, capabilities: SNAPSHOTS, blocks: true },
