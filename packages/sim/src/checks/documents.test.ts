@@ -1,7 +1,9 @@
 import type { KeyWrite, Version } from '@isochron/core';
+import { MemoryState } from '@isochron/storage';
 import { ClientReads } from './client-reads.js';
 import { appending, foldOf, listOf, writeIn } from './documents.js';
 import { A, CheckBench, client, version } from './fixtures.js';
+import type { OwnWrite } from './observations.js';
 import { SnapshotReads } from './snapshot-reads.js';
 import { UP_TO_A_TIMESTAMP } from './visibility.js';
 
@@ -62,5 +64,74 @@ describe('documents that updates change', () => {
     read(6, '["a","b"]');
     read(7, '["a","b","c","c"]');
     expect(failed).toHaveLength(2);
+  });
+});
+
+/** More lost updates than anyone can try out one by one. */
+const LOST = Array.from({ length: 30 }, (_, i) => ({ txId: `lost${i}`, ct: 10 + i, text: `l${i}` }));
+
+/** A put that is everywhere, updates that a lost disk alone had, and an update after them. */
+function lost(between: readonly (readonly [string, number, KeyWrite['value']])[] = []): CheckBench {
+  const bench = new CheckBench();
+  bench.commit('put', 5, [{ key: A, value: listOf('put') }]);
+  bench.apply('q-1', 'put', 5, [{ key: A, value: listOf('put') }]);
+  for (const { txId, ct, text } of LOST) bench.commit(txId, ct, [{ key: A, value: appending(text) }]);
+  for (const [txId, ct, value] of between) bench.commit(txId, ct, [{ key: A, value }]);
+  bench.ledger.onDataLoss('p-1', new MemoryState());
+  bench.commit('after', 90, [{ key: A, value: appending('after') }]);
+  return bench;
+}
+
+describe('documents of which a lost disk alone had many updates', () => {
+  const all = LOST.map(({ text }) => text);
+  const some = all.filter((_, i) => i % 3 === 0);
+
+  it('a replica may answer with any of the lost updates, in their order, and with all that are not lost', () => {
+    const { context, ledger, failed } = lost();
+    const check = new SnapshotReads(context, ledger, UP_TO_A_TIMESTAMP);
+    const answer = (texts: readonly string[]) =>
+      check.slice('q-1', 0, { ts: 99 }, [A], [{ ts: 90, txId: 'after', region: 'p', value: JSON.stringify(texts) }]);
+    for (const right of [[], all, some, all.slice(0, 1), all.slice(-1)]) answer(['put', ...right, 'after']);
+    expect(failed).toEqual([]);
+    const wrong = [
+      ['after'],
+      [...all, 'after'],
+      ['put', ...all],
+      ['put', ...some, 'l0', 'after'],
+      ['put', 'after', 'l1'],
+    ];
+    for (const texts of [...wrong, ['put', 'l2', 'l1', 'after'], ['put', 'other', 'after']]) answer(texts);
+    expect(failed).toHaveLength(7);
+  });
+
+  it('a put or a deletion among the lost writes may have replaced what was before it', () => {
+    const { context, ledger, failed } = lost([
+      ['gone', 50, null],
+      ['begun', 51, appending('begun')],
+      ['anew', 60, listOf('anew')],
+    ]);
+    const check = new SnapshotReads(context, ledger, UP_TO_A_TIMESTAMP);
+    const answer = (texts: readonly string[]) =>
+      check.slice('q-1', 0, { ts: 99 }, [A], [{ ts: 90, txId: 'after', region: 'p', value: JSON.stringify(texts) }]);
+    for (const right of [['put', ...some, 'begun'], ['begun'], ['anew'], [], ['put']]) answer([...right, 'after']);
+    expect(failed).toEqual([]);
+    for (const wrong of [['put', 'anew'], ['begun', 'anew'], some, ['put', 'begun', 'l1']]) answer([...wrong, 'after']);
+    expect(failed).toHaveLength(4);
+  });
+
+  it('a session may show any of its own lost updates, in their order, and no update twice', () => {
+    const { context, ledger, failed } = lost();
+    const check = new ClientReads(context, ledger, UP_TO_A_TIMESTAMP);
+    const own = LOST.reduce<OwnWrite | undefined>(
+      (before, { txId, ct, text }) => ({ ct, txId, value: appending(text), before }),
+      undefined,
+    )!;
+    const read = (ts: number, texts: readonly string[]) =>
+      check.read(client({ own: new Map([[A, own]]), snapshot: { ts } }), A, JSON.stringify(texts));
+    for (const right of [[], all, some]) read(9, ['put', ...right]);
+    for (const right of [[], all, some]) read(25, ['put', ...right]);
+    expect(failed).toEqual([]);
+    for (const wrong of [['put', 'l1', 'l0'], ['put', ...all, 'l29'], all, ['put', 'l3', 'l3']]) read(25, wrong);
+    expect(failed).toHaveLength(4);
   });
 });
