@@ -15,6 +15,7 @@ const COMMANDS = [
   'delete',
   'list',
   'commit',
+  'changes',
   'import',
   'export',
   'status',

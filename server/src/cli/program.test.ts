@@ -11,6 +11,7 @@ const COMMANDS = [
   'delete',
   'list',
   'commit',
+  'changes',
   'transaction',
   'import',
   'export',
@@ -64,6 +65,8 @@ describe('isochron', () => {
     { what: 'an acknowledgement without ids or --all', args: ['losses', '--acknowledge'] },
     { what: 'an acknowledgement of some and of all', args: ['losses', '--all', '--acknowledge', 'a'] },
     { what: 'an acknowledgement of an invalid transaction id', args: ['losses', '--acknowledge', 'a'] },
+    { what: 'two beginnings of the change feed', args: ['changes', '--since', 'a', '--at', '5'] },
+    { what: 'a prefix of changes without its keyspace', args: ['changes', '--prefix', 'a'] },
     { what: 'CSV without a key', args: ['import', 'rows.csv'] },
   ])('isochron exits with 2 and one line for $what', async ({ args }) => {
     const { exitCode, stdout, stderr } = await run(...args);

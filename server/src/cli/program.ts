@@ -5,6 +5,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { VERSION } from '../version.js';
 import type { BenchOptions } from './bench/command.js';
 import { type CredentialOptions, credentialsOf } from './credentials.js';
+import type { ChangesOptions } from './data/changes.js';
 import type { DataOptions } from './data/client.js';
 import type { ListOptions, ReadOptions, WriteOptions } from './data/keys.js';
 import type { OutcomeOptions } from './data/outcome.js';
@@ -62,6 +63,7 @@ export function buildProgram(): Command {
     .configureOutput({ outputError: (text, write) => write(`${text.trim().replaceAll(/\s*\n\s*/g, ' ')}\n`) });
   clusterCommands(program);
   keyCommands(program);
+  feedCommand(program);
   outcomeCommand(program);
   transferCommands(program);
   observeCommands(program);
@@ -341,6 +343,31 @@ in all regions one wins. It takes a round trip over the slowest link.${examples(
     )
     .action(async (key: string, json: string, options: Given<DataOptions>) =>
       (await import('./data/keys.js')).runClaim(key, json, connecting(options)),
+    );
+}
+
+function feedCommand(program: Command): void {
+  connected(
+    program.command('changes').description('print committed transactions in their total order, and follow them'),
+  )
+    .option('--since <cursor>', 'go on behind the messages that were read before')
+    .addOption(
+      new Option('--at <timestamp>', 'begin behind the snapshot of this timestamp').argParser(
+        integer(1, Number.MAX_SAFE_INTEGER),
+      ),
+    )
+    .option('--keyspace <name>', 'only changes of this keyspace (default: all)')
+    .option('--prefix <text>', 'only keys of the keyspace with this prefix')
+    .option('--follow', 'go on with the changes that come, until interrupted', false)
+    .addHelpText(
+      'after',
+      `\nPrints a line for each transaction up to stable time, and at the end "cursor" with the text for --since. Without
+--since and --at it begins at the present end. With --json a line is a message of the feed, with the cursor behind it.
+--follow goes on from the last cursor when a node does not answer, at the next --endpoint. A cursor that is older than
+the cluster keeps changes ends it with CHANGES_GONE and exit code 1.${examples('isochron changes', 'isochron changes --since CURSOR --follow --json', 'isochron changes --at 195387383808000 --keyspace default --prefix todos/')}`,
+    )
+    .action(async (options: Given<ChangesOptions>) =>
+      (await import('./data/changes.js')).runChanges(connecting(options)),
     );
 }
 

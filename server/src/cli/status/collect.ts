@@ -83,6 +83,10 @@ const askNode = (base: string, apiKey: string | undefined): Promise<ClusterAnswe
 export interface NodeRequest {
   readonly path: string;
   readonly body?: object;
+  /** Default 3 s. */
+  readonly timeoutMs?: number;
+  /** Ends the request early. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -92,25 +96,38 @@ export interface NodeRequest {
 export async function ask<T>(
   base: string,
   apiKey: string | undefined,
-  { path, body }: NodeRequest,
+  request: NodeRequest,
   isAnswer: (answer: unknown) => answer is T,
 ): Promise<T> {
+  return (await askForText(base, apiKey, request, isAnswer)).answer;
+}
+
+/** The answer of one node, as for `ask`, with its text. */
+export async function askForText<T>(
+  base: string,
+  apiKey: string | undefined,
+  { path, body, timeoutMs = TIMEOUT_MS, signal }: NodeRequest,
+  isAnswer: (answer: unknown) => answer is T,
+): Promise<{ answer: T; text: string }> {
   const headers = {
     ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
   };
   const post = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
   let status: number;
+  let text: string;
   let answer: unknown;
   try {
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const response = await fetch(`${base}${path}`, { headers, signal, ...post });
+    const limit = AbortSignal.timeout(timeoutMs);
+    const signals = signal === undefined ? limit : AbortSignal.any([limit, signal]);
+    const response = await fetch(`${base}${path}`, { headers, signal: signals, ...post });
     status = response.status;
-    answer = await response.json();
+    text = await response.text();
+    answer = JSON.parse(text);
   } catch (cause) {
-    throw new IsochronError('CONNECTION_LOST', `no node answers at ${base} (${reasonOf(cause)})`, { cause });
+    throw new IsochronError('CONNECTION_LOST', `no node answers at ${base} (${reasonOf(cause, timeoutMs)})`, { cause });
   }
-  if (isAnswer(answer)) return answer;
+  if (isAnswer(answer)) return { answer, text };
   if (isProblem(answer) && isErrorCode(answer.code)) throw new IsochronError(answer.code, answer.detail);
   throw new IsochronError(
     'CONNECTION_LOST',
@@ -119,9 +136,9 @@ export async function ask<T>(
 }
 
 /** Why `fetch` failed: it hides the reason in the cause. */
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown, timeoutMs: number): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.name === 'TimeoutError') return `no answer in ${TIMEOUT_MS} ms`;
+  if (error.name === 'TimeoutError') return `no answer in ${timeoutMs} ms`;
   if (error instanceof SyntaxError) return 'the answer is not JSON';
   const { cause } = error;
   return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message;
