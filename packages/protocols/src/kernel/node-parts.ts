@@ -175,10 +175,20 @@ export function recoverReplicaState(
     evidence: vectorOf(meta.get(`doubt/${partition}`)),
     gcFloor: timestampOf(meta.get(`gcFloor/${partition}`)),
     forgottenUpTo: timestampOf(meta.get(`forgottenUpTo/${partition}`)),
-    truncatedUpTo: timestampOf(meta.get(`logConfirmedUpTo/${partition}`) ?? meta.get(`logTruncatedUpTo/${partition}`)),
+    truncatedUpTo: confirmedIn(recovered, partition),
     changesFrom: changesFromIn(recovered, partition),
     logged: logEnds.get(partition) ?? 0,
   };
+}
+
+/**
+ * Up to here every peer has the own log. Where the log is kept for readers of changes, it is truncated by age, and
+ * `confirmLog` alone shows this; else a truncation does.
+ */
+function confirmedIn(recovered: RecoveredState, partition: PartitionId): Timestamp {
+  const { meta } = recovered;
+  const truncated = changesFromIn(recovered, partition) === undefined ? meta.get(`logTruncatedUpTo/${partition}`) : 0;
+  return timestampOf(meta.get(`logConfirmedUpTo/${partition}`) ?? truncated);
 }
 
 function changesFromIn({ meta }: RecoveredState, partition: PartitionId): Timestamp | undefined {

@@ -37,22 +37,31 @@ export class ChangeRetention {
     return this.#from;
   }
 
+  /** Whether the disk has a record of it. */
+  get isRecorded(): boolean {
+    return this.recorded !== undefined;
+  }
+
   /**
    * Begins to keep the log on a disk with versions that it lacks.
    *
    * @param lastVersion all of these lie at or below
    */
   start(lastVersion: Timestamp, out: Out): void {
-    if (this.recorded !== undefined) return;
+    if (this.isRecorded) return;
     this.#from = Math.max(1, lastVersion, this.state.membership.incarnation);
     out.write({ kind: 'meta', name: changesRecord(this.partition), value: this.#from });
   }
 
-  /** @param lastVersion highest timestamp of a version */
-  collect(lastVersion: Timestamp, out: Out): void {
+  /**
+   * @param lastVersion highest timestamp of a version
+   * @param confirmedUpTo a peer may ask for an own group above
+   */
+  collect(lastVersion: Timestamp, confirmedUpTo: Timestamp, out: Out): void {
     const { partition, state } = this;
     const { changeRetentionMs, changeRetentionBytes: bytes } = state.settings;
-    const upTo = packWall(Math.max(0, wallOf(state.stable.aggregated) - changeRetentionMs));
+    const aged = packWall(Math.max(0, wallOf(state.stable.aggregated) - changeRetentionMs));
+    const upTo = Math.min(aged, confirmedUpTo);
     const isBusy = lastVersion > this.#lastVersion;
     const stepMs = isBusy ? Math.min(BUSY_STEP_MS, changeRetentionMs) : changeRetentionMs / IDLE_STEPS;
     const isDue = wallOf(upTo) - wallOf(this.#truncatedAt) >= stepMs;

@@ -2,7 +2,7 @@
  * How long a replica keeps data: versions above the GC floor (P9), and its own log while a peer may ask for it (D5,
  * D10).
  */
-import type { PartitionId, RegionId, Timestamp } from '@isochron/core';
+import { MAX_TIMESTAMP, type PartitionId, type RegionId, type Timestamp } from '@isochron/core';
 import type { Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import { ChangeRetention } from './change-retention.js';
@@ -51,7 +51,12 @@ export class Retention {
 
   /** Begins with the data of the disk, or of a copy. */
   start(out: Effects<ReplicationMessage>): void {
-    this.#changes?.start(this.#lastVersion, out);
+    if (this.#changes === undefined) return;
+    const { partition } = this;
+    // From the record of the changes on, a truncation no longer shows what every peer has.
+    if (!this.#changes.isRecorded && this.#truncatedUpTo > 0)
+      out.write({ kind: 'confirmLog', partition, upTo: this.#truncatedUpTo });
+    this.#changes.start(this.#lastVersion, out);
   }
 
   get gcFloor(): Timestamp {
@@ -86,10 +91,14 @@ export class Retention {
       state.stable.collected(floor);
       out.write({ kind: 'collect', partition, floor });
     }
-    this.#changes?.collect(this.#lastVersion, out);
     const covered = this.#logged.truncate(this.peers.values(), state.stable.aggregated);
-    if (covered <= this.#truncatedUpTo) return;
-    this.#truncatedUpTo = covered;
-    out.write({ kind: this.#changes === undefined ? 'truncateLog' : 'confirmLog', partition, upTo: covered });
+    if (covered > this.#truncatedUpTo) {
+      this.#truncatedUpTo = covered;
+      out.write({ kind: this.#changes === undefined ? 'truncateLog' : 'confirmLog', partition, upTo: covered });
+    }
+    // A group that a peer's disk has not confirmed stays, whatever its age: the peer may ask for it (D10).
+    const isConfirmed = this.#logged.last <= this.#truncatedUpTo;
+    if (isConfirmed || covered > 0)
+      this.#changes?.collect(this.#lastVersion, isConfirmed ? MAX_TIMESTAMP : this.#truncatedUpTo, out);
   }
 }
