@@ -159,7 +159,7 @@ export function regionalTimes(
 /** The state of one partition's replica on the disk. */
 export function recoverReplicaState(
   partition: PartitionId,
-  { topology, recovered }: CommonNodeOptions,
+  { topology, recovered }: Pick<CommonNodeOptions, 'topology' | 'recovered'>,
 ): RecoveredReplica {
   const { meta, logEnds } = recovered;
   const durable = vectorOf(meta.get(`vv/${partition}`));

@@ -123,7 +123,7 @@ describe('documents of which a lost disk alone had many updates', () => {
     const { context, ledger, failed } = lost();
     const check = new ClientReads(context, ledger, UP_TO_A_TIMESTAMP);
     const own = LOST.reduce<OwnWrite | undefined>(
-      (before, { txId, ct, text }) => ({ ct, txId, value: appending(text), before }),
+      (before, { txId, ct, text }) => ({ ct, txId, value: appending(text), ...(before && { before }) }),
       undefined,
     )!;
     const read = (ts: number, texts: readonly string[]) =>

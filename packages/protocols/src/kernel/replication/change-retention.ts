@@ -26,7 +26,7 @@ export class ChangeRetention {
   /** @param from content of the meta record; undefined on a disk that has none, or whose data were copied */
   constructor(
     readonly partition: PartitionId,
-    readonly state: NodeState,
+    readonly state: Pick<NodeState, 'stable' | 'settings' | 'membership'>,
     readonly recorded: Timestamp | undefined,
   ) {
     this.#from = recorded ?? 0;
