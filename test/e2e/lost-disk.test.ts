@@ -174,10 +174,11 @@ function damageRecords(folder: string): number[] {
     const file = join(folder, name);
     const bytes = readFileSync(file);
     for (let i = 0; i < 40; i++) {
-      const at = bytes.indexOf(textOf(i));
-      if (at < 0) continue;
-      bytes[at + 2]! ^= 1;
-      found.add(i);
+      // Log and versions have the text.
+      for (let at = bytes.indexOf(textOf(i)); at >= 0; at = bytes.indexOf(textOf(i), at)) {
+        bytes[at + 2]! ^= 1;
+        found.add(i);
+      }
     }
     writeFileSync(file, bytes);
   }

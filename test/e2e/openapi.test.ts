@@ -158,6 +158,8 @@ async function exchanges(): Promise<Exchange[]> {
   await ask('DELETE', '/v1/transactions/{id}', '/v1/transactions/none');
   await ask('POST', '/v1/losses/acknowledge', '/v1/losses/acknowledge', { body: { all: true } });
   await ask('POST', '/v1/losses/acknowledge', '/v1/losses/acknowledge', { body: {} });
+  await ask('GET', '/v1/changes', '/v1/changes?wait=0');
+  await ask('GET', '/v1/changes', '/v1/changes?since=x');
   for (const plain of ['/v1/losses', '/v1/clock', '/v1/cluster', '/livez', '/readyz']) await ask('GET', plain, plain);
   return done;
 }

@@ -127,7 +127,7 @@ export async function registerOpenApi(app: FastifyInstance, keyed: boolean): Pro
       },
       components: { securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: API_KEY_NOTE } } },
       security: keyed ? KEYED : OPEN,
-      tags: ['keys', 'transactions', 'time', 'operations'].map((name) => ({ name })),
+      tags: ['keys', 'transactions', 'changes', 'time', 'operations'].map((name) => ({ name })),
     },
     transform: ({ schema, url, route }) => ({ schema: documented(schema, route), url }),
     transformObject: (document) =>

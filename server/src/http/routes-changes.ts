@@ -11,6 +11,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ChangesMessage, changesMessage } from './change-messages.js';
 import { decodeChangesCursor, qualifiedPrefix, type Scope } from './changes-cursor.js';
 import type { TransactionsContext } from './context.js';
+import { type AnswerHeaders, PLAIN_HEADERS } from './openapi.js';
 import { problemText } from './problem.js';
 import { ChangesAnswer, ChangesQuery } from './schemas.js';
 
@@ -20,6 +21,10 @@ const HEARTBEAT_MS = 5_000;
 /** A message ends with the group of transactions that reaches this. */
 const MESSAGE_BYTES = 512 * 1024;
 const STREAM = 'text/event-stream';
+const HEADERS = {
+  ...PLAIN_HEADERS,
+  'X-Accel-Buffering': { type: 'string', description: 'of a stream: proxies must not gather events' },
+} satisfies AnswerHeaders;
 
 /** A reader: its scope, and the timestamp after which it reads; null for the present end. */
 interface Position {
@@ -36,7 +41,7 @@ export function changesRoutes(app: FastifyInstance, api: TransactionsContext): v
   };
   const description = 'one message; with `Accept: text/event-stream` a stream of them';
   const content = { 'application/x-ndjson': { schema: ChangesAnswer }, [STREAM]: { schema: { type: 'string' } } };
-  const docs = { response: { 200: { description, content } } };
+  const docs = { response: { 200: { description, headers: HEADERS, content } } };
   app.get('/v1/changes', { schema, config: { docs } }, (request, reply) => changes(api, request, reply));
 }
 
