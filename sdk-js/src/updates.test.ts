@@ -165,6 +165,20 @@ describe('an update', () => {
     expect(await codeOf(run)).toBe(code);
     expect(fake.received('commit')).toEqual([]);
   });
+
+  it('the update that exceeds 1,000 operations of a key in one transaction is refused, and nothing is sent', async () => {
+    const many = (length: number) => Array.from({ length }, () => increment('/n'));
+    const run = (last: number) =>
+      app.transaction(async (tx) => {
+        tx.set('b', 1);
+        await tx.update('a', many(600));
+        await tx.update('a', many(last));
+      });
+    expect(await codeOf(run(401))).toBe('UPDATE_INVALID');
+    expect(fake.received('commit')).toEqual([]);
+    await run(400);
+    expect(await app.get('a')).toEqual({ n: 1000 });
+  });
 });
 
 describe('a claim', () => {

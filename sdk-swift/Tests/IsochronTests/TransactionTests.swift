@@ -218,6 +218,30 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testTheUpdateThatExceedsTheOperationsOfAKeyInOneTransactionIsRefusedAndNothingIsSent() async throws {
+        let world = World()
+        let node = world.server { $0.capabilities.append("updates") }
+        let app = try await world.client([node])
+        func run(_ first: JSONValue?, _ counts: [Int]) async throws {
+            try await app.transaction { tx in
+                if let first { try tx.set("a", first) }
+                for count in counts {
+                    try tx.update("a", Array(repeating: .increment("/n", by: 1), count: count))
+                    // The earlier writes are in the transaction's write set from here on.
+                    _ = try await tx.get("b", as: Int.self)
+                }
+            }
+        }
+        let tooMany = await code { try await run(nil, [600, 401]) }
+        let afterPut = await code { try await run(["n": 1], [999, 1]) }
+        XCTAssertEqual([tooMany, afterPut], [.updateInvalid, .updateInvalid])
+        XCTAssertEqual(node.received("commit").count, 0)
+        try await run(nil, [600, 400])
+        try await run(["n": 1], [999])
+        XCTAssertEqual(node.received("commit").count, 2)
+    }
+
+    @SessionActor
     func testATransactionContinuesAtAnotherEndpointInItsSnapshotWhenItsConnectionIsLost() async throws {
         let cluster = try await TwoRegions(seeded: true)
         let (app, store, home, other) = (cluster.app, cluster.store, cluster.home, cluster.other)

@@ -211,6 +211,7 @@ describe('PUT, PATCH and DELETE of a key', () => {
     ['a member that the operation has not', '[{"op":"remove","path":"","by":1}]', 'UPDATE_INVALID'],
     ['too many levels', `[{"op":"init","value":${'['.repeat(200)}${']'.repeat(200)}}]`, 'VALUE_INVALID'],
     ['a lone surrogate', '[{"op":"init","value":"\\ud800"}]', 'UPDATE_INVALID'],
+    ['more than 1,000', `[${Array(1001).fill('{"op":"remove","path":""}').join()}]`, 'UPDATE_INVALID'],
   ])('PATCH refuses operations that are %s, and writes nothing', async (_what, body, code) => {
     const headers = { 'content-type': 'application/vnd.isochron.operations+json' };
     expect((await api.call('PATCH', `${KEYS}/a`, { body, headers })).json()).toMatchObject({ code, status: 400 });

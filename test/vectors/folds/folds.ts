@@ -1,7 +1,7 @@
 /** `folds.json`: documents, the updates after them, and what both give. */
 
 import { toBase64 } from '@isochron/client/encoding';
-import { HLC_TICKS_PER_MS, type Value } from '@isochron/core';
+import { type Content, HLC_TICKS_PER_MS, IsochronError, type Value } from '@isochron/core';
 import { compose } from '@isochron/core/updates/compose';
 import { Fold } from '@isochron/core/updates/fold';
 import { parseOperations } from '@isochron/core/updates/operations';
@@ -54,11 +54,21 @@ function isValid(operations: string): boolean {
   }
 }
 
-/** What a transaction stores that puts the document and then makes all updates that are valid. */
+/** What a transaction stores that puts the document and then makes all updates that are not refused. */
 function composed({ base, updates }: DrawnFold): Value | null {
   const valid = updates.filter(isValid).map((operations) => new Update(operations));
-  const content = valid.reduce(compose, base);
+  const content = valid.reduce<Content>(followed, base);
   return content instanceof Update ? content.operations : content;
+}
+
+/** An update that exceeds the limit of operations is refused, and leaves the write as it was. */
+export function followed(older: Content, newer: Update): Content {
+  try {
+    return compose(older, newer);
+  } catch (error) {
+    if (error instanceof IsochronError && error.code === 'UPDATE_INVALID') return older;
+    throw error;
+  }
 }
 
 function shown(value: Value | null): Shown {

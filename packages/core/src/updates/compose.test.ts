@@ -1,6 +1,7 @@
 import type { Content, Value } from '../ids.js';
 import { compose } from './compose.js';
 import { Fold } from './fold.js';
+import { MAX_OPERATIONS, parseOperations } from './operations.js';
 import { Update } from './update.js';
 
 const increment = new Update(' [ {"op":"increment","path":"/n","by":1} ] ');
@@ -35,5 +36,18 @@ describe('several writes of a key in one transaction', () => {
   it('several updates compose in their order', () => {
     const all = [removeX, increment, increment].reduce<Content>(compose, '{"x":1}');
     expect(written(null, all)).toBe('{"n":2}');
+  });
+
+  it.each<[string, Content]>([
+    ['an update', increment],
+    ['a put', '{"n":5}'],
+    ['a delete', null],
+    ['bytes', new Uint8Array([1])],
+  ])('updates after %s are refused above the limit of operations in one update', (_what, older) => {
+    const most = Array.from({ length: MAX_OPERATIONS - 1 }, () => increment).reduce<Content>(compose, older);
+    expect(most instanceof Update && parseOperations(most.operations)).toHaveLength(MAX_OPERATIONS);
+    expect(() => compose(most, increment)).toThrow(
+      expect.objectContaining({ code: 'UPDATE_INVALID', message: expect.stringContaining('1001 operations') }),
+    );
   });
 });

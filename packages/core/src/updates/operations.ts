@@ -49,12 +49,17 @@ const MEMBERS: Readonly<Record<Operation['op'], readonly string[]>> = {
 export function parseOperations(raw: unknown): readonly Operation[] {
   const list = parsed(typeof raw === 'string' ? raw : written(raw));
   if (!Array.isArray(list) || list.length === 0) throw invalid('an update is an array of at least one operation');
-  if (list.length > MAX_OPERATIONS)
-    throw invalid(`${list.length} operations are above the limit of ${MAX_OPERATIONS} in one update`);
+  checkCount(list.length);
   return list.map((operation: unknown, i) => {
     check(operation, `operations[${i}]`);
     return operation;
   });
+}
+
+/** @throws IsochronError UPDATE_INVALID for more operations than one update has */
+export function checkCount(count: number): void {
+  if (count > MAX_OPERATIONS)
+    throw invalid(`${count} operations are above the limit of ${MAX_OPERATIONS} in one update`);
 }
 
 const invalid = (why: string, cause?: unknown): IsochronError => new IsochronError('UPDATE_INVALID', why, { cause });

@@ -11,8 +11,8 @@ final class TransactionState: HandleSource {
     nonisolated let lifetime: Lifetime
     nonisolated let id: TxId
     let handle: Handle
-    /// Writes from outside of the actor, not yet in the handle. Nil after the end of the transaction.
-    private nonisolated let written = Locked<[KeyWrite]?>([])
+    /// Writes from outside of the actor. Nil after the end of the transaction.
+    private nonisolated let written = Locked<NewWrites?>(NewWrites())
     /// Updates that the function may not have awaited.
     private var updates = 0
     private var onUpdated: CheckedContinuation<Void, Never>?
@@ -34,26 +34,30 @@ final class TransactionState: HandleSource {
         throw IsochronError(.invalidRequest, "in a transaction, write with tx.set")
     }
 
-    /// Writes, from any thread. Throws TRANSACTION_FINISHED.
+    /// Writes, from any thread. Throws TRANSACTION_FINISHED, and UPDATE_INVALID for the update that exceeds the limit of
+    /// operations of its key.
     nonisolated func write(_ key: QualifiedKey, _ content: Content) throws {
         try written.change { writes in
             if writes == nil { throw Self.finished }
-            writes?.append(KeyWrite(key: key, content: content))
+            try writes?.append(KeyWrite(key: key, content: content))
         }
     }
 
     /// The handle, with all writes so far.
     func borrow() throws -> Handle {
-        try take(leaving: [])
+        try take { $0?.take() }
     }
 
-    /// Like `borrow`; with nil left, later writes are refused.
-    private func take(leaving left: [KeyWrite]?) throws -> Handle {
-        let writes: [KeyWrite] = try written.change { writes in
-            guard let all = writes else { throw Self.finished }
-            writes = left
-            return all
+    /// Like `borrow`, and later writes are refused.
+    private func close() throws -> Handle {
+        try take { writes in
+            defer { writes = nil }
+            return writes?.take()
         }
+    }
+
+    private func take(_ writes: (inout NewWrites?) -> [KeyWrite]?) throws -> Handle {
+        guard let writes = written.change(writes) else { throw Self.finished }
         for write in writes { handle.snapshot.tx.write(write.key, write.content) }
         return handle
     }
@@ -88,7 +92,7 @@ final class TransactionState: HandleSource {
             if updates > 0 { await withCheckedContinuation { onUpdated = $0 } }
             if let failedUpdate { throw failedUpdate }
             try Task.checkCancellation()
-            let handle = try take(leaving: nil)
+            let handle = try close()
             try Scope.check(count: handle.snapshot.tx.writes.count, lifetime.driver.limits.get())
             if handle.snapshot.tx.hasWrites { return handle }
             driver.end(handle)
@@ -107,6 +111,28 @@ final class TransactionState: HandleSource {
 
     private nonisolated static var finished: IsochronError {
         IsochronError(.transactionFinished, "the transaction has ended")
+    }
+}
+
+/// The writes of a transaction that are not yet in its handle.
+private struct NewWrites: Sendable {
+    private var writes: [KeyWrite] = []
+    /// The operations of each key, of writes in the handle too: those of a key are one update.
+    private var counts: [ExactString: Int] = [:]
+
+    /// Throws UPDATE_INVALID.
+    mutating func append(_ write: KeyWrite) throws {
+        let name = ExactString(write.key)
+        var count = write.content.operationCount
+        if case .update = write.content { count += counts[name] ?? 0 }
+        if let problem = Update.problem(ofCount: count) { throw IsochronError(.updateInvalid, problem) }
+        counts[name] = count
+        writes.append(write)
+    }
+
+    mutating func take() -> [KeyWrite] {
+        defer { writes = [] }
+        return writes
     }
 }
 

@@ -17,6 +17,12 @@ public enum Content: Hashable, Sendable {
         return false
     }
 
+    /// The number of its operations. A put or a delete counts as one, which an update after it needs.
+    public var operationCount: Int {
+        if case .update(let update) = self { return update.count }
+        return 1
+    }
+
     /// What a transaction stores that made this write of a key and then an update of it.
     public func followed(by newer: Update) -> Content {
         switch self {

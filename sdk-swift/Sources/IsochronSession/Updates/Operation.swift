@@ -49,9 +49,7 @@ struct Operation: Sendable {
         guard case .array(let all) = try read(text), !all.isEmpty else {
             throw InvalidUpdate(why: "an update is an array of at least one operation")
         }
-        if all.count > maxCount {
-            throw InvalidUpdate(why: "\(all.count) operations are above the limit of \(maxCount) in one update")
-        }
+        if let why = Update.problem(ofCount: all.count) { throw InvalidUpdate(why: why) }
         return try all.enumerated().map { try Operation($1, at: "operations[\($0)]") }
     }
 

@@ -19,6 +19,15 @@ public struct Update: Hashable, Sendable {
         }
     }
 
+    /// The number of operations; 0 for an update that nodes would refuse.
+    var count: Int { (try? Operation.parse(operations).count) ?? 0 }
+
+    /// Why nodes would refuse an update with this number of operations.
+    public static func problem(ofCount count: Int) -> String? {
+        count <= Operation.maxCount
+            ? nil : "\(count) operations are above the limit of \(Operation.maxCount) in one update"
+    }
+
     public static func == (left: Update, right: Update) -> Bool {
         isSameText(left.operations, right.operations)
     }

@@ -33,7 +33,10 @@ extension FoldVectors.Case {
 
     private var written: Content {
         let valid = updates.filter(\.valid).map(\.update)
-        return valid.reduce(Content(base?.value.model)) { $0.followed(by: $1) }
+        return valid.reduce(Content(base?.value.model)) { older, newer in
+            let count = older.operationCount + Content.update(newer).operationCount
+            return Update.problem(ofCount: count) == nil ? older.followed(by: newer) : older
+        }
     }
 }
 
