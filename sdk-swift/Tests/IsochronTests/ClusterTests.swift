@@ -9,15 +9,8 @@ final class ClusterTests: XCTestCase, @unchecked Sendable {
     /// Keys that no other run uses.
     private let run = "swift-\(UUID().uuidString)"
 
-    private func endpoints() throws -> [String] {
-        guard let list = ProcessInfo.processInfo.environment["ISOCHRON_CLUSTER"], !list.isEmpty else {
-            throw XCTSkip("no ISOCHRON_CLUSTER: name the endpoints of a cluster, with commas between them")
-        }
-        return list.split(separator: ",").map(String.init)
-    }
-
     func testADocumentIsWrittenReadListedPatchedAndDeleted() async throws {
-        let client = try await IsochronClient.connect(endpoints: try endpoints())
+        let client = try await IsochronClient.connect(endpoints: try clusterEndpoints())
         let documents = client.collection(run, of: JSONValue.self)
         for id in ["a", "b", "c"] { try await documents.set(id, ["id": .string(id), "n": 1]) }
         try await documents.update("b", ["n": 2, "note": "patched"])
@@ -36,7 +29,7 @@ final class ClusterTests: XCTestCase, @unchecked Sendable {
     }
 
     func testATransactionIsVisibleInEveryRegionOnceItIsStable() async throws {
-        let endpoints = try endpoints()
+        let endpoints = try clusterEndpoints()
         let client = try await IsochronClient.connect(endpoints: endpoints)
         let prefix = run
         let (_, write) = try await client.transaction { tx in
@@ -61,7 +54,7 @@ final class ClusterTests: XCTestCase, @unchecked Sendable {
     }
 
     func testAnExportedSessionReadsItsWritesInEveryRegion() async throws {
-        let endpoints = try endpoints()
+        let endpoints = try clusterEndpoints()
         let client = try await IsochronClient.connect(endpoints: [endpoints[0]])
         try await client.set("\(run)-mine", "written")
         let exported = await client.session.export()
@@ -76,7 +69,7 @@ final class ClusterTests: XCTestCase, @unchecked Sendable {
     }
 
     func testManyReadsAtOnceAreAnswered() async throws {
-        let client = try await IsochronClient.connect(endpoints: try endpoints())
+        let client = try await IsochronClient.connect(endpoints: try clusterEndpoints())
         let key = "\(run)-many"
         try await client.set(key, 7)
         let sum = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -88,7 +81,7 @@ final class ClusterTests: XCTestCase, @unchecked Sendable {
     }
 
     func testErrorsOfTheClusterAreTyped() async throws {
-        let client = try await IsochronClient.connect(endpoints: try endpoints())
+        let client = try await IsochronClient.connect(endpoints: try clusterEndpoints())
         do {
             _ = try await client.keyspace("no-such-keyspace").get("a", as: Int.self)
             XCTFail("it did not throw")
@@ -96,7 +89,7 @@ final class ClusterTests: XCTestCase, @unchecked Sendable {
             XCTAssertEqual(error.code, .keyspaceUnknown)
         }
         do {
-            _ = try await IsochronClient.connect(endpoints: try endpoints(), token: "forged")
+            _ = try await IsochronClient.connect(endpoints: try clusterEndpoints(), token: "forged")
             XCTFail("it did not throw")
         } catch let error as IsochronError {
             XCTAssertEqual(error.code, .tokenInvalid)

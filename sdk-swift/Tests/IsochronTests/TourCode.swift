@@ -17,18 +17,22 @@ private struct Stock: Codable, Sendable {
     var left: Int
 }
 
+private struct User: Codable, Sendable {
+    var id: Int
+}
+
 /// The landing page, and README.md of the repository.
 enum LandingPageCode {
     static func overview() async throws {
         // Block
         let client = try await IsochronClient.connect(endpoints: ["http://127.0.0.1:7101", "http://127.0.0.1:7103"])
+        try await client.set("stock/tea", Stock(left: 10))
         let carts = client.collection("carts", of: Cart.self)
         try await carts.set("7", Cart(items: ["tea"]))
 
         try await client.transaction { tx in
             let cart = try await tx.get("carts/7", as: Cart.self)
-            let stock = try await tx.get("stock/tea", as: Stock.self)
-            try tx.set("stock/tea", Stock(left: (stock?.left ?? 10) - (cart?.items.count ?? 0)))
+            try tx.update("stock/tea", [.increment("/left", by: -Double(cart?.items.count ?? 0))])
             try tx.delete("carts/7")
         }
         await client.close()
@@ -76,6 +80,17 @@ enum TourCode {
         await snapshot.close()
         // End
         print(before, balances)
+    }
+
+    static func updates(_ client: IsochronClient) async throws {
+        // Block
+        try await client.transaction { tx in
+            try tx.update("stock/tea", [.increment("/left", by: -1), .arrayUnion("/buyers", ["ann"])])
+            print(try await tx.get("stock/tea", as: Stock.self)?.left ?? 0)
+        }
+        let claim = try await client.claim("names/ann", User(id: 7))
+        if !claim.won { print("user \(claim.value?.id ?? 0) has this name") }
+        // End
     }
 
     private static func errors(_ client: IsochronClient, _ todos: DocumentCollection<Todo>) async throws {
