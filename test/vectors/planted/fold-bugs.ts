@@ -136,8 +136,8 @@ export const FOLD: readonly PlantedBug[] = [
     'fold-any-count',
     'takes any number of operations',
     OPERATION,
-    'all.count > maxCount',
-    'all.count > 1_000_000',
+    'Update.problem(ofCount: all.count)',
+    'planted ? nil : Update.problem(ofCount: all.count)',
   ),
   inFolds(
     'fold-drops-the-put',
