@@ -92,7 +92,7 @@ function json(text: string): ReturnType<typeof parseJson> {
 function check(operation: unknown, at: string): asserts operation is Operation {
   if (!isObject(operation)) throw invalid(`${at} has to be an object with \`op\``);
   const { op } = operation;
-  if (!isKind(op)) throw invalid(`${at}.op is none of ${Object.keys(MEMBERS).join(', ')}`);
+  if (!isKind(op)) throw invalid(`${at}.op must be one of ${Object.keys(MEMBERS).join(', ')}`);
   const members = MEMBERS[op];
   for (const name of members)
     if (!Object.hasOwn(operation, name)) throw invalid(`${at}: ${op} has to have \`${name}\``);

@@ -65,7 +65,7 @@ struct Operation: Sendable {
     private init(_ raw: Raw, at place: String) throws {
         guard case .object(let members) = raw, case .string(let op)? = members["op"], let kind = Kind(rawValue: op)
         else {
-            throw InvalidUpdate(why: "\(place).op is none of \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
+            throw InvalidUpdate(why: "\(place).op must be one of \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         for name in kind.members where members[name] == nil {
             throw InvalidUpdate(why: "\(place): \(op) has to have `\(name)`")
