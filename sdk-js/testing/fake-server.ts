@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { wallOf } from '@isochron/core/hlc';
-import type { Origin } from '@isochron/core/ids';
+import type { Deps, Origin } from '@isochron/core/ids';
 import { Fold } from '@isochron/core/updates/fold';
 import { Update } from '@isochron/core/updates/update';
 import { SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
@@ -23,7 +23,6 @@ import type {
   Unresponsive,
   WelcomeFrame,
   WireContent,
-  WireDeps,
   WireSeen,
   WireUpdate,
   WireValue,
@@ -42,7 +41,7 @@ export class FakeStore {
   clock = 1000;
   ust = 1000;
   /** The entries of a snapshot beside its timestamp, and of a commit. */
-  deps: WireDeps | undefined;
+  deps: Deps | undefined;
 
   /** Makes all commits so far stable. */
   stabilise(): number {
@@ -139,7 +138,7 @@ export interface FakeOptions {
 /** A snapshot in the form of frames. */
 interface Snapshot {
   readonly snapshot: number;
-  readonly deps?: WireDeps;
+  readonly deps?: Deps;
 }
 
 export const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots'];
@@ -363,13 +362,13 @@ export class FakeServer {
     return { type: 'started', id, ...snapshot, token: `${this.region}-${snapshot.snapshot}` };
   }
 
-  #deps(): { readonly deps?: WireDeps } {
+  #deps(): { readonly deps?: Deps } {
     const { deps } = this.store;
     return deps === undefined ? {} : { deps };
   }
 
   /** A request with all entries of a snapshot gets that snapshot. */
-  #assigned(at: number | undefined, deps: WireDeps | undefined): Snapshot {
+  #assigned(at: number | undefined, deps: Deps | undefined): Snapshot {
     if (at !== undefined && deps !== undefined) return { snapshot: at, deps };
     return { snapshot: at ?? this.lag ?? this.store.ust, ...this.#deps() };
   }

@@ -2,6 +2,16 @@
 import { isErrorCode } from '@isochron/core';
 import { pack } from '@isochron/wire/msgpack';
 import { SESSION_CLOSE, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
+import {
+  CommitFrame,
+  HelloFrame,
+  ListFrame,
+  OriginFrame,
+  REQUEST_FRAMES,
+  ReadFrame,
+  StableFrame,
+} from '@isochron/wire/session-frames/requests';
+import { sampleOf } from '@isochron/wire/testing/sample-frames';
 import fc from 'fast-check';
 import { SessionClient } from '../../server/src/testing/session-client.js';
 import { startApi, type TestApi } from '../../server/src/testing/test-api.js';
@@ -11,34 +21,24 @@ import { hostileValue, jsonOf, nested, place, replaced } from './hostile.js';
 import { ALL_OPERATIONS } from './operations.js';
 import { closeFrame, exchangeFrames, GIANT_FRAME, maskedFrame } from './sockets.js';
 
-const TX = 'abcdefghijklmnopqrstuv.0';
+const { get: _get, rot: _rot, put: _put, ...requests } = REQUEST_FRAMES;
+/** A write of every kind. */
+const writes = [
+  { key: 'default/a', value: '{"a":1}' },
+  { key: 'default/b', value: null },
+  { key: 'default/c', value: { bytes: 'AAEC' } },
+  { key: 'default/d', value: { operations: JSON.stringify(ALL_OPERATIONS) } },
+];
 /** Correct frames. */
 const GOOD: readonly object[] = [
-  { type: 'start', id: 1, tx: TX },
-  { type: 'read', id: 1, keys: ['default/a', 'default/b'] },
-  { type: 'list', id: 1, keyspace: 'default', prefix: 'a', limit: 3 },
-  {
-    type: 'commit',
-    id: 1,
-    tx: TX,
-    snapshot: 0,
-    hwt: 0,
-    sentAfter: 0,
-    attemptRegions: ['virginia'],
-    writes: [
-      { key: 'default/a', value: '{"a":1}' },
-      { key: 'default/b', value: null },
-      { key: 'default/c', value: { bytes: 'AAEC' } },
-      { key: 'default/d', value: { operations: JSON.stringify(ALL_OPERATIONS) } },
-    ],
-  },
-  { type: 'origin', id: 1, key: 'default/d', at: 1 },
-  { type: 'abort', id: 1, tx: TX },
-  { type: 'status', id: 1, tx: TX },
-  { type: 'stable', id: 1, ts: 1, timeoutMs: 1 },
-  { type: 'ping', id: 1 },
+  ...Object.values(requests).map((kind) => sampleOf<object>(kind, 'no optional field')),
+  { ...sampleOf(CommitFrame, 'no optional field'), snapshot: 0, hwt: 0, sentAfter: 0, writes },
+  { ...sampleOf(ReadFrame, 'no optional field'), keys: ['default/a', 'default/b'] },
+  { ...sampleOf(ListFrame, 'no optional field'), prefix: 'a', limit: 3 },
+  { ...sampleOf(OriginFrame), at: 1 },
+  { ...sampleOf(StableFrame), ts: 1, timeoutMs: 1 },
 ];
-const HELLO = { type: 'hello', token: 'A'.repeat(70), credentials: 'key', client: 'test 1.0' };
+const HELLO = { ...sampleOf(HelloFrame), token: 'A'.repeat(70) };
 const good = fc.constantFrom(...GOOD);
 const anyFrame = fc.constantFrom(HELLO, ...GOOD);
 const encoding = fc.constantFrom(SESSION_SUBPROTOCOLS.json, SESSION_SUBPROTOCOLS.msgpack);

@@ -47,7 +47,7 @@ function mapped(frame: object): object {
     const parsed = parseFrame(JSON.parse(JSON.stringify(frame)));
     if (parsed.type !== 'error') throw new TypeError('an error frame is one');
     const { code, message, retryable } = serverError(parsed);
-    return { frame, ...(parsed.id === undefined ? {} : { id: parsed.id }), error: { code, message, retryable } };
+    return { frame, ...(parsed.id == null ? {} : { id: parsed.id }), error: { code, message, retryable } };
   } catch (error) {
     if (!(error instanceof IsochronError)) throw error;
     return { frame, refused: { code: error.code, retryable: error.retryable } };

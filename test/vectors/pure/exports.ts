@@ -9,10 +9,11 @@ import { CLIENT_KIT } from '@isochron/client/session/kit';
 import { IsochronError } from '@isochron/core/errors';
 import { MAX_TIMESTAMP } from '@isochron/core/hlc';
 import type { WireSeen } from '@isochron/wire/session-frames';
+import { notation } from '@isochron/wire/session-frames/notation';
 import { dependsOut } from '../operations/outward.js';
 import { stateOut } from '../outward.js';
 
-const { wireSeen } = operationFrames(parts);
+const { wireSeen } = operationFrames(parts, notation);
 
 const TX = 'AAAAAAAAAAAAAAAAAAAAAA.0';
 const WRITE = ['default/a', 7, TX, '{"a":1}'];

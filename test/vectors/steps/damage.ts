@@ -3,7 +3,7 @@ import type { Random } from '@isochron/core';
 import type { ServerFrame } from '@isochron/wire/session-frames';
 
 /** The text that is sent in place of an answer. */
-export function damaged(random: Random, answer: ServerFrame & { readonly id?: number }): string {
+export function damaged(random: Random, answer: ServerFrame & { readonly id?: number | null }): string {
   const { id } = answer;
   const change = (changes: object): string => JSON.stringify({ ...answer, ...changes });
   return random.pick([

@@ -122,7 +122,7 @@ export class Connection implements SocketListener, Carrier {
 
   /** Requests that may be sent now. */
   get free(): number {
-    return this.#closed ? 0 : this.welcome.credits - this.#inFlight.size;
+    return this.#closed ? 0 : Math.max(1, this.welcome.credits) - this.#inFlight.size;
   }
 
   get isIdle(): boolean {
@@ -257,7 +257,7 @@ export class Connection implements SocketListener, Carrier {
         this.#settle();
         return;
       case 'error':
-        if (frame.id === undefined) throw serverError(frame);
+        if (frame.id == null) throw serverError(frame);
         this.owner.refused(this.#answeredExchange(frame.id), serverError(frame), this);
         return;
       case 'ust':

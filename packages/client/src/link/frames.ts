@@ -1,72 +1,33 @@
-/** Validates all data of a server before use (D12): a damaged frame is FRAME_INVALID, never a crash. */
+/**
+ * Validates all data of a server before use (D12): a damaged frame is FRAME_INVALID, never a crash. The parsers are
+ * made from the declarations of the frames.
+ */
 import { isTimestamp } from '@isochron/core/hlc';
-import type { Deps, Timestamp, TxId, Value } from '@isochron/core/ids';
-import type { Limits } from '@isochron/core/limits';
-import type {
-  AbortedFrame,
-  CommittedFrame,
-  ErrorFrame,
-  Freshness,
-  GoawayFrame,
-  HeldBack,
-  IsStableFrame,
-  KeyOriginFrame,
-  ListedFrame,
-  PongFrame,
-  StartedFrame,
-  TxState,
-  TxStatusFrame,
-  Unresponsive,
-  UstFrame,
-  ValuesFrame,
-  WelcomeFrame,
-} from '@isochron/wire/session-frames';
+import type { Deps, Timestamp, Value } from '@isochron/core/ids';
+import { AnswerHead, SERVER_FRAMES } from '@isochron/wire/session-frames/answers';
+import type { Kind, ObjectForm, Read } from '@isochron/wire/session-frames/notation';
 import { fromBase64 } from '../encoding.js';
 import { malformed } from '../errors.js';
-
-/** `values` with its bytes decoded. */
-export interface Values extends Omit<ValuesFrame, 'values'> {
-  readonly values: readonly (readonly [Timestamp, Value] | null)[];
-}
 
 /**
  * The answers that clients of single operations validate themselves (`operation-frames.ts`), so that others do not load
  * it.
  */
-export interface OperationAnswer {
+export interface OperationAnswer extends Read<typeof AnswerHead> {
   readonly type: 'got' | 'written';
-  readonly id: number;
-  readonly token?: string;
   readonly raw: Raw;
 }
 
+type Declared = Read<(typeof SERVER_FRAMES)[number]>;
+type OfType<T extends Declared['type']> = Extract<Declared, { readonly type: T }>;
+
+/** A frame of a server, checked, with its bytes decoded. */
+export type Incoming = Declared | OperationAnswer;
 /** `welcome`; the state of its token's session is validated by the protocol's client. */
-export interface Welcome extends Omit<WelcomeFrame, 'seen'> {
-  readonly seen: unknown;
-}
-
-/** `listed` with its bytes decoded. */
-export interface Listed extends Omit<ListedFrame, 'entries'> {
-  readonly entries: readonly (readonly [string, Timestamp, Value])[];
-}
-
-/** The answer to `origin` with its bytes decoded. */
-export interface KeyOrigin extends Omit<KeyOriginFrame, 'value'> {
-  readonly value: readonly [Timestamp, Value] | null;
-}
-
-export type Answer =
-  | StartedFrame
-  | Values
-  | KeyOrigin
-  | Listed
-  | CommittedFrame
-  | OperationAnswer
-  | AbortedFrame
-  | TxStatusFrame
-  | IsStableFrame
-  | PongFrame;
-export type Incoming = Welcome | Answer | ErrorFrame | UstFrame | GoawayFrame;
+export type Welcome = OfType<'welcome'>;
+export type Listed = OfType<'listed'>;
+export type KeyOrigin = OfType<'origin'>;
+export type Answer = Exclude<Incoming, OfType<'welcome' | 'error' | 'ust' | 'goaway'>>;
 
 /** An unvalidated object. */
 export type Raw = Readonly<Record<string, unknown>>;
@@ -104,6 +65,8 @@ export const object: Parse<Raw> = (raw, name) => {
 export const anything: Parse<unknown> = (raw) => raw;
 
 const isTrue: Parse<boolean> = (raw) => raw === true;
+
+const mark: Parse<true | undefined> = (raw) => (raw === true ? raw : undefined);
 
 export const listOf =
   <T>(item: Parse<T>): Parse<readonly T[]> =>
@@ -148,115 +111,62 @@ export const value: Parse<Value> = (raw) => {
   }
 };
 
-export const version: Parse<readonly [Timestamp, Value] | null> = orNull((raw) => {
-  const pair = array(raw, 'value');
-  return [timestamp(pair[0], 'commit timestamp'), value(pair[1], '')];
-});
+const pickOf =
+  (names: readonly unknown[]): Parse<unknown> =>
+  (raw) => {
+    if (names.includes(raw)) return raw;
+    throw malformed('a frame with an unknown status');
+  };
 
-const entry: Parse<readonly [string, Timestamp, Value]> = (raw) => {
-  const triple = array(raw, 'entry');
-  return [text(triple[0], 'key'), timestamp(triple[1], 'commit timestamp'), value(triple[2], '')];
-};
+/** A list with these parts; further ones are dropped. */
+const tupleOf =
+  (parts: readonly Parse<unknown>[]): Parse<readonly unknown[]> =>
+  (raw, name) => {
+    const from = array(raw, name);
+    if (parts.length === 2) return [parts[0]!(from[0], name), parts[1]!(from[1], name)]; // Hot: every value read.
+    return parts.map((part, i) => part(from[i], name));
+  };
 
-const origin: Parse<readonly [Timestamp, TxId]> = (raw, name) => {
-  const pair = array(raw, name);
-  return [timestamp(pair[0], name), text(pair[1], name)];
-};
+const leaves = { text, count, timestamp, flag: isTrue, mark, value, later: anything };
+const wrappers = { list: listOf, nullable: orNull, optional };
 
-const freshness = shape<Freshness>({
-  now: count,
-  stalenessMs: count,
-  stale: isTrue,
-  heldBackBy: orNull(shape<HeldBack>({ region: text, node: orNull(text), partition: orNull(text) })),
-});
+/** The parser of a kind that servers send. */
+export const parserOf = <R>(kind: Kind<unknown, R>): Parse<R> => compiled(kind) as Parse<R>;
 
-const unresponsive = optional(shape<Unresponsive>({ nodes: listOf(text), regions: listOf(text) }));
+function compiled(kind: Kind): Parse<unknown> {
+  switch (kind.is) {
+    case 'object':
+      return shape(fieldsOf(kind));
+    case 'tuple':
+      return tupleOf(kind.of.map(compiled));
+    case 'oneOf':
+      return pickOf(kind.of);
+    case 'list':
+    case 'nullable':
+    case 'optional':
+      return wrappers[kind.is](compiled(kind.of));
+    default:
+      return leaves[kind.is as keyof typeof leaves];
+  }
+}
 
-const STATES: readonly unknown[] = ['open', 'pending', 'committed', 'aborted', 'unknown', 'forgotten', 'lost'];
+function fieldsOf({ type, of }: ObjectForm): { readonly [name: string]: Parse<unknown> } {
+  const fields = Object.entries(of).map(([name, kind]) => [name, compiled(kind)]);
+  return { ...(type === undefined ? {} : { type: text }), ...Object.fromEntries(fields) };
+}
 
-const state: Parse<TxState> = (raw) => {
-  if (STATES.includes(raw)) return raw as TxState;
-  throw malformed('a frame with an unknown status');
-};
-
-/** The checks of parts, for frames that are checked elsewhere. */
-export const parts = {
-  anything,
-  array,
-  count,
-  listOf,
-  optional,
-  orNull,
-  shape,
-  text,
-  timestamp,
-  timestamps,
-  value,
-  version,
-};
+/** The checks of parts, for data that is checked elsewhere. */
+export const parts = { anything, array, listOf, optional, parserOf, shape, text, timestamp, timestamps, value };
 export type FrameParts = typeof parts;
 
-/** The fields that a frame declares, optional ones too. A shape without one, or of another type, does not compile. */
-type Fields<F> = { readonly [N in keyof Required<Omit<F, 'type'>>]: F[N & keyof F] };
-
-type FrameOf<T, F = Incoming> = F extends { readonly type: infer N } ? (T extends N ? F : never) : never;
-
-/** The fields of every answer. */
-const head = { type: text, id: count, token: optional(text) };
-const snapshot = { ...head, snapshot: timestamp, deps: optional(timestamps) };
-
-const shapes = {
-  values: shape({ ...snapshot, values: listOf(version) }),
-  listed: shape({ ...snapshot, entries: listOf(entry), next: orNull(text) }),
-  started: shape(snapshot),
-  origin: shape({ ...head, value: version, origin: orNull(origin) }),
-  committed: shape({ ...head, ts: timestamp, deps: optional(timestamps) }),
-  got: (raw: unknown) => ({ ...shape(head)(raw, ''), raw: object(raw, '') }),
-  written: (raw: unknown) => ({ ...shape(head)(raw, ''), raw: object(raw, '') }),
-  aborted: shape(head),
-  status: shape({ ...head, status: state, ts: orNull(timestamp) }),
-  stable: shape({ ...head, ust: timestamp }),
-  pong: shape(head),
-  welcome: shape({
-    type: text,
-    region: text,
-    node: text,
-    cluster: text,
-    protocol: text,
-    capabilities: listOf(text),
-    ust: timestamp,
-    deps: optional(timestamps),
-    stable: optional(timestamp),
-    seen: anything,
-    hwt: timestamp,
-    freshness,
-    unresponsive,
-    token: text,
-    credits: (raw: unknown, name: string) => Math.max(1, count(raw, name)),
-    limits: shape<Limits>({
-      maxKeyBytes: count,
-      maxValueBytes: count,
-      maxKeysPerRequest: count,
-      maxRequestBytes: count,
-    }),
-    maxTransactionMs: count,
-    stalenessAlertMs: optional(count),
-    regions: listOf(shape({ id: text, endpoints: listOf(text) })),
-  }),
-  error: shape({
-    type: text,
-    id: (raw: unknown, name: string) => (raw == null ? undefined : count(raw, name)),
-    code: text,
-    detail: text,
-    retryable: isTrue,
-  }),
-  ust: shape({ type: text, ust: timestamp, freshness, unresponsive }),
-  goaway: shape({ type: text, reason: text, delayMs: count }),
-} satisfies { readonly [T in Incoming['type']]: Parse<Fields<FrameOf<T>>> };
+const parsers = new Map<string, Parse<object>>(SERVER_FRAMES.map((kind) => [kind.type, parserOf<object>(kind)]));
+const head = parserOf(AnswerHead);
+for (const type of ['got', 'written']) parsers.set(type, (raw, name) => ({ type, ...head(raw, name), raw }));
 
 /** One frame from its decoded form. @throws IsochronError FRAME_INVALID */
 export function parseFrame(raw: unknown): Incoming {
   const type = text(object(raw, 'body').type, 'type');
-  if (!Object.hasOwn(shapes, type)) throw malformed(`a frame of the unknown type ${JSON.stringify(type.slice(0, 40))}`);
-  return shapes[type as Incoming['type']](raw, type) as Incoming;
+  const parse = parsers.get(type);
+  if (parse === undefined) throw malformed(`a frame of the unknown type ${JSON.stringify(type.slice(0, 40))}`);
+  return parse(raw, type) as Incoming;
 }

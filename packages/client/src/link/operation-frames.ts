@@ -1,29 +1,19 @@
 /** Validates the frames of single operations: a part of `frames.ts` that other clients do not load. */
-import type { Timestamp } from '@isochron/core/ids';
-import type { GotFrame, WireDependency, WireSeen, WrittenFrame } from '@isochron/wire/session-frames';
-import type { FrameParts, Parse, Values } from './frames.js';
-
-/** `got` with its bytes decoded. */
-export interface Got extends Pick<GotFrame, 'seen' | 'depends' | 'ust'> {
-  readonly values: Values['values'];
-}
-
-export type Written = WireSeen & Pick<WrittenFrame, 'ts' | 'ust'>;
+import type { Kind, Notation } from '@isochron/wire/session-frames/notation';
+import { operationAnswers } from '@isochron/wire/session-frames/operation-answers';
+import type { FrameParts } from './frames.js';
 
 /** The checks of a session's state, and of answers. Each throws FRAME_INVALID. */
-export function operationFrames({ shape, listOf, optional, text, count, timestamp, timestamps, version }: FrameParts) {
-  const isNear: Parse<true | undefined> = (raw) => (raw === true ? raw : undefined);
-  const dependency = shape<WireDependency>({ key: text, source: count, ts: timestamp, near: isNear });
-  const depends = optional(listOf(dependency));
-  const seen = { seen: timestamps, region: text, depends };
-  const stable: Parse<Timestamp> = timestamp;
-  const wireSeen = shape<WireSeen>(seen);
-  const got = shape<Got>({ values: listOf(version), seen: timestamps, depends, ust: stable });
-  const written = shape<Written>({ ...seen, ts: timestamp, ust: stable });
+export function operationFrames({ parserOf }: FrameParts, notation: Notation) {
+  const { wireSeen, got, written } = operationAnswers(notation);
+  const parser = <R>(kind: Kind<unknown, R>, name: string) => {
+    const parse = parserOf(kind);
+    return (raw: unknown): R => parse(raw, name);
+  };
   return {
     /** A session's state, and the region where it was seen. */
-    wireSeen: (raw: unknown): WireSeen => wireSeen(raw, 'seen'),
-    got: (raw: unknown): Got => got(raw, 'got'),
-    written: (raw: unknown): Written => written(raw, 'written'),
+    wireSeen: parser(wireSeen, 'seen'),
+    got: parser(got, 'got'),
+    written: parser(written, 'written'),
   };
 }

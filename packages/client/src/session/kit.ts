@@ -1,5 +1,6 @@
 import { IsochronError } from '@isochron/core/errors';
 import { isTxId } from '@isochron/core/ids';
+import { notation } from '@isochron/wire/session-frames/notation';
 import { invalidSession, malformed } from '../errors.js';
 import { Exchange, unexpected } from '../link/exchange.js';
 import { parts } from '../link/frames.js';
@@ -17,6 +18,7 @@ export const CLIENT_KIT = {
   isTxId,
   updateOf,
   parts,
+  notation,
 };
 
 export type ClientKit = typeof CLIENT_KIT;

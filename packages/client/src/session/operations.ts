@@ -26,8 +26,8 @@ function seenOf(session: OperationSession): WireSeen {
 }
 
 /** The requests of such a client. */
-function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts }: ClientKit) {
-  const frames = operationFrames(parts);
+function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts, notation }: ClientKit) {
+  const frames = operationFrames(parts, notation);
 
   /** A GET, or a read-only transaction. It is made anew for each sending: the session may have moved. */
   class ReadExchange extends Exchange<readonly (Value | null)[]> {

@@ -5,22 +5,14 @@
 import type { RegionId, Timestamp, Version } from '@isochron/core';
 import type { GetResp, OperationSession, OperationSessionState, PutResp, RotResp } from '@isochron/protocols';
 import type { WireDependency, WireSeen } from '@isochron/wire/session-frames';
+import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
 import type { OperationsPort } from '../coordinator/client-port.js';
 import { answerBytes } from '../requests/answer-size.js';
 import { requireCapability } from '../requests/capabilities.js';
 import type { OperationTokens } from '../tokens/operation-token.js';
 import type { Answer, FrameEncoder } from './answers.js';
-import {
-  attemptRegionsField,
-  keyField,
-  keysField,
-  type RawFrame,
-  seenOf,
-  timestampField,
-  txIdField,
-  valueField,
-} from './frames.js';
-import { answered, COMMON_REQUESTS, type Handlers, handlerOf, refuse } from './requests.js';
+import { attemptRegionsOf, type Checked, keysOf, plainOf, type RawFrame, requiredTx, seenOf } from './frames.js';
+import { answered, COMMON_REQUESTS, checked, type Handlers, handlerOf, type Request, refuse } from './requests.js';
 import type { Reply, RequestContext, ServedNode, ServedSession } from './served-session.js';
 
 /** The parts of a node that sessions of single operations need. */
@@ -86,7 +78,7 @@ export class ConnectedOperations implements ServedSession, RequestContext {
   }
 
   /** The session of a request. */
-  sessionOf(frame: RawFrame): OperationSession {
+  sessionOf(frame: Checked<WireSeen>): OperationSession {
     return this.parts.session('', this.node.region, { ...seenOf(frame, this.node.rules), ust: 0 });
   }
 
@@ -116,35 +108,35 @@ const valueIn = (version: Version | null, encoder: FrameEncoder<unknown>) =>
 const dependsField = (depends: GetResp['depends']): Pick<WireSeen, 'depends'> =>
   depends === undefined ? {} : { depends: depends as readonly WireDependency[] };
 
-function get(frame: RawFrame, id: number, context: ConnectedOperations, reply: Reply): void {
+function get(frame: Request<'get'>, id: number, context: ConnectedOperations, reply: Reply): void {
   const { node, parts } = context;
   const session = context.sessionOf(frame);
-  const asked = session.get(keyField(frame, node.rules));
+  const asked = session.get(node.rules.qualified(frame.key));
   parts.coordinator.get(
     asked,
     answered(reply, (answer) => context.got(id, session, answer, [answer.version])),
   );
 }
 
-function rot(frame: RawFrame, id: number, context: ConnectedOperations, reply: Reply): void {
+function rot(frame: Request<'rot'>, id: number, context: ConnectedOperations, reply: Reply): void {
   const { node, parts } = context;
   requireCapability(node.protocol, 'rot', '"rot"');
   const session = context.sessionOf(frame);
-  const { id: named, ...asked } = session.rot(keysField(frame, node.rules));
+  const { id: named, ...asked } = session.rot(keysOf(frame.keys, node.rules));
   // A given id is its session's, which is the client's.
-  const own = named === undefined ? {} : { id: txIdField(frame) };
+  const own = named === undefined ? {} : { id: requiredTx(frame.tx) };
   parts.coordinator.rot(
     { ...asked, ...own },
     answered(reply, (answer) => context.got(id, session, answer, answer.versions)),
   );
 }
 
-function put(frame: RawFrame, id: number, context: ConnectedOperations, reply: Reply): void {
+function put(frame: Request<'put'>, id: number, context: ConnectedOperations, reply: Reply): void {
   const { node, parts, principal } = context;
   const session = context.sessionOf(frame);
-  const write = session.put(keyField(frame, node.rules), valueField(frame, node.rules), principal, txIdField(frame));
-  const sentAfter = timestampField(frame, 'sentAfter');
-  const attemptRegions = attemptRegionsField(frame, (name) => node.topology.regions.includes(name));
+  const write = session.put(node.rules.qualified(frame.key), plainOf(frame.value, node.rules), principal, frame.tx);
+  const { sentAfter } = frame;
+  const attemptRegions = attemptRegionsOf(frame.attemptRegions, (name) => node.topology.regions.includes(name));
   parts.coordinator.put(
     { ...write, sentAfter, attemptRegions },
     answered(reply, (answer) => {
@@ -156,9 +148,9 @@ function put(frame: RawFrame, id: number, context: ConnectedOperations, reply: R
 }
 
 const OPERATION_REQUESTS: Handlers<ConnectedOperations> = {
-  get,
-  rot,
-  put,
+  get: checked(FRAMES.get, get),
+  rot: checked(FRAMES.rot, rot),
+  put: checked(FRAMES.put, put),
   start: refuse('transactions'),
   read: refuse('transactions'),
   list: refuse('list'),

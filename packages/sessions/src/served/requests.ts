@@ -2,6 +2,8 @@
 import { IsochronError, type KeyWrite, type ListRange, type Timestamp, Update } from '@isochron/core';
 import type { Capability, ListResp, Snapshot } from '@isochron/protocols';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
+import type { Infer, Kind, ObjectForm } from '@isochron/wire/session-frames/notation';
+import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
 import type { CoordinatorPort } from '../coordinator/client-port.js';
 import type { Outcomes } from '../coordinator/outcomes.js';
 import type { Done } from '../coordinator/request-port.js';
@@ -11,25 +13,19 @@ import { asIsochronError } from '../requests/errors.js';
 import { originOf } from '../requests/origin.js';
 import { listRange } from '../requests/range.js';
 import { depsField, snapshotOf, wanted } from '../snapshot.js';
-import { MAX_OPERATION_TOKEN_LENGTH } from '../tokens/operation-token.js';
 import type { SessionTokens } from '../tokens/session-token.js';
 import { refuseFuture } from '../tokens/snapshot-checks.js';
 import type { Answer, FrameEncoder } from './answers.js';
 import type { CommitOrder } from './commit-order.js';
 import {
-  attemptRegionsField,
-  avoidsField,
+  attemptRegionsOf,
+  avoidsOf,
+  type Checked,
+  checkOf,
   depsOf,
-  keyField,
-  keysField,
-  optionalInt,
-  optionalText,
-  optionalTimestamp,
-  optionalTxId,
+  keysOf,
   type RawFrame,
-  timestampField,
-  txIdField,
-  writesField,
+  writesOf,
 } from './frames.js';
 import type { Reply, RequestContext } from './served-session.js';
 
@@ -53,13 +49,23 @@ export interface TransactionRequests extends RequestContext {
   committed(commit: Snapshot, snapshot: Snapshot | undefined): string | undefined;
 }
 
-/** Serves requests of one type. */
+/** Serves requests of one type, whose fields are not checked yet. */
 export type Handler<C> = (frame: RawFrame, id: number, context: C, reply: Reply) => void;
 
-const MAX_TEXT = 4096;
+/** A request of a type, with its fields as declared. */
+export type Request<T extends RequestFrame['type']> = Checked<Extract<RequestFrame, { readonly type: T }>>;
+
+/** Serves the requests of a type once their fields are checked. */
+export function checked<K extends ObjectForm & Kind, C>(
+  kind: K,
+  serve: (frame: Checked<Infer<K>>, id: number, context: C, reply: Reply) => void,
+): Handler<C> {
+  const check = checkOf(kind);
+  return (frame, id, context, reply) => serve(check(frame), id, context, reply);
+}
+
 const DEFAULT_LIMIT = 100;
 const DEFAULT_STABLE_TIMEOUT_MS = 10_000;
-const MAX_STABLE_TIMEOUT_MS = 60_000;
 
 /** Ends a call with the reply made of its result. An error on the way is the reply, too. */
 export const answered =
@@ -85,8 +91,8 @@ export function withToken<F extends AnswerFrame>(frame: F, token: string | undef
 }
 
 /** A timestamp that a client claims (T1). */
-function claimed(context: RequestContext, frame: RawFrame, name: string): Timestamp {
-  return notInFuture(context, { ts: timestampField(frame, name) }, name).ts;
+function claimed(context: RequestContext, ts: Timestamp, name: string): Timestamp {
+  return notInFuture(context, { ts }, name).ts;
 }
 
 function notInFuture(context: RequestContext, snapshot: Snapshot, name: string): Snapshot {
@@ -95,22 +101,26 @@ function notInFuture(context: RequestContext, snapshot: Snapshot, name: string):
 }
 
 /** A snapshot that a client names: a timestamp, with its other entries in `deps`. */
-function snapshotField(context: TransactionRequests, frame: RawFrame, name: 'at' | 'snapshot'): Snapshot | null {
-  const ts = optionalTimestamp(frame, name);
-  if (ts === null && frame.deps == null) return null;
-  const deps = depsOf(frame, ts === null ? 0 : context.parts.tokens.checks.entries);
-  return ts === null ? null : notInFuture(context, { ts, deps }, name);
+function named(
+  context: TransactionRequests,
+  ts: Timestamp | null | undefined,
+  entries: Request<'commit'>['deps'],
+  name: 'at' | 'snapshot',
+): Snapshot | null {
+  const isNamed = ts != null;
+  const deps = depsOf(entries, isNamed ? context.parts.tokens.checks.entries : 0);
+  return isNamed ? notInFuture(context, { ts, deps }, name) : null;
 }
 
-function atField(context: TransactionRequests, frame: RawFrame): Snapshot | null {
-  const at = snapshotField(context, frame, 'at');
+function pastOf(context: TransactionRequests, frame: Pick<Request<'read'>, 'at' | 'deps'>): Snapshot | null {
+  const at = named(context, frame.at, frame.deps, 'at');
   if (at !== null) requireCapability(context.node.protocol, 'read-past', '"at"');
   return at;
 }
 
-function start(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
-  const at = atField(context, frame);
-  const txId = txIdField(frame);
+function start(frame: Request<'start'>, id: number, context: TransactionRequests, reply: Reply): void {
+  const at = pastOf(context, frame);
+  const { tx: txId } = frame;
   const { transactions } = context.node.serving;
   transactions.begin(context.client, txId);
   const failed: Reply = (result) => {
@@ -127,10 +137,10 @@ function start(frame: RawFrame, id: number, context: TransactionRequests, reply:
 }
 
 /** Hot: no intermediate frame, and only closures on the way. */
-function read(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
-  const at = atField(context, frame);
-  const txId = optionalTxId(frame);
-  const keys = keysField(frame, context.node.rules);
+function read(frame: Request<'read'>, id: number, context: TransactionRequests, reply: Reply): void {
+  const at = pastOf(context, frame);
+  const txId = frame.tx ?? null;
+  const keys = keysOf(frame.keys, context.node.rules);
   context.parts.coordinator.read(
     { txId, ...wanted(context.seen, at), keys },
     answered(reply, (answer) => {
@@ -143,11 +153,11 @@ function read(frame: RawFrame, id: number, context: TransactionRequests, reply: 
   );
 }
 
-function list(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
-  const at = atField(context, frame);
-  const keyspace = optionalText(frame, 'keyspace', MAX_TEXT) ?? '';
-  const range = rangeOf(context, frame, keyspace);
-  const asked = { txId: optionalTxId(frame), ...wanted(context.seen, at), keyspace, range };
+function list(frame: Request<'list'>, id: number, context: TransactionRequests, reply: Reply): void {
+  const at = pastOf(context, frame);
+  const { keyspace } = frame;
+  const range = rangeOf(context, frame);
+  const asked = { txId: frame.tx ?? null, ...wanted(context.seen, at), keyspace, range };
   context.parts.coordinator.list(
     asked,
     answered(reply, (listed) => pageOf(context, id, keyspace.length + 1, listed)),
@@ -171,30 +181,28 @@ function pageOf(context: TransactionRequests, id: number, cut: number, listed: L
   return { bytes, encode: (encoder) => encoder.frame(page(encoder)) };
 }
 
-function rangeOf(context: TransactionRequests, frame: RawFrame, keyspace: string): ListRange {
-  const prefix = optionalText(frame, 'prefix', MAX_TEXT) ?? '';
-  const start = optionalText(frame, 'start', MAX_TEXT) ?? '';
-  return listRange(context.node.rules, keyspace, prefix, start, optionalInt(frame, 'limit', 1, 1000) ?? DEFAULT_LIMIT);
+function rangeOf({ node }: RequestContext, { keyspace, prefix, start, limit }: Request<'list'>): ListRange {
+  return listRange(node.rules, keyspace, prefix ?? '', start ?? '', limit ?? DEFAULT_LIMIT);
 }
 
-function commit(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
+function commit(frame: Request<'commit'>, id: number, context: TransactionRequests, reply: Reply): void {
   const { topology } = context.node;
-  const snapshot = snapshotField(context, frame, 'snapshot');
-  const attemptRegions = attemptRegionsField(frame, (name) => topology.regions.includes(name));
+  const snapshot = named(context, frame.snapshot, frame.deps, 'snapshot');
+  const attemptRegions = attemptRegionsOf(frame.attemptRegions, (name) => topology.regions.includes(name));
   const order = {
-    txId: txIdField(frame),
+    txId: frame.tx,
     snapshot: snapshot?.ts ?? null,
     deps: snapshot?.deps,
-    hwt: claimed(context, frame, 'hwt'),
-    sentAfter: claimed(context, frame, 'sentAfter'),
+    hwt: claimed(context, frame.hwt, 'hwt'),
+    sentAfter: claimed(context, frame.sentAfter, 'sentAfter'),
     attemptRegions,
-    avoids: avoidsField(frame, attemptRegions.length, (avoid) => topology.isAvoidList(avoid)),
+    avoids: avoidsOf(frame, (avoid) => topology.isAvoidList(avoid)),
     principal: context.principal,
     writes: commitWrites(frame, context),
   };
   context.commits.add(
     order.txId,
-    optionalTxId(frame, 'after'),
+    frame.after ?? null,
     (above, done) => context.parts.outcomes.commit({ ...order, hwt: Math.max(order.hwt, above) }, done),
     answered(reply, (committed) => {
       context.node.serving.transactions.end(order.txId);
@@ -205,16 +213,16 @@ function commit(frame: RawFrame, id: number, context: TransactionRequests, reply
 }
 
 /** The writes of a commit: updates only where the protocol has them. */
-function commitWrites(frame: RawFrame, { node }: TransactionRequests): KeyWrite[] {
-  const writes = writesField(frame, node.rules);
+function commitWrites(frame: Request<'commit'>, { node }: TransactionRequests): KeyWrite[] {
+  const writes = writesOf(frame.writes, node.rules);
   if (writes.some(({ value }) => value instanceof Update)) requireCapability(node.protocol, 'updates', '"operations"');
   return writes;
 }
 
-function origin(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
+function origin(frame: Request<'origin'>, id: number, context: TransactionRequests, reply: Reply): void {
   requireCapability(context.node.protocol, 'updates', '"origin"');
-  const at = { ts: claimed(context, frame, 'at') };
-  const keys = [keyField(frame, context.node.rules)];
+  const at = { ts: claimed(context, frame.at, 'at') };
+  const keys = [context.node.rules.qualified(frame.key)];
   context.parts.coordinator.read(
     { txId: null, ...wanted(context.seen, at), keys },
     answered(reply, ({ versions, ...answer }) => {
@@ -233,8 +241,7 @@ function origin(frame: RawFrame, id: number, context: TransactionRequests, reply
   );
 }
 
-function abort(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
-  const txId = txIdField(frame);
+function abort({ tx: txId }: Request<'abort'>, id: number, context: TransactionRequests, reply: Reply): void {
   context.parts.coordinator.end(
     { txId },
     answered(reply, () => {
@@ -244,35 +251,36 @@ function abort(frame: RawFrame, id: number, context: TransactionRequests, reply:
   );
 }
 
-function status(frame: RawFrame, id: number, context: TransactionRequests, reply: Reply): void {
-  const sentAfter = optionalTimestamp(frame, 'sentAfter');
+function status(frame: Request<'status'>, id: number, context: TransactionRequests, reply: Reply): void {
   context.parts.outcomes.status(
-    txIdField(frame),
-    sentAfter,
+    frame.tx,
+    frame.sentAfter ?? null,
     answered(reply, (answer) => ({ type: 'status', id, status: answer.status, ts: answer.ts })),
   );
 }
 
-function stable(frame: RawFrame, id: number, context: RequestContext, reply: Reply): void {
-  const timeoutMs = optionalInt(frame, 'timeoutMs', 0, MAX_STABLE_TIMEOUT_MS) ?? DEFAULT_STABLE_TIMEOUT_MS;
+function stable(frame: Request<'stable'>, id: number, context: RequestContext, reply: Reply): void {
+  const timeoutMs = frame.timeoutMs ?? DEFAULT_STABLE_TIMEOUT_MS;
   context.node.serving.stable(
     context.client,
-    claimed(context, frame, 'ts'),
+    claimed(context, frame.ts, 'ts'),
     timeoutMs,
     answered(reply, (ust) => withToken({ type: 'stable', id, ust }, context.sawStable(ust))),
   );
 }
 
-function ping(frame: RawFrame, id: number, context: RequestContext, reply: Reply): void {
-  const token = optionalText(frame, 'token', MAX_OPERATION_TOKEN_LENGTH);
-  reply(withToken({ type: 'pong', id }, token === undefined ? undefined : context.learn(token)));
+function ping({ token }: Request<'ping'>, id: number, context: RequestContext, reply: Reply): void {
+  reply(withToken({ type: 'pong', id }, token == null ? undefined : context.learn(token)));
 }
 
 /** A handler for every type of request. */
 export type Handlers<C> = { readonly [T in RequestFrame['type']]: Handler<C> };
 
 /** The requests of every kind of session. */
-export const COMMON_REQUESTS = { stable, ping } satisfies Record<string, Handler<RequestContext>>;
+export const COMMON_REQUESTS: Pick<Handlers<RequestContext>, 'stable' | 'ping'> = {
+  stable: checked(FRAMES.stable, stable),
+  ping: checked(FRAMES.ping, ping),
+};
 
 /** A request that this kind of session does not support. */
 export const refuse =
@@ -282,13 +290,13 @@ export const refuse =
   };
 
 export const TRANSACTION_REQUESTS: Handlers<TransactionRequests> = {
-  start,
-  read,
-  list,
-  commit,
-  origin,
-  abort,
-  status,
+  start: checked(FRAMES.start, start),
+  read: checked(FRAMES.read, read),
+  list: checked(FRAMES.list, list),
+  commit: checked(FRAMES.commit, commit),
+  origin: checked(FRAMES.origin, origin),
+  abort: checked(FRAMES.abort, abort),
+  status: checked(FRAMES.status, status),
   get: refuse('operations'),
   rot: refuse('operations'),
   put: refuse('operations'),

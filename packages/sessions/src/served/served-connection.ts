@@ -4,10 +4,10 @@
  */
 import { IsochronError } from '@isochron/core';
 import { SESSION_CLOSE, type WelcomeFrame } from '@isochron/wire/session-frames';
+import { HelloFrame } from '@isochron/wire/session-frames/requests';
 import { asIsochronError } from '../requests/errors.js';
-import { MAX_OPERATION_TOKEN_LENGTH } from '../tokens/operation-token.js';
 import type { Answer, Outgoing } from './answers.js';
-import { isFrame, optionalText, type RawFrame } from './frames.js';
+import { checkOf, isFrame, type RawFrame } from './frames.js';
 import type { ServedNode, ServedSession } from './served-session.js';
 
 /** Requests that a client of a server may have in flight. */
@@ -16,7 +16,7 @@ export const CREDITS = 256;
 const MAX_FRAMES = 2 * CREDITS;
 /** Deadline of a client's hello, ms. */
 const HELLO_TIMEOUT_MS = 5000;
-const MAX_CREDENTIALS = 4096;
+const checkHello = checkOf(HelloFrame);
 /** The close codes of refused greetings that are more specific than *protocol error*. */
 const HELLO_CLOSE: Readonly<Record<string, number>> = {
   UNAUTHENTICATED: SESSION_CLOSE.unauthenticated,
@@ -143,9 +143,10 @@ export class ServedConnection {
     }
     try {
       this.node.serving.admitSession();
-      const principal = this.node.principal(optionalText(frame, 'credentials', MAX_CREDENTIALS));
+      const { credentials, token } = checkHello(frame);
+      const principal = this.node.principal(credentials ?? undefined);
       const client = this.node.client(principal, this.link.address);
-      this.session.begin(principal, client, optionalText(frame, 'token', MAX_OPERATION_TOKEN_LENGTH));
+      this.session.begin(principal, client, token ?? undefined);
     } catch (thrown) {
       const error = asIsochronError(thrown);
       this.#fail(error, HELLO_CLOSE[error.code] ?? SESSION_CLOSE.protocolError);

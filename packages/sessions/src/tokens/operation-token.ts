@@ -6,14 +6,12 @@
  */
 import type { OperationSessionState } from '@isochron/protocols';
 import { pack, unpack } from '@isochron/wire/msgpack';
+import { MAX_TOKEN_LENGTH } from '@isochron/wire/session-frames/requests';
 import { damaged, type Fields, SignedTokens, TOKEN_VERSIONS, type TokenCluster } from './signed.js';
-
-/** Longest token, in characters. A header holds less: Node refuses requests whose headers are above 16 KB. */
-export const MAX_OPERATION_TOKEN_LENGTH = 65_536;
 
 export class OperationTokens extends SignedTokens<OperationSessionState> {
   constructor(cluster: TokenCluster) {
-    super([TOKEN_VERSIONS.operations], MAX_OPERATION_TOKEN_LENGTH, cluster);
+    super([TOKEN_VERSIONS.operations], MAX_TOKEN_LENGTH, cluster);
   }
 
   mint(state: OperationSessionState): string {

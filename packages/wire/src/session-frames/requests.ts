@@ -1,0 +1,193 @@
+/**
+ * The frames of a client. A frame whose fields do not fit is refused with INVALID_REQUEST; an optional field may also
+ * be null. Keys, values, limits and timestamps of the future are checked by the node's rules.
+ */
+import {
+  content,
+  count,
+  frame,
+  type Infer,
+  list,
+  notation,
+  nullable,
+  object,
+  optional,
+  text,
+  textUpTo,
+  timestamp,
+  txId,
+  value,
+  whole,
+} from './notation.js';
+import { operationAnswers } from './operation-answers.js';
+
+/**
+ * Most characters of a session token. An HTTP header holds less: Node refuses requests whose headers are above 16 KB.
+ */
+export const MAX_TOKEN_LENGTH = 65_536;
+
+const shortText = textUpTo(4096);
+const token = textUpTo(MAX_TOKEN_LENGTH);
+/**
+ * The entries of a snapshot beside its timestamp, under protocols whose snapshots have them (`protocol` of the
+ * welcome). Absent under all others. The client gives them back unchanged.
+ */
+const deps = optional(list(timestamp));
+const { seen } = operationAnswers(notation);
+
+/** First frame of a connection. Secrets never go into the URL. */
+export const HelloFrame = frame('hello', {
+  /** Continues a session: proves its `ust` and `hwt`. */
+  token: optional(token),
+  /** API key, if the cluster requires one. */
+  credentials: optional(shortText),
+  /** Name and version of the client, for the operator's logs. */
+  client: optional(text),
+});
+export type HelloFrame = Infer<typeof HelloFrame>;
+
+/** Opens a transaction under an id made by the client. May be pipelined with its first read. */
+export const StartFrame = frame('start', {
+  id: count,
+  tx: txId,
+  /** Exactly this snapshot: a transaction resumed after a failover, or a read of the past. */
+  at: optional(timestamp),
+  /** The other entries of `at`. */
+  deps,
+});
+export type StartFrame = Infer<typeof StartFrame>;
+
+/** Reads in the open transaction `tx`; without `tx` it is a one-shot read-only transaction. */
+export const ReadFrame = frame('read', {
+  id: count,
+  tx: optional(txId),
+  keys: list(text),
+  at: optional(timestamp),
+  deps,
+});
+export type ReadFrame = Infer<typeof ReadFrame>;
+
+/** One page of the keys of a keyspace, in key order. */
+export const ListFrame = frame('list', {
+  id: count,
+  tx: optional(txId),
+  keyspace: shortText,
+  prefix: optional(shortText),
+  /** First key (unqualified) that may be listed. */
+  start: optional(shortText),
+  /** Most keys to return; default 100. */
+  limit: optional(whole(1, 1000)),
+  at: optional(timestamp),
+  deps,
+});
+export type ListFrame = Infer<typeof ListFrame>;
+
+/**
+ * Commits. With `snapshot` it needs no open transaction: a one-shot write, or a retry on any node of any region, with
+ * every other field unchanged.
+ */
+export const CommitFrame = frame('commit', {
+  id: count,
+  tx: txId,
+  snapshot: optional(timestamp),
+  /** The other entries of `snapshot`. */
+  deps,
+  hwt: timestamp,
+  /** The `ust` of the session at the first send. */
+  sentAfter: timestamp,
+  /** The regions whose cohorts were tried, the last one in force. */
+  attemptRegions: list(text),
+  /**
+   * For each of `attemptRegions` the regions that this attempt avoids, sorted; absent if all are empty. Its cohort in a
+   * partition is the first preferred replica that it does not avoid.
+   */
+  avoids: optional(list(list(text))),
+  /**
+   * The session's commit before this one, if that was sent on this connection and is not answered yet. This one begins
+   * when that one has committed, above it; else it is refused with SESSION_BLOCKED, without effect. With the capability
+   * `chained-commits`.
+   */
+  after: optional(txId),
+  /** Each key once: of several updates of a key one, with the operations of all. */
+  writes: list(object({ key: text, value: content })),
+});
+export type CommitFrame = Infer<typeof CommitFrame>;
+
+/**
+ * Reads a key in exactly the snapshot `at`, and which version made the document there: decides a claim (F7). With the
+ * capability `updates`.
+ */
+export const OriginFrame = frame('origin', { id: count, key: text, at: timestamp });
+export type OriginFrame = Infer<typeof OriginFrame>;
+
+/** Reads a key, under protocols of single operations. */
+export const GetFrame = frame('get', { id: count, ...seen, key: text });
+export type GetFrame = Infer<typeof GetFrame>;
+
+/** A one-shot read-only transaction, under protocols of single operations. */
+export const RotFrame = frame('rot', {
+  id: count,
+  ...seen,
+  keys: list(text),
+  /** Its own id, under protocols that store the readers of a key. */
+  tx: optional(txId),
+});
+export type RotFrame = Infer<typeof RotFrame>;
+
+/**
+ * Writes a key, under protocols of single operations. It is sent again, with every other field unchanged, until its
+ * outcome is known; `attemptRegions` and `sentAfter` are those of a commit.
+ */
+export const PutFrame = frame('put', {
+  id: count,
+  ...seen,
+  tx: txId,
+  key: text,
+  value: nullable(value),
+  sentAfter: timestamp,
+  attemptRegions: list(text),
+});
+export type PutFrame = Infer<typeof PutFrame>;
+
+/** Ends a transaction without a commit. */
+export const AbortFrame = frame('abort', { id: count, tx: txId });
+export type AbortFrame = Infer<typeof AbortFrame>;
+
+/** Asks for the outcome of a transaction, at any node of any region. */
+export const StatusFrame = frame('status', {
+  id: count,
+  tx: txId,
+  /** The transaction's `sentAfter`, or any earlier stable time: separates *forgotten* from *unknown*. */
+  sentAfter: optional(timestamp),
+});
+export type StatusFrame = Infer<typeof StatusFrame>;
+
+/** Answers once every node of every region serves `ts`, or with STABLE_TIMEOUT. */
+export const StableFrame = frame('stable', { id: count, ts: timestamp, timeoutMs: optional(whole(0, 60_000)) });
+export type StableFrame = Infer<typeof StableFrame>;
+
+/** Measures the round trip. */
+export const PingFrame = frame('ping', {
+  id: count,
+  /** The newest token of another connection of the same session: this connection merges it. */
+  token: optional(token),
+});
+export type PingFrame = Infer<typeof PingFrame>;
+
+/** All requests, by type. */
+export const REQUEST_FRAMES = {
+  start: StartFrame,
+  read: ReadFrame,
+  list: ListFrame,
+  commit: CommitFrame,
+  origin: OriginFrame,
+  abort: AbortFrame,
+  status: StatusFrame,
+  get: GetFrame,
+  rot: RotFrame,
+  put: PutFrame,
+  stable: StableFrame,
+  ping: PingFrame,
+};
+export type RequestFrame = Infer<(typeof REQUEST_FRAMES)[keyof typeof REQUEST_FRAMES]>;
+export type ClientFrame = HelloFrame | RequestFrame;
