@@ -2,7 +2,7 @@ import type { DurableRecord, NodeId, Timestamp, Topology } from '@isochron/core'
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { MemoryState } from '@isochron/storage';
 import type { FaultPlan } from '../plan/plan.js';
-import type { ClientObservations, Observations } from './observations.js';
+import type { ClientObservations, FeedObservations, Observations } from './observations.js';
 
 /** The kinds of failures. */
 export type FailureKind =
@@ -49,7 +49,7 @@ export interface NodeObservations {
 }
 
 /** A rule that must hold. A check observes from outside and trusts no report of the machines. */
-export type Check = { readonly name: string } & Partial<Observations & ClientObservations & NodeObservations>;
+export type Check = { readonly name: string } & Partial<Everything>;
 
 /** The context of a check. */
 export interface CheckContext {
@@ -58,7 +58,7 @@ export interface CheckContext {
   fail(check: string, message: string, about: readonly string[]): void;
 }
 
-type Everything = Observations & ClientObservations & NodeObservations;
+type Everything = Observations & ClientObservations & FeedObservations & NodeObservations;
 type Handler = (...args: never[]) => void;
 
 const NAMES = {
@@ -91,6 +91,10 @@ const NAMES = {
   failed: 1,
   collected: 1,
   status: 1,
+  feedBegan: 1,
+  feedGone: 1,
+  feedReceived: 1,
+  feedCompared: 1,
   wrote: 1,
   durable: 1,
   frameLeft: 1,

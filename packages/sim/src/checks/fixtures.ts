@@ -1,6 +1,7 @@
 /** The shared part of the tests of checks: a small cluster, and events of its disks and machines. */
 import { type DurableRecord, type KeyWrite, type Timestamp, Topology, type TxId } from '@isochron/core';
 import { VirtualTime } from '@isochron/simulated-world/virtual-time';
+import type { ReaderPlan } from '../plan/plan.js';
 import type { CheckContext } from './check.js';
 import { Ledger } from './ledger.js';
 import type { ClientView } from './observations.js';
@@ -87,4 +88,18 @@ export const client = (view: Partial<ClientView> = {}): ClientView => ({
   own: new Map(),
   inDoubt: new Map(),
   ...view,
+});
+
+/** A reader of all changes that never stops. */
+export const reader = (plan: Partial<ReaderPlan> = {}): ReaderPlan => ({
+  name: 'r',
+  prefix: '',
+  beginMs: 0,
+  pauseMs: 10,
+  waitMs: 100,
+  limitBytes: 10_000,
+  roams: 0.5,
+  compares: 0.1,
+  stops: [],
+  ...plan,
 });

@@ -11,6 +11,8 @@ import type {
   Version,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import type { ReaderPlan } from '../plan/plan.js';
+import type { ChangesAnswer } from '../protocols/http.js';
 
 /**
  * The events of machines, in terms that all protocols share. An adapter translates messages into them; checks listen. A
@@ -104,6 +106,23 @@ export interface ClientObservations {
   failed(session: string, code: string): void;
   /** A node answered how a transaction ended; `askedMs`: when it was asked. */
   status(txId: TxId, status: string, ts: Timestamp | null, askedMs: number): void;
+}
+
+/** The events of readers of the change feed, reported by the simulator itself. */
+export interface FeedObservations {
+  /** The reader begins at a timestamp: at its start, and after its cursor was refused. */
+  feedBegan(reader: ReaderPlan, at: Timestamp): void;
+  /** The cursor of the reader was refused because the log begins above. */
+  feedGone(reader: ReaderPlan, cursor: Timestamp): void;
+  /** The reader received a message that a node has sent. */
+  feedReceived(reader: ReaderPlan, node: NodeId, message: ChangesAnswer): void;
+  /** The reader has read the keys of its scope in the snapshot at its cursor. */
+  feedCompared(
+    reader: ReaderPlan,
+    node: NodeId,
+    at: Timestamp,
+    versions: ReadonlyMap<QualifiedKey, Version | null>,
+  ): void;
 }
 
 /** The state of a client at a read, derived from its own requests and answers. */

@@ -8,6 +8,7 @@ import { drawRoom, drawVerification } from '../protocols/settings.js';
 import { withBursts } from './draw-bursts.js';
 import { drawDrains, drawFaults, drawLostAnswers } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
+import { drawReaders, drawRetention } from './draw-readers.js';
 import { drawSessions } from './draw-sessions.js';
 import { withStableWaits } from './draw-stable.js';
 import { withUpdates } from './draw-updates.js';
@@ -27,6 +28,8 @@ export interface DrawnProtocol {
   readonly drawsBursts: boolean;
   /** Whether writes may be updates. */
   readonly drawsUpdates: boolean;
+  /** Whether nodes have a change feed. */
+  readonly drawsReaders: boolean;
   /** Opens the HTTP API of a node, under protocols that have one here. */
   readonly openHttp?: unknown;
 }
@@ -63,6 +66,9 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const scene = { topology, sessions: sessions.map(({ name }) => name), crashPoints: protocol.crashPoints };
   const spanMs = expectedMs(environment, sessions);
   const drains = http === undefined ? [] : drawDrains(streams.of('draw drains'), scene, spanMs);
+  const readers = protocol.drawsReaders
+    ? drawReaders(streams.of('draw followers'), keysOf({ sessions, http }), spanMs)
+    : undefined;
   const waiting = withStableWaits(streams.of('draw stable'), sessions);
   const bursting = protocol.drawsBursts ? withBursts(streams.of('draw bursts'), topology, waiting) : waiting;
   const lostAnswers = drawLostAnswers(streams.of('draw lost answers'), scene, spanMs);
@@ -72,10 +78,11 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     protocol: protocol.name,
     seed,
     cluster,
-    settings,
+    settings: readers === undefined ? settings : { ...settings, ...drawRetention(streams.of('draw retention')) },
     environment,
     sessions: protocol.drawsUpdates ? withUpdates(streams.of('draw updates'), bursting) : bursting,
     ...(http === undefined ? {} : { http }),
+    ...(readers === undefined ? {} : { readers }),
     faults,
     safetyMs,
   };

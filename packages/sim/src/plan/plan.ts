@@ -7,7 +7,7 @@ import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core
 import type { SessionStoreLimits } from '@isochron/sessions';
 
 /** Changes with the draws, so that an old seed is recognised as meaning another plan. */
-export const DRAW_VERSION = 10;
+export const DRAW_VERSION = 11;
 
 export interface Plan {
   readonly draw: number;
@@ -20,8 +20,8 @@ export interface Plan {
   readonly sessions: readonly SessionPlan[];
   /** Callers over HTTP; absent in runs without any, and in plans from before there were some. */
   readonly http?: HttpPlan | undefined;
-  /** Readers of the change feed; absent in runs without any. */
-  readonly readers?: number | undefined;
+  /** Readers of the change feed; absent in runs without any, and in plans from before there were some. */
+  readonly readers?: readonly ReaderPlan[] | undefined;
   readonly faults: readonly FaultPlan[];
   /** The first phase ends when all sessions have, but not later than this (ms). */
   readonly safetyMs: number;
@@ -104,6 +104,25 @@ export interface HttpRequestPlan {
   readonly back: number | null;
   readonly f: 'get' | 'put';
   readonly keys: readonly QualifiedKey[];
+}
+
+/** A reader of the change feed. It asks nodes of all regions, one after the other. */
+export interface ReaderPlan {
+  readonly name: string;
+  /** Prefix of the keys that it follows; `''` for all. */
+  readonly prefix: string;
+  readonly beginMs: number;
+  /** Mean pause between two requests. */
+  readonly pauseMs: number;
+  /** How long a request waits for changes, and the size with which its answer ends. */
+  readonly waitMs: number;
+  readonly limitBytes: number;
+  /** Share of requests that go to another node than the one before. */
+  readonly roams: number;
+  /** Share of answers after which it compares its documents with a snapshot. */
+  readonly compares: number;
+  /** Times during which it asks for nothing. */
+  readonly stops: readonly { readonly atMs: number; readonly forMs: number }[];
 }
 
 export type TransactionPlan =

@@ -90,6 +90,8 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   readonly drawsBursts: boolean;
   /** Whether writes may be updates. */
   readonly drawsUpdates: boolean;
+  /** Whether nodes have a change feed. */
+  readonly drawsReaders: boolean;
   readonly atOnce: AtOnce;
   /** Draws settings, small enough to take effect within a run. */
   drawSettings(random: Random): Settings;

@@ -22,12 +22,29 @@ export type HttpRequest =
       readonly txId: TxId;
       readonly writes: readonly KeyWrite[];
     }
-  /** The change feed; null for its present end. */
-  | { readonly token: undefined; readonly f: 'changes'; readonly after: Timestamp | null };
+  | ChangesRequest
+  | PastRequest;
+
+/** A message of the change feed; `after` null: its present end. */
+export interface ChangesRequest {
+  readonly f: 'changes';
+  readonly prefix: string;
+  readonly after: Timestamp | null;
+  readonly waitMs: number;
+  readonly limitBytes: number;
+}
+
+/** A read of exactly this snapshot. */
+export interface PastRequest {
+  readonly f: 'past';
+  readonly at: Timestamp;
+  readonly keys: readonly QualifiedKey[];
+}
 
 export type HttpAnswer =
   | { readonly status: 'read'; readonly token: string; readonly versions: readonly (Version | null)[] }
   | { readonly status: 'written'; readonly token: string; readonly ct: Timestamp }
+  | { readonly status: 'past'; readonly versions: readonly (Version | null)[] }
   | {
       readonly status: 'changes';
       readonly from: Timestamp;
@@ -35,6 +52,9 @@ export type HttpAnswer =
       readonly transactions: readonly ChangedTx[];
     }
   | { readonly status: 'refused'; readonly code: string };
+
+/** A message of the change feed. */
+export type ChangesAnswer = Extract<HttpAnswer, { status: 'changes' }>;
 
 /** The parts of the process that the API of a node uses. */
 export interface HttpWorld<M extends AnyMessage> {

@@ -1,11 +1,12 @@
 import type { AnyMessage } from '@isochron/core';
 import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import { AcknowledgedIsKept } from '../checks/acknowledged.js';
-import { ChangesAreComplete } from '../checks/changes.js';
+import { ChangesAreComplete, type Retention } from '../checks/changes.js';
 import type { Check, CheckContext } from '../checks/check.js';
 import { ClientReads } from '../checks/client-reads.js';
 import { CompleteIsEverywhere } from '../checks/complete-is-everywhere.js';
 import type { HealedWorld } from '../checks/convergence.js';
+import { FeedsMakeCopies } from '../checks/feed-copies.js';
 import { FirstReports, NothingBeforeReports } from '../checks/first-reports.js';
 import { ConsistentHistory } from '../checks/history.js';
 import { HttpSessionsSeeTheirLineage } from '../checks/http-sessions.js';
@@ -37,8 +38,6 @@ import type { Cluster } from '../world/cluster.js';
 /** Every check of a run. */
 export interface Checks {
   readonly all: readonly Check[];
-  /** What the readers of the change feed get. */
-  readonly changes: ChangesAreComplete;
   /** The state that the goals of the second phase depend on. */
   healed(unfinished: () => readonly string[]): HealedWorld;
 }
@@ -68,10 +67,10 @@ export function createChecks<M extends AnyMessage>(
   const losses = (node: string) => cluster.node(node).protocol?.losses() ?? [];
   const loads = () => cluster.nodes.map(({ id }) => [id, loadOf(id)] as const);
   const caches = () => actors().map((actor) => [actor.name, actor.cachedAt(ledger.lastCt)] as const);
-  const changes = new ChangesAreComplete(context, ledger, plan.settings.changeRetentionMs === undefined);
   const all: Check[] = [
     ledger,
-    changes,
+    new ChangesAreComplete(context, ledger, retentionOf(plan), highest),
+    new FeedsMakeCopies(context, ledger),
     reports,
     new NothingBeforeReports(context, ledger, reports),
     new StableIsInstalled(context, ledger),
@@ -101,7 +100,12 @@ export function createChecks<M extends AnyMessage>(
   const ust = (node: string) => cluster.node(node).protocol?.ust() ?? 0;
   const load = (node: string) => ({ ...loadOf(node), ...cluster.node(node).protocol?.backlog() });
   const depsTravel = visibility?.localDeps !== true;
-  return { all, changes, healed: (unfinished) => ({ topology, ledger, disk, depsTravel, ust, load, unfinished }) };
+  return { all, healed: (unfinished) => ({ topology, ledger, disk, depsTravel, ust, load, unfinished }) };
+}
+
+function retentionOf({ settings }: Plan): Retention {
+  const { changeRetentionMs = DEFAULT_SETTINGS.changeRetentionMs, changeRetentionBytes } = settings;
+  return changeRetentionBytes === undefined ? changeRetentionMs : undefined;
 }
 
 /** Items of one kind that a run's clients can have in flight at once: HTTP callers do not wait for answers. */

@@ -30,6 +30,7 @@ export function formatPlan(plan: Plan): string {
     `  settings    ${pairs(settings)}`,
     `  world       ${pairs(environment)}`,
     `  sessions    ${sessions.length} with ${transactions} transactions, at most ${plan.safetyMs} ms`,
+    ...(plan.readers ?? []).map((reader) => `  reader      ${pairs(reader)}`),
     ...faults.map((fault, i) => `  ${i === 0 ? 'faults     ' : '           '} ${JSON.stringify(fault)}`),
   ].join('\n');
 }

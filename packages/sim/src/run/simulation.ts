@@ -83,10 +83,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     this.#keys = keysOf(plan).sort(compareKeys);
     this.#actors = this.#createActors(plan.sessions);
     this.#callers = this.#createCallers();
-    this.#readers = [...Array(plan.readers ?? 0).keys()].map((i) => {
-      const name = `reader${i}`;
-      return new FeedReader(name, this.#cluster, this.#cluster.streams.of('feed', name), this.#checks.changes);
-    });
+    this.#readers = this.#createReaders();
   }
 
   run(): Result {
@@ -98,6 +95,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     time.runUntil(this.plan.safetyMs, () => this.#over || this.#allFinished());
     this.#heal();
     for (const client of [...this.#actors, ...this.#callers]) client.stop();
+    for (const reader of this.#readers) reader.hurry();
     const missing = this.#awaitGoals() ?? this.#awaitReaders();
     for (const actor of this.#actors) actor.abandon();
     if (missing !== undefined) {
@@ -391,6 +389,17 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return callers.map(
       (plan) => new HttpCaller(plan, this.#cluster, streams.of('http', plan.name), requestTimeoutMs, world),
     );
+  }
+
+  #createReaders(): FeedReader[] {
+    const world = {
+      observer: this.#observer,
+      note: (reader: string, what: () => string) => this.#trace.add(reader, what),
+    };
+    return (this.plan.readers ?? []).map((plan) => {
+      const keys = this.#keys.filter((key) => key.startsWith(plan.prefix));
+      return new FeedReader(plan, keys, this.#cluster, this.#cluster.streams.of('feed', plan.name), world);
+    });
   }
 
   #fail(kind: FailureKind, check: string, message: string, about: readonly string[]): void {

@@ -1,5 +1,5 @@
 /** Makes a failing plan smaller: fewer faults, sessions and transactions, a plainer world, a shorter run. */
-import type { HttpCallerPlan, HttpRequestPlan, Plan, SessionPlan, TransactionPlan } from '../plan/plan.js';
+import type { HttpCallerPlan, HttpRequestPlan, Plan, ReaderPlan, SessionPlan, TransactionPlan } from '../plan/plan.js';
 import { minimise } from './minimise.js';
 import { removeNode } from './remove-node.js';
 
@@ -29,6 +29,7 @@ const PASSES: readonly Pass[] = [
   fewerSessions,
   fewerTransactions,
   fewerRequests,
+  fewerReaders,
   fewerSteps,
   fewerNodes,
   plainerWorld,
@@ -67,6 +68,22 @@ function fewerRequests(plan: Plan, fails: (plan: Plan) => boolean): Plan {
   });
   const unbounded = { ...plan, http: { limits: {}, callers } };
   return fails(unbounded) ? unbounded : withCallers(callers);
+}
+
+/** Readers of the change feed, their stops, and the limits of the logs. */
+function fewerReaders(plan: Plan, fails: (plan: Plan) => boolean): Plan {
+  if (plan.readers === undefined) return plan;
+  const { readers: _none, ...without } = plan;
+  if (fails(without)) return without;
+  const withReaders = (readers: readonly ReaderPlan[]): Plan => ({ ...plan, readers });
+  let readers = minimise(plan.readers, (some) => fails(withReaders(some)));
+  readers.forEach((reader, i) => {
+    const replaced = (stops: ReaderPlan['stops']) => readers.map((one, j) => (i === j ? { ...reader, stops } : one));
+    readers = replaced(minimise(reader.stops, (some) => fails(withReaders(replaced(some)))));
+  });
+  const { changeRetentionMs: _ms, changeRetentionBytes: _bytes, ...settings } = plan.settings;
+  const unlimited = { ...withReaders(readers), settings };
+  return fails(unlimited) ? unlimited : withReaders(readers);
 }
 
 /** The plan with these transactions alone. */

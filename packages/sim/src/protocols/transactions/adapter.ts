@@ -82,6 +82,7 @@ export function transactionAdapter(
     drawMix: transactionMix,
     drawsBursts: true,
     drawsUpdates: capabilities.has('updates'),
+    drawsReaders: capabilities.has('changes'),
     atOnce: AT_ONCE,
     createNode: (options) => createNode(options, protocol),
     openHttp: (world) => new HttpFront(world, sessionTokens(world.topology, entry), createSession),

@@ -21,7 +21,7 @@ import {
   wanted,
 } from '@isochron/sessions';
 import { type Co, run, waitFor } from '../../engine/coroutine.js';
-import type { HttpAnswer, HttpNode, HttpRequest, HttpWorld } from '../http.js';
+import type { ChangesRequest, HttpAnswer, HttpNode, HttpRequest, HttpWorld, PastRequest } from '../http.js';
 import type { NodeMessage } from './message.js';
 
 /** Name of the machine that gets the coordinator's answers. */
@@ -34,11 +34,6 @@ const REQUESTS_MS = 3_000;
 
 type Read = Extract<HttpRequest, { f: 'get' }>;
 type Write = Extract<HttpRequest, { f: 'put' }>;
-type Changes = Extract<HttpRequest, { f: 'changes' }>;
-
-/** How long a reader of changes waits, ms, and the size of a message: small, so that a run has many. */
-const CHANGES_WAIT_MS = 200;
-const CHANGES_BYTES = 1_000;
 
 export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   readonly machines: HttpNode<NodeMessage>['machines'];
@@ -153,15 +148,14 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     return { status: 'written', token: this.tokens.mint(next), ct: answer.ct };
   }
 
-  *#changes({ after }: Changes): Co<HttpAnswer> {
+  *#past({ at, keys }: PastRequest): Co<HttpAnswer> {
+    const answer = yield* this.#ask((ref) => ({ type: 'ReadReq', ref, txId: null, ust: at, at, keys }));
+    return answer.type === 'ReadResp' ? { status: 'past', versions: answer.versions } : refusal(answer);
+  }
+
+  *#changes({ prefix, after, waitMs, limitBytes }: ChangesRequest): Co<HttpAnswer> {
     const feeds = { node: this.world.node, machine: FEEDS_MACHINE };
-    const order = {
-      type: 'ChangesReq',
-      prefix: '',
-      after,
-      waitMs: CHANGES_WAIT_MS,
-      limitBytes: CHANGES_BYTES,
-    } as const;
+    const order = { type: 'ChangesReq', prefix, after, waitMs, limitBytes } as const;
     const answer = yield* this.#ask((ref) => ({ ...order, ref }), feeds);
     if (answer.type !== 'ChangesResp') return refusal(answer);
     const { from, to, transactions } = answer;
@@ -170,13 +164,14 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
 
   *#answer(request: HttpRequest): Co<HttpAnswer> {
     if (request.f === 'changes') return yield* this.#changes(request);
+    if (request.f === 'past') return yield* this.#past(request);
     const caller = yield* this.#caller(request.token);
     if (caller instanceof IsochronError) return { status: 'refused', code: caller.code };
     return yield* request.f === 'get' ? this.#read(caller, request.keys) : this.#write(caller, request);
   }
 
   /** The caller, or the reason to refuse its token. */
-  *#caller(token: HttpRequest['token']): Co<Caller | IsochronError> {
+  *#caller(token: Read['token']): Co<Caller | IsochronError> {
     if (token === undefined) return ANONYMOUS;
     try {
       const claims = this.tokens.decode(token, this.world.latest());
