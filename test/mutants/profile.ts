@@ -5,13 +5,14 @@ import { Streams } from '@isochron/sim/engine/streams';
 import { faultKind } from '@isochron/sim/faults/table';
 import { drawBurst } from '@isochron/sim/plan/draw-bursts';
 import { drawCallers } from '@isochron/sim/plan/draw-http';
+import { drawFollowers } from '@isochron/sim/plan/draw-readers';
 import { keysOf } from '@isochron/sim/plan/keys';
 import type { FaultPlan, SessionPlan } from '@isochron/sim/plan/plan';
 import type { Profile } from './mutant.js';
 
 /** The drawn plan with the parts that the profile replaces. */
 export function profiled(plan: Plan, profile: Profile): Plan {
-  const { settings, environment, faults, http, carriesTokens, bursts } = profile;
+  const { settings, environment, faults, http, carriesTokens, bursts, reads } = profile;
   return {
     ...plan,
     ...(carriesTokens ? { sessions: plan.sessions.map((session) => carryingTokens(plan, session)) } : {}),
@@ -19,6 +20,7 @@ export function profiled(plan: Plan, profile: Profile): Plan {
     environment: { ...plan.environment, ...environment },
     ...(bursts === undefined ? {} : { sessions: drawBursts(plan, bursts) }),
     ...(http === undefined ? {} : { http: drawHttp(plan, http) }),
+    ...(reads === undefined ? {} : { readers: drawReaders(plan) }),
     faults: faults === undefined ? plan.faults : drawFaults(plan, faults),
   };
 }
@@ -38,6 +40,12 @@ function drawHttp(plan: Plan, limits: Required<Profile>['http']): Plan['http'] {
   const { callers } = drawCallers(random, new Topology(plan.cluster), keysOf(plan));
   return { callers, limits };
 }
+
+/** How long sessions work in most runs, ms: readers begin and stop meanwhile. */
+const SPAN_MS = 3_000;
+
+const drawReaders = (plan: Plan): Plan['readers'] =>
+  drawFollowers(new Streams(plan.seed).of('profile readers'), keysOf(plan), SPAN_MS);
 
 function drawBursts(plan: Plan, count: number): Plan['sessions'] {
   const random = new Streams(plan.seed).of('profile bursts');

@@ -42,4 +42,6 @@ export const DRIFT_WATCH = 'packages/protocols/src/kernel/drift-watch.ts';
 export const PEER_CLOCKS = 'packages/protocols/src/kernel/peer-clocks.ts';
 export const VECTOR = `${REPLICATION_FOLDER}/version-vector.ts`;
 export const NODE_CLOCK = 'packages/protocols/src/kernel/node-clock.ts';
+export const JOIN = 'packages/protocols/src/kernel/feeds/join.ts';
+export const LOG_SERVER = 'packages/protocols/src/kernel/feeds/log-server.ts';
 export const WREN_SESSION = 'packages/protocols/src/wren/session.ts';

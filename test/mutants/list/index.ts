@@ -1,5 +1,6 @@
 import type { Mutant } from '../mutant.js';
 import { AVAILABILITY_MUTANTS } from './availability.js';
+import { CHANGES_MUTANTS } from './changes.js';
 import { CLIENT_MUTANTS } from './client.js';
 import { CLOCK_MUTANTS } from './clock.js';
 import { COMMIT_MUTANTS } from './commit.js';
@@ -23,6 +24,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...REPLICATION_MUTANTS,
   ...SNAPSHOT_MUTANTS,
   ...UPDATE_MUTANTS,
+  ...CHANGES_MUTANTS,
   ...FAMILY_MUTANTS,
   ...OPERATION_MUTANTS,
   ...NAMED_MUTANTS,
