@@ -4,10 +4,10 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type DurableRecord, IsochronError, isTimestamp } from '@isochron/core';
+import { type DurableRecord, IsochronError, isTimestamp, type Kind } from '@isochron/core';
 import { CorruptRecord, openLevelStore, PLACEMENT_FILE, type VersionStore, verifyPlacement } from '@isochron/storage';
 import { crc32Portable } from '@isochron/storage/crc32';
-import { LOGGED, openAs, openHead, openSegment, seal, unseal } from '@isochron/storage/records';
+import { LOGGED, openAs, openHead, openSegment, RECEIVED, seal, sealAs, unseal } from '@isochron/storage/records';
 import {
   collect,
   dependent,
@@ -50,6 +50,14 @@ const CONTENT: readonly DurableRecord[] = [
   collect(3),
 ];
 
+/** Log entries as earlier versions of Isochron wrote them: each as a record. */
+const EARLIER: readonly (readonly [string, Buffer])[] = (
+  [
+    ['l0003/00000000009/own', LOGGED, { writes: [{ key: 'a', value: '"x"' }] }],
+    ['r0003/00000000009/received', RECEIVED, { writes: [], source: 'oregon' }],
+  ] as const
+).map(([key, kind, tx]) => [key, Buffer.from(sealAs(kind as Kind<unknown>, tx, key))] as const);
+
 /** Every query of a node to its store. A failed opening is an answer too. */
 const QUESTIONS: Readonly<Record<string, (store: VersionStore) => unknown>> = {
   recover: (store) => store.recover(),
@@ -91,7 +99,7 @@ async function log(store: VersionStore, partition: number): Promise<unknown> {
 type Answers = Readonly<Record<string, unknown>>;
 
 /** The newest format of a data folder, which its record `m/checkpoint` has. */
-const FOLDER_FORMAT = 3;
+const FOLDER_FORMAT = 4;
 
 describe('records on disk', () => {
   let folder: string;
@@ -106,6 +114,9 @@ describe('records on disk', () => {
     const store = await open(sound);
     await store.commit(CONTENT);
     await store.close();
+    await onRawDisk(sound, async (disk) => {
+      for (const [key, value] of EARLIER) await disk.put(key, value);
+    });
     keys = await onRawDisk(sound, (disk) => disk.keys().all());
     truth = await answers(sound);
   });
@@ -168,7 +179,7 @@ describe('records on disk', () => {
   }
 
   it('the sample has records of every kind, and answers every query when nothing is wrong', () => {
-    expect(new Set(keys.map((key) => key[0]))).toEqual(new Set('bclmoptvx'));
+    expect(new Set(keys.map((key) => key[0]))).toEqual(new Set('bchlmoprtvx'));
     // One list with both outcomes.
     expect(keys.filter((key) => key.startsWith('x'))).toHaveLength(1);
     expect(Object.values(truth).filter((answer) => answer instanceof CorruptRecord)).toEqual([]);

@@ -4,10 +4,11 @@
  * once.
  */
 import type { OutcomeRecord, PreparedRecord, Timestamp, TxId } from '@isochron/core';
+import type { BlockFiles } from './block-files.js';
 import type { Chain } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { Batch } from './disk.js';
-import type { Horizons } from './horizons.js';
+import type { BlockName } from './disk-keys.js';
 import { cutBlocks, nameOfBlock } from './log-blocks.js';
 import { insertEntry, type LogEntry } from './log-entries.js';
 import type { Partition } from './partition.js';
@@ -15,11 +16,10 @@ import {
   COUNTERS,
   type Counters,
   LOG_BLOCK,
-  LOGGED,
   OUTCOME,
   OUTCOME_IDS,
   PREPARED,
-  RECEIVED,
+  seal,
   sealAs,
   sealHead,
 } from './records.js';
@@ -47,8 +47,8 @@ class PartitionChanges {
    * behind records that may refer to the entries.
    */
   truncatedUpTo: Timestamp = 0;
-  /** UST at that moment. */
-  settled: Timestamp = 0;
+  /** The blocks that the checkpoint writes, in order. */
+  readonly blocks: BlockName[] = [];
 }
 
 /** The changes between two checkpoints. */
@@ -80,7 +80,10 @@ export class Changes {
   /** Disk keys of the prepared transactions that LevelDB holds, or will with the checkpoint on its way. */
   readonly #prepared = new Set<string>();
 
-  constructor(readonly cache: ChainCache) {}
+  constructor(
+    readonly cache: ChainCache,
+    readonly files: BlockFiles,
+  ) {}
 
   get isEmpty(): boolean {
     return this.#next.isEmpty;
@@ -165,10 +168,10 @@ export class Changes {
   }
 
   /**
-   * Begins a checkpoint, with UST as the store has it: from now on `write` puts the changes so far into the batch.
-   * Later changes belong to the next checkpoint.
+   * Begins a checkpoint: from now on `write` puts the changes so far into the batch. Later changes belong to the next
+   * checkpoint.
    */
-  begin(batch: Batch, settled: Timestamp): void {
+  begin(batch: Batch): void {
     const set = this.#next;
     this.#next = new ChangeSet();
     this.#current = { set, batch };
@@ -176,7 +179,6 @@ export class Changes {
     for (const [partition, changes] of set.partitions) {
       changes.counters = { ...partition.counters };
       changes.truncatedUpTo = partition.horizons.logTruncatedUpTo;
-      changes.settled = settled;
     }
     for (const [diskKey, put] of set.records) {
       if (put === null) this.#prepared.delete(diskKey);
@@ -199,14 +201,36 @@ export class Changes {
       if (chain.unwritten) this.#writeHead(chain, batch);
       yield;
     }
-    for (const [partition, changes] of set.partitions) yield* writePartition(partition, changes, covered, batch);
+    for (const [partition, changes] of set.partitions) {
+      for (const entries of cutBlocks(changes.log, changes.truncatedUpTo)) {
+        changes.blocks.push(this.#writeBlock(partition, entries));
+        yield;
+      }
+      yield* writeOutcomes(partition, changes.outcomes, covered, batch);
+      batch.put(partition.keys.counters, sealAs(COUNTERS, changes.counters!, partition.keys.counters));
+    }
   }
 
   /** LevelDB holds the changes of the checkpoint. */
   written(): void {
-    const { chains } = this.#current!.set;
+    const { chains, partitions } = this.#current!.set;
     this.#current = undefined;
+    for (const [partition, { blocks }] of partitions) {
+      for (const block of blocks) {
+        partition.blocks.add(block);
+        if (block.place !== undefined) this.files.named(block.place);
+      }
+    }
     for (const chain of chains) this.cache.unpin(chain);
+  }
+
+  #writeBlock({ keys }: Partition, entries: readonly LogEntry[]): BlockName {
+    const { batch } = this.#current!;
+    const content = nameOfBlock(entries);
+    const name = { ...content, place: this.files.add(sealAs(LOG_BLOCK, entries, keys.block(content))) };
+    const diskKey = keys.block(name);
+    batch.put(diskKey, seal(null, diskKey));
+    return name;
   }
 
   #writeHead(chain: Chain, batch: Batch): void {
@@ -218,61 +242,10 @@ export class Changes {
   }
 }
 
-function* writePartition(
-  partition: Partition,
-  { outcomes, log, counters, truncatedUpTo, settled }: PartitionChanges,
-  covered: number,
-  batch: Batch,
-): Generator<void> {
-  const { keys, horizons } = partition;
-  yield* writeLog(partition, log, { truncatedUpTo, settled }, batch);
-  yield* writeOutcomes(partition, outcomes, horizons, covered, batch);
-  batch.put(keys.counters, sealAs(COUNTERS, counters!, keys.counters));
-}
-
-/** Settled entries as blocks, the others one by one. */
-function* writeLog(
-  partition: Partition,
-  log: readonly LogEntry[],
-  { truncatedUpTo, settled }: Pick<PartitionChanges, 'truncatedUpTo' | 'settled'>,
-  batch: Batch,
-): Generator<void> {
-  const start = Math.max(truncatedUpTo, partition.blocks.end);
-  const isSettled = ({ ct }: LogEntry) => ct > start && ct <= settled;
-  yield* writeBlocks(partition, log.filter(isSettled), batch);
-  for (const entry of log) {
-    if (entry.ct <= truncatedUpTo || isSettled(entry)) continue;
-    putEntry(partition, entry, batch);
-    yield;
-  }
-}
-
-function* writeBlocks(partition: Partition, log: readonly LogEntry[], batch: Batch): Generator<void> {
-  const { keys, blocks, loggedOnDisk } = partition;
-  for (const entries of cutBlocks(log)) {
-    const name = nameOfBlock(entries);
-    const diskKey = keys.block(name);
-    batch.put(diskKey, sealAs(LOG_BLOCK, entries, diskKey));
-    blocks.add(name);
-    // It may replace an entry of the same transaction that was not settled.
-    for (const { ct, tx, source } of entries) if (ct <= loggedOnDisk) batch.del(keys.logged(ct, tx.txId, source));
-    yield;
-  }
-}
-
-function putEntry(partition: Partition, entry: LogEntry, batch: Batch): void {
-  const { ct, tx, source } = entry;
-  const diskKey = partition.keys.logged(ct, tx.txId, source);
-  const record = source === undefined ? sealAs(LOGGED, tx, diskKey) : sealAs(RECEIVED, { ...tx, source }, diskKey);
-  batch.put(diskKey, record);
-  partition.loggedOnDisk = Math.max(partition.loggedOnDisk, ct);
-}
-
 /** Outcomes, and one record that lists them by the time at which all of them can be dropped. */
 function* writeOutcomes(
-  { keys }: Partition,
+  { keys, horizons: { forgottenUpTo } }: Partition,
   outcomes: ReadonlyMap<TxId, OutcomeRecord>,
-  { forgottenUpTo }: Horizons,
   covered: number,
   batch: Batch,
 ): Generator<void> {

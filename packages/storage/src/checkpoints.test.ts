@@ -370,7 +370,7 @@ describe('a data folder of the format without updates', () => {
     await open();
     await store!.commit([put('a', v(10))]);
     await close();
-    expect(await format()).toBe(3);
+    expect(await format()).toBe(4);
     await onRawDisk(location, async (disk) => {
       const covered = openCheckpoint((await disk.get('m/checkpoint'))!);
       await disk.put('m/checkpoint', seal(covered, 'm/checkpoint', 2));
@@ -379,7 +379,7 @@ describe('a data folder of the format without updates', () => {
     expect(store!.read(P, 'a', FOREVER)?.ts).toBe(10);
     await store!.commit([put('a', v(20, new Update('[{"op":"append","path":"","items":[1]}]')))]);
     await close();
-    expect(await format()).toBe(3);
+    expect(await format()).toBe(4);
     await open();
     expect(store!.read(P, 'a', FOREVER)?.value).toBe('[1]');
   });

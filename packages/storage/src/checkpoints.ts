@@ -1,5 +1,6 @@
 /** Takes the changes in the durable log to LevelDB, and frees the log. */
 import type { Timestamp } from '@isochron/core';
+import type { BlockFiles } from './block-files.js';
 import type { Changes } from './changes.js';
 import type { Disk } from './disk.js';
 import { CHECKPOINT } from './disk-keys.js';
@@ -25,6 +26,7 @@ export interface CheckpointPolicy {
 export interface CheckpointParts {
   readonly disk: Disk;
   readonly log: DurableLog;
+  readonly files: BlockFiles;
   readonly partitions: Partitions;
   readonly changes: Changes;
   readonly failure: FirstFailure;
@@ -32,8 +34,8 @@ export interface CheckpointParts {
 
 /**
  * A checkpoint is one batch of LevelDB: all changes since the one before it, and the position of the log that it
- * covers. So LevelDB is always as it was at that position, even after a crash in the middle. Once the batch is on disk,
- * the log before the position may go.
+ * covers. So LevelDB is always as it was at that position, even after a crash in the middle. The blocks of the log that
+ * the batch names are on disk before it. Once the batch is on disk, the log before the position may go.
  */
 export class Checkpoints {
   /** Position of the first batch that memory does not hold. */
@@ -130,25 +132,31 @@ export class Checkpoints {
     this.#covered = covered;
     this.#truncated.clear();
     const batch = this.parts.disk.batch();
-    this.parts.changes.begin(batch, this.parts.partitions.settled);
+    this.parts.changes.begin(batch);
     this.parts.partitions.mark(batch);
     batch.put(CHECKPOINT, sealCheckpoint(covered));
     let operations = 0;
-    for (const _ of this.parts.changes.write(covered)) if (++operations % SLICE === 0) await nextTurn();
+    for (const _ of this.parts.changes.write(covered)) {
+      if (this.parts.files.isFull) await this.parts.files.write();
+      if (++operations % SLICE === 0) await nextTurn();
+    }
+    await this.parts.files.persist();
     await batch.write({ sync: this.sync });
     this.parts.changes.written();
     for (const [partition, upTo] of truncated) await this.#clear(partition, upTo);
+    await this.parts.files.removeUnused();
     await this.parts.log.cut(covered);
   }
 
   /** Removes truncated log entries. Not synced: after a crash it is done again. */
   async #clear(partition: Partition, upTo: Timestamp): Promise<void> {
-    const { keys, clearedUpTo, loggedOnDisk, blocks } = partition;
-    const { disk } = this.parts;
+    const { keys, clearedUpTo, entriesUpTo, blocks } = partition;
+    const { disk, files } = this.parts;
     partition.clearedUpTo = upTo;
-    if (blocks.truncate(upTo)) await disk.clear(keys.blocksUpTo(upTo));
-    // Where no changes are kept, the truncated entries have nearly never been on LevelDB.
-    if (loggedOnDisk <= clearedUpTo) return;
+    const gone = blocks.truncate(upTo);
+    if (gone.length > 0) await disk.clear(keys.blocksUpTo(upTo));
+    for (const { place } of gone) if (place !== undefined) files.unnamed(place);
+    if (entriesUpTo <= clearedUpTo) return;
     await disk.clear(keys.logBetween(clearedUpTo, upTo));
     await disk.clear(keys.receivedBetween(clearedUpTo, upTo));
   }

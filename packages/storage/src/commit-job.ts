@@ -73,7 +73,8 @@ export class JobWriter {
         return;
       case 'truncateLog': {
         const { upTo, bytes = Number.POSITIVE_INFINITY } = record;
-        this.#raise(partition, 'logTruncatedUpTo', Math.max(upTo, partition.blocks.truncationFor(bytes)));
+        const { settled } = this.partitions;
+        this.#raise(partition, 'logTruncatedUpTo', Math.max(upTo, partition.blocks.truncationFor(bytes, settled)));
         return;
       }
       case 'collect':

@@ -29,8 +29,12 @@ function batch(n: number): DurableRecord[] {
       txId: `t${n}`,
       record: { status: 'committed', ts: n + 1, attempt: 0, digest: null },
     },
-    ...(step === 'clear' ? [{ kind: 'truncateLog' as const, partition: 1, upTo: Math.max(0, n - 20) }] : []),
+    ...(step === 'clear' || step === 'cut'
+      ? [{ kind: 'truncateLog' as const, partition: 1, upTo: Math.max(0, n - 20) }]
+      : []),
     { kind: 'meta', name: 'batch', value: n },
+    // Most entries of a checkpoint are settled, and the last ones are not.
+    { kind: 'meta', name: 'ust', value: Math.max(0, n - 3) },
   ];
 }
 
@@ -72,6 +76,8 @@ const STEPS: Readonly<Record<string, () => void>> = {
   clear: () => dying(ClassicLevel.prototype, 'clear'),
   cut: () => dying(promises, 'unlink'),
   segment: () => dying(promises, 'rename'),
+  // A file of blocks, or a new segment.
+  sync: () => dying(fs, 'fdatasync'),
 };
 
 async function run(): Promise<void> {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
 import { CorruptRecord } from './failure.js';
 import { openLevelStore } from './level-store.js';
-import { seal, sealHead } from './records.js';
+import { LOGGED, seal, sealAs, sealHead } from './records.js';
 import type { VersionStore } from './store.js';
 import { collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './suite-fixtures.js';
 import { testFolder } from './testing/folder.js';
@@ -14,13 +14,15 @@ const EVERYTHING: readonly DurableRecord[] = [
   ...[...Array(20).keys()].map((i) => put('long', v(10 + i))),
   put('short', v(10)),
   ended('t', outcomeAt(5)),
-  logged(5, 'first'),
-  logged(7, 'last'),
+  logged(8, 'block'),
   { kind: 'prepared', partition: P, txId: 'p', record: prepared },
   { kind: 'meta', name: 'vv/3', value: { virginia: 5 } },
   { kind: 'meta', name: 'ceiling', value: 5 },
   collect(3),
 ];
+
+/** Log entries as earlier versions of Isochron wrote them. */
+const EARLIER = ['l0003/00000000005/first', 'l0003/00000000007/last'];
 
 const flip = (value: Buffer): Buffer => {
   value[value.length - 1]! ^= 1;
@@ -42,6 +44,9 @@ describe('damage on disk', () => {
     location = await testFolder('damage');
     await (await open()).commit(EVERYTHING);
     await close();
+    await onRawDisk(location, async (disk) => {
+      for (const key of EARLIER) await disk.put(key, Buffer.from(sealAs(LOGGED, { writes: [] }, key)));
+    });
   });
   afterEach(async () => {
     await close();
@@ -99,6 +104,16 @@ describe('damage on disk', () => {
       expect(error).toMatchObject({ record: { kind, partition, key, diskKey }, message: expect.stringContaining(key) });
     },
   );
+
+  it('damage of the name of a block is reported by open', async () => {
+    const names = await onRawDisk(location, (disk) => disk.keys({ gte: 'h', lt: 'i' }).all());
+    expect(names.length).toBe(1);
+    await spoilRecord(location, names[0]!, flip);
+    await expect(open()).rejects.toMatchObject({
+      damage: 'checksum',
+      record: { kind: 'logBlock', partition: P, key: '8', diskKey: names[0] },
+    });
+  });
 
   it.each([
     ['a missing end', 'truncated', (value: Buffer) => value.subarray(0, 5)],

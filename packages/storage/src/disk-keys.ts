@@ -5,13 +5,15 @@
  * ```
  * b/<number>                       mark of the latest batch
  * c<partition>/                    counters
- * h<partition>/<end>/<own>/<bytes> a block of the log: settled entries of all regions, the last of them at `end`, the
- *                                  last own one at `own`
- * l<partition>/<ct>/<txId>         own entry of the log that was not settled when it was written
+ * h<partition>/<end>/<own>/<bytes>/<first>/<file>/<offset>/<length>
+ *                                  the name of a block of the log: entries of all regions, at `first` to `end`, the
+ *                                  last own one at `own`; and its place in the files of blocks
+ * h<partition>/<end>/<own>/<bytes> a block with its content: written by earlier versions of Isochron
+ * l<partition>/<ct>/<txId>         own entry of the log: written by earlier versions of Isochron
  * m/<name>                         meta
  * o<partition>/<txId>              outcomes
  * p<partition>/<txId>              prepared transactions
- * r<partition>/<ct>/<txId>         the same of another region
+ * r<partition>/<ct>/<txId>         entry of another region: written by earlier versions of Isochron
  * t<partition>/<key>\0<segment>    older versions of a long chain
  * v<partition>/<key>               head of a chain: its newest versions
  * x<partition>/<ts>/<position>     outcomes of one checkpoint by the newest time among them, for `forget`
@@ -161,13 +163,16 @@ export class PartitionKeys {
     return between(this.#received, after, upTo);
   }
 
-  block({ end, own, bytes }: BlockName): string {
+  /** Names the content of a block. */
+  blockContent({ end, own, bytes }: BlockName): string {
     return `${this.#blocks}${digits(end)}/${digits(own)}/${bytes.toString(36)}`;
   }
 
-  /** Blocks of the log with an entry above `after`, in order. */
-  blocksAbove(after: Timestamp): DiskRange {
-    return { gte: this.#blocks + digits(after + 1), lt: `${this.#blocks.slice(0, -1)}0` };
+  block(name: BlockName): string {
+    if (name.place === undefined) return this.blockContent(name);
+    const { file, offset, length } = name.place;
+    const numbers = [name.first, file, offset, length].map((number) => number.toString(36));
+    return `${this.blockContent(name)}/${numbers.join('/')}`;
   }
 
   /** Blocks of the log without an entry above `upTo`. */
@@ -181,17 +186,28 @@ const between = (prefix: string, after: Timestamp, upTo: Timestamp): DiskRange =
   lt: prefix + digits(upTo + 1),
 });
 
-/** The name of a block of the log: its last timestamp, that of its last own entry (0 without one), and its size. */
+/** Where the bytes of a block are: the number of the file, and the range in it. */
+export interface BlockPlace {
+  readonly file: number;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** The name of a block of the log: first and last timestamp, that of the last own entry (0 without one), and size. */
 export interface BlockName {
+  readonly first: Timestamp;
   readonly end: Timestamp;
   readonly own: Timestamp;
   readonly bytes: number;
+  /** Undefined when LevelDB holds the block. */
+  readonly place?: BlockPlace | undefined;
 }
 
 /** The block that a disk key names. */
 export function blockIn(diskKey: string): BlockName {
-  const [end = '', own = '', bytes = ''] = restOf(diskKey).split('/');
-  return { end: fromDigits(end), own: fromDigits(own), bytes: fromDigits(bytes) };
+  const numbers = restOf(diskKey).split('/').map(fromDigits);
+  const [end = 0, own = 0, bytes = 0, first = 0, file, offset = 0, length = 0] = numbers;
+  return { first, end, own, bytes, place: file === undefined ? undefined : { file, offset, length } };
 }
 
 /** The record that a disk key names. The key may be damaged itself. */

@@ -6,7 +6,6 @@ import type {
   DurableRecord,
   ListPage,
   ListRange,
-  LoggedTx,
   LogPage,
   OutcomeRecord,
   PartitionId,
@@ -17,6 +16,8 @@ import type {
   TxId,
   Version,
 } from '@isochron/core';
+import { type BlockFiles, openBlockFiles } from './block-files.js';
+import { StoredEntries } from './block-reader.js';
 import { ChainCache } from './chain-cache.js';
 import { ChainLoader } from './chain-loader.js';
 import { type ChainNeeds, ChainReads } from './chain-reads.js';
@@ -32,13 +33,13 @@ import { Folder } from './folds.js';
 import type { Horizon } from './horizons.js';
 import type { DurableLog, Position } from './log/durable-log.js';
 import { openLogIn } from './log/segment-log.js';
-import { LogRecords } from './log-records.js';
+import { entriesNamedIn, LogRecords } from './log-records.js';
 import { Outcomes } from './outcomes.js';
 import { Pages } from './pages.js';
 import type { Partition } from './partition.js';
 import { logEnds, Partitions, readMeta } from './partitions.js';
 import { Pipeline } from './pipeline.js';
-import { LOGGED, openAs, PREPARED } from './records.js';
+import { openAs, PREPARED } from './records.js';
 import { Staging } from './staging.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
 import { Tails } from './tails.js';
@@ -48,7 +49,7 @@ import { Tails } from './tails.js';
  * and prepares that end before a checkpoint never reach LevelDB: most of them last for less than a second.
  */
 const CHECKPOINT_POLICY: CheckpointPolicy = { bytes: 2 * 1024 * 1024, ms: 5000 };
-/** The log frees whole segments. */
+/** The log frees whole segments, and so do its blocks. */
 const SEGMENT_BYTES = 4 * 1024 * 1024;
 
 /** How to open a store on LevelDB. */
@@ -73,7 +74,7 @@ export interface LevelStoreOptions {
    * `CHECKPOINT_POLICY`.
    */
   readonly checkpoint?: Partial<CheckpointPolicy> | undefined;
-  /** Size of a segment of the durable log. 4 MiB unless given. */
+  /** Size of a segment of the durable log, and of a file of blocks. 4 MiB unless given. */
   readonly segmentBytes?: number | undefined;
 }
 
@@ -98,15 +99,19 @@ export async function openStoreOn(
   options: LevelStoreOptions,
 ): Promise<VersionStore> {
   let log: DurableLog | undefined;
+  let files: BlockFiles | undefined;
   try {
     const partitions = new Partitions(options.logTailBytes ?? 1024 * 1024);
     await partitions.load(disk);
     log = await open();
-    const store = new LevelStore(disk, log, await coveredBy(disk, log), partitions, options);
+    const covered = await coveredBy(disk, log);
+    files = await openBlocks(options, partitions);
+    const store = new LevelStore({ disk, log, files }, covered, partitions, options);
     await store.replay();
     return store;
   } catch (error) {
     await log?.close();
+    await files?.close();
     await disk.close();
     throw storageFailed(`Cannot read the data folder ${options.location}`, error);
   }
@@ -116,17 +121,31 @@ export async function openStoreOn(
 const openLog = ({ location, durability, segmentBytes = SEGMENT_BYTES }: LevelStoreOptions): Promise<DurableLog> =>
   openLogIn(join(location, 'log'), { segmentBytes, sync: durability === 'synced' });
 
+const openBlocks = (
+  { location, durability, segmentBytes = SEGMENT_BYTES }: LevelStoreOptions,
+  partitions: Partitions,
+) => openBlockFiles(location, partitions.blockPlaces, { fileBytes: segmentBytes, sync: durability === 'synced' });
+
+/** What a store keeps on disk. */
+interface Media {
+  readonly disk: Disk;
+  readonly log: DurableLog;
+  readonly files: BlockFiles;
+}
+
 const isOfChains = (needs: ReadNeeds): needs is ChainNeeds => needs.kind === 'keys' || needs.kind === 'chains';
 
 class LevelStore implements VersionStore {
   readonly #disk: Disk;
   readonly #log: DurableLog;
+  readonly #files: BlockFiles;
   readonly #covered: Position;
   readonly #partitions: Partitions;
   readonly #sync: boolean;
   readonly #cache: ChainCache;
   readonly #changes: Changes;
-  readonly #packing = new LogRecords((partition, ct, txId) => this.#storedEntry(partition, ct, txId));
+  readonly #stored: StoredEntries;
+  readonly #packing: LogRecords;
   readonly #collector: Collector;
   readonly #checkpoints: Checkpoints;
   readonly #pipeline: Pipeline;
@@ -137,22 +156,30 @@ class LevelStore implements VersionStore {
   readonly #failure = new FirstFailure();
   #closed: Promise<void> | undefined;
 
-  constructor(disk: Disk, log: DurableLog, covered: Position, partitions: Partitions, options: LevelStoreOptions) {
+  constructor({ disk, log, files }: Media, covered: Position, partitions: Partitions, options: LevelStoreOptions) {
     this.#disk = disk;
     this.#log = log;
+    this.#files = files;
     this.#covered = covered;
     this.#partitions = partitions;
     this.#sync = options.durability === 'synced';
+    this.#stored = new StoredEntries({ disk, files }, partitions);
+    this.#packing = new LogRecords((partition, ct, txId) => this.#stored.get(partition, ct, txId));
     const failure = this.#failure;
     const cache = new ChainCache(options.cacheBytes);
-    const changes = new Changes(cache);
+    const changes = new Changes(cache, files);
     const tails = new Tails(disk, changes);
     const loader = new ChainLoader(disk, cache, tails);
     const writer = new ChainWriter(tails, cache, changes, this.#folder);
     const outcomes = new Outcomes(disk, partitions, changes);
     const collector = new Collector(disk, loader, writer, changes);
     const policy = { ...CHECKPOINT_POLICY, ...options.checkpoint };
-    const checkpoints = new Checkpoints({ disk, log, partitions, changes, failure }, policy, this.#sync, covered);
+    const checkpoints = new Checkpoints(
+      { disk, log, files, partitions, changes, failure },
+      policy,
+      this.#sync,
+      covered,
+    );
     const pipeline = new Pipeline({
       log,
       packing: this.#packing,
@@ -172,7 +199,7 @@ class LevelStore implements VersionStore {
     this.#checkpoints = checkpoints;
     this.#pipeline = pipeline;
     this.#chains = chains;
-    this.#pages = new Pages({ disk, tails, partitions, changes, checkpoints, pipeline, chains });
+    this.#pages = new Pages({ disk, files, tails, partitions, changes, checkpoints, pipeline, chains });
   }
 
   /** Replays the records that the log holds and LevelDB does not. */
@@ -187,20 +214,11 @@ class LevelStore implements VersionStore {
     });
     const batches: Uint8Array[] = [];
     await this.#log.read(this.#covered, (record) => batches.push(record));
+    await this.#stored.load(batches.flatMap(entriesNamedIn));
     for (const [i, packed] of batches.entries()) await this.#pipeline.replay(this.#covered + i, packed);
+    this.#stored.clear();
     this.#pipeline.replayed();
     this.#checkpoints.schedule();
-  }
-
-  /** The log entry that LevelDB holds. */
-  #storedEntry(partition: PartitionId, ct: Timestamp, txId: TxId): LoggedTx | undefined {
-    const diskKey = this.#partitions.of(partition).keys.logged(ct, txId);
-    try {
-      const bytes = this.#disk.getSync(diskKey);
-      return bytes === undefined ? undefined : { txId, ...openAs(LOGGED, bytes, diskKey) };
-    } catch (error) {
-      throw storageFailed('Cannot read from disk', error);
-    }
   }
 
   read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {
@@ -291,6 +309,7 @@ class LevelStore implements VersionStore {
       await this.#checkpoints.stop();
     } finally {
       await this.#log.close();
+      await this.#files.close();
       await this.#disk.close();
     }
   }

@@ -1,32 +1,28 @@
 /**
- * The blocks of a partition's log on LevelDB: entries of all regions that were settled (at or below UST) when a
- * checkpoint wrote them, some at a time. Nothing is added to the range of a block later, so blocks follow one another.
+ * The blocks of a partition's log: a checkpoint writes the entries that came since the one before, some at a time. The
+ * ranges of blocks of one checkpoint follow one another. Those of two checkpoints overlap a little: entries of other
+ * regions arrive late.
  */
 import type { Timestamp } from '@isochron/core';
 import type { BlockName } from './disk-keys.js';
-import type { LogEntry } from './log-entries.js';
+import { firstAbove, type LogEntry } from './log-entries.js';
 
 /** A block ends with the group that reaches this, in estimated bytes. */
 const BLOCK_BYTES = 128 * 1024;
 
-/** The blocks that LevelDB holds, or will with the checkpoint on its way. */
+/** The blocks whose names LevelDB holds. */
 export class LogBlocks {
-  readonly #all: BlockName[] = [];
-  #bytes = 0;
+  /** In the order in which they were written. */
+  #all: BlockName[] = [];
   #end: Timestamp = 0;
   #own: Timestamp = 0;
 
-  /** Blocks come in order. */
+  /** Blocks come in the order in which they were written. */
   add(block: BlockName): void {
-    this.#all.push(block);
-    this.#bytes += block.bytes;
-    this.#end = block.end;
+    // The name of a block in LevelDB lacks its first timestamp, and its range begins behind the one before.
+    this.#all.push(block.place === undefined ? { ...block, first: this.#end + 1 } : block);
+    this.#end = Math.max(this.#end, block.end);
     this.#own = Math.max(this.#own, block.own);
-  }
-
-  /** The last timestamp of the last block, 0 without one. */
-  get end(): Timestamp {
-    return this.#end;
   }
 
   /** The last timestamp of an own entry in a block, 0 without one. */
@@ -34,19 +30,28 @@ export class LogBlocks {
     return this.#own;
   }
 
-  /** Removes blocks without an entry above a timestamp. Returns whether there were any. */
-  truncate(upTo: Timestamp): boolean {
-    const kept = this.#all.findIndex(({ end }) => end > upTo);
-    const gone = this.#all.splice(0, kept < 0 ? this.#all.length : kept);
-    for (const { bytes } of gone) this.#bytes -= bytes;
-    return gone.length > 0;
+  /** The blocks with an entry above a timestamp, in the order in which they were written. */
+  above(after: Timestamp): BlockName[] {
+    return this.#all.filter(({ end }) => end > after);
   }
 
-  /** Where the log must be truncated for its blocks to take no more than some bytes; 0 when they take no more. */
-  truncationFor(limit: number): Timestamp {
-    let bytes = this.#bytes;
+  /** Removes the blocks without an entry above a timestamp, and returns them. */
+  truncate(upTo: Timestamp): BlockName[] {
+    const gone = this.#all.filter(({ end }) => end <= upTo);
+    if (gone.length > 0) this.#all = this.above(upTo);
+    return gone;
+  }
+
+  /**
+   * Where the log must be truncated for its settled blocks (all at or below UST) to take no more than some bytes; 0
+   * when they take no more.
+   */
+  truncationFor(limit: number, settled: Timestamp): Timestamp {
+    if (limit === Number.POSITIVE_INFINITY) return 0;
+    const blocks = this.#all.filter(({ end }) => end <= settled).sort((a, b) => a.end - b.end);
+    let bytes = blocks.reduce((sum, block) => sum + block.bytes, 0);
     let upTo = 0;
-    for (const block of this.#all) {
+    for (const block of blocks) {
       if (bytes <= limit) break;
       bytes -= block.bytes;
       upTo = block.end;
@@ -55,12 +60,20 @@ export class LogBlocks {
   }
 }
 
-/** Cuts entries, which are in order, into blocks of bounded size. A group is never cut. */
-export function cutBlocks(entries: readonly LogEntry[]): LogEntry[][] {
+/** Order in which blocks were written. Those in LevelDB come first, in the order of their ranges. */
+export function compareBlocks(a: BlockName, b: BlockName): number {
+  if (a.place === undefined || b.place === undefined)
+    return Number(a.place !== undefined) - Number(b.place !== undefined) || a.end - b.end;
+  return a.place.file - b.place.file || a.place.offset - b.place.offset;
+}
+
+/** Cuts the entries above a timestamp, which are in order, into blocks of bounded size. A group is never cut. */
+export function cutBlocks(entries: readonly LogEntry[], after: Timestamp): LogEntry[][] {
   const blocks: LogEntry[][] = [];
   let bytes = BLOCK_BYTES;
   let last: Timestamp = -1;
-  for (const entry of entries) {
+  for (let i = firstAbove(entries, after); i < entries.length; i++) {
+    const entry = entries[i]!;
     if (bytes >= BLOCK_BYTES && entry.ct !== last) {
       blocks.push([]);
       bytes = 0;
@@ -72,8 +85,9 @@ export function cutBlocks(entries: readonly LogEntry[]): LogEntry[][] {
   return blocks;
 }
 
-/** The name of a block with these entries. */
+/** The name of a block with these entries, without its place. */
 export const nameOfBlock = (entries: readonly LogEntry[]): BlockName => ({
+  first: entries[0]!.ct,
   end: entries.at(-1)!.ct,
   own: entries.findLast(({ source }) => source === undefined)?.ct ?? 0,
   bytes: entries.reduce((sum, { bytes }) => sum + bytes, 0),

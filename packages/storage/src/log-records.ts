@@ -25,7 +25,13 @@ import { Packr } from 'msgpackr';
 import { ByTransaction } from './by-transaction.js';
 import { CorruptRecord, reasonOf } from './failure.js';
 import { horizonOf } from './horizons.js';
-import { type EntryRecord, LoggedEntries, type StoredEntry, type VersionRecord } from './logged-entries.js';
+import {
+  type EntryName,
+  type EntryRecord,
+  LoggedEntries,
+  type StoredEntry,
+  type VersionRecord,
+} from './logged-entries.js';
 import { flattenVersion, LOGGED, META_VALUE, OUTCOME, PREPARED, versionsIn } from './records.js';
 
 type OutcomeRecordOf = Extract<DurableRecord, { kind: 'outcome' }>;
@@ -277,6 +283,25 @@ export class LogRecords {
     if (prepared === undefined) throw new MalformedMessage(`expected that transaction ${txId} is prepared`);
     return prepared;
   }
+}
+
+/**
+ * The log entries that a packed batch refers to, in this batch or before. None if the batch is damaged, which `unpack`
+ * reports.
+ */
+export function entriesNamedIn(bytes: Uint8Array): EntryName[] {
+  try {
+    const packed: unknown = packr.unpack(bytes);
+    return Array.isArray(packed) ? packed.flatMap((raw) => nameIn(raw) ?? []) : [];
+  } catch {
+    return [];
+  }
+}
+
+function nameIn(raw: unknown): EntryName | undefined {
+  const [tag, partition, ct, txId]: unknown[] = Array.isArray(raw) ? raw : [];
+  if (tag !== TAG.versionsOfEntry) return undefined;
+  return { partition: partitionOf(partition), ct: timestamp.decode(ct), txId: name.decode(txId) };
 }
 
 /** The versions from an index on that one transaction wrote on one partition. */

@@ -15,7 +15,14 @@ export type EntryRecord = Extract<DurableRecord, { kind: 'log' }>;
 /** The record of a version. */
 export type VersionRecord = Extract<DurableRecord, { kind: 'version' }>;
 
-/** The log entry that LevelDB holds at the position where the log begins. */
+/** The name of a log entry. */
+export interface EntryName {
+  readonly partition: PartitionId;
+  readonly ct: Timestamp;
+  readonly txId: TxId;
+}
+
+/** The log entry that the disk holds at the position where the log begins. */
 export type StoredEntry = (partition: PartitionId, ct: Timestamp, txId: TxId) => LoggedTx | undefined;
 
 /** Entries that may wait for their versions, by their estimated size. */

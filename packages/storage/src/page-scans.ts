@@ -1,12 +1,13 @@
 import { type Change, type CopyPage, isPlain, type ListPage, type ListRange, type Timestamp } from '@isochron/core';
+import { type BlockMedia, entriesOf } from './block-reader.js';
 import { CopyBuilder } from './copy-page.js';
 import { type Disk, scan } from './disk.js';
-import { type DiskRange, type PartitionKeys, restOf, timeAndTx } from './disk-keys.js';
+import { type BlockName, type DiskRange, type PartitionKeys, restOf, timeAndTx } from './disk-keys.js';
 import { LATER, PageBuilder } from './list-page.js';
-import { logEntry, PageCutter } from './log-entries.js';
+import { type LogEntry, logEntry, PageCutter } from './log-entries.js';
 import type { HeldLog } from './log-page.js';
 import type { Partition } from './partition.js';
-import { LOG_BLOCK, LOGGED, openAs, openHead, RECEIVED } from './records.js';
+import { LOGGED, openAs, openHead, RECEIVED } from './records.js';
 import type { Tails } from './tails.js';
 import { visibleIn } from './versions.js';
 
@@ -66,52 +67,75 @@ export async function scanChains(tails: Tails, { keys }: Partition, range: ListR
 }
 
 /** The transactions that a record of the log holds. */
-type Opener = (bytes: Buffer, diskKey: string) => readonly Change[];
+type Opener = (bytes: Buffer, diskKey: string) => Change;
 
 const openOwn: Opener = (bytes, diskKey) => {
   const { ts, txId } = timeAndTx(restOf(diskKey));
-  return [{ ct: ts, tx: { txId, ...openAs(LOGGED, bytes, diskKey) } }];
+  return { ct: ts, tx: { txId, ...openAs(LOGGED, bytes, diskKey) } };
 };
 
 const openReceived: Opener = (bytes, diskKey) => {
   const { ts, txId } = timeAndTx(restOf(diskKey));
   const { source, ...tx } = openAs(RECEIVED, bytes, diskKey);
-  return [{ ct: ts, tx: { txId, ...tx }, source }];
+  return { ct: ts, tx: { txId, ...tx }, source };
 };
 
-const openBlock: Opener = (bytes, diskKey) => openAs(LOG_BLOCK, bytes, diskKey);
+/** Puts entries, which come in order, into a page of the log. */
+class PageFiller {
+  readonly #cutter = new PageCutter();
+  /** How far the page is complete, once it has all of them that it should. */
+  #end: Timestamp | undefined;
+
+  constructor(readonly page: HeldLog) {}
+
+  get completeUpTo(): Timestamp {
+    return this.#end ?? this.page.range.upTo;
+  }
+
+  /** Returns whether the page wants more. */
+  add(entry: LogEntry): boolean {
+    const { after, upTo } = this.page.range;
+    if (entry.ct <= after) return true;
+    if (entry.ct > upTo) this.#end = upTo;
+    else {
+      if (this.#cutter.endsBefore(entry)) this.#end = this.#cutter.lastCt;
+      else this.page.fill(entry);
+    }
+    return this.#end === undefined;
+  }
+}
 
 /** Reads one page of the log from disk. */
-export async function scanLog(disk: Disk, { keys, horizons }: Partition, page: HeldLog): Promise<void> {
+export async function scanLog(media: BlockMedia, partition: Partition, page: HeldLog): Promise<void> {
+  const { keys, horizons, entriesUpTo } = partition;
   const { upTo } = page.range;
   const after = Math.max(page.range.after, horizons.logTruncatedUpTo);
-  const parts: readonly (readonly [DiskRange, Opener])[] = [
-    [keys.logBetween(after, upTo), openOwn],
-    [keys.receivedBetween(after, upTo), openReceived],
-    [keys.blocksAbove(after), openBlock],
-  ];
-  let complete = upTo;
-  for (const [range, open] of parts) complete = Math.min(complete, await scanPart(disk, range, open, page));
+  // Those of now: what a later checkpoint writes is in the page already.
+  const blocks = partition.blocks.above(after).filter(({ first }) => first <= upTo);
+  let complete = await scanBlocks(media, partition, blocks, page);
+  if (entriesUpTo > after) {
+    // Blocks come first: they may replace these.
+    complete = Math.min(complete, await scanEntries(media.disk, keys.logBetween(after, upTo), openOwn, page));
+    complete = Math.min(complete, await scanEntries(media.disk, keys.receivedBetween(after, upTo), openReceived, page));
+  }
   page.finish(complete);
 }
 
-/** Reads a page of one kind of record. Returns how far it is complete. */
-async function scanPart(disk: Disk, range: DiskRange, open: Opener, page: HeldLog): Promise<Timestamp> {
-  const { after, upTo } = page.range;
-  const cutter = new PageCutter();
-  let end: Timestamp | undefined;
-  await scan(disk, range, (diskKey, bytes) => {
-    for (const change of open(bytes, diskKey)) {
-      if (change.ct <= after) continue;
-      if (change.ct > upTo) end = upTo;
-      else {
-        const entry = logEntry(change);
-        if (cutter.endsBefore(entry)) end = cutter.lastCt;
-        else page.fill(entry);
-      }
-      if (end !== undefined) return false;
-    }
-    return true;
-  });
-  return end ?? upTo;
+/** Reads a page of blocks. Returns how far it is complete. */
+async function scanBlocks(
+  media: BlockMedia,
+  partition: Partition,
+  blocks: readonly BlockName[],
+  page: HeldLog,
+): Promise<Timestamp> {
+  const filler = new PageFiller(page);
+  for await (const entry of entriesOf(media, partition, blocks)) if (!filler.add(entry)) break;
+  return filler.completeUpTo;
+}
+
+/** The same of one kind of record of earlier versions. */
+async function scanEntries(disk: Disk, range: DiskRange, open: Opener, page: HeldLog): Promise<Timestamp> {
+  const filler = new PageFiller(page);
+  await scan(disk, range, (diskKey, bytes) => filler.add(logEntry(open(bytes, diskKey))));
+  return filler.completeUpTo;
 }

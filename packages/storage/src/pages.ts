@@ -11,6 +11,7 @@ import {
   type ReadNeeds,
   type Timestamp,
 } from '@isochron/core';
+import type { BlockFiles } from './block-files.js';
 import type { ChainReads } from './chain-reads.js';
 import type { Changes } from './changes.js';
 import type { Checkpoints } from './checkpoints.js';
@@ -32,6 +33,7 @@ export type PageNeeds = Extract<ReadNeeds, { kind: 'list' | 'log' | 'changes' | 
 /** The parts that pages are read from. */
 export interface PageParts {
   readonly disk: Disk;
+  readonly files: BlockFiles;
   readonly tails: Tails;
   readonly partitions: Partitions;
   readonly changes: Changes;
@@ -137,12 +139,12 @@ export class Pages {
   }
 
   #loadLog(partition: Partition, { after, upTo }: LogRange): Promise<void> {
-    const { pipeline, changes, disk } = this.parts;
+    const { pipeline, changes, disk, files } = this.parts;
     const range = { after, upTo };
     return partition.logs.load(HeldLog.nameOf(range), new HeldLog(range), async (page) => {
       await pipeline.settled();
       for (const entry of changes.entriesOf(partition)) if (entry.ct > after && entry.ct <= upTo) page.fill(entry);
-      await scanLog(disk, partition, page);
+      await scanLog({ disk, files }, partition, page);
     });
   }
 

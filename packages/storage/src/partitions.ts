@@ -2,6 +2,7 @@ import type { Kind, MetaValue, PartitionId, Timestamp } from '@isochron/core';
 import { type Batch, type Disk, scan } from './disk.js';
 import {
   allOf,
+  type BlockPlace,
   batchOf,
   blockIn,
   CHECKPOINT,
@@ -15,6 +16,7 @@ import {
 } from './disk-keys.js';
 import { CorruptRecord } from './failure.js';
 import { horizonOf } from './horizons.js';
+import { compareBlocks } from './log-blocks.js';
 import { LogTail } from './log-entries.js';
 import { Partition } from './partition.js';
 import { COUNTERS, LOGGED, META_VALUE, openAs, RECEIVED, seal, unseal } from './records.js';
@@ -22,7 +24,7 @@ import { COUNTERS, LOGGED, META_VALUE, openAs, RECEIVED, seal, unseal } from './
 /** The partitions of a store, made at first use. */
 export class Partitions {
   readonly #all: Partition[] = [];
-  /** UST in the latest batch: no entry of a log at or below is added or changed any more. */
+  /** UST in the latest batch: entries above are never dropped for the sake of room. */
   settled: Timestamp = 0;
   /** Number of the latest batch. */
   #batch = 0;
@@ -37,9 +39,8 @@ export class Partitions {
     this.#all.forEach(each);
   }
 
-  #add(id: PartitionId, logFrom: Timestamp, loggedOnDisk: Timestamp): Partition {
-    const partition = new Partition(id, new LogTail(Math.max(0, logFrom), this.logTailBytes));
-    partition.loggedOnDisk = loggedOnDisk;
+  #add(id: PartitionId, logFrom: Timestamp, entriesUpTo: Timestamp): Partition {
+    const partition = new Partition(id, new LogTail(Math.max(0, logFrom), this.logTailBytes), entriesUpTo);
     this.#all[id] = partition;
     return partition;
   }
@@ -70,11 +71,20 @@ export class Partitions {
       if (found !== undefined && typeof value === 'number') this.of(found.partition).horizons[found.horizon] = value;
       if (name === 'ust' && typeof value === 'number') this.settled = value;
     }
+    // Names whose removal a crash has undone.
+    this.forEach(({ blocks, horizons }) => {
+      blocks.truncate(horizons.logTruncatedUpTo);
+    });
+  }
+
+  /** The places of all blocks in the files of blocks. */
+  get blockPlaces(): BlockPlace[] {
+    return this.#all.flatMap(({ blocks }) => blocks.above(-1).flatMap(({ place }) => place ?? []));
   }
 
   /** The end of each log, and the names of its blocks. */
   async #loadLogs(disk: Disk): Promise<void> {
-    const blocks = await disk.keys(allOf('h')).all();
+    const blocks = await blockNames(disk);
     const ends = new Map<PartitionId, Timestamp>();
     const raise = (id: PartitionId, end: Timestamp) => ends.set(id, Math.max(end, ends.get(id) ?? -1));
     for (const part of [await lastEntries(disk, 'l', LOGGED), await lastEntries(disk, 'r', RECEIVED)])
@@ -82,8 +92,21 @@ export class Partitions {
     const onDisk = new Map(ends);
     for (const key of blocks) raise(partitionIn(key), blockIn(key).end);
     for (const [id, end] of ends) this.#add(id, end, onDisk.get(id) ?? -1);
-    for (const key of blocks) this.of(partitionIn(key)).blocks.add(blockIn(key));
+    const named = blocks.map((key) => [partitionIn(key), blockIn(key)] as const);
+    for (const [id, block] of named.sort(([, a], [, b]) => compareBlocks(a, b))) this.of(id).blocks.add(block);
   }
+}
+
+/**
+ * The disk keys of all blocks. A name is checked by its empty value; a block that LevelDB holds is read when it is
+ * needed.
+ * @throws CorruptRecord
+ */
+async function blockNames(disk: Disk): Promise<string[]> {
+  const all = await disk.keys(allOf('h')).all();
+  const placed = all.filter((key) => blockIn(key).place !== undefined);
+  for (const [i, bytes] of (await disk.getMany(placed)).entries()) unseal(bytes!, placed[i]!);
+  return all;
 }
 
 /** @throws CorruptRecord when there are marks of several batches */

@@ -342,19 +342,20 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
 export const OUTCOME_IDS: Kind<readonly TxId[]> = list(text(65536));
 
 /**
- * Number of the format of a data folder: its newest records are in the durable log, and versions may be updates, which
- * the format before lacks. Earlier builds refuse such a folder.
+ * Number of the format of a data folder: its newest records are in the durable log, and blocks of the log in files.
+ * Format 3 has the blocks in LevelDB, format 2 has no updates either. Earlier builds refuse such a folder.
  */
-const FOLDER_FORMAT = 3;
-const FORMAT_WITHOUT_UPDATES = 2;
+const FOLDER_FORMAT = 4;
+const READ_FORMATS: readonly (number | undefined)[] = [2, 3];
 
 /** The record with the position of the log that LevelDB covers. */
 export const sealCheckpoint = (covered: number): Buffer => seal(covered, CHECKPOINT, FOLDER_FORMAT);
 
 /** @throws CorruptRecord */
 export function openCheckpoint(bytes: Buffer): number {
-  const isPrevious = bytes[CHECKSUM_BYTES] === FORMAT_WITHOUT_UPDATES;
-  const covered = unseal(bytes, CHECKPOINT, isPrevious ? FORMAT_WITHOUT_UPDATES : FOLDER_FORMAT);
+  const format = bytes[CHECKSUM_BYTES];
+  const isRead = READ_FORMATS.includes(format);
+  const covered = unseal(bytes, CHECKPOINT, isRead ? format : FOLDER_FORMAT);
   if (!isCount(covered)) throw corrupt(CHECKPOINT, 'malformed', 'expected a position of the log');
   return covered;
 }

@@ -1,0 +1,115 @@
+/** Reads the entries of the log that checkpoints have written. */
+import type { LoggedTx, PartitionId, Timestamp, TxId } from '@isochron/core';
+import type { BlockFiles } from './block-files.js';
+import { ByTransaction } from './by-transaction.js';
+import type { Disk } from './disk.js';
+import type { BlockName } from './disk-keys.js';
+import { corrupt } from './failure.js';
+import { compareEntries, type LogEntry, logEntry } from './log-entries.js';
+import type { EntryName } from './logged-entries.js';
+import type { Partition } from './partition.js';
+import type { Partitions } from './partitions.js';
+import { LOG_BLOCK, LOGGED, openAs } from './records.js';
+
+/** The files and the database that hold blocks. */
+export interface BlockMedia {
+  readonly disk: Disk;
+  readonly files: BlockFiles;
+}
+
+/**
+ * The entries of a block; none when a truncation has removed it meanwhile.
+ * @throws CorruptRecord
+ */
+async function readBlock(
+  { disk, files }: BlockMedia,
+  { keys, horizons }: Partition,
+  block: BlockName,
+): Promise<LogEntry[]> {
+  const name = keys.blockContent(block);
+  const bytes = await (block.place === undefined ? disk.get(name) : files.read(block.place));
+  if (bytes !== undefined) return openAs(LOG_BLOCK, bytes, name).map(logEntry);
+  if (block.end <= horizons.logTruncatedUpTo) return [];
+  throw corrupt(name, 'missing', 'it is missing');
+}
+
+/** An entry, and the number of its block in the order of writing. */
+interface Written {
+  readonly entry: LogEntry;
+  readonly block: number;
+}
+
+/**
+ * The entries of blocks in the order of the log. Of two entries of a transaction the one that was written later counts.
+ *
+ * @param blocks in the order in which they were written
+ * @throws CorruptRecord
+ */
+export async function* entriesOf(
+  media: BlockMedia,
+  partition: Partition,
+  blocks: readonly BlockName[],
+): AsyncGenerator<LogEntry> {
+  /** In order; a block that is not read yet may have entries between them. */
+  let waiting: Written[] = [];
+  const byRange = [...blocks.entries()].sort(([, a], [, b]) => a.first - b.first);
+  for (const [number, block] of byRange) {
+    const settled = waiting.findIndex(({ entry }) => entry.ct >= block.first);
+    for (const { entry } of waiting.splice(0, settled < 0 ? waiting.length : settled)) yield entry;
+    const read = (await readBlock(media, partition, block)).map((entry) => ({ entry, block: number }));
+    waiting = merged(waiting, read);
+  }
+  for (const { entry } of waiting) yield entry;
+}
+
+function merged(some: readonly Written[], others: readonly Written[]): Written[] {
+  if (some.length === 0) return [...others];
+  const all = [...some, ...others].sort((a, b) => compareEntries(a.entry, b.entry) || b.block - a.block);
+  return all.filter(({ entry }, i) => i === 0 || compareEntries(all[i - 1]!.entry, entry) !== 0);
+}
+
+/** Entries of the log that checkpoints have written, for the replay of what came after. */
+export class StoredEntries {
+  readonly #found = new ByTransaction<LogEntry>();
+
+  constructor(
+    readonly media: BlockMedia,
+    readonly partitions: Partitions,
+  ) {}
+
+  /**
+   * Brings entries to memory, as far as blocks have them.
+   * @throws CorruptRecord
+   */
+  async load(names: readonly EntryName[]): Promise<void> {
+    const wanted = new Map<PartitionId, EntryName[]>();
+    for (const name of names) wanted.set(name.partition, [...(wanted.get(name.partition) ?? []), name]);
+    for (const [id, all] of wanted) await this.#load(this.partitions.of(id), all);
+  }
+
+  async #load(partition: Partition, names: readonly EntryName[]): Promise<void> {
+    const wanted = new Set(names.map(({ ct, txId }) => `${ct}/${txId}`));
+    const blocks = partition.blocks
+      .above(partition.horizons.logTruncatedUpTo)
+      .filter(({ first, end }) => names.some(({ ct }) => ct >= first && ct <= end));
+    for await (const entry of entriesOf(this.media, partition, blocks))
+      if (wanted.has(`${entry.ct}/${entry.tx.txId}`)) this.#found.set(partition.id, entry.tx.txId, entry);
+  }
+
+  /**
+   * A loaded entry, or one that an earlier version of Isochron has written as a record of its own.
+   * @throws CorruptRecord
+   */
+  get(partition: PartitionId, ct: Timestamp, txId: TxId): LoggedTx | undefined {
+    const entry = this.#found.get(partition, txId);
+    if (entry?.ct === ct) return entry.tx;
+    const diskKey = this.partitions.of(partition).keys.logged(ct, txId);
+    const bytes = this.media.disk.getSync(diskKey);
+    return bytes === undefined ? undefined : { txId, ...openAs(LOGGED, bytes, diskKey) };
+  }
+
+  /** Nothing is asked for any more. */
+  clear(): void {
+    this.#found.clear();
+  }
+}
