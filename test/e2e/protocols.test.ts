@@ -35,7 +35,7 @@ const CASES: readonly Case[] = [
     protocol: 'paris',
     replication: 2,
     entries: 0,
-    capabilities: [...SNAPSHOTS, 'stable-snapshots', 'changes', 'updates'],
+    capabilities: [...SNAPSHOTS, 'stable-snapshots', 'changes', 'live-queries', 'updates'],
     blocks: false,
   },
   { protocol: 'bpr', replication: 2, entries: 0, capabilities: SNAPSHOTS, blocks: true },

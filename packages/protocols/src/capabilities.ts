@@ -10,6 +10,7 @@
  * - `read-past`: reads at a timestamp (`at`).
  * - `stable-snapshots`: every region has all data of a snapshot.
  * - `changes`: the change feed: committed transactions in their total order.
+ * - `live-queries`: changes of watched keys and ranges, for clients that keep their documents.
  * - `chained-commits`: a session may send commits without waiting for the one before (`after`).
  * - `updates`: writes that change a document instead of replacing it, and claims.
  */
@@ -23,5 +24,6 @@ export type Capability =
   | 'read-past'
   | 'stable-snapshots'
   | 'changes'
+  | 'live-queries'
   | 'chained-commits'
   | 'updates';

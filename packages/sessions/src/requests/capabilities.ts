@@ -20,6 +20,7 @@ const INSTEAD: { readonly [Needed in Capability]: string } = {
   'read-past': 'Read the present.',
   'stable-snapshots': 'Wait until what was read is stable.',
   changes: 'List the keys, and compare.',
+  'live-queries': 'Read again, or run the cluster under PaRiS.',
   'chained-commits': 'Wait for each outcome.',
   updates: 'Read the document and write it as a whole, or run the cluster under PaRiS.',
 };

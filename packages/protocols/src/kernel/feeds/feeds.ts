@@ -1,29 +1,33 @@
 /**
- * The change feed of a node (CF1–CF6): gives its readers the transactions of a scope in the total order, up to UST.
+ * The change feed of a node (CF1–CF6), and the changes of live queries (LQ1–LQ6): gives readers what has changed in
+ * their scopes, in the total order, up to UST.
  *
  * A reader's cursor is its whole state: each request names the timestamp after which it reads, and has one answer. So
- * the node keeps nothing for a reader that does not ask, and a cursor is valid on every node. The pages of the logs
- * that answers are made of are shared by all readers of the node (`pages.ts`).
+ * a cursor is valid on every node. The node keeps nothing for a reader of the feed that does not ask, and of a live
+ * reader its scopes. The pages of the logs that answers are made of are shared by all readers of the node (`pages.ts`).
  *
  * Every page ends at or below UST, below which nothing is added or taken back (PU2, D10). The answer ends where the
  * first of its partitions' pages ends.
  */
-import { type PartitionId, type Timestamp, TransientMap, type WallMs } from '@isochron/core';
+import type { PartitionId, Timestamp, WallMs } from '@isochron/core';
 import { type Address, dispatch, type Effects, type Handlers, type Input, type Machine } from '../../machine.js';
-import type { NodeState } from '../node-state.js';
 import type { Refused, TransactionMessage } from '../transactions/messages.js';
-import { join } from './join.js';
+import { CollectedTransactions, NetContents } from './collected.js';
+import { Deadlines } from './deadlines.js';
+import { type Ends, FOLLOWING_LIMITS, Following, type FollowingLimits } from './following.js';
 import { LogClient } from './log-client.js';
-import { LogServer } from './log-server.js';
-import type { ChangedTx, ChangesPageResp, ChangesReq, FeedMessage } from './messages.js';
-import { type LogRangePage, Pages } from './pages.js';
+import { type FeedsState, LogServer } from './log-server.js';
+import type { ChangesPageResp, ChangesReq, FeedMessage, LiveReq } from './messages.js';
+import { Reader, type WaitingRequest } from './reader.js';
+import { prefixScope } from './scope.js';
 
 type Out = Effects<TransactionMessage>;
 
-/** Pages that are kept for readers, in estimated bytes. */
-const CACHE_BYTES = 16 * 2 ** 20;
-/** Requests of readers at a time. */
-const MAX_READS = 10_000;
+/** Readers at a time: requests of the feed, and live readers. */
+const MAX_READERS = 50_000;
+
+/** A request that does not wait for new changes may take this long to bring its reader up to the present ones, ms. */
+const CATCH_UP_MS = 1_000;
 
 /** A replica of the node, as its log is read. */
 export interface LoggingReplica {
@@ -31,23 +35,17 @@ export interface LoggingReplica {
   readonly replication: { readonly changesFrom: Timestamp | undefined };
 }
 
-interface Read {
-  readonly request: ChangesReq;
-  readonly reader: Address;
-  readonly partitions: readonly PartitionId[];
-  readonly deadline: WallMs;
-  /** Everything in the scope from the request's `after` up to here is known to be empty. */
-  after: Timestamp;
-}
-
 export class Feeds implements Machine<TransactionMessage> {
   readonly counters = { reads: 0, transactions: 0, gone: 0 };
-  readonly #pages = new Pages(CACHE_BYTES);
+  readonly following: Following;
   readonly #server: LogServer;
   readonly #client: LogClient;
-  readonly #reads = new TransientMap<Read, true>();
-  /** Each read that waits, at one of the partitions that it lacks a page of. */
-  readonly #waiting = new Map<PartitionId, Set<Read>>();
+  /** All readers: of the feed while their requests wait, and live ones. */
+  readonly #readers = new Set<Reader>();
+  /** Live readers by the names of their machines and their numbers there. */
+  readonly #live = new Map<string, Reader>();
+  readonly #deadlines = new Deadlines<Reader>();
+  #waiting = 0;
   readonly #handlers: Handlers<FeedMessage, [now: WallMs, from: Address, out: Out]> = {
     ChangesReq: (message, now, from, out) => this.#onRequest(message, now, from, out),
     ChangesResp: () => {},
@@ -56,20 +54,29 @@ export class Feeds implements Machine<TransactionMessage> {
       if (from.node === this.state.node) this.#server.onRead(message, out);
     },
     ChangesPageResp: (message, now, from, out) => this.#onPage(message, now, from, out),
+    LiveReq: (message, now, from, out) => this.#onLive(message, now, from, out),
+    LiveResp: () => {},
+    LiveEnd: ({ reader }, _now, from, out) => this.#onEnd(nameOf(from, reader), out),
   };
 
   constructor(
-    readonly state: NodeState,
+    readonly state: FeedsState,
     replicas: readonly LoggingReplica[],
+    limits: FollowingLimits = FOLLOWING_LIMITS,
   ) {
     const byPartition = new Map(replicas.map((replica) => [replica.partition, replica]));
     this.#server = new LogServer(state, (partition) => byPartition.get(partition)?.replication.changesFrom);
     this.#client = new LogClient(state);
+    const ends: Ends = {
+      answer: (reader, out) => this.#answer(reader, out),
+      gone: (reader, truncatedUpTo, out) => this.#gone(reader, truncatedUpTo, out),
+    };
+    this.following = new Following(state, this.#client, ends, limits);
   }
 
   /** Requests of readers that wait. */
   get size(): number {
-    return this.#reads.size;
+    return this.#waiting;
   }
 
   step(input: Input<TransactionMessage>, out: Out): void {
@@ -88,109 +95,157 @@ export class Feeds implements Machine<TransactionMessage> {
   invariants(): void {}
 
   describe(): object {
-    return { reads: this.size, requests: this.#client.size, waiting: this.#server.waiting, counters: this.counters };
+    return {
+      reads: this.size,
+      live: this.#live.size,
+      requests: this.#client.size,
+      waiting: this.#server.waiting,
+      counters: { ...this.counters, ...this.following.counters },
+    };
   }
 
-  #onRequest(request: ChangesReq, now: WallMs, reader: Address, out: Out): void {
+  #onRequest(request: ChangesReq, now: WallMs, address: Address, out: Out): void {
     const { topology, stable } = this.state;
-    const { prefix, ref } = request;
+    const { prefix, ref, after } = request;
     const keyspace = prefix.slice(0, Math.max(0, prefix.indexOf('/')));
     if (prefix !== '' && !topology.keyspaces.includes(keyspace)) {
-      out.send(reader, refusal(ref, 'KEYSPACE_UNKNOWN', `There is no keyspace of "${prefix}".`));
+      out.send(address, refusal(ref, 'KEYSPACE_UNKNOWN', `There is no keyspace of "${prefix}".`));
       return;
     }
-    if (this.size >= MAX_READS) {
-      out.send(reader, refusal(ref, 'OVERLOADED', 'Too many readers of changes wait on this node; ask another one.'));
-      return;
-    }
+    if (this.#isFull(ref, address, out)) return;
     this.counters.reads++;
-    const after = request.after ?? stable.value;
-    if (request.after === null) {
-      out.send(reader, { type: 'ChangesResp', ref, from: after, to: after, transactions: [] });
+    if (after === null) {
+      out.send(address, { type: 'ChangesResp', ref, from: stable.value, to: stable.value, transactions: [] });
       return;
     }
-    const all = prefix === '' ? topology.partitions : topology.partitionsOf(keyspace);
-    const read = { request, reader, partitions: all.map(({ id }) => id), deadline: now + request.waitMs, after };
-    this.#reads.set(read, true);
-    this.#advance(read, now, out);
+    const reader = new Reader(address, false);
+    this.#readers.add(reader);
+    this.following.add(reader, 0, prefixScope(prefix), now, out);
+    this.#begin(reader, { ...request, after }, now, out);
+  }
+
+  /** Only of this node: the numbers and limits of readers are checked where they are connected. */
+  #onLive(request: LiveReq, now: WallMs, from: Address, out: Out): void {
+    if (from.node !== this.state.node) return;
+    const reader = this.#liveReader(request, from, out);
+    if (reader === undefined) return;
+    if (reader.request !== undefined) this.#answer(reader, out);
+    this.counters.reads++;
+    for (const number of request.remove) this.following.remove(reader, number);
+    for (const { watch, ...scope } of request.add) {
+      this.following.remove(reader, watch);
+      this.following.add(reader, watch, scope, now, out);
+    }
+    this.#begin(reader, request, now, out);
+  }
+
+  #liveReader({ ref, reader: number }: LiveReq, from: Address, out: Out): Reader | undefined {
+    const name = nameOf(from, number);
+    const known = this.#live.get(name);
+    if (known !== undefined || this.#isFull(ref, from, out)) return known;
+    const reader = new Reader(from, true);
+    this.#readers.add(reader);
+    this.#live.set(name, reader);
+    return reader;
+  }
+
+  #onEnd(name: string, out: Out): void {
+    const reader = this.#live.get(name);
+    if (reader === undefined) return;
+    if (reader.request !== undefined) this.#answer(reader, out);
+    this.#live.delete(name);
+    this.#drop(reader);
+  }
+
+  #isFull(ref: number, address: Address, out: Out): boolean {
+    if (this.#readers.size < MAX_READERS) return false;
+    out.send(address, refusal(ref, 'OVERLOADED', 'Too many readers of changes wait on this node; ask another one.'));
+    return true;
+  }
+
+  #begin(
+    reader: Reader,
+    { ref, after, waitMs, limitBytes }: Pick<LiveReq, 'ref' | 'after' | 'waitMs' | 'limitBytes'>,
+    now: WallMs,
+    out: Out,
+  ): void {
+    const collected = reader.isLive ? new NetContents() : new CollectedTransactions();
+    const catchUpBy = now + Math.max(waitMs, CATCH_UP_MS);
+    reader.begin({ ref, after, limitBytes, deadline: now + waitMs, catchUpBy, collected });
+    this.#waiting++;
+    this.#deadlines.add(reader, waitMs > 0 ? now + waitMs : catchUpBy);
+    this.following.look(reader, now, out);
   }
 
   #onPage(message: ChangesPageResp, now: WallMs, from: Address, out: Out): void {
-    const { partition, after, truncatedUpTo } = message;
     const outcome = this.#client.onPage(message, from, now, out);
-    if (outcome === 'none') return;
-    if (outcome === 'page') this.#pages.add(message);
-    const waiting = this.#waiting.get(partition) ?? new Set<Read>();
-    this.#waiting.delete(partition);
-    for (const read of waiting) {
-      if (outcome === 'gone' && read.after === after) this.#gone(read, truncatedUpTo, out);
-      else this.#advance(read, now, out);
-    }
+    if (outcome === 'page') this.following.onPage(message, now, out);
+    if (outcome === 'gone') this.following.onGone(message, this.#readers, now, out);
+    this.following.run(now, out);
   }
 
-  /** Answers a read if there is something for it; otherwise it waits for the pages that it lacks. */
-  #advance(read: Read, now: WallMs, out: Out): void {
-    const { prefix, limitBytes } = read.request;
-    for (let pages = this.#pagesOf(read, now, out); pages !== undefined; pages = this.#pagesOf(read, now, out)) {
-      const { to, transactions } = join(pages, read.after, prefix, limitBytes);
-      read.after = to;
-      if (transactions.length > 0) {
-        this.#answer(read, transactions, out);
-        return;
-      }
+  /** Ends a request with everything up to the reader's position. */
+  #answer(reader: Reader, out: Out): void {
+    const { ref, after, collected } = this.#end(reader);
+    const to = reader.position;
+    if (collected instanceof NetContents) {
+      out.send(reader.address, { type: 'LiveResp', ref, to, changes: collected.changes });
+      return;
     }
-    if (now >= read.deadline) this.#answer(read, [], out);
-  }
-
-  /** A page of each partition; undefined, and the read waits, when one is missing. */
-  #pagesOf(read: Read, now: WallMs, out: Out): LogRangePage[] | undefined {
-    const pages: LogRangePage[] = [];
-    let missing: PartitionId | undefined;
-    for (const partition of read.partitions) {
-      const page = this.#pages.find(partition, read.after);
-      if (page !== undefined) pages.push(page);
-      else {
-        this.#client.ask(partition, read.after, now, out);
-        missing = partition;
-      }
-    }
-    if (missing === undefined) return pages;
-    const waiting = this.#waiting.get(missing) ?? new Set();
-    this.#waiting.set(missing, waiting.add(read));
-    return undefined;
-  }
-
-  #answer(read: Read, transactions: readonly ChangedTx[], out: Out): void {
-    const { ref, after } = read.request;
-    this.#end(read);
+    const { transactions } = collected;
     this.counters.transactions += transactions.length;
-    out.send(read.reader, { type: 'ChangesResp', ref, from: after ?? read.after, to: read.after, transactions });
+    out.send(reader.address, { type: 'ChangesResp', ref, from: after, to, transactions });
   }
 
-  #gone(read: Read, truncatedUpTo: Timestamp, out: Out): void {
-    this.#end(read);
+  /** The log begins above the reader's position. What was collected below is answered first. */
+  #gone(reader: Reader, truncatedUpTo: Timestamp, out: Out): void {
+    if (!reader.request!.collected.isEmpty) {
+      this.#answer(reader, out);
+      return;
+    }
+    const { ref } = this.#end(reader);
     this.counters.gone++;
     const detail = `The log begins at ${truncatedUpTo}; read the data anew, and follow from that snapshot.`;
-    out.send(read.reader, refusal(read.request.ref, 'CHANGES_GONE', detail));
+    out.send(reader.address, refusal(ref, 'CHANGES_GONE', detail));
   }
 
-  #end(read: Read): void {
-    this.#reads.delete(read);
-    for (const waiting of this.#waiting.values()) waiting.delete(read);
+  #end(reader: Reader): WaitingRequest {
+    const request = reader.request!;
+    this.following.ended(reader);
+    this.#deadlines.delete(reader, request.deadline);
+    this.#deadlines.delete(reader, request.catchUpBy);
+    reader.end();
+    this.#waiting--;
+    if (!reader.isLive) this.#drop(reader);
+    return request;
+  }
+
+  #drop(reader: Reader): void {
+    this.#readers.delete(reader);
+    this.following.drop(reader);
   }
 
   #onTimer(now: WallMs, out: Out): void {
     this.#server.round(out);
-    for (const [read] of [...this.#reads]) if (now >= read.deadline) this.#answer(read, [], out);
-    if (this.size === 0) this.#client.clear();
+    for (const reader of this.#deadlines.due(now)) {
+      if (reader.request === undefined) continue;
+      if (now < reader.request.catchUpBy) this.#deadlines.add(reader, reader.request.catchUpBy);
+      this.following.look(reader, now, out);
+    }
+    if (this.#readers.size === 0) this.#client.clear();
     this.#client.retry(now, out);
+    this.following.run(now, out);
   }
 
   #plan(now: WallMs, out: Out): void {
-    if (this.#server.waiting === 0 && this.size === 0) return;
+    if (this.following.isBusy) out.setTimer('readers', now);
+    if (this.#server.waiting === 0 && this.#readers.size === 0) return;
     out.setTimer('round', this.state.activity.nextRound(now, this.state.settings.gossipIntervalMs));
   }
 }
+
+/** Name of a live reader: numbers are those of its machine. */
+const nameOf = ({ machine }: Address, reader: number): string => `${machine}/${reader}`;
 
 const refusal = (ref: number, code: Refused['code'], detail: string): Refused => ({
   type: 'Refused',

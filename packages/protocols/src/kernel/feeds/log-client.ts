@@ -1,8 +1,7 @@
 /** Requests the logs of partitions, from this node where it has them, and otherwise from a replica elsewhere (CF5). */
 import type { NodeId, PartitionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
-import type { NodeState } from '../node-state.js';
-import { FEEDS_MACHINE } from './log-server.js';
+import { FEEDS_MACHINE, type FeedsState } from './log-server.js';
 import type { ChangesPageResp, FeedMessage } from './messages.js';
 
 type Out = Effects<FeedMessage>;
@@ -29,7 +28,7 @@ export class LogClient {
   /** At the start, all other nodes: a link event removes them. */
   readonly #down: Set<NodeId>;
 
-  constructor(readonly state: NodeState) {
+  constructor(readonly state: FeedsState) {
     this.#down = new Set(state.topology.nodes.filter((node) => node !== state.node));
   }
 

@@ -1,11 +1,24 @@
 /** Gives the logs of a node's own partitions to the feeds of all nodes (CF5). */
-import type { Change, NodeId, PartitionId, Timestamp } from '@isochron/core';
+import type { Change, NodeId, PartitionId, RegionId, Timestamp, Topology, VersionReader } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
-import type { NodeState } from '../node-state.js';
+import type { Activity } from '../activity.js';
+import type { ProtocolSettings } from '../settings.js';
 import type { ChangesPageReq, FeedMessage, ReadChanges } from './messages.js';
 import { changeBytes } from './pages.js';
 
 type Out = Effects<FeedMessage>;
+
+/** The parts of a node's state that its feeds use. */
+export interface FeedsState {
+  readonly node: NodeId;
+  readonly region: RegionId;
+  readonly topology: Topology;
+  readonly settings: Pick<ProtocolSettings, 'gossipIntervalMs' | 'readTimeoutMs'>;
+  readonly stable: { readonly value: Timestamp };
+  readonly membership: { readonly joined: boolean };
+  readonly reader: Pick<VersionReader, 'changes'>;
+  readonly activity: Pick<Activity, 'nextRound'>;
+}
 
 /** Name of the machine of the feeds on every node. */
 export const FEEDS_MACHINE = 'feeds';
@@ -26,7 +39,7 @@ export class LogServer {
   readonly #self: Address;
 
   constructor(
-    readonly state: NodeState,
+    readonly state: FeedsState,
     /** The log of a partition has the transactions of all regions above; undefined for one that is not here. */
     readonly changesFrom: (partition: PartitionId) => Timestamp | undefined,
   ) {

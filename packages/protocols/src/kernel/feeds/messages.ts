@@ -1,5 +1,6 @@
-/** The messages of the change feed (CF1–CF6): of its readers, and between nodes. */
+/** The messages of the change feed (CF1–CF6) and of live queries (LQ1–LQ6): of their readers, and between nodes. */
 import {
+  content,
   type Infer,
   list,
   type MessageOf,
@@ -11,7 +12,7 @@ import {
   timestamp,
   uint,
 } from '@isochron/core';
-import { key, loggedTx, node, partition, region, txId, writes } from '../replication/fields.js';
+import { key, keys, loggedTx, node, partition, region, txId, writes } from '../replication/fields.js';
 
 /** Reader → feeds of its node: the transactions after a timestamp. */
 export const ChangesReq = message('ChangesReq', 55, {
@@ -40,6 +41,45 @@ export const ChangesResp = message('ChangesResp', 56, {
 });
 export type ChangesResp = Infer<typeof ChangesResp>;
 
+/** A scope of a live reader, by its number there. A range lies in one keyspace. */
+export const Watch = object({
+  watch: uint,
+  keys,
+  ranges: list(object({ start: key, end: nullable(key) }), 100_000),
+});
+export type Watch = Infer<typeof Watch>;
+
+/**
+ * Live reader → feeds of its node: what has changed in its scopes after a timestamp. The scopes stay until they are
+ * removed. A request that waits of the same reader is answered at once.
+ */
+export const LiveReq = message('LiveReq', 60, {
+  ref: uint,
+  /** Number of the reader at its machine. */
+  reader: uint,
+  after: timestamp,
+  add: list(Watch, 100_000),
+  /** Numbers of scopes. */
+  remove: list(uint, 100_000),
+  /** How long to wait for the first change, in ms. */
+  waitMs: uint,
+  /** The answer ends with the group that reaches this, in estimated bytes. */
+  limitBytes: uint,
+});
+export type LiveReq = Infer<typeof LiveReq>;
+
+/** The net contents of a key, in the total order: from the newest put or delete on (LQ4). */
+export const KeyChanges = object({ key, contents: list(object({ ct: timestamp, txId, content })) });
+export type KeyChanges = Infer<typeof KeyChanges>;
+
+/** Feeds → live reader: all changes in its scopes after its request's timestamp, up to `to`, which is not below it. */
+export const LiveResp = message('LiveResp', 61, { ref: uint, to: timestamp, changes: list(KeyChanges) });
+export type LiveResp = Infer<typeof LiveResp>;
+
+/** Live reader → feeds of its node: it is gone. A request that waits is answered. */
+export const LiveEnd = message('LiveEnd', 62, { ref: uint, reader: uint });
+export type LiveEnd = Infer<typeof LiveEnd>;
+
 /** Feeds → feeds of a node with a replica: the log of a partition after a timestamp, once UST is above it. */
 export const ChangesPageReq = message('ChangesPageReq', 57, { partition, after: timestamp });
 export type ChangesPageReq = Infer<typeof ChangesPageReq>;
@@ -63,7 +103,16 @@ export const ChangesPageResp = message('ChangesPageResp', 59, {
 });
 export type ChangesPageResp = Infer<typeof ChangesPageResp>;
 
-const messages = { ChangesReq, ChangesResp, ChangesPageReq, ReadChanges, ChangesPageResp };
+const messages = {
+  ChangesReq,
+  ChangesResp,
+  ChangesPageReq,
+  ReadChanges,
+  ChangesPageResp,
+  LiveReq,
+  LiveResp,
+  LiveEnd,
+};
 export type FeedMessage = MessageOf<typeof messages>;
-/** Tags 55–59 are these. */
+/** Tags 55–62 are these. */
 export const feedSchema: MessageSchema<FeedMessage> = messages;

@@ -2,7 +2,7 @@
 import type { Change, PartitionId, Timestamp } from '@isochron/core';
 import { contentLength } from '@isochron/core';
 
-/** All transactions of a partition with `after < ct <= upTo`. */
+/** All transactions of a partition with `after < ct <= upTo`, in order. */
 export interface LogRangePage {
   readonly partition: PartitionId;
   readonly after: Timestamp;
@@ -12,14 +12,27 @@ export interface LogRangePage {
 
 /** Estimated size of a page without transactions. */
 const EMPTY_BYTES = 256;
+/** A page that continues one of at most this size is added to it: readers that are behind take fewer steps. */
+const MERGE_BYTES = 16 * 1024;
 
 /** Estimated size of a transaction. */
 export const changeBytes = ({ tx }: Pick<Change, 'tx'>): number =>
   tx.writes.reduce((sum, { key, value }) => sum + 32 + key.length + contentLength(value), 96);
 
+/** The transactions of a page above a timestamp. */
+export function changesAfter({ changes }: LogRangePage, ts: Timestamp): readonly Change[] {
+  let [low, high] = [0, changes.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (changes[middle]!.ct <= ts) low = middle + 1;
+    else high = middle;
+  }
+  return low === 0 ? changes : changes.slice(low);
+}
+
 interface Kept {
   page: LogRangePage;
-  readonly bytes: number;
+  bytes: number;
 }
 
 export class Pages {
@@ -34,16 +47,10 @@ export class Pages {
   add(page: LogRangePage): void {
     const pages = this.#of.get(page.partition) ?? [];
     this.#of.set(page.partition, pages);
+    const bytes = page.changes.reduce((sum, change) => sum + changeBytes(change), 0);
     const last = pages.at(-1);
-    if (last !== undefined && last.page.upTo === page.after && page.changes.length === 0) {
-      last.page = { ...last.page, upTo: page.upTo };
-      return;
-    }
-    const kept = { page, bytes: page.changes.reduce((sum, change) => sum + changeBytes(change), EMPTY_BYTES) };
-    pages.push(kept);
-    this.#all.add(kept);
-    this.#bytes += kept.bytes;
-    this.#shrink(kept);
+    if (last?.page.upTo === page.after && last.bytes <= MERGE_BYTES) this.#merge(last, page, bytes);
+    else this.#add(pages, page, bytes + EMPTY_BYTES);
   }
 
   /** A page that begins at or below a timestamp and ends above it. */
@@ -52,9 +59,26 @@ export class Pages {
     return pages?.findLast(({ page }) => page.after <= ts && page.upTo > ts)?.page;
   }
 
+  #merge(last: Kept, { upTo, changes }: LogRangePage, bytes: number): void {
+    const all = changes.length === 0 ? last.page.changes : [...last.page.changes, ...changes];
+    last.page = { ...last.page, upTo, changes: all };
+    last.bytes += bytes;
+    this.#bytes += bytes;
+    this.#shrink(last);
+  }
+
+  #add(pages: Kept[], page: LogRangePage, bytes: number): void {
+    const kept = { page, bytes };
+    pages.push(kept);
+    this.#all.add(kept);
+    this.#bytes += bytes;
+    this.#shrink(kept);
+  }
+
   #shrink(newest: Kept): void {
     for (const oldest of this.#all) {
-      if (this.#bytes <= this.limitBytes || oldest === newest) return;
+      if (this.#bytes <= this.limitBytes) return;
+      if (oldest === newest) continue;
       this.#all.delete(oldest);
       this.#bytes -= oldest.bytes;
       const pages = this.#of.get(oldest.page.partition)!;

@@ -25,7 +25,15 @@ import {
   timestamp,
   uint,
 } from '@isochron/core';
-import { type ChangesReq, type ChangesResp, type FeedMessage, feedSchema } from '../feeds/messages.js';
+import {
+  type ChangesReq,
+  type ChangesResp,
+  type FeedMessage,
+  feedSchema,
+  type LiveEnd,
+  type LiveReq,
+  type LiveResp,
+} from '../feeds/messages.js';
 import {
   deps,
   key,
@@ -413,7 +421,16 @@ export type TakeBackReq = Infer<typeof TakeBackReq>;
 export const TakeBackResp = message('TakeBackResp', 50, { part: uint });
 export type TakeBackResp = Infer<typeof TakeBackResp>;
 
-export type ClientRequest = StartTxReq | ReadReq | ListReq | CommitReq | EndTxReq | TxStatusReq | ChangesReq;
+export type ClientRequest =
+  | StartTxReq
+  | ReadReq
+  | ListReq
+  | CommitReq
+  | EndTxReq
+  | TxStatusReq
+  | ChangesReq
+  | LiveReq
+  | LiveEnd;
 export type ClientResponse =
   | StartTxResp
   | ReadResp
@@ -422,6 +439,7 @@ export type ClientResponse =
   | EndTxResp
   | TxStatusResp
   | ChangesResp
+  | LiveResp
   | Refused;
 
 const messages = {

@@ -1,0 +1,284 @@
+/**
+ * How readers get what has changed in their scopes (CF1, LQ4, LQ6).
+ *
+ * A reader that is behind takes a page of each of its partitions at its position, and goes on where the shortest one
+ * ends. At the ends of the tails nothing is left to take. If nothing lies there beyond its position either, the reader
+ * is settled: it is not looked at again until the index finds it for a change, or its request ends. So an idle reader
+ * costs nothing, however often stable time moves.
+ */
+import type { PartitionId, Timestamp, WallMs } from '@isochron/core';
+import type { Effects } from '../../machine.js';
+import { CatchingUp } from './catching-up.js';
+import { collect } from './collected.js';
+import { join } from './join.js';
+import type { LogClient } from './log-client.js';
+import type { FeedsState } from './log-server.js';
+import type { ChangesPageResp, FeedMessage } from './messages.js';
+import { changesAfter, type LogRangePage, Pages } from './pages.js';
+import type { HeldScope, Reader } from './reader.js';
+import type { Scope } from './scope.js';
+import { ScopeIndex } from './scope-index.js';
+import { Tails } from './tails.js';
+
+type Out = Effects<FeedMessage>;
+
+/** Bounds of the work and the memory for readers. */
+export interface FollowingLimits {
+  /** Pages that are kept for readers, in estimated bytes. */
+  readonly cacheBytes: number;
+  /** Pages that readers that are behind keep at most. */
+  readonly behindPages: number;
+  /** Transactions and pages that one step examines; readers that are not done go on in the next one. */
+  readonly stepWork: number;
+}
+
+export const FOLLOWING_LIMITS: FollowingLimits = { cacheBytes: 16 * 2 ** 20, behindPages: 256, stepWork: 50_000 };
+
+/** How a reader's request ends: with everything up to its position, or without. */
+export interface Ends {
+  answer(reader: Reader, out: Out): void;
+  gone(reader: Reader, truncatedUpTo: Timestamp, out: Out): void;
+}
+
+export class Following {
+  /** Readers that the index found, and looks at a reader: the work that changes cause. */
+  readonly counters = { found: 0, looks: 0 };
+  readonly #pages: Pages;
+  readonly #tails = new Tails();
+  readonly #index = new ScopeIndex<HeldScope>();
+  /** Each reader that is not settled, at one of the partitions that it lacks a page of. */
+  readonly #waiting = new Map<PartitionId, Set<Reader>>();
+  readonly #behind: CatchingUp;
+  /** Readers to look at. */
+  readonly #ready = new Set<Reader>();
+
+  constructor(
+    readonly state: FeedsState,
+    readonly client: LogClient,
+    readonly ends: Ends,
+    readonly limits: FollowingLimits,
+  ) {
+    this.#pages = new Pages(limits.cacheBytes);
+    this.#behind = new CatchingUp(limits.behindPages);
+  }
+
+  /** Partitions that are followed for readers. */
+  get partitions(): number {
+    return this.#tails.size;
+  }
+
+  /** Whether readers are left for the next step. */
+  get isBusy(): boolean {
+    return this.#ready.size > 0;
+  }
+
+  /** Adds a scope to a reader. */
+  add(reader: Reader, number: number, scope: Scope, now: WallMs, out: Out): void {
+    const held = reader.add(number, scope, this.state.topology);
+    this.#index.add(held, held);
+    for (const partition of held.partitions)
+      if (this.#tails.enter(partition, this.state.stable.value)) this.#follow(partition, now, out);
+  }
+
+  /** Removes a scope of a reader, if it has one of this number. */
+  remove(reader: Reader, number: number): void {
+    const held = reader.remove(number);
+    if (held !== undefined) this.#leave(held);
+  }
+
+  /** The reader is gone. */
+  drop(reader: Reader): void {
+    for (const held of reader.scopes()) this.#leave(held);
+    this.#ready.delete(reader);
+  }
+
+  /** A reader's request begins, or its time is over: an answer, if there is one by now. */
+  look(reader: Reader, now: WallMs, out: Out): void {
+    if (!reader.isSettled) this.#ready.add(reader);
+    else if (now >= reader.request!.deadline) this.ends.answer(reader, out);
+    this.run(now, out);
+  }
+
+  /** A reader's request is about to be answered: its position is where the answer ends. */
+  ended(reader: Reader): void {
+    if (reader.isSettled) reader.advanceTo(this.#tails.lowest(reader.partitions.keys()) ?? this.state.stable.value);
+    this.#waitNoMore(reader);
+    this.#behind.leave(reader);
+    this.#ready.delete(reader);
+  }
+
+  onPage(page: ChangesPageResp, now: WallMs, out: Out): void {
+    const { partition, upTo } = page;
+    this.#pages.add(page);
+    this.#behind.offer(page);
+    const end = this.#tails.end(partition);
+    if (end !== undefined && page.after <= end && upTo > end) {
+      for (const { tx } of changesAfter(page, end))
+        for (const { key } of tx.writes) this.#index.find(key, ({ reader }) => this.#found(reader));
+      this.#tails.raise(partition, upTo);
+    }
+    this.#wake(partition);
+    this.#follow(partition, now, out);
+  }
+
+  /** No replica that can be reached has the log of a partition after a timestamp any more. */
+  onGone({ partition, after, truncatedUpTo }: ChangesPageResp, readers: Iterable<Reader>, now: WallMs, out: Out): void {
+    for (const reader of this.#waiting.get(partition) ?? [])
+      if (reader.position === after) this.ends.gone(reader, truncatedUpTo, out);
+    this.#wake(partition);
+    if (this.#tails.end(partition) !== after) return;
+    // The tail has a gap: what its readers lack of it they have to request themselves.
+    for (const reader of readers) if (reader.partitions.has(partition)) this.#unsettle(reader);
+    this.#tails.raise(partition, Math.max(truncatedUpTo, this.state.stable.value));
+    this.#follow(partition, now, out);
+  }
+
+  /** Looks at the readers that may go on, until the work of a step is done. */
+  run(now: WallMs, out: Out): void {
+    for (let work = 0; ; ) {
+      const reader = this.#next();
+      if (reader === undefined) return;
+      if (work >= this.limits.stepWork) {
+        this.#ready.add(reader);
+        return;
+      }
+      if (reader.request !== undefined) work += this.#advance(reader, this.limits.stepWork - work, now, out);
+    }
+  }
+
+  #next(): Reader | undefined {
+    const [first = this.#behind.next()] = this.#ready;
+    if (first !== undefined) this.#ready.delete(first);
+    return first;
+  }
+
+  /** Takes pages while there are some. @returns the work done */
+  #advance(reader: Reader, limit: number, now: WallMs, out: Out): number {
+    const { collected, limitBytes } = reader.request!;
+    this.counters.looks++;
+    this.#waitNoMore(reader);
+    for (let work = 1; ; ) {
+      const { pages, missing } = this.#pagesOf(reader);
+      work += pages.length;
+      if (missing.length > 0 || pages.length === 0) {
+        this.#pause(reader, pages, missing, now, out);
+        return work;
+      }
+      const { to, transactions, examined } = join(pages, reader.position, (key) => reader.has(key));
+      reader.advanceTo(collect(collected, transactions, to, limitBytes));
+      work += examined;
+      if (collected.bytes >= limitBytes) {
+        this.ends.answer(reader, out);
+        return work;
+      }
+      if (work >= limit) {
+        this.#ready.add(reader);
+        return work;
+      }
+    }
+  }
+
+  /** There is nothing to take at the position: answers what is collected, or waits. */
+  #pause(reader: Reader, pages: readonly LogRangePage[], missing: readonly PartitionId[], now: WallMs, out: Out): void {
+    const { collected, deadline, catchUpBy } = reader.request!;
+    const isBehind = missing.some((partition) => this.#tails.end(partition)! > reader.position);
+    const mayGather = isBehind && reader.isLive && this.#behind.admits(reader);
+    const isLate = now >= (isBehind ? catchUpBy : deadline);
+    if (isLate || (!collected.isEmpty && !mayGather)) this.ends.answer(reader, out);
+    else if (isBehind) this.#catchUp(reader, pages, missing, now, out);
+    else this.#settle(reader, missing);
+  }
+
+  /** Requests the pages that a reader lacks, when it is its turn. */
+  #catchUp(
+    reader: Reader,
+    pages: readonly LogRangePage[],
+    missing: readonly PartitionId[],
+    now: WallMs,
+    out: Out,
+  ): void {
+    if (!this.#behind.enter(reader)) return;
+    this.#behind.keep(reader, pages);
+    for (const partition of missing) this.client.ask(partition, reader.position, now, out);
+    this.#wait(reader, missing.at(-1)!);
+  }
+
+  /** At the ends of some tails: the reader is settled if nothing lies beyond its position in its other partitions. */
+  #settle(reader: Reader, missing: readonly PartitionId[]): void {
+    this.#behind.leave(reader);
+    for (const partition of reader.partitions.keys()) {
+      if (!this.#mayHaveMore(reader, partition)) continue;
+      this.#wait(reader, missing.at(-1)!);
+      return;
+    }
+    reader.isSettled = true;
+  }
+
+  /** Whether something in the reader's scope lies between its position and the end of a tail, or may do so. */
+  #mayHaveMore(reader: Reader, partition: PartitionId): boolean {
+    const end = this.#tails.end(partition)!;
+    for (let at = reader.position; at < end; ) {
+      const page = this.#pages.find(partition, at);
+      if (page === undefined) return true;
+      for (const { tx } of changesAfter(page, at)) if (tx.writes.some(({ key }) => reader.has(key))) return true;
+      at = page.upTo;
+    }
+    return false;
+  }
+
+  #pagesOf(reader: Reader): { pages: LogRangePage[]; missing: PartitionId[] } {
+    const pages: LogRangePage[] = [];
+    const missing: PartitionId[] = [];
+    for (const partition of reader.partitions.keys()) {
+      const page = this.#behind.find(reader, partition) ?? this.#pages.find(partition, reader.position);
+      if (page === undefined) missing.push(partition);
+      else pages.push(page);
+    }
+    return { pages, missing };
+  }
+
+  /** A change is in a scope of the reader. */
+  #found(reader: Reader): void {
+    if (!reader.isSettled) return;
+    this.counters.found++;
+    this.#unsettle(reader);
+  }
+
+  /** Before a tail moves: up to the lowest one, nothing was found. */
+  #unsettle(reader: Reader): void {
+    if (!reader.isSettled) return;
+    reader.advanceTo(this.#tails.lowest(reader.partitions.keys())!);
+    reader.isSettled = false;
+    this.#ready.add(reader);
+  }
+
+  #wait(reader: Reader, partition: PartitionId): void {
+    const waiting = this.#waiting.get(partition) ?? new Set();
+    this.#waiting.set(partition, waiting.add(reader));
+    reader.waitsAt = partition;
+  }
+
+  #waitNoMore(reader: Reader): void {
+    if (reader.waitsAt !== undefined) this.#waiting.get(reader.waitsAt)?.delete(reader);
+    reader.waitsAt = undefined;
+  }
+
+  #wake(partition: PartitionId): void {
+    for (const reader of this.#waiting.get(partition) ?? []) {
+      reader.waitsAt = undefined;
+      this.#ready.add(reader);
+    }
+    this.#waiting.delete(partition);
+  }
+
+  /** The next page of a tail, while it has readers. */
+  #follow(partition: PartitionId, now: WallMs, out: Out): void {
+    const end = this.#tails.end(partition);
+    if (end !== undefined) this.client.ask(partition, end, now, out);
+  }
+
+  #leave(held: HeldScope): void {
+    this.#index.delete(held, held);
+    for (const partition of held.partitions) this.#tails.leave(partition);
+  }
+}

@@ -1,0 +1,277 @@
+import type { ClusterSpec, NodeId, Timestamp } from '@isochron/core';
+import { Update } from '@isochron/core';
+import { FeedsWorld } from '@isochron/testing/protocols/feeds-world';
+import type { LiveReq, LiveResp } from './messages.js';
+
+const [V, O] = ['virginia-1', 'oregon-1'];
+/** Two regions; partitions of `everywhere` in both, of `apart` in one of them. */
+const SPEC: ClusterSpec = {
+  regions: ['virginia', 'oregon'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
+  keyspaces: [
+    { name: 'everywhere', partitions: 8, replication: 2 },
+    { name: 'apart', partitions: 4, replication: 1 },
+  ],
+};
+
+let world: FeedsWorld;
+let refs = 0;
+beforeEach(() => {
+  world = new FeedsWorld(SPEC);
+});
+
+const ALL = { watch: 1, keys: [], ranges: [{ start: 'everywhere/', end: 'everywhere0' }] };
+
+function ask(node: NodeId, request: Partial<LiveReq> = {}): number {
+  const ref = refs++;
+  const whole = { type: 'LiveReq', ref, reader: 1, after: 1_000, add: [], remove: [], waitMs: 10_000 } as const;
+  world.post(node, { ...whole, limitBytes: 256 * 1024, ...request });
+  return ref;
+}
+
+function answer(ref: number): LiveResp | undefined {
+  const found = world.answers.get(ref);
+  if (found !== undefined && found.type !== 'LiveResp') throw new Error(JSON.stringify(found));
+  return found;
+}
+
+const put = (key: string, value: string | Update | null = '1'): Timestamp => world.commit([{ key, value }]).ct;
+const everywhere = (): void => {
+  for (const node of world.topology.nodes) world.stabilise(node);
+};
+const counters = (node: NodeId = V) => world.nodes.get(node)!.feeds.following.counters;
+
+describe('live readers', () => {
+  it('with 10,000 readers that wait, a change that concerns one of them costs a look at that one (LQ6)', () => {
+    const refsOf = Array.from({ length: 10_000 }, (_, reader) =>
+      ask(V, {
+        reader,
+        waitMs: 60_000,
+        add: [
+          {
+            watch: 1,
+            keys: [`everywhere/${reader}`],
+            ranges: [{ start: `apart/${reader}/`, end: `apart/${reader}0` }],
+          },
+        ],
+      }),
+    );
+    world.run(50);
+    const before = { ...counters() };
+    for (let i = 0; i < 20; i++) {
+      put('everywhere/of-no-reader');
+      everywhere();
+      world.run(20);
+    }
+    expect(counters()).toEqual(before);
+    put('everywhere/77');
+    everywhere();
+    world.run(20);
+    expect(counters().found - before.found).toBe(1);
+    expect(counters().looks - before.looks).toBeLessThanOrEqual(6);
+    expect(refsOf.flatMap((ref, reader) => (answer(ref) === undefined ? [] : [reader]))).toEqual([77]);
+  });
+
+  it('a scope of keys reads the partitions of these keys alone', () => {
+    const partition = world.topology.partitionOf('everywhere/a');
+    ask(V, { add: [{ watch: 1, keys: ['everywhere/a'], ranges: [] }] });
+    put('everywhere/a');
+    everywhere();
+    world.run(50);
+    expect(new Set(world.asked)).toEqual(new Set([partition]));
+  });
+
+  it('an answer has the newest put or delete of each key and what follows it, for all that was missed (LQ4)', () => {
+    const increment = new Update('[{"op":"increment","path":"","by":1}]');
+    const dropped = [put('everywhere/a', '1'), put('everywhere/a', increment)];
+    const a = [put('everywhere/a', '2'), put('everywhere/a', increment), put('everywhere/a', increment)];
+    const b = [put('everywhere/b', increment), put('everywhere/b', increment)];
+    put('everywhere/c', '1');
+    const c = [put('everywhere/c', null)];
+    everywhere();
+    const ref = ask(V, { add: [ALL] });
+    world.run(50);
+    const { to, changes } = answer(ref)!;
+    const times = new Map(changes.map(({ key, contents }) => [key, contents.map(({ ct }) => ct)]));
+    expect(times).toEqual(
+      new Map([
+        ['everywhere/a', a],
+        ['everywhere/b', b],
+        ['everywhere/c', c],
+      ]),
+    );
+    expect(dropped.some((ct) => [...times.values()].flat().includes(ct))).toBe(false);
+    expect(to).toBe(world.clock);
+  });
+
+  it('a slow client gets one answer for all pages that it missed (LQ4)', () => {
+    world.pageTransactions = 3;
+    for (let i = 0; i < 500; i++) put('everywhere/a', `${i}`);
+    put('everywhere/b');
+    everywhere();
+    const ref = ask(V, { add: [ALL] });
+    world.run(50);
+    const { to, changes } = answer(ref)!;
+    expect(to).toBe(world.clock);
+    expect(changes).toEqual([
+      { key: 'everywhere/a', contents: [expect.objectContaining({ content: '499' })] },
+      { key: 'everywhere/b', contents: [expect.objectContaining({ content: '1' })] },
+    ]);
+  });
+
+  it('an answer is bounded, and the next one goes on behind it without a gap (LQ4)', () => {
+    for (let i = 0; i < 60; i++) put(`everywhere/${i}`, `"${'x'.repeat(1_000)}"`);
+    everywhere();
+    const seen: string[] = [];
+    let after = 1_000;
+    for (let i = 0; i < 10 && after < world.clock; i++) {
+      const ref = ask(V, { after, add: i === 0 ? [ALL] : [], limitBytes: 10_000 });
+      world.run(50);
+      const { to, changes } = answer(ref)!;
+      expect(changes.length).toBeLessThanOrEqual(11);
+      seen.push(...changes.map(({ key }) => key));
+      after = to;
+    }
+    expect(seen).toEqual(Array.from({ length: 60 }, (_, i) => `everywhere/${i}`));
+  });
+
+  it('a new request of a reader ends the one that waits, once, with what is known (LQ4)', () => {
+    const first = ask(V, { add: [ALL] });
+    world.run(50);
+    world.clock += 10;
+    everywhere();
+    world.run(50);
+    const to = world.clock;
+    expect(answer(first)).toBeUndefined();
+    const second = ask(V);
+    expect(answer(first)).toMatchObject({ to, changes: [] });
+    world.answers.delete(first);
+    put('everywhere/a');
+    everywhere();
+    world.run(50);
+    expect(answer(first)).toBeUndefined();
+    expect(answer(second)!.changes).toHaveLength(1);
+  });
+
+  it('the scopes of a reader stay between its requests, and a removed one gives nothing more', () => {
+    const key = { keys: ['everywhere/a'], ranges: [] };
+    const first = ask(V, {
+      add: [
+        { watch: 1, ...key },
+        { watch: 2, keys: ['everywhere/b'], ranges: [] },
+      ],
+    });
+    put('everywhere/a');
+    everywhere();
+    world.run(50);
+    const second = ask(V, { after: answer(first)!.to, remove: [1] });
+    put('everywhere/a');
+    put('everywhere/b');
+    everywhere();
+    world.run(50);
+    expect(answer(second)!.changes.map((change) => change.key)).toEqual(['everywhere/b']);
+  });
+
+  it('a request that does not wait brings its reader to the present, over partitions of other regions too', () => {
+    const range = { start: 'apart/', end: 'apart0' };
+    put('apart/a');
+    put('apart/b');
+    put('apart/c');
+    put('apart/d');
+    everywhere();
+    const ref = ask(V, { waitMs: 0, add: [{ watch: 1, keys: [], ranges: [range] }] });
+    world.run(50);
+    expect(answer(ref)).toMatchObject({ to: world.clock, changes: [{}, {}, {}, {}] });
+    const next = ask(V, { waitMs: 0, after: world.clock });
+    world.run(20);
+    expect(answer(next)).toEqual({ type: 'LiveResp', ref: next, to: world.clock, changes: [] });
+  });
+
+  it('a reader that is ahead of the node waits for it: the end of an answer is never below its request (LQ3)', () => {
+    const after = world.clock + 100;
+    const ref = ask(V, { after, waitMs: 200, add: [ALL] });
+    put('everywhere/a');
+    everywhere();
+    world.run(100);
+    expect(answer(ref)).toBeUndefined();
+    world.run(200);
+    expect(answer(ref)).toMatchObject({ to: after, changes: [] });
+  });
+
+  it('a wait ends at its deadline with the time up to which nothing was written', () => {
+    const ref = ask(V, { waitMs: 500, add: [ALL] });
+    world.run(300);
+    world.clock += 50;
+    everywhere();
+    expect(answer(ref)).toBeUndefined();
+    world.run(300);
+    expect(answer(ref)).toMatchObject({ to: world.clock, changes: [] });
+  });
+
+  it('a reader below the retention is refused, at its first request and while it waits (CF2)', () => {
+    put('everywhere/a');
+    everywhere();
+    world.truncatedUpTo = world.clock;
+    const ref = ask(V, { add: [ALL] });
+    world.run(50);
+    expect(world.answers.get(ref)).toMatchObject({ type: 'Refused', code: 'CHANGES_GONE' });
+    const waits = ask(V, { after: world.clock });
+    world.run(50);
+    put('everywhere/a');
+    world.truncatedUpTo = world.clock;
+    everywhere();
+    world.run(50);
+    expect(world.answers.get(waits)).toMatchObject({ type: 'Refused', code: 'CHANGES_GONE' });
+    const anew = ask(V, { after: world.clock });
+    put('everywhere/b');
+    everywhere();
+    world.run(50);
+    expect(answer(anew)!.changes.map(({ key }) => key)).toEqual(['everywhere/b']);
+  });
+
+  it('what a reader waits for survives the loss of the pages that it lacks (CF5)', () => {
+    world = new FeedsWorld(SPEC, { cacheBytes: 600 });
+    put('everywhere/a', `"${'x'.repeat(500)}"`);
+    for (let i = 0; i < 40; i++) put(`everywhere/${i}`, `"${'y'.repeat(500)}"`);
+    everywhere();
+    const ref = ask(V, { add: [ALL] });
+    world.run(100);
+    expect(answer(ref)!.changes).toHaveLength(41);
+  });
+
+  it('a node keeps nothing for a reader that is gone, and asks no partition for it', () => {
+    const ref = ask(V, { add: [ALL] });
+    world.run(50);
+    world.post(V, { type: 'LiveEnd', ref: refs++, reader: 1 });
+    expect(answer(ref)).toMatchObject({ changes: [] });
+    world.clock += 100;
+    everywhere();
+    world.run(100);
+    const asked = world.asked.length;
+    world.clock += 100;
+    everywhere();
+    world.run(200);
+    expect(world.asked.length).toBe(asked);
+    expect(world.nodes.get(V)!.feeds.describe()).toMatchObject({ reads: 0, live: 0, requests: 0 });
+    expect(world.nodes.get(V)!.feeds.following.partitions).toBe(0);
+  });
+
+  it('a live reader of another node is ignored: it would escape the limits of connections', () => {
+    const feeds = world.nodes.get(V)!.feeds;
+    const none = () => {
+      throw new Error('an effect');
+    };
+    const out = { send: none, sendAfterPersist: none, write: none, lastWrite: none, setTimer: none };
+    const message = {
+      type: 'LiveReq',
+      ref: 1,
+      reader: 1,
+      after: 1,
+      add: [ALL],
+      remove: [],
+      waitMs: 1,
+      limitBytes: 1,
+    } as const;
+    feeds.step({ kind: 'message', now: world.nowMs, from: { node: O, machine: 'client' }, message }, out);
+    expect(feeds.describe()).toMatchObject({ live: 0 });
+  });
+});
