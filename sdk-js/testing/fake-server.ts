@@ -304,6 +304,9 @@ export class FakeServer {
         return this.#stable(frame);
       case 'ping':
         return { type: 'pong', id: frame.id };
+      case 'changes':
+      case 'live':
+        return refusal(frame.id, 'FRAME_TYPE_UNKNOWN', false);
     }
   }
 

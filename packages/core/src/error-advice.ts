@@ -19,6 +19,10 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
   TOO_MANY_KEYS:
     'One request names more keys than are allowed (1,000 unless configured), or their values are more than one ' +
     'answer holds. Split a read: same snapshot (`at`) in each part.',
+  TOO_MANY_WATCHES:
+    'A connection may watch 1,000 scopes, with 10,000 named keys in all. End watches that are not shown, or watch a ' +
+    'range of keys.',
+  WATCH_REUSED: 'The connection watches another scope under this number. Count up for every scope.',
   REQUEST_TOO_LARGE: 'The whole request is larger than the node accepts. Send less at once.',
   UNSUPPORTED_MEDIA_TYPE: 'Send `Content-Type: application/json`.',
   ROUTE_NOT_FOUND: 'No such path. `/docs` lists all of them; a slash in a key must be sent as `%2F`.',

@@ -40,8 +40,10 @@ import { TransactionRequests } from '../node/promised.js';
 import { type ServedTransactions, servedTransactions } from '../node/protocols.js';
 
 import { newSessionId } from '../session/ids.js';
+import { FakeLive } from './fake-live.js';
 
-type Requests = { [Call in keyof CoordinatorPort]: Parameters<CoordinatorPort[Call]>[0] };
+type Calls = Omit<CoordinatorPort, 'newReader' | 'endLive'>;
+type Requests = { [Call in keyof Calls]: Parameters<Calls[Call]>[0] };
 
 const FILE = `
 protocol: paris
@@ -158,8 +160,8 @@ export class FakeNode implements TransactionsNode {
   readonly region: string;
   readonly topology: Topology;
   readonly calls: {
-    call: keyof CoordinatorPort;
-    request: Requests[keyof CoordinatorPort];
+    call: keyof Calls;
+    request: Requests[keyof Calls];
     coordinator: NodeId | undefined;
   }[] = [];
   /** Thrown by the coordinator's next call. */
@@ -269,8 +271,13 @@ export class FakeNode implements TransactionsNode {
         this.#called('changes', request, undefined, done, answer);
       else setTimeout(() => this.port.changes({ ...request, waitMs: request.waitMs - 5 }, done), 5).unref();
     },
+    newReader: () => this.live.newReader(),
+    live: (request, done) =>
+      this.live.ask(request, (answer) => this.#called('live', request, undefined, done, () => answer)),
+    endLive: (reader) => this.live.end(reader),
   };
   readonly requests = new TransactionRequests(this.port);
+  readonly live = new FakeLive(this);
 
   now(): number {
     return this.cluster.nowMs;
@@ -382,8 +389,8 @@ export class FakeNode implements TransactionsNode {
 
   /** Answers when the call has returned, as a coordinator does. Errors that are not its refusals are thrown. */
   #called<R>(
-    call: keyof CoordinatorPort,
-    request: Requests[keyof CoordinatorPort],
+    call: keyof Calls,
+    request: Requests[keyof Calls],
     coordinator: NodeId | undefined,
     done: Done<R>,
     answer: () => R,

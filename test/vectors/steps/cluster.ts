@@ -199,6 +199,10 @@ export class Cluster {
         const early = this.#random.chance(0.03) && frame.ts > 0;
         return { type: 'stable', id, ust: early ? frame.ts - 1 : Math.max(frame.ts, this.times.lagging()) };
       }
+      // The clients of the traces follow no changes.
+      case 'changes':
+      case 'live':
+        return refusalFrame(id, 'FRAME_TYPE_UNKNOWN');
     }
   }
 

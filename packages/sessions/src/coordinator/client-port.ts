@@ -13,6 +13,8 @@ import type {
   GetResp,
   ListReq,
   ListResp,
+  LiveReq,
+  LiveResp,
   OperationRequest,
   OperationResponse,
   PutReq,
@@ -46,6 +48,12 @@ export interface CoordinatorPort {
   txStatus(request: Unreferenced<TxStatusReq>, done: Done<TxStatusResp>, coordinator?: NodeId): void;
   /** From the change feed of this node. */
   changes(request: Unreferenced<ChangesReq>, done: Done<ChangesResp>): void;
+  /** A number for a live reader. */
+  newReader(): number;
+  /** From the change feed of this node, for a live reader. */
+  live(request: Unreferenced<LiveReq>, done: Done<LiveResp>): void;
+  /** A live reader is gone. */
+  endLive(reader: number): void;
 }
 
 /** The coordinator of single operations on this node. Every call ends, as those of {@link CoordinatorPort} do. */
@@ -83,6 +91,18 @@ export class ClientPort extends RequestPort<ClientRequest, ClientResponse> imple
 
   changes(request: Unreferenced<ChangesReq>, done: Done<ChangesResp>): void {
     this.call({ type: 'ChangesReq', ref: this.ref(), ...request }, 'ChangesResp', done, this.node, FEEDS_MACHINE);
+  }
+
+  newReader(): number {
+    return this.ref();
+  }
+
+  live(request: Unreferenced<LiveReq>, done: Done<LiveResp>): void {
+    this.call({ type: 'LiveReq', ref: this.ref(), ...request }, 'LiveResp', done, this.node, FEEDS_MACHINE);
+  }
+
+  endLive(reader: number): void {
+    this.post({ type: 'LiveEnd', ref: this.ref(), reader }, this.node, FEEDS_MACHINE);
   }
 }
 

@@ -87,6 +87,11 @@ export abstract class RequestPort<Request extends Message, Response extends Mess
     return this.#lastRef;
   }
 
+  /** Sends a message that has no answer. */
+  protected post(message: Request, node: NodeId, machine: string): void {
+    this.driver.post({ node, machine }, this.#self, message);
+  }
+
   protected call<T extends Response['type']>(
     request: Request,
     awaits: T,

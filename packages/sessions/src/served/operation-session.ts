@@ -27,6 +27,7 @@ export class ConnectedOperations implements ServedSession, RequestContext {
   sentUst: Timestamp = 0;
   principal = '';
   client = '';
+  readonly waiting = 0;
   #token = '';
   #seen: WireSeen | undefined;
 
@@ -67,6 +68,8 @@ export class ConnectedOperations implements ServedSession, RequestContext {
   serve(frame: RawFrame, id: number, reply: Reply): void {
     handlerOf<ConnectedOperations>(OPERATION_REQUESTS, frame.type)!(frame, id, this, reply);
   }
+
+  end(): void {}
 
   sawStable(ust: Timestamp): undefined {
     if (ust > this.sentUst) this.sentUst = ust;
@@ -156,6 +159,8 @@ const OPERATION_REQUESTS: Handlers<ConnectedOperations> = {
   list: refuse('list'),
   commit: refuse('transactions'),
   origin: refuse('updates'),
+  changes: refuse('changes'),
+  live: refuse('live-queries'),
   abort: refuse('transactions'),
   status: refuse('transactions'),
   ...COMMON_REQUESTS,

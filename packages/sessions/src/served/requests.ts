@@ -28,6 +28,7 @@ import {
   writesOf,
 } from './frames.js';
 import type { Reply, RequestContext } from './served-session.js';
+import type { Watches } from './watches.js';
 
 /** The parts of a node that sessions with transactions need. */
 export interface TransactionParts {
@@ -45,6 +46,12 @@ export interface TransactionRequests extends RequestContext {
   readonly seen: Snapshot;
   /** Raises the highest snapshot that the session has seen and, when that changed, returns its new token. */
   saw(snapshot: Snapshot): string | undefined;
+  /** As `saw`, after an answer that goes from a timestamp, which the client claims, to another one. */
+  sawChanges(from: Timestamp, to: Timestamp): string | undefined;
+  /** The scopes that the connection watches. */
+  readonly watches: Watches;
+  /** Requests for changes that wait. */
+  waiting: number;
   /** As `saw`, for a commit, and the snapshot that its transaction read from if the request names it. */
   committed(commit: Snapshot, snapshot: Snapshot | undefined): string | undefined;
 }
@@ -91,7 +98,7 @@ export function withToken<F extends AnswerFrame>(frame: F, token: string | undef
 }
 
 /** A timestamp that a client claims (T1). */
-function claimed(context: RequestContext, ts: Timestamp, name: string): Timestamp {
+export function claimed(context: RequestContext, ts: Timestamp, name: string): Timestamp {
   return notInFuture(context, { ts }, name).ts;
 }
 
@@ -289,7 +296,8 @@ export const refuse =
     throw unsupported(node.protocol, needed, `"${String(type)}"`);
   };
 
-export const TRANSACTION_REQUESTS: Handlers<TransactionRequests> = {
+/** The requests of sessions with transactions, except those for changes (`feed-requests.ts`). */
+export const TRANSACTION_REQUESTS: Omit<Handlers<TransactionRequests>, 'changes' | 'live'> = {
   start: checked(FRAMES.start, start),
   read: checked(FRAMES.read, read),
   list: checked(FRAMES.list, list),

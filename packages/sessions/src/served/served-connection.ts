@@ -97,6 +97,7 @@ export class ServedConnection {
   disconnected(): void {
     this.#closed = true;
     this.#cancelHello();
+    this.session.end();
     this.gone();
   }
 
@@ -107,7 +108,7 @@ export class ServedConnection {
    */
   sendUst(changed: boolean): void {
     this.#idleRounds++;
-    const waits = this.#inFlight > this.#answered;
+    const waits = this.#inFlight - this.#answered > this.session.waiting;
     const due = waits || this.#idleRounds <= LIVELY_ROUNDS || this.#idleRounds % IDLE_ROUNDS === 0;
     if (!changed && !due) return;
     const ust = this.node.ust();

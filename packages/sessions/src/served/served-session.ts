@@ -61,6 +61,10 @@ export interface ServedSession {
   begin(principal: string, client: string, token: string | undefined): void;
   /** Its part of the greeting. */
   greeting(): Pick<WelcomeFrame, 'ust' | 'deps' | 'stable' | 'seen' | 'hwt' | 'token'>;
+  /** Requests that wait for changes: their client is not in a hurry. */
+  readonly waiting: number;
+  /** The connection is gone. */
+  end(): void;
   /** Whether there are requests of this type. */
   serves(type: unknown): boolean;
   /** Serves a request of such a type. @throws IsochronError instead of a reply, for a request that cannot be served */

@@ -26,7 +26,7 @@ describe('a connection', () => {
         node: 'p-1',
         cluster: 'testing',
         protocol: 'paris',
-        capabilities: ['transactions', 'stable', 'stable-snapshots', 'updates'],
+        capabilities: ['transactions', 'stable', 'stable-snapshots', 'changes', 'live-queries', 'updates'],
         ust: UST,
         hwt: 0,
         token: node.tokens.mint({ seen: { ts: UST }, hwt: 0 }),

@@ -6,6 +6,9 @@ export interface ServingLimits {
   /** Requests that wait for stable time. */
   readonly waits: number;
   readonly waitsPerClient: number;
+  /** Requests that wait for changes. */
+  readonly feeds: number;
+  readonly feedsPerClient: number;
 }
 
 export const DEFAULT_SERVING_LIMITS: ServingLimits = {
@@ -13,4 +16,6 @@ export const DEFAULT_SERVING_LIMITS: ServingLimits = {
   openTransactionsPerClient: 2_000,
   waits: 10_000,
   waitsPerClient: 2_000,
+  feeds: 50_000,
+  feedsPerClient: 20_000,
 };

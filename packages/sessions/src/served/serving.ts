@@ -31,8 +31,10 @@ export interface ServingNode {
 
 export class Serving {
   #phase: ServingPhase = 'open';
-  readonly #waits = new Set<Done<Timestamp>>();
+  /** Each ends a wait with an error. */
+  readonly #waits = new Set<(error: IsochronError) => void>();
   readonly #waiting: Quota;
+  readonly #feeds: Quota;
   /** Transactions that clients have open here. */
   readonly transactions: OpenTransactions;
 
@@ -44,6 +46,7 @@ export class Serving {
   ) {
     const all = { ...DEFAULT_SERVING_LIMITS, ...limits };
     this.#waiting = new Quota(all.waits, all.waitsPerClient);
+    this.#feeds = new Quota(all.feeds, all.feedsPerClient);
     this.transactions = new OpenTransactions(all, maxTransactionMs, () => node.now());
   }
 
@@ -81,7 +84,7 @@ export class Serving {
     return this.node.verification().state === 'verifying' ? 'verifying its disk' : 'starting';
   }
 
-  /** No new sessions; requests that wait for stable time end: they have to wait elsewhere. */
+  /** No new sessions; requests that wait end: they have to wait elsewhere. */
   leave(): void {
     if (this.#phase === 'open') this.#phase = 'leaving';
     for (const end of this.#waits) end(this.notReady());
@@ -99,7 +102,7 @@ export class Serving {
    * @param client the holder of the share that the wait uses
    */
   stable(client: string, ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
-    const end = this.#wait(client, done);
+    const end = this.#wait(this.#waiting, client, 'stable time', done);
     if (end !== undefined) this.node.stable(ts, timeoutMs, end);
   }
 
@@ -114,23 +117,32 @@ export class Serving {
       done(ust);
       return;
     }
-    const end = this.#wait(client, done);
+    const end = this.#wait(this.#waiting, client, 'stable time', done);
     if (end !== undefined) this.node.visibleHere(ts, timeoutMs, end);
   }
 
+  /**
+   * A wait for changes begins. It ends with the first call of what this returns, with `NOT_READY` when the node is
+   * about to close, or at once with `OVERLOADED`: then it returns undefined.
+   * @param client the holder of the share that the wait uses
+   */
+  feed<T>(client: string, done: Done<T>): Done<T> | undefined {
+    return this.#wait(this.#feeds, client, 'changes', done);
+  }
+
   /** The callback that ends a new wait, once; undefined if it is refused. */
-  #wait(client: string, done: Done<Timestamp>): Done<Timestamp> | undefined {
+  #wait<T>(quota: Quota, client: string, what: string, done: Done<T>): Done<T> | undefined {
     if (this.#phase !== 'open') {
       done(this.notReady());
       return undefined;
     }
-    if (!this.#waiting.take(client)) {
-      done(new IsochronError('OVERLOADED', 'Too many requests wait for stable time. Repeat it later, or elsewhere.'));
+    if (!quota.take(client)) {
+      done(new IsochronError('OVERLOADED', `Too many requests wait for ${what}. Repeat it later, or elsewhere.`));
       return undefined;
     }
-    const end: Done<Timestamp> = (result) => {
+    const end: Done<T> = (result) => {
       if (!this.#waits.delete(end)) return;
-      this.#waiting.give(client);
+      quota.give(client);
       done(result);
     };
     this.#waits.add(end);

@@ -3,14 +3,26 @@ import type { Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import { depsField, NOTHING_SEEN, sameSnapshot } from '../snapshot.js';
 import { CommitOrder } from './commit-order.js';
+import { FEED_REQUESTS } from './feed-requests.js';
 import type { RawFrame } from './frames.js';
-import { handlerOf, TRANSACTION_REQUESTS, type TransactionParts, type TransactionRequests } from './requests.js';
+import {
+  type Handlers,
+  handlerOf,
+  TRANSACTION_REQUESTS,
+  type TransactionParts,
+  type TransactionRequests,
+} from './requests.js';
 import type { Reply, ServedNode, ServedSession } from './served-session.js';
+import { Watches } from './watches.js';
+
+const REQUESTS: Handlers<TransactionRequests> = { ...TRANSACTION_REQUESTS, ...FEED_REQUESTS };
 
 export class TransactionSession implements ServedSession, TransactionRequests {
   sentUst: Timestamp = 0;
   principal = '';
   readonly commits = new CommitOrder();
+  readonly watches: Watches;
+  waiting = 0;
   client = '';
   readonly #rules: SessionRules;
   #seen: Snapshot = NOTHING_SEEN;
@@ -22,6 +34,7 @@ export class TransactionSession implements ServedSession, TransactionRequests {
     readonly parts: TransactionParts,
   ) {
     this.#rules = parts.tokens.rules;
+    this.watches = new Watches(parts.coordinator);
   }
 
   get seen(): Snapshot {
@@ -55,16 +68,25 @@ export class TransactionSession implements ServedSession, TransactionRequests {
   }
 
   serves(type: unknown): boolean {
-    return handlerOf<TransactionRequests>(TRANSACTION_REQUESTS, type) !== undefined;
+    return handlerOf<TransactionRequests>(REQUESTS, type) !== undefined;
   }
 
   serve(frame: RawFrame, id: number, reply: Reply): void {
-    handlerOf<TransactionRequests>(TRANSACTION_REQUESTS, frame.type)!(frame, id, this, reply);
+    handlerOf<TransactionRequests>(REQUESTS, frame.type)!(frame, id, this, reply);
   }
 
   saw(snapshot: Snapshot): string | undefined {
     if (this.#stableSnapshots && snapshot.ts > this.sentUst) this.sentUst = snapshot.ts;
     return this.#renew(this.#rules.merge(this.#seen, snapshot), this.#hwt);
+  }
+
+  /** Up to `from` by the client's word alone; above it, pages of logs up to `to` were stable somewhere. */
+  sawChanges(from: Timestamp, to: Timestamp): string | undefined {
+    return to > from || to <= this.node.ust() ? this.saw({ ts: to }) : undefined;
+  }
+
+  end(): void {
+    this.watches.end();
   }
 
   sawStable(ust: Timestamp): string | undefined {

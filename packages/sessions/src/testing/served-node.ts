@@ -1,6 +1,6 @@
 /** A node that serves sessions, for tests: the test drives its clock, its timers and its coordinator. */
 import { type Limits, packWall, type Timestamp, Topology } from '@isochron/core';
-import type { ClientRequest, ClientResponse } from '@isochron/protocols';
+import type { Capability, ClientRequest, ClientResponse } from '@isochron/protocols';
 import type { Freshness, ServerFrame } from '@isochron/wire/session-frames';
 import { ClientPort } from '../coordinator/client-port.js';
 import { Outcomes } from '../coordinator/outcomes.js';
@@ -18,6 +18,15 @@ import { MAX_DRIFT_MS, sessionTokens } from './tokens.js';
 const NOW = Date.UTC(2026, 0, 1);
 export const UST: Timestamp = packWall(NOW - 20);
 const LIMITS: Limits = { maxKeyBytes: 64, maxValueBytes: 1_000, maxKeysPerRequest: 10, maxRequestBytes: 1_000 };
+
+const PARIS: ReadonlySet<Capability> = new Set([
+  'transactions',
+  'stable',
+  'stable-snapshots',
+  'changes',
+  'live-queries',
+  'updates',
+]);
 
 /** Timers that the test fires. */
 class Timers {
@@ -76,7 +85,7 @@ export class TestNode {
   isReady = true;
   freshness: Freshness = { now: NOW, stalenessMs: 20, stale: false, heldBackBy: null };
 
-  constructor(limits: Partial<ServingLimits> = {}) {
+  constructor(limits: Partial<ServingLimits> = {}, capabilities: ReadonlySet<Capability> = PARIS) {
     const clock = { now: () => NOW, ust: () => this.ust };
     this.serving = new Serving(
       {
@@ -99,7 +108,7 @@ export class TestNode {
       id: 'p-1',
       region: 'p',
       cluster: 'testing',
-      protocol: { name: 'paris', capabilities: new Set(['transactions', 'stable', 'stable-snapshots', 'updates']) },
+      protocol: { name: 'paris', capabilities },
       topology,
       rules: new Rules(topology, LIMITS),
       maxTransactionMs: MAX_TRANSACTION_MS,

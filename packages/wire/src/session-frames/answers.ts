@@ -1,4 +1,5 @@
-/** The frames of a node, except the answers of single operations (`operation-answers.ts`). */
+/** The frames of a node, except those of `operation-answers.ts` and `feed-answers.ts`. */
+import type { ChangesAnswerFrame, LiveAnswerFrame } from './feed-answers.js';
 import {
   count,
   flag,
@@ -220,6 +221,11 @@ export const SERVER_FRAMES = [
   GoawayFrame,
 ] as const;
 
-export type ServerFrame = Infer<(typeof SERVER_FRAMES)[number]> | GotFrame | WrittenFrame;
+export type ServerFrame =
+  | Infer<(typeof SERVER_FRAMES)[number]>
+  | GotFrame
+  | WrittenFrame
+  | ChangesAnswerFrame
+  | LiveAnswerFrame;
 /** The frames that answer one request. */
 export type AnswerFrame = Exclude<ServerFrame, WelcomeFrame | ErrorFrame | UstFrame | GoawayFrame>;

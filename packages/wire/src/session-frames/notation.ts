@@ -125,5 +125,18 @@ export const frame = <const N extends string, F extends Fields>(type: N, of: F):
 });
 
 /** The kinds that a module declares its frames with. */
-export const notation = { text, count, timestamp, mark, value, nullable, optional, list, tuple, object, frame };
+export const notation = {
+  text,
+  count,
+  timestamp,
+  mark,
+  value,
+  content,
+  nullable,
+  optional,
+  list,
+  tuple,
+  object,
+  frame,
+};
 export type Notation = typeof notation;

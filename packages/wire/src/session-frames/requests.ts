@@ -8,6 +8,7 @@ import {
   frame,
   type Infer,
   list,
+  mark,
   notation,
   nullable,
   object,
@@ -166,6 +167,53 @@ export type StatusFrame = Infer<typeof StatusFrame>;
 export const StableFrame = frame('stable', { id: count, ts: timestamp, timeoutMs: optional(whole(0, 60_000)) });
 export type StableFrame = Infer<typeof StableFrame>;
 
+const waitMs = whole(0, 60_000);
+
+/**
+ * The transactions of a scope after a timestamp (CF1). It waits for the first one, and does not delay other requests.
+ * With the capability `changes`.
+ */
+export const ChangesFrame = frame('changes', {
+  id: count,
+  /** Prefix of the qualified keys: empty for all, `todos/` for a keyspace. */
+  scope: shortText,
+  /** Null for the present end: answered at once. */
+  after: nullable(timestamp),
+  waitMs,
+  /** The answer ends with the group of transactions that reaches this; default 256 KiB. */
+  limitBytes: optional(whole(1, 1 << 20)),
+  /** Each update has its document `after` it, too. */
+  values: optional(mark),
+  /** Each write has its document `before` it, too. */
+  before: optional(mark),
+});
+export type ChangesFrame = Infer<typeof ChangesFrame>;
+
+/** Keys, or a range of keys in one keyspace, under a number that the connection does not use. */
+const WatchedScope = object({
+  watch: count,
+  keys: optional(list(text)),
+  start: optional(shortText),
+  /** The first key that is not in the range. */
+  end: optional(shortText),
+});
+export type WatchedScope = Infer<typeof WatchedScope>;
+
+/**
+ * What has changed in the scopes of the connection after a timestamp (LQ4). It waits for the first change, does not
+ * delay other requests, and ends a request of this type that waits. With the capability `live-queries`.
+ */
+export const LiveFrame = frame('live', {
+  id: count,
+  after: timestamp,
+  /** Scopes that the connection has from now on. */
+  add: optional(list(WatchedScope)),
+  /** Numbers of scopes that it has no longer; unknown ones are ignored. */
+  remove: optional(list(count)),
+  waitMs,
+});
+export type LiveFrame = Infer<typeof LiveFrame>;
+
 /** Measures the round trip. */
 export const PingFrame = frame('ping', {
   id: count,
@@ -188,6 +236,8 @@ export const REQUEST_FRAMES = {
   put: PutFrame,
   stable: StableFrame,
   ping: PingFrame,
+  changes: ChangesFrame,
+  live: LiveFrame,
 };
 export type RequestFrame = Infer<(typeof REQUEST_FRAMES)[keyof typeof REQUEST_FRAMES]>;
 export type ClientFrame = HelloFrame | RequestFrame;

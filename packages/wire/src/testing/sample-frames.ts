@@ -16,6 +16,9 @@ const TEXTS: Readonly<Record<string, string>> = {
   keyspace: 'default',
   attemptRegions: 'virginia',
   avoids: 'oregon',
+  start: 'default/a',
+  end: 'default/b',
+  scope: 'default/',
 };
 const LEAVES = {
   count: 1,

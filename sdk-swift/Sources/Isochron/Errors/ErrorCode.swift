@@ -34,6 +34,10 @@ extension IsochronError {
         public static let updateInvalid = Code(rawValue: "UPDATE_INVALID")
         /// The request names more keys than this cluster accepts.
         public static let tooManyKeys = Code(rawValue: "TOO_MANY_KEYS")
+        /// The connection watches more than a node allows.
+        public static let tooManyWatches = Code(rawValue: "TOO_MANY_WATCHES")
+        /// The number of the watch is in use on this connection.
+        public static let watchReused = Code(rawValue: "WATCH_REUSED")
         /// The request is larger than this cluster accepts.
         public static let requestTooLarge = Code(rawValue: "REQUEST_TOO_LARGE")
         /// The content type is not supported.
@@ -140,7 +144,7 @@ extension IsochronError.Code: CaseIterable {
     /// All codes, in the order of `ERRORS.md`.
     public static let allCases: [IsochronError.Code] = [
         .invalidRequest, .keyspaceUnknown, .keyNotFound, .keyInvalid, .valueInvalid, .valueTooLarge, .updateInvalid,
-        .tooManyKeys, .requestTooLarge, .unsupportedMediaType, .routeNotFound, .methodNotAllowed,
+        .tooManyKeys, .tooManyWatches, .watchReused, .requestTooLarge, .unsupportedMediaType, .routeNotFound, .methodNotAllowed,
         .conditionalWriteUnsupported, .hostNotAllowed, .originNotAllowed, .unauthenticated, .tokenInvalid,
         .tokenForeign, .timestampInFuture,
         .cursorInvalid, .transactionUnknown,
