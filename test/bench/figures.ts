@@ -1,7 +1,7 @@
 /** Figures of a benchmark: samples, their median, and their comparison with a limit and a target. */
 
 /** The unit of a figure. */
-export type Unit = '/s' | 'µs' | 'ms' | 's' | 'MB' | '% of a core' | '×' | '';
+export type Unit = '/s' | 'µs' | 'ms' | 's' | 'KB' | 'MB' | '% of a core' | '×' | '';
 
 /** The notes of rows, each once. */
 export const notesOf = (rows: readonly Pick<Row, 'note'>[]): string[] => [

@@ -9,6 +9,8 @@ import { WebSocket } from 'ws';
 /** A cluster as its file describes it. */
 export interface LoadedCluster {
   readonly topology: Topology;
+  /** The URLs of the nodes of a region. */
+  endpoints(region: string): readonly string[];
   /** A session with a node of the region: on a socket that the sessions of this process share, or on its own. */
   connect(region: string, own?: boolean): Promise<IsochronClient>;
   table(keysPerPartition: number): KeyTable;
@@ -30,6 +32,7 @@ function readCluster(configFile: string): LoadedCluster {
   const tables = new Map<number, KeyTable>();
   return {
     topology,
+    endpoints: (region) => endpoints.get(region) ?? [],
     connect: (region, own = false) =>
       connect({ endpoints: endpoints.get(region) ?? [], ...(own ? { WebSocket } : {}) }),
     table: (keysPerPartition) => {

@@ -1,5 +1,6 @@
 /** All benchmarks, in a required order: idle before any load, waits after all of it. */
 import type { Benchmark } from '../context.js';
+import { feed } from './feed.js';
 import { hotKey } from './hot-key.js';
 import { httpBenchmarks } from './http.js';
 import { httpTransactions } from './http-transactions.js';
@@ -19,6 +20,7 @@ import { startAfterKill } from './start-after-kill.js';
 import { swiftReads } from './swift.js';
 import { sdkTransactions } from './transactions.js';
 import { waits } from './waits.js';
+import { watches, watchesLong } from './watches.js';
 import { writeAmplification } from './write-amplification.js';
 
 export const BENCHMARKS: readonly Benchmark[] = [
@@ -39,6 +41,9 @@ export const BENCHMARKS: readonly Benchmark[] = [
   partitions,
   keys,
   hotKey,
+  feed,
+  watches,
+  watchesLong,
   writeAmplification,
   ...memoryBenchmarks,
   secondStart,
