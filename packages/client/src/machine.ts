@@ -17,10 +17,12 @@ import type { SessionTransaction } from '@isochron/protocols/kernel/transactions
 import type { ClientEffects, SocketId } from './effects.js';
 import { toIsochronError } from './errors.js';
 import type { Caller, Cancellable } from './link/exchange.js';
+import type { ChangesRequest, ReadChanges } from './live/changes.js';
+import type { LiveObserver, LiveScope } from './live/observer.js';
 import { Loop } from './loop.js';
 import { decideClaim } from './session/claim.js';
 import { commit } from './session/commits.js';
-import { ClientCore } from './session/core.js';
+import { ClientCore, type OpenLive } from './session/core.js';
 import type { OpenEngine } from './session/engine.js';
 import { mergedPage } from './session/listing.js';
 import type { Committed } from './session/outcome.js';
@@ -53,6 +55,11 @@ export type Call =
   | { readonly f: 'commit'; readonly handle: HandleId }
   /** Waits until every node of every region serves a timestamp. */
   | { readonly f: 'stable'; readonly ts: Timestamp; readonly timeoutMs: number }
+  /**
+   * One page of the change feed: {@link ChangesPage}. Rejects with CHANGES_GONE for a cursor that is too old.
+   * `read` is `readChanges` of `live/changes`, which drivers load when it is used.
+   */
+  | ({ readonly f: 'changes'; readonly read: ReadChanges } & ChangesRequest)
   /** The status of a transaction: {@link TransactionStatus}. */
   | { readonly f: 'status'; readonly txId: TxId; readonly sentAfter?: Timestamp | undefined }
   /** Gives up the order behind the undecided commit: its transaction's id, or undefined. */
@@ -96,6 +103,19 @@ export type ClientInput =
    * The network may have changed, gone or come back: the connection is tested, or, without one, searched for at once.
    */
   | { readonly kind: 'network'; readonly nowMs: number }
+  /**
+   * Observes scopes from now on.
+   * @param open begins live queries: from `live/live`, which drivers load when they are used
+   */
+  | {
+      readonly kind: 'watch';
+      readonly nowMs: number;
+      readonly open: OpenLive;
+      readonly observer: LiveObserver;
+      readonly scopes: readonly LiveScope[];
+    }
+  /** Ends an observer. */
+  | { readonly kind: 'unwatch'; readonly nowMs: number; readonly observer: LiveObserver }
   | { readonly kind: 'timer'; readonly nowMs: number }
   /** The turn that the machine asked for is over. */
   | { readonly kind: 'turn'; readonly nowMs: number };
@@ -157,6 +177,13 @@ export class ClientMachine {
       case 'network':
         this.core.connector.networkChanged();
         break;
+      case 'watch':
+        this.core.live ??= input.open(this.core);
+        this.core.live.watch(input.observer, input.scopes);
+        break;
+      case 'unwatch':
+        this.core.live?.unwatch(input.observer);
+        break;
       case 'timer':
         this.#loop.wake();
         break;
@@ -164,6 +191,7 @@ export class ClientMachine {
         this.#loop.turned();
         break;
     }
+    this.core.live?.flush();
     this.#loop.rest();
   }
 
@@ -198,6 +226,8 @@ export class ClientMachine {
         return this.#commit(call.handle, caller);
       case 'stable':
         return core.stable(call.ts, call.timeoutMs, caller);
+      case 'changes':
+        return call.read(core, call, caller);
       case 'status':
         return core.txStatus(call.txId, call.sentAfter, caller);
       case 'detach':
@@ -216,6 +246,6 @@ export class ClientMachine {
       handle.handOver();
       return handle.tx;
     };
-    return commit(this.core, begin, handle, caller);
+    return commit(this.core, handle.tx.writes, begin, handle, caller);
   }
 }

@@ -73,6 +73,9 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
   CHANGES_GONE:
     'The cursor of the change feed is older than `changeRetentionMs`. Read the data anew in a snapshot, and follow ' +
     'the feed from there.',
+  WATCH_TOO_LARGE:
+    'The clients report it: a watch holds at most 10,000 documents and 16 MiB. Watch fewer keys, or a shorter range; ' +
+    '`limit` and `where` do not make a watch smaller.',
   SNAPSHOT_TOO_OLD: 'Versions of this snapshot have been garbage collected. Read again in a newer snapshot.',
   SNAPSHOT_UNAVAILABLE:
     'The timestamp asked for is not stable in this region yet. Try again shortly, or read without `at`.',

@@ -42,6 +42,8 @@ export class Connection implements SocketListener, Carrier {
   readonly #socket: SocketId;
   readonly #hello: HelloFrame;
   #inFlight = new TransientMap<number, Exchange>();
+  /** How many of them wait by design. */
+  #waits = 0;
   #welcome: Welcome | undefined;
   #freshness: Freshness | undefined;
   #unresponsive: Unresponsive = ALL_ANSWER;
@@ -125,8 +127,9 @@ export class Connection implements SocketListener, Carrier {
     return this.#closed ? 0 : Math.max(1, this.welcome.credits) - this.#inFlight.size;
   }
 
+  /** Whether it owes no answer, beside those to requests that wait by design. */
   get isIdle(): boolean {
-    return this.#inFlight.size === 0;
+    return this.#inFlight.size === this.#waits;
   }
 
   /**
@@ -169,6 +172,7 @@ export class Connection implements SocketListener, Carrier {
         size = 0;
       }
       this.#inFlight.set(id, exchange);
+      if (exchange.waits) this.#waits++;
       parts.push(part);
       size += bytes;
     }
@@ -291,6 +295,7 @@ export class Connection implements SocketListener, Carrier {
     const exchange = this.#inFlight.get(id);
     if (exchange === undefined || this.#welcome === undefined) throw malformed(`an answer to no request, ${id}`);
     this.#inFlight.delete(id);
+    if (exchange.waits) this.#waits--;
     return exchange;
   }
 
@@ -319,6 +324,7 @@ export class Connection implements SocketListener, Carrier {
     this.loop.out.close(this.#socket, abrupt);
     const lostExchanges = [...this.#inFlight.values()].filter((exchange) => !exchange.settled);
     this.#inFlight = new TransientMap();
+    this.#waits = 0;
     if (this.#unopened !== undefined) this.#settle(error);
     else this.owner.closed(this, error, lostExchanges);
   }

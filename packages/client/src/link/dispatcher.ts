@@ -206,7 +206,8 @@ export class Dispatcher {
     let busy = false;
     for (const exchange of [...this.#all()]) {
       if (exchange.settled) continue;
-      if (exchange.deadlineMs > now || !exchange.expired(this.#connection === undefined)) busy = true;
+      const isOpen = exchange.deadlineMs > now || !exchange.expired(this.#connection === undefined);
+      if (isOpen && !exchange.waits) busy = true;
     }
     this.#waiting = this.#waiting.filter((exchange) => !exchange.settled);
     if (this.onSweep(now) || busy) this.watch();

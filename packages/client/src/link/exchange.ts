@@ -71,6 +71,14 @@ export abstract class Exchange<T = unknown> implements Cancellable {
   }
 
   /**
+   * Whether its answer may be far off by design: it is no sign of a dead connection, and keeps none open. It has no
+   * deadline of the dispatcher's.
+   */
+  get waits(): boolean {
+    return false;
+  }
+
+  /**
    * Whether the session takes the token of its answer. Where nodes keep the session, the newest token of a connection
    * covers all earlier ones on it. So no token is skipped, not even that of an answer without a caller.
    */

@@ -3,18 +3,19 @@
  * made from the declarations of the frames.
  */
 import { isTimestamp } from '@isochron/core/hlc';
-import type { Deps, Timestamp, Value } from '@isochron/core/ids';
+import type { Content, Deps, Timestamp, Value } from '@isochron/core/ids';
+import { Update } from '@isochron/core/updates/update';
 import { AnswerHead, SERVER_FRAMES } from '@isochron/wire/session-frames/answers';
 import type { Kind, ObjectForm, Read } from '@isochron/wire/session-frames/notation';
 import { fromBase64 } from '../encoding.js';
 import { malformed } from '../errors.js';
 
 /**
- * The answers that clients of single operations validate themselves (`operation-frames.ts`), so that others do not load
- * it.
+ * The answers that the parts which use them validate themselves, so that others do not load it: single operations
+ * (`operation-frames.ts`), changes and live queries (`live/frames.ts`).
  */
-export interface OperationAnswer extends Read<typeof AnswerHead> {
-  readonly type: 'got' | 'written';
+export interface LaterAnswer extends Read<typeof AnswerHead> {
+  readonly type: 'got' | 'written' | 'changes' | 'live';
   readonly raw: Raw;
 }
 
@@ -22,9 +23,10 @@ type Declared = Read<(typeof SERVER_FRAMES)[number]>;
 type OfType<T extends Declared['type']> = Extract<Declared, { readonly type: T }>;
 
 /** A frame of a server, checked, with its bytes decoded. */
-export type Incoming = Declared | OperationAnswer;
+export type Incoming = Declared | LaterAnswer;
 /** `welcome`; the state of its token's session is validated by the protocol's client. */
 export type Welcome = OfType<'welcome'>;
+export type Values = OfType<'values'>;
 export type Listed = OfType<'listed'>;
 export type KeyOrigin = OfType<'origin'>;
 export type Answer = Exclude<Incoming, OfType<'welcome' | 'error' | 'ust' | 'goaway'>>;
@@ -127,7 +129,13 @@ const tupleOf =
     return parts.map((part, i) => part(from[i], name));
   };
 
-const leaves = { text, count, timestamp, flag: isTrue, mark, value, later: anything };
+const content: Parse<Content> = (raw, name) => {
+  if (raw === null) return null;
+  const isUpdate = isObject(raw) && raw.operations !== undefined;
+  return isUpdate ? new Update(text(raw.operations, name)) : value(raw, name);
+};
+
+const leaves = { text, count, timestamp, flag: isTrue, mark, value, content, later: anything };
 const wrappers = { list: listOf, nullable: orNull, optional };
 
 /** The parser of a kind that servers send. */
@@ -161,7 +169,8 @@ export type FrameParts = typeof parts;
 
 const parsers = new Map<string, Parse<object>>(SERVER_FRAMES.map((kind) => [kind.type, parserOf<object>(kind)]));
 const head = parserOf(AnswerHead);
-for (const type of ['got', 'written']) parsers.set(type, (raw, name) => ({ type, ...head(raw, name), raw }));
+for (const type of ['got', 'written', 'changes', 'live'])
+  parsers.set(type, (raw, name) => ({ type, ...head(raw, name), raw }));
 
 /** One frame from its decoded form. @throws IsochronError FRAME_INVALID */
 export function parseFrame(raw: unknown): Incoming {

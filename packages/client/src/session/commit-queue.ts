@@ -4,11 +4,11 @@
  * it is sent once the outcome of the one before is known, or it might be ordered before it (P8).
  */
 import type { IsochronError } from '@isochron/core/errors';
-import type { TxId } from '@isochron/core/ids';
+import type { Timestamp, TxId } from '@isochron/core/ids';
 import { clientClosed, late, SessionBlockedError } from '../errors.js';
 import type { Caller, Cancellable } from '../link/exchange.js';
 import type { ClientParts } from './parts.js';
-import type { QueuedExchange, QueueEntry } from './queued-exchange.js';
+import type { QueuedExchange, QueueEntry, WriteFollower } from './queued-exchange.js';
 
 /** Writes that are under way at a time. */
 const MAX_CHAINED = 128;
@@ -38,7 +38,10 @@ export class CommitQueue {
   readonly #chain: QueuedExchange[] = [];
   /** Writes that the session no longer waits for. */
   readonly #detached = new Set<QueuedExchange>();
+  /** The entry of each exchange under way. */
+  readonly #entries = new Map<QueuedExchange, QueueEntry>();
   #closed = false;
+  follower: WriteFollower | undefined;
 
   constructor(core: ClientParts) {
     this.#core = core;
@@ -47,12 +50,22 @@ export class CommitQueue {
   /** When each undecided write was called, those that wait for their turn included. */
   get writesSinceMs(): readonly number[] {
     const begun = this.#begun.filter(({ txId }) => txId !== undefined);
-    const queued = this.#queue.filter(({ job }) => job.writes);
+    const queued = this.#queue.filter(({ job }) => job.writes !== undefined);
     return [...begun, ...queued].map(({ queuedMs }) => queuedMs!);
   }
 
   get #begun(): QueuedExchange[] {
     return [...this.#detached, ...this.#chain];
+  }
+
+  /** The undecided writes of the session, in their order. */
+  get undecided(): QueueEntry[] {
+    return [...this.#chain.map((turn) => this.#entries.get(turn)!), ...this.#queue.map(({ job }) => job)];
+  }
+
+  /** The session's writes that may have had an effect, and are not decided. */
+  get inDoubt(): QueuedExchange[] {
+    return this.#chain.filter((turn) => turn.inDoubt);
   }
 
   /** Whether this write has been sent, and is repeated until its outcome is known. */
@@ -76,6 +89,7 @@ export class CommitQueue {
     detach();
     head.detached = true;
     this.#detached.add(head);
+    this.#decided(head);
     this.#leave(head);
     return head.txId;
   }
@@ -88,6 +102,7 @@ export class CommitQueue {
     }
     const queued = new Queued(job, caller as Caller<unknown>, this.#core.loop.nowMs, this);
     this.#queue.push(queued);
+    this.follower?.called(job as QueueEntry);
     this.#core.changed();
     this.#next();
     return queued;
@@ -126,8 +141,9 @@ export class CommitQueue {
   #next(): void {
     while (this.#queue.length > 0 && this.#takesMore) {
       const queued = this.#queue.shift()!;
-      const turn: QueuedExchange = queued.job.begin((committed) => this.#ended(turn, committed));
+      const turn: QueuedExchange = queued.job.begin((committedAt) => this.#ended(turn, committedAt));
       queued.turn = turn;
+      this.#entries.set(turn, queued.job);
       turn.queuedMs = queued.queuedMs;
       this.#chain.push(turn);
       if (this.#chain.length === 1) this.#lead();
@@ -152,9 +168,21 @@ export class CommitQueue {
   }
 
   /** It has ended, one way or the other. */
-  #ended(turn: QueuedExchange, committed?: boolean): void {
-    if (this.#detached.delete(turn)) this.#core.changed();
-    else this.#leave(turn, committed);
+  #ended(turn: QueuedExchange, committedAt?: Timestamp): void {
+    if (this.#detached.delete(turn)) {
+      this.#core.changed();
+      return;
+    }
+    this.#decided(turn, committedAt);
+    this.#leave(turn, committedAt !== undefined);
+  }
+
+  /** The session knows its effect, or goes on without it. */
+  #decided(turn: QueuedExchange, committedAt?: Timestamp): void {
+    const entry = this.#entries.get(turn)!;
+    this.#entries.delete(turn);
+    if (committedAt === undefined) this.follower?.dropped(entry);
+    else this.follower?.committed(entry, committedAt, turn.txId!);
   }
 
   /** Removes it, and begins the next one. */
@@ -180,6 +208,7 @@ export class CommitQueue {
     this.#queue = this.#queue.filter((queued) => !gone.includes(queued));
     for (const { job, caller } of gone) {
       job.drop?.();
+      this.follower?.dropped(job);
       caller.reject(reason);
     }
     this.#core.changed();

@@ -1,6 +1,7 @@
 /** The commits of a session of transactions. */
 import type { IsochronError } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';
+import type { KeyWrite } from '@isochron/core/versions';
 import type { CommitAttempt, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { CommitFrame, RequestFrame } from '@isochron/wire/session-frames';
 import { malformed } from '../errors.js';
@@ -13,18 +14,20 @@ import type { SnapshotHandle } from './snapshot-handle.js';
 
 /**
  * Commits when its turn has come. Cancelled before it is sent, it has no effect; afterwards the outcome is unknown.
+ * @param writes what it writes
  * @param begin its transaction, made when the turn has come
  * @param handle the one that it read through, if it did
  */
 export function commit(
   core: ClientParts,
+  writes: readonly KeyWrite[],
   begin: () => SessionTransaction,
   handle: SnapshotHandle | undefined,
   caller: Caller<Committed>,
 ): Cancellable | undefined {
   const job = {
-    writes: true,
-    begin: (ended: (committed?: boolean) => void) => new CommitExchange(core, begin(), handle, ended),
+    writes,
+    begin: (ended: (committedAt?: Timestamp) => void) => new CommitExchange(core, begin(), handle, ended),
     drop: () => handle?.end(),
   };
   return core.queue.enqueue(job, caller);
@@ -43,7 +46,7 @@ class CommitExchange extends OutcomeExchange {
     core: ClientParts,
     readonly tx: SessionTransaction,
     handle: SnapshotHandle | undefined,
-    ended: (committed?: boolean) => void,
+    ended: (committedAt?: Timestamp) => void,
   ) {
     super(core, ended);
     this.#core = core;

@@ -8,6 +8,7 @@ import { invalidSession, toIsochronError } from '../errors.js';
 import { Connector, type ConnectorEvents } from '../link/connector.js';
 import { type Caller, type Cancellable, type Exchange, UNAWAITED } from '../link/exchange.js';
 import type { Welcome } from '../link/frames.js';
+import type { LiveQueries } from '../live/observer.js';
 import type { Loop, Timer } from '../loop.js';
 import type { ClientOptions, ClientSettings } from '../settings.js';
 import type { TransactionStatus } from '../transaction-status.js';
@@ -54,11 +55,16 @@ export interface ClientStatus {
   readonly oldestPendingCommitMs: number | undefined;
 }
 
+/** Begins live queries: `live/live` has it. */
+export type OpenLive = (core: ClientCore) => LiveQueries;
+
 export class ClientCore implements ClientParts, ConnectorEvents {
   readonly connector: Connector;
   readonly queue: CommitQueue;
   readonly clock = new ServerClock();
   limits: Limits = DEFAULT_LIMITS;
+  /** Live queries, from the first one on. */
+  live: LiveQueries | undefined;
   /** The cluster's capabilities, by the newest welcome. */
   #capabilities: readonly string[] = [];
   #token: string | undefined;
@@ -312,6 +318,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
 
   /** Gives everything up. */
   close({ resolve }: Caller<void> = UNAWAITED): void {
+    this.live?.close();
     // First the waiting ones, or each would move up only to be refused.
     this.queue.close();
     this.connector.close(resolve);

@@ -153,14 +153,14 @@ class Operations implements Engine {
       return undefined;
     }
     const begin = (ended: () => void) => new this.requests.ReadExchange(this.#session, keys, ended);
-    return this.#core.queue.enqueue({ writes: false, begin }, caller);
+    return this.#core.queue.enqueue({ writes: undefined, begin }, caller);
   }
 
   write(key: QualifiedKey, value: Content, caller: Caller<Committed>): Cancellable | undefined {
     if (value !== null && typeof value === 'object' && 'operations' in value)
       throw this.#core.unsupported('has no updates');
     const begin = (ended: () => void) => new this.requests.PutExchange(this.#core, this.#session, key, value, ended);
-    return this.#core.queue.enqueue({ writes: true, begin }, caller);
+    return this.#core.queue.enqueue({ writes: [{ key, value }], begin }, caller);
   }
 
   /** The write under way keeps the old session. */

@@ -47,7 +47,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   /** The write before it has ended, and is not known to have committed. */
   orphaned = false;
   readonly #core: ClientParts;
-  readonly #ended: (committed?: boolean) => void;
+  readonly #ended: (committedAt?: Timestamp) => void;
   protected abstract readonly attempt: Attempt;
   #attempts: readonly Cohorts[] = [];
   /** It may have had an effect. */
@@ -64,7 +64,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   #unknownError: OutcomeUnknownError | undefined;
 
   /** @param ended called when the outcome is known, or cannot be found out any more */
-  constructor(core: ClientParts, ended: (committed?: boolean) => void) {
+  constructor(core: ClientParts, ended: (committedAt?: Timestamp) => void) {
     super();
     this.#core = core;
     this.#ended = ended;
@@ -94,7 +94,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   protected committed(timestamp: Timestamp): void {
     this.done({ timestamp, txId: this.txId });
     this.#unknownError?.settle({ state: 'committed', timestamp });
-    this.#ended(true);
+    this.#ended(timestamp);
   }
 
   /** The write that it is sent behind, while that one is not decided. */

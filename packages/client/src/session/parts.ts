@@ -1,5 +1,6 @@
 /** The parts of the client that sessions, snapshots and requests use. */
 import type { IsochronError } from '@isochron/core/errors';
+import type { Limits } from '@isochron/core/limits';
 import type { Session } from '@isochron/protocols/kernel/transactions/session';
 import type { Connector } from '../link/connector.js';
 import type { Caller, Cancellable, Exchange } from '../link/exchange.js';
@@ -22,6 +23,7 @@ export interface ClientParts {
   readonly queue: Queue;
   /** The session of transactions. Throws NOT_SUPPORTED_BY_PROTOCOL if there is none. */
   readonly session: Session;
+  readonly limits: Limits;
   /** Whether the cluster's protocol has a capability, by its name in `welcome`. */
   can(capability: string): boolean;
   /** The error of a call that the cluster's protocol does not support. */

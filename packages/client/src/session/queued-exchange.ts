@@ -1,4 +1,5 @@
 import type { Timestamp, TxId } from '@isochron/core/ids';
+import type { KeyWrite } from '@isochron/core/versions';
 import type { Exchange } from '../link/exchange.js';
 
 /** An exchange under way. */
@@ -24,9 +25,21 @@ export interface QueuedExchange<T = unknown> extends Exchange<T> {
 
 /** An entry that waits for its turn. */
 export interface QueueEntry<T = unknown> {
-  readonly writes: boolean;
-  /** Its turn has come. `ended` is called once its outcome is known, or cannot be found out any more. */
-  readonly begin: (ended: (committed?: boolean) => void) => QueuedExchange<T>;
+  /** Undefined for a read. */
+  readonly writes: readonly KeyWrite[] | undefined;
+  /**
+   * Its turn has come. `ended` is called once its outcome is known, with the timestamp of a commit, or when it cannot
+   * be found out any more.
+   */
+  readonly begin: (ended: (committedAt?: Timestamp) => void) => QueuedExchange<T>;
   /** It has been cancelled. */
   readonly drop?: () => void;
+}
+
+/** Follows the writes of a session from their calls to their ends. */
+export interface WriteFollower {
+  called(entry: QueueEntry): void;
+  committed(entry: QueueEntry, ct: Timestamp, txId: TxId): void;
+  /** It has had no effect, or its session goes on without it. */
+  dropped(entry: QueueEntry): void;
 }

@@ -2,12 +2,12 @@
  * Reads and listings through a snapshot handle: from the session's own writes where they suffice, else from the server.
  */
 import type { IsochronError } from '@isochron/core/errors';
-import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
+import type { QualifiedKey, TxId, Value } from '@isochron/core/ids';
 import type { ReadResult } from '@isochron/protocols/kernel/transactions/session';
 import type { RequestFrame } from '@isochron/wire/session-frames';
 import { malformed } from '../errors.js';
 import { type Caller, type Cancellable, type Carrier, Exchange, type Retry, unexpected } from '../link/exchange.js';
-import type { Answer, Listed } from '../link/frames.js';
+import type { Answer, Listed, Values } from '../link/frames.js';
 import { type SnapshotHandle, snapshotOf } from './snapshot-handle.js';
 
 /** A request inside a snapshot. */
@@ -38,7 +38,9 @@ abstract class SnapshotExchange<T> extends Exchange<T> {
   }
 }
 
-class ReadExchange extends SnapshotExchange<readonly ReadResult[]> {
+type Versions = Values['values'];
+
+class ReadExchange extends SnapshotExchange<Versions> {
   constructor(
     handle: SnapshotHandle,
     readonly keys: readonly QualifiedKey[],
@@ -54,12 +56,7 @@ class ReadExchange extends SnapshotExchange<readonly ReadResult[]> {
     if (frame.type !== 'values') throw unexpected(frame);
     if (frame.values.length !== this.keys.length) throw malformed('another number of values than keys were asked for');
     this.handle.accept(snapshotOf(frame));
-    this.done(frame.values.map((version, i) => this.#record(this.keys[i]!, version)));
-  }
-
-  #record(key: QualifiedKey, version: readonly [Timestamp, Value] | null): ReadResult {
-    const { tx } = this.handle;
-    return tx.record(key, version === null ? null : { ts: version[0], txId: '', region: '', value: version[1] });
+    this.done(frame.values);
   }
 }
 
@@ -106,12 +103,28 @@ export function readKeys(
     caller.resolve(known.map((result) => result?.value ?? null));
     return undefined;
   }
-  const resolve = (asked: readonly ReadResult[]): void => {
+  const resolve = (versions: Versions): void => {
+    const asked = versions.map((version, i) => record(handle, missing[i]!, version));
     let next = 0;
     caller.resolve(known.map((result) => (result ?? asked[next++]!).value));
   };
   return new ReadExchange(handle, missing).run(dispatcher.submitTimed, { resolve, reject: (e) => caller.reject(e) });
 }
+
+function record({ tx }: SnapshotHandle, key: QualifiedKey, version: Versions[number]): ReadResult {
+  return tx.record(key, version === null ? null : { ts: version[0], txId: '', region: '', value: version[1] });
+}
+
+/** Reads keys in the handle's snapshot as the server has them, without own writes. */
+export const readValues = (
+  handle: SnapshotHandle,
+  keys: readonly QualifiedKey[],
+  { resolve, reject }: Caller<readonly (Value | null)[]>,
+): Cancellable =>
+  new ReadExchange(handle, keys).run(handle.core.connector.dispatcher.submitTimed, {
+    resolve: (versions) => resolve(versions.map((version) => version?.[1] ?? null)),
+    reject,
+  });
 
 /** One page of a listing, as the server has it. */
 export const listPage = (handle: SnapshotHandle, request: ListRequest, caller: Caller<Listed>): Cancellable =>

@@ -56,7 +56,7 @@ class Transactions implements Engine {
       tx.write(key, content);
       return tx;
     };
-    return commit(this.#core, begin, undefined, caller);
+    return commit(this.#core, [{ key, value: content }], begin, undefined, caller);
   }
 
   detach(): void {

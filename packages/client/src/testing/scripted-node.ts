@@ -17,6 +17,7 @@ import type {
   WireUpdate,
   WireValue,
 } from '@isochron/wire/session-frames';
+import type { SocketId } from '../effects.js';
 
 export const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 'stable-snapshots'];
 
@@ -75,8 +76,8 @@ export class ScriptedNode {
   /** Every frame that came in, and how many came in each message. */
   readonly frames: ClientFrame[] = [];
   readonly packing: number[] = [];
-  /** Runs before a frame is answered. */
-  script: (frame: ClientFrame) => Scripted = () => undefined;
+  /** Runs before a frame is answered; `reply` answers it later. */
+  script: (frame: ClientFrame, reply: (answer: object) => void, socket: SocketId) => Scripted = () => undefined;
   /** One-way delay of a message. */
   delayMs = 1;
   /** `refuses`: no socket opens. `silent`: a socket neither opens nor fails. */

@@ -9,6 +9,8 @@ import { parisSession } from '@isochron/protocols/paris/session';
 import type { ClientFrame, RequestFrame, ServerFrame } from '@isochron/wire/session-frames';
 import { jsonCodec } from '../link/codec.js';
 import { Homing } from '../link/homing.js';
+import { openLive } from '../live/live.js';
+import type { LiveObserver, LiveScope } from '../live/observer.js';
 import {
   type Call,
   type ClientEffects,
@@ -125,6 +127,14 @@ export class World implements ClientEffects {
     } finally {
       this.#isStepping = false;
     }
+  }
+
+  watch(observer: LiveObserver, ...scopes: LiveScope[]): void {
+    this.step({ kind: 'watch', open: openLive, observer, scopes });
+  }
+
+  unwatch(observer: LiveObserver): void {
+    this.step({ kind: 'unwatch', observer });
   }
 
   call(call: Call): Called {
@@ -289,7 +299,7 @@ export class World implements ClientEffects {
         if (behind !== 'waits') answers.push(behind);
         continue;
       }
-      const scripted = node.script(frame);
+      const scripted = node.script(frame, (answer) => this.#deliver(socket, [answer]), socket.id);
       const answer = typeof scripted === 'object' ? scripted : this.#apply(node, frame, scripted);
       if (answer !== undefined) answers.push(answer);
       if (frame.type === 'commit') socket.commit = { tx: frame.tx, isCommitted: answer && answer.type === 'committed' };
@@ -317,7 +327,7 @@ export class World implements ClientEffects {
     return scripted === undefined ? answer : undefined;
   }
 
-  #deliver(socket: Socket, frames: readonly ServerFrame[]): void {
+  #deliver(socket: Socket, frames: readonly object[]): void {
     this.#later(this.#arrivalMs(socket), () => {
       if (socket.isCut || socket.state === 'gone') return;
       for (const { id } of frames as readonly { readonly id?: number }[]) {

@@ -82,6 +82,8 @@ extension IsochronError {
         public static let outcomeForgotten = Code(rawValue: "OUTCOME_FORGOTTEN")
         /// The changes after the cursor are no longer kept.
         public static let changesGone = Code(rawValue: "CHANGES_GONE")
+        /// The watch has more documents than a client holds. Only this client reports it.
+        public static let watchTooLarge = Code(rawValue: "WATCH_TOO_LARGE")
         /// The snapshot has been garbage collected.
         public static let snapshotTooOld = Code(rawValue: "SNAPSHOT_TOO_OLD")
         /// The snapshot is not installed here yet.
@@ -149,8 +151,8 @@ extension IsochronError.Code: CaseIterable {
         .tokenForeign, .timestampInFuture,
         .cursorInvalid, .transactionUnknown,
         .transactionExpired, .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch,
-        .outcomePending, .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .changesGone, .snapshotUnavailable,
-        .sessionGap,
+        .outcomePending, .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .changesGone, .watchTooLarge,
+        .snapshotUnavailable, .sessionGap,
         .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout,
         .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
         .connectionLost, .offline, .clientClosed, .configInvalid, .placementMismatch, .peerRefused,
