@@ -160,6 +160,7 @@ async function exchanges(): Promise<Exchange[]> {
   await ask('POST', '/v1/losses/acknowledge', '/v1/losses/acknowledge', { body: {} });
   await ask('GET', '/v1/changes', '/v1/changes?wait=0');
   await ask('GET', '/v1/changes', '/v1/changes?since=x');
+  await ask('GET', '/v1/changes', '/v1/changes?at=1&values=true&before=true&wait=0');
   for (const plain of ['/v1/losses', '/v1/clock', '/v1/cluster', '/livez', '/readyz']) await ask('GET', plain, plain);
   return done;
 }

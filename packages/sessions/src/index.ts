@@ -10,6 +10,7 @@ export * from './machine.js';
 export * from './messages.js';
 export * from './requests/answer-size.js';
 export * from './requests/capabilities.js';
+export * from './requests/change-documents.js';
 export * from './requests/errors.js';
 export * from './requests/origin.js';
 export * from './requests/range.js';

@@ -358,6 +358,8 @@ function feedCommand(program: Command): void {
     )
     .option('--keyspace <name>', 'only changes of this keyspace (default: all)')
     .option('--prefix <text>', 'only keys of the keyspace with this prefix')
+    .option('--values', 'print the document after each update, too', false)
+    .option('--before', 'print the document before each write, too', false)
     .option('--follow', 'go on with the changes that come, until interrupted', false)
     .addHelpText(
       'after',

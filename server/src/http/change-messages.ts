@@ -1,6 +1,6 @@
 /** Messages of the change feed as JSON text (CF4). */
 import { type KeyWrite, Update, unqualify } from '@isochron/core';
-import type { ChangesResp } from '@isochron/protocols';
+import type { DocumentedPage, DocumentedWrite, DocumentThen } from '@isochron/sessions';
 import { encodeChangesCursor, type Scope } from './changes-cursor.js';
 import { base64 } from './reader.js';
 
@@ -11,7 +11,11 @@ export interface ChangesMessage {
 }
 
 /** `from` and `to` are timestamps: everything in the scope with `from < ct <= to`. */
-export function changesMessage({ from, to, transactions }: ChangesResp, cluster: string, scope: Scope): ChangesMessage {
+export function changesMessage(
+  { from, to, transactions }: DocumentedPage,
+  cluster: string,
+  scope: Scope,
+): ChangesMessage {
   const cursor = encodeChangesCursor(cluster, { ...scope, ts: to });
   const items = transactions.map(
     ({ txId, ct, writes }) => `{"id":"${txId}","timestamp":${ct},"writes":[${writes.map(writeText).join(',')}]}`,
@@ -19,9 +23,21 @@ export function changesMessage({ from, to, transactions }: ChangesResp, cluster:
   return { text: `{"from":${from},"to":${to},"cursor":"${cursor}","transactions":[${items.join(',')}]}`, cursor };
 }
 
-function writeText({ key: qualified, value }: KeyWrite): string {
+function writeText({ key: qualified, value, after, before }: DocumentedWrite): string {
   const { keyspace, key } = unqualify(qualified);
-  return `{"keyspace":"${keyspace}","key":${JSON.stringify(key)},${contentText(value)}}`;
+  return `{"keyspace":"${keyspace}","key":${JSON.stringify(key)},${contentText(value)}${thenText(after, AFTER)}${thenText(before, BEFORE)}}`;
+}
+
+/** The fields of a document of another time: JSON, bytes, or gone. */
+const AFTER = { json: 'value', bytes: 'bytes', gone: 'valueGone' };
+const BEFORE = { json: 'before', bytes: 'beforeBytes', gone: 'beforeGone' };
+
+/** Nothing where there is no document. */
+function thenText(then: DocumentThen | undefined, names: typeof AFTER): string {
+  if (then === 'gone') return `,"${names.gone}":true`;
+  if (then === undefined || then.document === null) return '';
+  const { document } = then;
+  return typeof document === 'string' ? `,"${names.json}":${document}` : `,"${names.bytes}":"${base64(document)}"`;
 }
 
 /** As in the body of a commit. */

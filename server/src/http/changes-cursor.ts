@@ -1,5 +1,6 @@
 /** The cursors of the change feed: a timestamp with its scope, as a text that every node of the cluster takes (CF2). */
 import { IsochronError, isTimestamp, type Timestamp } from '@isochron/core';
+import { cursorFields, cursorText, damagedCursor } from './cursor-text.js';
 
 /** A keyspace or all, and a prefix of its keys. */
 export interface Scope {
@@ -12,19 +13,19 @@ export interface ChangesCursor extends Scope {
   readonly ts: Timestamp;
 }
 
+const ADVICE = 'Give the cursor of a message of the change feed unchanged.';
+
 export const encodeChangesCursor = (cluster: string, { keyspace, prefix, ts }: ChangesCursor): string =>
-  Buffer.from(JSON.stringify([1, cluster, keyspace, prefix, ts])).toString('base64url');
+  cursorText([cluster, keyspace, prefix, ts]);
 
 /**
  * The timestamp of a cursor for a scope.
  * @throws IsochronError `CURSOR_INVALID`: damaged, of another cluster, or of another scope
  */
 export function decodeChangesCursor(text: string, cluster: string, scope: Scope): Timestamp {
-  const fields = parse(text);
-  if (!Array.isArray(fields) || fields.length !== 5 || fields[0] !== 1) throw damaged();
-  const [, of, keyspace, prefix, ts]: unknown[] = fields;
+  const [of, keyspace, prefix, ts] = cursorFields(text, 4, ADVICE);
   if (of !== cluster) throw new IsochronError('CURSOR_INVALID', 'The cursor belongs to another cluster.');
-  if (!isTimestamp(ts)) throw damaged();
+  if (!isTimestamp(ts)) throw damagedCursor(ADVICE);
   if (keyspace !== scope.keyspace || prefix !== scope.prefix)
     throw new IsochronError('CURSOR_INVALID', 'The cursor belongs to a feed with another keyspace or prefix.');
   return ts;
@@ -33,14 +34,3 @@ export function decodeChangesCursor(text: string, cluster: string, scope: Scope)
 /** The prefix of the qualified keys of a scope. */
 export const qualifiedPrefix = ({ keyspace, prefix }: Scope): string =>
   keyspace === null ? '' : `${keyspace}/${prefix}`;
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
-  } catch (cause) {
-    throw damaged(cause);
-  }
-}
-
-const damaged = (cause?: unknown): IsochronError =>
-  new IsochronError('CURSOR_INVALID', 'The cursor of the change feed is damaged.', { cause });

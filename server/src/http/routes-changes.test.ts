@@ -1,4 +1,5 @@
 import { get } from 'node:http';
+import { Update } from '@isochron/core';
 import { FakeCluster, fakeConfig } from '../testing/fake-node.js';
 import { startApi, type TestAnswer, type TestApi } from '../testing/test-api.js';
 import { decodeChangesCursor, encodeChangesCursor } from './changes-cursor.js';
@@ -63,6 +64,32 @@ describe('GET /v1/changes', () => {
       [{ keyspace: 'default', key: 'a', delete: true }],
     ]);
     expect((await read(`?wait=50&since=${next}`)).transactions).toEqual([]);
+  });
+
+  it('with "values" an update has its document after the transaction, and with "before" each write the one before', async () => {
+    api.cluster.put('default/a', '{"n":1}');
+    api.cluster.put('default/b', Uint8Array.of(1, 2));
+    api.cluster.stabilise();
+    const { cursor } = await read('');
+    api.cluster.put('default/a', new Update('[{"op":"increment","path":"/n","by":1}]'));
+    api.cluster.put('default/b', null);
+    api.cluster.put('default/c', 'null');
+    api.cluster.put('default/a', '{"n":7}');
+    api.cluster.stabilise();
+    const writes = async (query: string) =>
+      (await read(`?since=${cursor}${query}`)).transactions.flatMap((tx) => tx.writes);
+    const update = { keyspace: 'default', key: 'a', operations: [{ op: 'increment', path: '/n', by: 1 }] };
+    expect((await writes(''))[0]).toEqual(update);
+    expect((await writes('&values=true'))[0]).toEqual({ ...update, value: { n: 2 } });
+    expect((await writes('&values=true'))[3]).toEqual({ keyspace: 'default', key: 'a', value: { n: 7 } });
+    expect(await writes('&before=true')).toEqual([
+      { ...update, before: { n: 1 } },
+      { keyspace: 'default', key: 'b', delete: true, beforeBytes: 'AQI=' },
+      { keyspace: 'default', key: 'c', value: null },
+      { keyspace: 'default', key: 'a', value: { n: 7 }, before: { n: 2 } },
+    ]);
+    const [event] = await events(`/v1/changes?since=${cursor}&values=true&before=true`, 1);
+    expect(event).toContain('"value":{"n":2},"before":{"n":1}');
   });
 
   it('a cursor belongs to its cluster and its scope, and is refused elsewhere (CF2)', async () => {

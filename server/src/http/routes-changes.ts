@@ -5,9 +5,10 @@
  */
 import { Readable } from 'node:stream';
 import { IsochronError, type Timestamp } from '@isochron/core';
-import { requireCapability } from '@isochron/sessions';
+import { ChangeDocuments, type DocumentedPage, type DocumentsWanted, requireCapability } from '@isochron/sessions';
 import type { Static } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { promised } from '../node/promised.js';
 import { type ChangesMessage, changesMessage } from './change-messages.js';
 import { decodeChangesCursor, qualifiedPrefix, type Scope } from './changes-cursor.js';
 import type { TransactionsContext } from './context.js';
@@ -26,10 +27,11 @@ const HEADERS = {
   'X-Accel-Buffering': { type: 'string', description: 'of a stream: proxies must not gather events' },
 } satisfies AnswerHeaders;
 
-/** A reader: its scope, and the timestamp after which it reads; null for the present end. */
+/** A reader: its scope, the timestamp after which it reads (null for the present end), and the documents it wants. */
 interface Position {
   readonly scope: Scope;
   readonly after: Timestamp | null;
+  readonly wants: DocumentsWanted;
 }
 
 export function changesRoutes(app: FastifyInstance, api: TransactionsContext): void {
@@ -57,7 +59,7 @@ async function changes(api: TransactionsContext, request: FastifyRequest, reply:
     return reply.header('content-type', 'application/x-ndjson; charset=utf-8').send(`${first.message.text}\n`);
   reply.header('content-type', `${STREAM}; charset=utf-8`);
   // Proxies must not gather events.
-  return reply.header('x-accel-buffering', 'no').send(Readable.from(events(api, position.scope, first)));
+  return reply.header('x-accel-buffering', 'no').send(Readable.from(events(api, position, first)));
 }
 
 /** @throws IsochronError `CURSOR_INVALID`, `KEYSPACE_UNKNOWN`, `INVALID_REQUEST`, `TIMESTAMP_IN_FUTURE` */
@@ -71,7 +73,7 @@ function positionOf(api: TransactionsContext, query: Static<typeof ChangesQuery>
   const scope = { keyspace, prefix };
   const after = since === undefined ? (at ?? null) : decodeChangesCursor(since, api.node.config.cluster, scope);
   if (after !== null) api.refuseFuture({ ts: after }, 'the cursor');
-  return { scope, after };
+  return { scope, after, wants: { values: query.values ?? false, before: query.before ?? false } };
 }
 
 interface Next {
@@ -79,22 +81,25 @@ interface Next {
   readonly to: Timestamp;
 }
 
-async function next(api: TransactionsContext, { scope, after }: Position, waitMs: number): Promise<Next> {
-  const answer = await api.node.requests.changes({
+async function next(api: TransactionsContext, { scope, after, wants }: Position, waitMs: number): Promise<Next> {
+  const { requests, config } = api.node;
+  const page = await requests.changes({
     prefix: qualifiedPrefix(scope),
     after,
     waitMs,
     limitBytes: MESSAGE_BYTES,
   });
-  return { message: changesMessage(answer, api.node.config.cluster, scope), to: answer.to };
+  const documents = new ChangeDocuments(requests.port, api.rules.maxAnswerBytes);
+  const answer = await promised<DocumentedPage>((done) => documents.add(page, wants, done));
+  return { message: changesMessage(answer, config.cluster, scope), to: answer.to };
 }
 
 /**
  * The stream asks for an event when it has room for one. It ends with an error, and when the node takes no more work.
  */
-async function* events(api: TransactionsContext, scope: Scope, first: Next): AsyncGenerator<string> {
+async function* events(api: TransactionsContext, position: Position, first: Next): AsyncGenerator<string> {
   try {
-    for (let { message, to } = first; ; { message, to } = await next(api, { scope, after: to }, HEARTBEAT_MS)) {
+    for (let { message, to } = first; ; { message, to } = await next(api, { ...position, after: to }, HEARTBEAT_MS)) {
       yield `id: ${message.cursor}\ndata: ${message.text}\n\n`;
       if (!api.serving.admitsRequests) return;
     }

@@ -88,10 +88,22 @@ export const StartBody = named('StartRequest', { at: Type.Optional(AtSchema) });
 const ChangedWrite = named('ChangedWrite', {
   keyspace: Type.String({ examples: ['default'] }),
   key: Type.String({ examples: ['todos/1'] }),
-  value: Type.Optional(Type.Unknown({ description: 'the JSON document after the change' })),
-  bytes: Type.Optional(Type.String({ description: 'the binary value after the change, in base64' })),
+  value: Type.Optional(
+    Type.Unknown({ description: 'the JSON document after the change; of an update only with `values`' }),
+  ),
+  bytes: Type.Optional(
+    Type.String({ description: 'the binary value after the change, in base64; of an update only with `values`' }),
+  ),
   operations: Type.Optional(Type.Array(Type.Unknown(), { description: 'what an update does to the document' })),
   delete: Type.Optional(Type.Literal(true, { description: 'the key was deleted' })),
+  valueGone: Type.Optional(
+    Type.Literal(true, { description: 'the document after the update is not kept any more, or too large' }),
+  ),
+  before: Type.Optional(Type.Unknown({ description: 'with `before`: the JSON document before the change, if any' })),
+  beforeBytes: Type.Optional(Type.String({ description: 'the binary value before the change, in base64' })),
+  beforeGone: Type.Optional(
+    Type.Literal(true, { description: 'the document before the change is not kept any more, or too large' }),
+  ),
 });
 const ChangedTransaction = named('ChangedTransaction', {
   id: Type.String({ description: 'transaction id' }),
@@ -112,6 +124,8 @@ export const ChangesQuery = object({
   wait: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 30_000, default: 10_000, description: 'ms to wait for a transaction' }),
   ),
+  values: Type.Optional(Type.Boolean({ description: 'updates have their document after the transaction, too' })),
+  before: Type.Optional(Type.Boolean({ description: 'all writes have the document before the transaction, too' })),
 });
 
 export const AtQuery = object({ at: Type.Optional(AtSchema) });

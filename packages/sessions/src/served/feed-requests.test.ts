@@ -245,6 +245,31 @@ describe('a request for a page of the change feed', () => {
     ]);
   });
 
+  it('with "values" and "before" writes have the documents after updates, and those before, or a mark', () => {
+    const { send, frames } = client();
+    send({ ...CHANGES, values: true, before: true });
+    const writes = [
+      { key: 'default/a', value: new Update('[]') },
+      { key: 'default/b', value: null },
+    ];
+    const transactions = [{ txId: 't1', ct: UST, writes }];
+    node.answer({ type: 'ChangesResp', ref: lastRef(), from: UST - 1, to: UST, transactions });
+    const [, after, before] = node.posted;
+    expect([after, before]).toMatchObject([
+      { type: 'ReadReq', at: UST, keys: ['default/a'] },
+      { type: 'ReadReq', at: UST - 1, keys: ['default/a', 'default/b'] },
+    ]);
+    node.answerRead(after!);
+    node.answer({ type: 'Refused', ref: before!.ref, code: 'SNAPSHOT_TOO_OLD', detail: 'collected' });
+    const [frame] = frames;
+    expect(frame?.type === 'changes' && frame.transactions.map(({ writes }) => writes)).toEqual([
+      [
+        { key: 'default/a', value: { operations: '[]' }, after: '"default/a"', beforeGone: true },
+        { key: 'default/b', value: null, beforeGone: true },
+      ],
+    ]);
+  });
+
   it('a reader whose log is gone gets CHANGES_GONE (CF2)', () => {
     const { send, frames } = client();
     send(CHANGES);

@@ -3,11 +3,18 @@
  * the feeds of the node, and end at once when the node is about to close.
  */
 import { type Content, contentLength, IsochronError, type KeyWrite, type Timestamp, Update } from '@isochron/core';
-import type { ChangesResp, KeyChanges, LiveResp, Watch } from '@isochron/protocols';
-import type { LiveAnswerFrame, WireContent } from '@isochron/wire/session-frames';
+import type { KeyChanges, LiveResp, Watch } from '@isochron/protocols';
+import type { ChangesAnswerFrame, LiveAnswerFrame, WireContent } from '@isochron/wire/session-frames';
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
 import type { Done } from '../coordinator/request-port.js';
 import { requireCapability } from '../requests/capabilities.js';
+import {
+  bytesIn,
+  ChangeDocuments,
+  type DocumentedPage,
+  type DocumentedWrite,
+  type DocumentThen,
+} from '../requests/change-documents.js';
 import { asIsochronError } from '../requests/errors.js';
 import type { Answer, FrameEncoder } from './answers.js';
 import { answered, checked, claimed, type Request, type TransactionRequests, withToken } from './requests.js';
@@ -21,20 +28,41 @@ function changes(frame: Request<'changes'>, id: number, context: TransactionRequ
   const { scope: prefix, waitMs } = frame;
   const after = frame.after === null ? null : claimed(context, frame.after, 'after');
   const limitBytes = frame.limitBytes ?? ANSWER_BYTES;
-  const done = waits(context, reply, (page: ChangesResp) => pageOf(page, id, context));
-  if (done !== undefined) context.parts.coordinator.changes({ prefix, after, waitMs, limitBytes }, done);
+  const done = waits(context, reply, (page: DocumentedPage) => pageOf(page, id, context));
+  if (done === undefined) return;
+  const { coordinator } = context.parts;
+  const documents = new ChangeDocuments(coordinator, context.node.rules.maxAnswerBytes);
+  const wants = { values: frame.values === true, before: frame.before === true };
+  coordinator.changes({ prefix, after, waitMs, limitBytes }, (page) => {
+    if (page instanceof IsochronError) done(page);
+    else documents.add(page, wants, done);
+  });
 }
 
-function pageOf(page: ChangesResp, id: number, context: TransactionRequests): Answer {
-  const { from, to, transactions } = page;
+function pageOf({ from, to, transactions }: DocumentedPage, id: number, context: TransactionRequests): Answer {
   const token = context.sawChanges(from, to);
   return {
-    bytes: transactions.reduce((sum, { writes }) => sum + bytesOf(writes), 0),
+    bytes: transactions.reduce((sum, { writes }) => sum + bytesOf(writes), bytesIn(transactions)),
     encode: (encoder) => {
-      const written = ({ key, value }: KeyWrite) => ({ key, value: wire(value, encoder) });
-      const items = transactions.map(({ txId: tx, ct: ts, writes }) => ({ tx, ts, writes: writes.map(written) }));
+      const items = transactions.map(({ txId: tx, ct: ts, writes }) => ({
+        tx,
+        ts,
+        writes: writes.map((write) => wireWrite(write, encoder)),
+      }));
       return encoder.frame(withToken({ type: 'changes', id, from, to, transactions: items }, token));
     },
+  };
+}
+
+type WireWrite = ChangesAnswerFrame['transactions'][0]['writes'][0];
+
+function wireWrite({ key, value, after, before }: DocumentedWrite, encoder: FrameEncoder<unknown>): WireWrite {
+  const document = (then: Exclude<DocumentThen, 'gone'>) => then.document && encoder.value(then.document);
+  return {
+    key,
+    value: wire(value, encoder),
+    ...(after === 'gone' ? { afterGone: true } : after && { after: document(after) }),
+    ...(before === 'gone' ? { beforeGone: true } : before && { before: document(before) }),
   };
 }
 

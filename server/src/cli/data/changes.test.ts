@@ -1,4 +1,4 @@
-import { IsochronError } from '@isochron/core';
+import { IsochronError, Update } from '@isochron/core';
 import { startApi, type TestApi } from '../../testing/test-api.js';
 import { runChanges } from './changes.js';
 
@@ -75,6 +75,21 @@ describe('isochron changes', () => {
     expect(lines[0]).toContain('"value":12345678901234567890123}');
     const { cursor } = JSON.parse(lines[0]!) as { cursor: string };
     expect((await changes({ since: cursor, json: true })).lines).toHaveLength(1);
+  });
+
+  it('changes --values and --before print the documents after updates and before writes', async () => {
+    const at = api.cluster.put('default/a', '{"n":1}');
+    api.cluster.put('default/a', new Update('[{"op":"increment","path":"/n","by":1}]'));
+    api.cluster.put('default/a', Uint8Array.of(1));
+    api.cluster.put('default/a', null);
+    api.cluster.stabilise();
+    const { lines } = await changes({ at, values: true, before: true });
+    expect(lines.map((line) => line.split('\t')[2])).toEqual([
+      '"default/a" updated by [{"op":"increment","path":"/n","by":1}], to {"n":2}, before: {"n":1}',
+      '"default/a" = (1 bytes), before: {"n":2}',
+      '"default/a" deleted, before: (1 bytes)',
+      undefined,
+    ]);
   });
 
   it('changes --at begins behind a snapshot, and reads one keyspace and prefix', async () => {

@@ -91,14 +91,24 @@ const transactionLine = ({ timestamp, id, writes }: ChangedTransaction): string 
   `${[timestamp, id, ...writes.map(shown)].join('\t')}\n`;
 
 /** Keys and documents are printed as JSON: neither can have a line break or a tab. */
-function shown({ keyspace, key, value, bytes, operations, delete: deleted }: ChangedWrite): string {
-  const name = JSON.stringify(`${keyspace}/${key}`);
-  if (deleted) return `${name} deleted`;
-  if (bytes !== undefined) return `${name} = (${Buffer.from(bytes, 'base64').length} bytes)`;
-  return operations === undefined
-    ? `${name} = ${JSON.stringify(value)}`
-    : `${name} updated by ${JSON.stringify(operations)}`;
+function shown(write: ChangedWrite): string {
+  return `${JSON.stringify(`${write.keyspace}/${write.key}`)} ${change(write)}${former(write)}`;
 }
+
+function change({ value, bytes, operations, delete: deleted, valueGone }: ChangedWrite): string {
+  if (deleted) return 'deleted';
+  if (operations === undefined) return `= ${document(value, bytes)}`;
+  const after = value === undefined && bytes === undefined ? '' : `, to ${document(value, bytes)}`;
+  return `updated by ${JSON.stringify(operations)}${valueGone ? ', to a document that is not kept' : after}`;
+}
+
+function former({ before, beforeBytes, beforeGone }: ChangedWrite): string {
+  if (beforeGone) return ', before: not kept';
+  return before === undefined && beforeBytes === undefined ? '' : `, before: ${document(before, beforeBytes)}`;
+}
+
+const document = (value: unknown, bytes: string | undefined): string =>
+  bytes === undefined ? JSON.stringify(value) : `(${Buffer.from(bytes, 'base64').length} bytes)`;
 
 function withAdvice(error: unknown): unknown {
   if (!(error instanceof IsochronError) || error.code !== 'CHANGES_GONE') return error;

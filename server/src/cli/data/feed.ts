@@ -13,6 +13,10 @@ const WriteSchema = Type.Object({
   bytes: Type.Optional(Type.String()),
   operations: Type.Optional(Type.Array(Type.Unknown())),
   delete: Type.Optional(Type.Literal(true)),
+  valueGone: Type.Optional(Type.Literal(true)),
+  before: Type.Optional(Type.Unknown()),
+  beforeBytes: Type.Optional(Type.String()),
+  beforeGone: Type.Optional(Type.Literal(true)),
 });
 const TransactionSchema = Type.Object({ id: Name, timestamp: Count, writes: Type.Array(WriteSchema) });
 const MessageSchema = Type.Object({
@@ -22,7 +26,10 @@ const MessageSchema = Type.Object({
   transactions: Type.Array(TransactionSchema),
 });
 
-/** A write of a transaction, with one of `value`, `bytes`, `operations` and `delete`. */
+/**
+ * A write of a transaction, with one of `value`, `bytes`, `operations` and `delete`; of an update also the document
+ * after it, and of any write the document before it, if that was asked for.
+ */
 export type ChangedWrite = Static<typeof WriteSchema>;
 /** A committed transaction with all of its writes in the scope. */
 export type ChangedTransaction = Static<typeof TransactionSchema>;
@@ -37,6 +44,10 @@ export interface FeedOptions extends EndpointOptions {
   readonly prefix?: string;
   readonly since?: string;
   readonly at?: number;
+  /** Whether updates have the document after them, too. */
+  readonly values?: boolean;
+  /** Whether writes have the document before them, too. */
+  readonly before?: boolean;
 }
 
 /** A message, and the text of it as the node gave it: numbers beyond double precision are whole in it. */
@@ -103,9 +114,10 @@ export class Feed {
   }
 
   async #ask(endpoint: string, position: Readonly<Record<string, string>>, waitMs: number): Promise<FeedAnswer> {
-    const { keyspace, prefix, apiKey } = this.#options;
+    const { keyspace, prefix, apiKey, values, before } = this.#options;
     const scope = { ...(keyspace === undefined ? {} : { keyspace }), ...(prefix === undefined ? {} : { prefix }) };
-    const query = new URLSearchParams({ ...scope, ...position, wait: `${waitMs}` });
+    const documents = { ...(values ? { values: 'true' } : {}), ...(before ? { before: 'true' } : {}) };
+    const query = new URLSearchParams({ ...scope, ...documents, ...position, wait: `${waitMs}` });
     const request = { path: `/v1/changes?${query}`, timeoutMs: waitMs + GRACE_MS, signal: this.#signal };
     const { answer, text } = await askForText(endpoint.replace(/^ws/, 'http'), apiKey, request, isMessage);
     return { message: answer, text: text.trimEnd() };
