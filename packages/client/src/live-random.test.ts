@@ -12,7 +12,7 @@ import { isIn, LiveCluster, LiveNode } from './testing/live-cluster.js';
 import { refusal } from './testing/scripted-node.js';
 import { World } from './testing/world.js';
 
-const SEEDS = Number(process.env.LIVE_SEEDS ?? 60);
+const SEEDS = Number(process.env.LIVE_SEEDS ?? 200);
 const FIRST = Number(process.env.LIVE_FIRST ?? 1);
 const STEPS = 120;
 
@@ -261,7 +261,7 @@ class Run {
   settle(): void {
     this.faults = 0;
     this.world.jitterMs = () => 0;
-    for (let i = 0; i < 40; i++) {
+    for (let i = 0; i < 15; i++) {
       this.#stable = this.cluster.clock;
       for (const node of this.nodes) node.ust = this.#stable;
       this.tick();
