@@ -67,10 +67,10 @@ async function bundle(contents: string, also?: RegExp): Promise<Bundle> {
 const FOREIGN = /node_modules|msgpack|packages\/wire\/src\/(?!session-frames\/)/;
 
 describe('the bundle for browsers', () => {
-  it("the browser bundle is at most 25 KB gzip with the session of PaRiS, without Node's modules and MessagePack", async () => {
+  it("the browser bundle is at most 27 KB gzip with the session of PaRiS, without Node's modules and MessagePack", async () => {
     const { gzipBytes, bytes, inputs, imports } = await bundle("export * from './index.js';", /paris\/session/);
     console.info(`@isochron/sdk: ${gzipBytes} bytes gzip, ${bytes} minified`);
-    expect(gzipBytes).toBeLessThanOrEqual(25 * 1024);
+    expect(gzipBytes).toBeLessThanOrEqual(27 * 1024);
     expect(imports).toEqual([]);
     expect(inputs.filter((path) => FOREIGN.test(path))).toEqual([]);
   });

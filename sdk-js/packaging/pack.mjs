@@ -15,7 +15,7 @@ import { dts } from 'rolldown-plugin-dts';
 const sdk = join(dirname(fileURLToPath(import.meta.url)), '..');
 const root = join(sdk, '..');
 /** Entry points by the name of their file. */
-const ENTRIES = ['index', 'msgpack'];
+const ENTRIES = ['index', 'msgpack', 'react'];
 /** Fields of the repository's manifest that the package keeps. */
 const KEPT = ['name', 'version', 'description', 'license', 'type', 'sideEffects', 'engines'];
 const KEPT_TOO = ['peerDependencies', 'peerDependenciesMeta'];
@@ -23,7 +23,8 @@ const KEPT_TOO = ['peerDependencies', 'peerDependenciesMeta'];
 const LIBRARY = '/// <reference lib="esnext.disposable" preserve="true" />';
 
 const built = (file) => join(sdk, 'dist', file);
-const common = { cwd: root, platform: 'neutral' };
+/** React is a peer dependency: an application has one copy of it. */
+const common = { cwd: root, platform: 'neutral', external: ['react'], checks: { pluginTimings: false } };
 
 /** For bundlers, browsers and `import`: files that are fetched on demand. */
 async function writeModules(dir) {
@@ -40,14 +41,22 @@ async function writeCommonJs(dir, name) {
   await bundle.close();
 }
 
+/** Other entry points take the types of the main one from it: a class has to be the same in both. */
+const ofIndex = {
+  name: 'of-index',
+  resolveId: (id) => (id === '../index.js' ? { id: './index.js', external: true } : undefined),
+};
+
 /** The same types for both module systems: a compiler infers the system from the file's name. */
 async function writeTypes(dir, name) {
   const types = dts({ dtsInput: true, emitDtsOnly: true, tsconfig: false, resolver: 'oxc' });
-  const bundle = await rolldown({ ...common, input: { [name]: built(`${name}.d.ts`) }, plugins: [types] });
+  const bundle = await rolldown({ ...common, input: { [name]: built(`${name}.d.ts`) }, plugins: [ofIndex, types] });
   await bundle.write({ dir, format: 'esm', entryFileNames: '[name].ts' });
   await bundle.close();
   const text = await readFile(join(dir, `${name}.d.ts`), 'utf8');
-  for (const file of [`${name}.d.ts`, `${name}.d.cts`]) await writeFile(join(dir, file), `${LIBRARY}\n${text}`);
+  await writeFile(join(dir, `${name}.d.ts`), `${LIBRARY}\n${text}`);
+  const forRequire = text.replace(/(["'])\.\/index\.js\1/g, "'./index.cjs'");
+  await writeFile(join(dir, `${name}.d.cts`), `${LIBRARY}\n${forRequire}`);
 }
 
 const entry = (name) => ({

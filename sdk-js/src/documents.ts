@@ -92,9 +92,9 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Its JSON text. Throws VALUE_INVALID. */
-export function toJson(document: unknown): string {
-  check(document, 'document', 0);
+/** Its JSON text. Throws VALUE_INVALID, with the path of a value that JSON cannot hold behind the `name`. */
+export function toJson(document: unknown, name = 'document'): string {
+  check(document, name, 0);
   return JSON.stringify(document);
 }
 

@@ -45,6 +45,9 @@ export class Driver implements ClientEffects {
   readonly #closing = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #hasNews = false;
+  /** Calls of the application that results of the present step are for. */
+  readonly #due: (() => void)[] = [];
+  #isCalling = false;
   #status: ClientStatus | undefined;
   #statusText = '';
 
@@ -139,12 +142,26 @@ export class Driver implements ClientEffects {
   step(input: Untimed<ClientInput>): void {
     input.nowMs = performance.now();
     this.machine.step(input as ClientInput);
+    this.#callDue();
     if (!this.#hasNews) return;
     this.#hasNews = false;
     if (this.#listeners.size === 0) return;
     const { status } = this;
     // An error of the application must not stop the machine: each is reported, and the others go on.
     for (const listener of this.#listeners) (async () => listener(status))().catch(console.error);
+  }
+
+  /** Runs a function once the machine's present step is over, in the order of the calls. It must not throw. */
+  afterStep(run: () => void): void {
+    this.#due.push(run);
+  }
+
+  /** A function may begin further steps: what they cause comes after it. */
+  #callDue(): void {
+    if (this.#isCalling) return;
+    this.#isCalling = true;
+    for (let run = this.#due.shift(); run !== undefined; run = this.#due.shift()) run();
+    this.#isCalling = false;
   }
 
   // The effects of the machine.

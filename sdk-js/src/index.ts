@@ -10,6 +10,8 @@ export type { RandomSource } from '@isochron/core/backoff';
 export { type ErrorCode, IsochronError } from '@isochron/core/errors';
 export type { Timestamp, TxId } from '@isochron/core/ids';
 export type { HeldBack, TxState } from '@isochron/wire/session-frames';
+export type { ChangedKey, ChangedTransaction, ChangesMessage, ChangesOptions } from './api/changed.js';
+export type { Changes } from './api/changes.js';
 export { IsochronClient, type Session } from './api/client.js';
 export type { Claim, ClaimOptions, Collection, Keyspace } from './api/collection.js';
 export type { Entry, Listing, ListOptions, Page } from './api/listing.js';
@@ -17,6 +19,20 @@ export type { CallOptions, ReadCollection, WriteOptions } from './api/read-colle
 export type { StableOptions, WriteReceipt } from './api/receipt.js';
 export type { Snapshot, SnapshotCollection, SnapshotOptions } from './api/snapshot.js';
 export type { Transaction, TransactionCollection, TransactionOptions, TransactionOutcome } from './api/transaction.js';
+export type { CutResult, Watch, Watches } from './api/watch.js';
+export type {
+  Comparison,
+  Condition,
+  DocumentResult,
+  KeysQuery,
+  LiveMeta,
+  LiveState,
+  Order,
+  QueryResult,
+  RangeQuery,
+  ResultChange,
+  ResultDocument,
+} from './api/watched.js';
 export { connect } from './connect.js';
 export type { JsonValue, MergePatch } from './documents.js';
 export type { ConnectOptions, Logger, SocketEvent, WebSocketConstructor, WebSocketLike } from './options.js';

@@ -27,6 +27,19 @@ const OFFSETS = [0, 1, 2, 100, 101, 102, 200, 201, 202];
 /** Packages that a page may import, by folder. */
 const PACKAGES = { sdk: 'sdk-js', core: 'packages/core', checker: 'packages/checker' };
 
+/** Renders the component of a page for a client of the cluster. */
+const RENDER = `
+import { connect } from '@isochron/sdk';
+import { IsochronProvider } from '@isochron/sdk/react';
+import { createElement } from 'react';
+import { renderToString } from 'react-dom/server';
+import { App } from './app.js';
+
+const client = await connect({ endpoints: ['http://127.0.0.1:7101'] });
+console.log(renderToString(createElement(IsochronProvider, { client }, createElement(App))));
+await client.close();
+`;
+
 let cluster: Cluster;
 beforeAll(async () => {
   cluster = await Cluster.start();
@@ -91,6 +104,23 @@ describe('the pages', () => {
     const result = await run(process.execPath, [tsc, ...options, '--types', 'node', 'example.ts'], { cwd: folder });
     expect(result).toMatchObject({ code: 0, stdout: '' });
   });
+
+  it.each(blocksOf('react'))('the component of a page renders, and a strict compiler accepts it: %s', (_name, block) =>
+    logged(async () => {
+      const folder = project();
+      for (const name of ['react', 'react-dom', '@types/react', 'csstype'])
+        symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
+      const options = { loader: 'tsx', jsx: 'automatic', format: 'esm', target: 'node20' } as const;
+      writeFileSync(join(folder, 'app.js'), (await transform(block.code, options)).code);
+      writeFileSync(join(folder, 'example.js'), here(RENDER));
+      const result = await run(process.execPath, ['example.js'], { cwd: folder });
+      expect(result).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('<p>Loading') });
+      writeFileSync(join(folder, 'app.tsx'), block.code);
+      const strict = ['--strict', '--noEmit', '--target', 'es2022', '--module', 'nodenext', '--skipLibCheck'];
+      const args = [join(ROOT, 'node_modules/typescript/bin/tsc'), ...strict, '--jsx', 'react-jsx', 'app.tsx'];
+      expect(await run(process.execPath, args, { cwd: folder })).toMatchObject({ code: 0, stdout: '' });
+    })(),
+  );
 
   it.each(blocksOf('curl'))('the last command of a page soon shows what the first one wrote: %s', (_name, { code }) =>
     logged(async () => {

@@ -50,7 +50,8 @@ describe('the package of the SDK', () => {
     expect(sources).toEqual(
       expect.arrayContaining(['sdk-js/dist/connect.js', 'packages/protocols/dist/paris/session.js']),
     );
-    const client = /^(?:sdk-js\/dist|packages\/(?:client|core)\/dist|packages\/wire\/dist\/channels)\//;
+    const client =
+      /^(?:sdk-js\/dist|packages\/(?:client|core)\/dist|packages\/wire\/dist\/(?:channels|session-frames))\//;
     const session =
       /^packages\/protocols\/dist\/.*(?:session|sessions|session-rules|snapshot|vectors|write-cache|newer|-matrix)\.js$/;
     expect(sources.filter((source) => !client.test(source) && !session.test(source))).toEqual([]);
@@ -70,7 +71,7 @@ describe('the package of the SDK', () => {
     };
     expect([code, problems]).toEqual([0, {}]);
     expect(analysis.types).toMatchObject({ kind: 'included' });
-    expect(Object.keys(analysis.entrypoints)).toEqual(expect.arrayContaining(['.', './msgpack']));
+    expect(Object.keys(analysis.entrypoints)).toEqual(expect.arrayContaining(['.', './msgpack', './react']));
   });
 });
 

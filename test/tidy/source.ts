@@ -21,7 +21,7 @@ export type Finding = string;
 export function parseSource(path: string, text: string): Source {
   // The parser counts bytes from an origin that differs between calls; an empty statement in front shows it.
   const input = `;${text.replace(/^#!/, '//')}`;
-  const { body } = parseSync(input, { syntax: 'typescript', target: 'es2022' });
+  const { body } = parseSync(input, { syntax: 'typescript', tsx: path.endsWith('x'), target: 'es2022' });
   const origin = body[0]?.span.start ?? 0;
   const lineStarts = lineStartsOf(input);
   return { path, nodes: [...walk(body, (offset) => lineAt(lineStarts, offset - origin))] };

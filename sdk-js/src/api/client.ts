@@ -1,14 +1,18 @@
 import type { ClientStatus } from '@isochron/client/session/core';
 import type { ExportedSession } from '@isochron/client/session/exported';
 import type { TransactionStatus } from '@isochron/client/transaction-status';
+import type { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
 import { checkOptions } from '../documents.js';
 import type { Driver } from '../driver.js';
+import type { ChangesOptions } from './changed.js';
+import { type Changes, changesOf } from './changes.js';
 import { Keyspace, keyspaceOf, oneShot } from './collection.js';
 import type { CallOptions } from './read-collection.js';
 import { keyspaceScope } from './scope.js';
 import { openSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.js';
 import { runTransaction, type Transaction, type TransactionOptions, type TransactionOutcome } from './transaction.js';
+import { type CutResult, Watch, type Watches } from './watch.js';
 
 /** A client's causal session: what it has seen and written. */
 export class Session {
@@ -98,6 +102,33 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
   /** A snapshot for many reads: the session's newest, or exactly the one `at` a timestamp. */
   snapshot(options: SnapshotOptions = {}): Promise<Snapshot> {
     return openSnapshot(this.#driver, this.scope, options);
+  }
+
+  /**
+   * Several watches of this client as one, whose result has all of theirs at one snapshot, by their names. With a
+   * function it is called with every result, as `subscribe` does, and a function that ends this is returned.
+   */
+  live<W extends Watches>(watches: W): Watch<CutResult<W>>;
+  live<W extends Watches>(
+    watches: W,
+    listener: (cut: CutResult<W>) => void,
+    failed?: (error: IsochronError) => void,
+  ): () => void;
+  live<W extends Watches>(
+    watches: W,
+    listener?: (cut: CutResult<W>) => void,
+    failed?: (error: IsochronError) => void,
+  ): Watch<CutResult<W>> | (() => void) {
+    const watch = new Watch<CutResult<W>>(this.#driver, { kind: 'cut', watches });
+    return listener === undefined ? watch : watch.subscribe(listener, failed);
+  }
+
+  /**
+   * The change feed: every committed transaction once, in one order that is the same in all regions. See
+   * {@link Changes}. Throws INVALID_REQUEST for unknown options.
+   */
+  changes(options: ChangesOptions = {}): Changes {
+    return changesOf(this.#driver, options);
   }
 
   /**

@@ -8,6 +8,8 @@ import { type Operation, updateOf } from '../updates.js';
 import { ReadCollection, type WriteOptions } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
 import { collectionScope, type HandleSource, keyIn, type Scope } from './scope.js';
+import { type Watch, watchOf } from './watch.js';
+import type { DocumentResult, KeysQuery, QueryResult, RangeQuery } from './watched.js';
 
 /** Options of a claim. */
 export interface ClaimOptions extends WriteOptions {
@@ -96,6 +98,17 @@ export class Collection<T = unknown> extends ReadCollection<T> {
     const call = { f: 'claimed', key: qualified, commit, timeoutMs } as const;
     const claimed = await driver.call<Claimed>(call, signal);
     return { won: claimed.won, value: decodeDocument<U>(claimed.value) };
+  }
+
+  /** The live state of one document, see {@link Watch}. */
+  watch<U extends T = T>(id: string): Watch<DocumentResult<U>>;
+  /**
+   * The live result of a query, see {@link Watch}: of named keys, or of a range of keys. Throws INVALID_REQUEST for an
+   * unknown option, and VALUE_INVALID for a value in `where` that JSON cannot hold; other faults end its readers.
+   */
+  watch<U extends T = T>(query?: KeysQuery | RangeQuery): Watch<QueryResult<U>>;
+  watch(query: string | KeysQuery | RangeQuery = {}): Watch<DocumentResult<T> | QueryResult<T>> {
+    return watchOf(this.source.driver, this.scope, query);
   }
 
   async #readAndPatch(key: string, patch: unknown, options?: WriteOptions): Promise<WriteReceipt> {

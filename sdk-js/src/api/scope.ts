@@ -31,7 +31,7 @@ export function collectionScope({ keyspace, prefix }: Scope, name: string): Scop
 }
 
 /** The whole key. Throws KEY_INVALID. */
-export function keyIn(scope: Scope, key: string, driver: Driver): QualifiedKey {
+export function keyIn(scope: Scope, key: string, driver: Pick<Driver, 'limits'>): QualifiedKey {
   if (key === '' || typeof key !== 'string')
     throw new IsochronError('KEY_INVALID', 'a key is a text of at least one character');
   if (scope.prefix !== '' && key.includes('/'))
