@@ -18,6 +18,7 @@ import { isLoopback } from '../../http/origins.js';
 import { openNode } from '../../node/open.js';
 import { isDiskFailure } from '../../node/quarantine.js';
 import { failureOf } from '../failures.js';
+import { boundHeapGrowth } from './heap.js';
 import { isSupervised, notifyParent } from './parent.js';
 import { closeOnSignals, fatalExit } from './shutdown.js';
 import { whenDecided } from './when-decided.js';
@@ -62,6 +63,7 @@ export async function runNode(options: NodeOptions): Promise<void> {
 }
 
 async function start(options: NodeOptions): Promise<void> {
+  boundHeapGrowth();
   const config = parseClusterFile(readFileSync(options.config, 'utf8'), options.config);
   const { api } = nodeConfig(config, options);
   const peering = peeringOf(config, options.node, {
