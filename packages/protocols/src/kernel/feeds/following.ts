@@ -126,10 +126,12 @@ export class Following {
     for (const reader of this.#waiting.get(partition) ?? [])
       if (reader.position === after) this.ends.gone(reader, truncatedUpTo, out);
     this.#wake(partition);
-    if (this.#tails.end(partition) !== after) return;
-    // The tail has a gap: what its readers lack of it they have to request themselves.
-    for (const reader of readers) if (reader.partitions.has(partition)) this.#unsettle(reader);
-    this.#tails.raise(partition, Math.max(truncatedUpTo, this.state.stable.value));
+    if (this.#tails.end(partition) === after) {
+      // The tail has a gap: what its readers lack of it they have to request themselves.
+      for (const reader of readers) if (reader.partitions.has(partition)) this.#unsettle(reader);
+      this.#tails.raise(partition, Math.max(truncatedUpTo, this.state.stable.value));
+    }
+    // The refused request may have been the one that was to bring the tail's next page.
     this.#follow(partition, now, out);
   }
 

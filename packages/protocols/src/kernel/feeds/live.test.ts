@@ -228,6 +228,27 @@ describe('live readers', () => {
     expect(answer(anew)!.changes.map(({ key }) => key)).toEqual(['everywhere/b']);
   });
 
+  it('a refused request of one reader does not end the requests for the others (LQ6)', () => {
+    const key = Array.from({ length: 100 }, (_, i) => `apart/${i}`).find(
+      (one) => world.topology.replicaNode(world.topology.partitionOf(one), 'virginia') === undefined,
+    )!;
+    const one = { watch: 1, keys: [key], ranges: [] };
+    world.clock = 6_000;
+    world.stabilise(O);
+    world.truncatedUpTo = 5_000;
+    ask(V, { add: [one] });
+    while (world.nodes.get(V)!.feeds.size > 0) world.deliver();
+    // The log begins above the node's stable time: its next request names that, and lies above a reader's.
+    const behind = ask(V, { reader: 2, after: 1_500, add: [one] });
+    world.run(50);
+    expect(world.answers.get(behind)).toMatchObject({ type: 'Refused', code: 'CHANGES_GONE' });
+    const ref = ask(V, { reader: 3, after: 6_000, add: [one] });
+    put(key);
+    everywhere();
+    world.run(50);
+    expect(answer(ref)?.changes.map((change) => change.key)).toEqual([key]);
+  });
+
   it('what a reader waits for survives the loss of the pages that it lacks (CF5)', () => {
     world = new FeedsWorld(SPEC, { cacheBytes: 600 });
     put('everywhere/a', `"${'x'.repeat(500)}"`);
