@@ -2,7 +2,7 @@ import type { DurableRecord, NodeId, Timestamp, Topology } from '@isochron/core'
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { MemoryState } from '@isochron/storage';
 import type { FaultPlan } from '../plan/plan.js';
-import type { ClientObservations, FeedObservations, Observations } from './observations.js';
+import type { ClientObservations, FeedObservations, LiveObservations, Observations } from './observations.js';
 
 /** The kinds of failures. */
 export type FailureKind =
@@ -58,7 +58,7 @@ export interface CheckContext {
   fail(check: string, message: string, about: readonly string[]): void;
 }
 
-type Everything = Observations & ClientObservations & FeedObservations & NodeObservations;
+type Everything = Observations & ClientObservations & FeedObservations & LiveObservations & NodeObservations;
 type Handler = (...args: never[]) => void;
 
 const NAMES = {
@@ -95,6 +95,10 @@ const NAMES = {
   feedGone: 1,
   feedReceived: 1,
   feedCompared: 1,
+  liveShown: 1,
+  liveAnew: 1,
+  liveTurned: 1,
+  liveEnded: 1,
   wrote: 1,
   durable: 1,
   frameLeft: 1,

@@ -1,3 +1,4 @@
+import type { ScopeView } from '@isochron/client/live/observer';
 import type {
   KeyWrite,
   LogGroup,
@@ -11,7 +12,7 @@ import type {
   Version,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import type { ReaderPlan } from '../plan/plan.js';
+import type { LiveScopePlan, ReaderPlan } from '../plan/plan.js';
 import type { ChangesAnswer } from '../protocols/http.js';
 
 /**
@@ -123,6 +124,35 @@ export interface FeedObservations {
     at: Timestamp,
     versions: ReadonlyMap<QualifiedKey, Version | null>,
   ): void;
+}
+
+/** A transaction that a session has given to its client. */
+export interface LiveOwn {
+  readonly txId: TxId;
+  readonly writes: readonly KeyWrite[];
+  /** Its client does not wait for it any more: it was refused, or its outcome cannot be found out. */
+  isOut: boolean;
+}
+
+/** A live query of a session. */
+export interface LiveWatch {
+  readonly session: string;
+  readonly name: string;
+  readonly scopes: readonly LiveScopePlan[];
+  /** The transactions of its session, in their order. */
+  readonly own: readonly LiveOwn[];
+}
+
+/** The events of live queries, reported by the simulator itself. */
+export interface LiveObservations {
+  /** An observer was called: all its scopes at one snapshot. */
+  liveShown(watch: LiveWatch, snapshot: Timestamp, views: readonly ScopeView[]): void;
+  /** A session continues under another id: the next call of the observer is the first one of a new client. */
+  liveAnew(watch: LiveWatch): void;
+  /** The end of a turn in which own writes were given to the client, or decided: what the observer has now. */
+  liveTurned(watch: LiveWatch): void;
+  /** Its observer was called for the last time: with this code where its client has ended it. */
+  liveEnded(watch: LiveWatch, code?: string): void;
 }
 
 /** The state of a client at a read, derived from its own requests and answers. */

@@ -67,6 +67,7 @@ function observationsOf(transactions: SessionPlan['transactions'], snapshots: re
       time,
       region: 'p',
       settling: false,
+      live: { watch: () => () => {}, shown: 0 },
       connection: () => pause(1),
       stable: () => waitFor<boolean>((resume) => resume(true)),
       pause,

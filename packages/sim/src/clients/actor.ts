@@ -20,12 +20,14 @@ import type {
   CommitPlan,
   InteractivePlan,
   ListPlan,
+  LivePlan,
   SessionPlan,
   StepPlan,
   TransactionPlan,
   WritePlan,
 } from '../plan/plan.js';
 import { isSameSnapshot } from '../protocols/snapshot.js';
+import type { LiveQueries } from './live.js';
 import { type Histories, Recording } from './recorder.js';
 import { type BeginOptions, type Carried, type ClientSession, type CommitResult, RequestFailed } from './session.js';
 
@@ -49,6 +51,7 @@ export interface ActorClient {
   readonly region: RegionId;
   /** Whether it still repeats a write whose outcome is unknown to it. */
   readonly settling: boolean;
+  readonly live: Pick<LiveQueries, 'watch' | 'shown'>;
   /** Waits until the session that was opened last can begin transactions. */
   connection(): Co<void>;
   stable(ts: Timestamp, timeoutMs: number): Co<boolean>;
@@ -204,6 +207,8 @@ export class Actor {
       }
       case 'burst':
         return yield* this.#burst(plan);
+      case 'live':
+        return this.#live(plan);
       case 'watch':
         return this.#watch(plan.keys, plan.reads, plan.pauseMs);
       case 'past':
@@ -230,6 +235,8 @@ export class Actor {
   #begin(options: BeginOptions): Recording {
     const tx = this.#session.begin(options);
     this.transactions++;
+    const { shown } = this.client.live;
+    if (shown > this.#floor.ts) this.#floor = { ts: shown };
     const recording = new Recording(this.name, this.#generation, tx, this.#floor, this.#own, this.#inDoubt);
     if (options.mode !== 'snapshot') this.#current = [...this.#current, recording];
     this.world.observer.began(recording);
@@ -404,6 +411,12 @@ export class Actor {
     time.after(loses.afterMs, () => {
       if (!this.#dead) this.client.moveTo(loses.region);
     });
+  }
+
+  /** The session's later transactions read at least what it was shown (LQ5). */
+  #live({ scopes, forMs }: LivePlan): void {
+    const end = this.client.live.watch(scopes);
+    if (forMs !== null) this.client.time.after(forMs, end);
   }
 
   /** A snapshot that stays open while the session goes on. Its reads stand beside the session's order. */

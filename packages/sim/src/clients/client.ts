@@ -16,6 +16,9 @@ import {
   type SocketId,
   type TransactionStatus,
 } from '@isochron/client';
+import type { Caller } from '@isochron/client/link/exchange';
+import { openLive } from '@isochron/client/live/live';
+import type { LiveObserver, LiveScope } from '@isochron/client/live/observer';
 import type { AnyMessage } from '@isochron/core';
 import {
   IsochronError,
@@ -29,9 +32,11 @@ import {
 import type { Snapshot } from '@isochron/protocols';
 import type { Scheduled } from '@isochron/simulated-world/event-queue';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
+import type { LiveObservations } from '../checks/observations.js';
 import { type Co, waitFor } from '../engine/coroutine.js';
 import { urlOf } from '../protocols/sessions.js';
 import type { ActorClient } from './actor.js';
+import { LiveQueries } from './live.js';
 import {
   type BeginOptions,
   type Carried,
@@ -94,11 +99,15 @@ export interface ClientPlace<M extends AnyMessage> {
   /** After this time an unfinished commit is reported to the application as unknown. */
   readonly commitTimeoutMs: number;
   readonly engine: OpenEngine;
+  /** Its name for observers. */
+  readonly session: string;
+  readonly observer: LiveObservations;
   note(what: () => string): void;
 }
 
 /** One client: its place, and the session that it holds now. */
 export class Client<M extends AnyMessage> implements ActorClient {
+  readonly live: LiveQueries;
   #session: MachineSession<M> | undefined;
   /** The only region whose nodes it finds after a move, and until when. */
   #only: { readonly region: RegionId; readonly untilMs: number } | undefined;
@@ -106,7 +115,9 @@ export class Client<M extends AnyMessage> implements ActorClient {
   constructor(
     readonly place: ClientPlace<M>,
     public region: RegionId,
-  ) {}
+  ) {
+    this.live = new LiveQueries(place);
+  }
 
   get time(): VirtualTime {
     return this.place.time;
@@ -114,6 +125,7 @@ export class Client<M extends AnyMessage> implements ActorClient {
 
   /** Opens a session, new or as the continuation of an exported one; closes the one before it. */
   open(id: string, carried: Carried): MachineSession<M> {
+    this.live.closing();
     this.#session?.close();
     this.#session = new MachineSession(this, id, carried);
     return this.#session;
@@ -162,6 +174,7 @@ export class Client<M extends AnyMessage> implements ActorClient {
   }
 
   die(): void {
+    this.live.die();
     this.#session?.die();
   }
 }
@@ -254,6 +267,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
       try {
         yield* this.call({ f: 'connect' });
         this.#connected = true;
+        this.client.live.connected(this);
       } catch (error) {
         if (!(error instanceof RequestFailed)) throw error;
         yield* this.client.pause(CONNECT_AGAIN_MS * (0.5 + this.client.place.random.float()));
@@ -268,7 +282,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
         resolve: (value: unknown) => settle({ value }),
         reject: (reason: unknown) => settle({ reason }),
       };
-      this.#give({ kind: 'call', call, caller });
+      this.#give({ kind: 'call', call, caller: call.f === 'commit' ? this.#ownWrites(call.handle, caller) : caller });
     });
     if ('value' in settled) return settled.value;
     const { reason } = settled;
@@ -277,8 +291,33 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     throw reason;
   }
 
+  /** Reports a transaction to live queries, and its outcome in the step in which the client learns it. */
+  #ownWrites(handle: HandleId, { resolve, reject }: Caller<unknown>): Caller<unknown> {
+    const { live } = this.client;
+    const { id, writes } = this.#machine.handle(handle).tx;
+    live.called(id, writes);
+    return {
+      resolve: (value) => {
+        live.committed(id);
+        resolve(value);
+      },
+      reject: (reason) => {
+        live.rejected(id, reason);
+        reject(reason);
+      },
+    };
+  }
+
   end(handle: HandleId): void {
     this.#give({ kind: 'end', handle });
+  }
+
+  watchLive(observer: LiveObserver, scopes: readonly LiveScope[]): void {
+    this.#give({ kind: 'watch', open: openLive, observer, scopes });
+  }
+
+  unwatchLive(observer: LiveObserver): void {
+    this.#give({ kind: 'unwatch', observer });
   }
 
   isInUse(handle: HandleId): boolean {
@@ -392,6 +431,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
       } finally {
         this.#isStepping = false;
       }
+      this.client.live.turned();
       for (let run = this.#settled.shift(); run !== undefined; run = this.#settled.shift()) run();
     }
   }

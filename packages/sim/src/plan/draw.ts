@@ -8,6 +8,7 @@ import { drawRoom, drawVerification } from '../protocols/settings.js';
 import { withBursts } from './draw-bursts.js';
 import { drawDrains, drawFaults, drawLostAnswers } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
+import { withLive } from './draw-live.js';
 import { drawReaders, drawRetention } from './draw-readers.js';
 import { drawSessions } from './draw-sessions.js';
 import { withStableWaits } from './draw-stable.js';
@@ -30,6 +31,8 @@ export interface DrawnProtocol {
   readonly drawsUpdates: boolean;
   /** Whether nodes have a change feed. */
   readonly drawsReaders: boolean;
+  /** Whether clients have live queries. */
+  readonly drawsLive: boolean;
   /** Opens the HTTP API of a node, under protocols that have one here. */
   readonly openHttp?: unknown;
 }
@@ -71,6 +74,9 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     : undefined;
   const waiting = withStableWaits(streams.of('draw stable'), sessions);
   const bursting = protocol.drawsBursts ? withBursts(streams.of('draw bursts'), topology, waiting) : waiting;
+  const updating = protocol.drawsUpdates ? withUpdates(streams.of('draw updates'), bursting) : bursting;
+  const observing = protocol.drawsLive ? withLive(streams.of('draw live'), updating) : updating;
+  const follows = readers !== undefined || observing !== updating;
   const lostAnswers = drawLostAnswers(streams.of('draw lost answers'), scene, spanMs);
   const faults = [...drawFaults(streams, scene, spanMs), ...drains, ...lostAnswers].sort((a, b) => a.atMs - b.atMs);
   return {
@@ -78,9 +84,9 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     protocol: protocol.name,
     seed,
     cluster,
-    settings: readers === undefined ? settings : { ...settings, ...drawRetention(streams.of('draw retention')) },
-    environment,
-    sessions: protocol.drawsUpdates ? withUpdates(streams.of('draw updates'), bursting) : bursting,
+    settings: follows ? { ...settings, ...drawRetention(streams.of('draw retention')) } : settings,
+    environment: observing === updating ? environment : withCreditsToWait(environment),
+    sessions: observing,
     ...(http === undefined ? {} : { http }),
     ...(readers === undefined ? {} : { readers }),
     faults,
@@ -172,6 +178,10 @@ const drawTokens = (random: Random, sessions: readonly SessionPlan[]): readonly 
 /** Some nodes serve few requests of a client at once. */
 const drawCredits = (random: Random): Pick<Environment, 'credits'> =>
   random.chance(0.9) ? {} : { credits: integer(random, 1, 3) };
+
+/** A request that waits for changes takes a credit for as long, and its successor another one. */
+const withCreditsToWait = (environment: Environment): Environment =>
+  environment.credits === undefined ? environment : { ...environment, credits: environment.credits + 2 };
 
 /** A permanent one-way delay that exceeds every protocol setting. */
 const MAX_PERMANENT_MS = 400;

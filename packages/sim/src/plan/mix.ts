@@ -4,10 +4,10 @@ import { integer, logBetween } from '@isochron/simulated-world/draws';
 import type { TransactionPlan } from './plan.js';
 
 /**
- * The kinds that are drawn among others: not the waits for stable time between them (`draw-stable.ts`), and bursts
- * (`draw-bursts.ts`).
+ * The kinds that are drawn among others: not the waits for stable time between them (`draw-stable.ts`), bursts
+ * (`draw-bursts.ts`), and live queries (`draw-live.ts`).
  */
-type MixedKind = Exclude<TransactionPlan['kind'], 'stable' | 'burst'>;
+type MixedKind = Exclude<TransactionPlan['kind'], 'stable' | 'burst' | 'live'>;
 
 export interface Mix {
   readonly kinds: readonly (readonly [MixedKind, number])[];

@@ -7,7 +7,7 @@ import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core
 import type { SessionStoreLimits } from '@isochron/sessions';
 
 /** Changes with the draws, so that an old seed is recognised as meaning another plan. */
-export const DRAW_VERSION = 11;
+export const DRAW_VERSION = 12;
 
 export interface Plan {
   readonly draw: number;
@@ -138,6 +138,7 @@ export type TransactionPlan =
       readonly commit: CommitPlan;
     }
   | BurstPlan
+  | LivePlan
   | { readonly kind: 'list'; readonly thinkMs: number; readonly list: ListPlan }
   /** A snapshot that stays open beside the transactions that follow, and is read again and again. */
   | {
@@ -164,6 +165,23 @@ export type TransactionPlan =
   | { readonly kind: 'stable'; readonly thinkMs: number; readonly timeoutMs: number; readonly againMs: number }
   /** The session goes to another region; `anew` under a new id, with its exported state, or with its token alone. */
   | { readonly kind: 'move'; readonly thinkMs: number; readonly region: RegionId; readonly anew: boolean | 'token' };
+
+/**
+ * A live query, which stays beside the transactions that follow, over moves and under the session's later ids too:
+ * scopes that are observed together.
+ */
+export interface LivePlan {
+  readonly kind: 'live';
+  readonly thinkMs: number;
+  readonly scopes: readonly LiveScopePlan[];
+  /** How long it is observed; null: until the run ends. */
+  readonly forMs: number | null;
+}
+
+/** Named keys, or the keys of one keyspace from `start` on, below `end`. */
+export type LiveScopePlan =
+  | { readonly keys: readonly QualifiedKey[] }
+  | { readonly start: QualifiedKey; readonly end: QualifiedKey };
 
 /** Simultaneous writes, each of them a transaction of its own. */
 export interface BurstPlan {

@@ -92,6 +92,8 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   readonly drawsUpdates: boolean;
   /** Whether nodes have a change feed. */
   readonly drawsReaders: boolean;
+  /** Whether clients have live queries. */
+  readonly drawsLive: boolean;
   readonly atOnce: AtOnce;
   /** Draws settings, small enough to take effect within a run. */
   drawSettings(random: Random): Settings;

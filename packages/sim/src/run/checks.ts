@@ -11,6 +11,8 @@ import { FirstReports, NothingBeforeReports } from '../checks/first-reports.js';
 import { ConsistentHistory } from '../checks/history.js';
 import { HttpSessionsSeeTheirLineage } from '../checks/http-sessions.js';
 import { Ledger } from '../checks/ledger.js';
+import { LiveChangesAreExact } from '../checks/live-changes.js';
+import { LiveViewsAreSnapshots } from '../checks/live-views.js';
 import { LossesAreSettled } from '../checks/losses.js';
 import { MemoryIsBounded } from '../checks/memory.js';
 import { NonblockingReads } from '../checks/nonblocking-reads.js';
@@ -38,6 +40,7 @@ import type { Cluster } from '../world/cluster.js';
 /** Every check of a run. */
 export interface Checks {
   readonly all: readonly Check[];
+  readonly liveViews: LiveViewsAreSnapshots;
   /** The state that the goals of the second phase depend on. */
   healed(unfinished: () => readonly string[]): HealedWorld;
 }
@@ -67,10 +70,13 @@ export function createChecks<M extends AnyMessage>(
   const losses = (node: string) => cluster.node(node).protocol?.losses() ?? [];
   const loads = () => cluster.nodes.map(({ id }) => [id, loadOf(id)] as const);
   const caches = () => actors().map((actor) => [actor.name, actor.cachedAt(ledger.lastCt)] as const);
+  const liveViews = new LiveViewsAreSnapshots(context, ledger);
   const all: Check[] = [
     ledger,
     new ChangesAreComplete(context, ledger, retentionOf(plan), highest),
     new FeedsMakeCopies(context, ledger),
+    liveViews,
+    new LiveChangesAreExact(context),
     reports,
     new NothingBeforeReports(context, ledger, reports),
     new StableIsInstalled(context, ledger),
@@ -100,7 +106,7 @@ export function createChecks<M extends AnyMessage>(
   const ust = (node: string) => cluster.node(node).protocol?.ust() ?? 0;
   const load = (node: string) => ({ ...loadOf(node), ...cluster.node(node).protocol?.backlog() });
   const depsTravel = visibility?.localDeps !== true;
-  return { all, healed: (unfinished) => ({ topology, ledger, disk, depsTravel, ust, load, unfinished }) };
+  return { all, liveViews, healed: (unfinished) => ({ topology, ledger, disk, depsTravel, ust, load, unfinished }) };
 }
 
 function retentionOf({ settings }: Plan): Retention {

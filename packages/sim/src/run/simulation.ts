@@ -96,7 +96,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     this.#heal();
     for (const client of [...this.#actors, ...this.#callers]) client.stop();
     for (const reader of this.#readers) reader.hurry();
-    const missing = this.#awaitGoals() ?? this.#awaitReaders();
+    const missing = this.#awaitGoals() ?? this.#awaitReaders() ?? this.#awaitLiveViews();
     for (const actor of this.#actors) actor.abandon();
     if (missing !== undefined) {
       const { ledger } = this.#checks.healed(() => []);
@@ -301,6 +301,16 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return { goal: 'readers-catch-up', message: `${behind.name} is at ${behind.position}, the last commit ${lastCt}` };
   }
 
+  /** Observers have the last snapshot of all. */
+  #awaitLiveViews(): { goal: string; message: string } | undefined {
+    const { time } = this.#cluster;
+    const missing = () => this.#checks.liveViews.missing();
+    for (const endMs = time.now + LIVENESS_MS; time.now < endMs && missing() !== undefined && !this.#over; )
+      time.runUntil(time.now + ROUND_MS, () => this.#over);
+    const message = this.#over ? undefined : missing();
+    return message === undefined ? undefined : { goal: 'live-views-are-final', message };
+  }
+
   /** New clients find a cluster that serves them, now or soon: after a loss a commit may be refused for a moment. */
   #probe(): void {
     const { time } = this.#cluster;
@@ -358,6 +368,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   ): Actor[] {
     const { time, streams, sockets, topology } = this.#cluster;
     const { engine } = this.adapter;
+    const place = { time, sockets, topology, requestTimeoutMs, commitTimeoutMs, engine, observer: this.#observer };
     const world = {
       histories: this.#histories,
       observer: this.#observer,
@@ -369,10 +380,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return plans.map((session) => {
       const random = streams.of('client', session.name);
       const note = (what: () => string) => this.#trace.add(session.name, what);
-      const client = new Client(
-        { time, random, sockets, topology, requestTimeoutMs, commitTimeoutMs, engine, note },
-        session.region,
-      );
+      const client = new Client({ ...place, random, session: session.name, note }, session.region);
       return new Actor(session, client, world, (id, state) => client.open(id, state));
     });
   }

@@ -117,6 +117,8 @@ function lessOf(plan: TransactionPlan, fails: (less: TransactionPlan) => boolean
       return { ...plan, writes: minimise(plan.writes, (writes) => writes.length > 0 && fails({ ...plan, writes })) };
     case 'read':
       return { ...plan, keys: minimise(plan.keys, (keys) => keys.length > 0 && fails({ ...plan, keys })) };
+    case 'live':
+      return { ...plan, scopes: minimise(plan.scopes, (scopes) => scopes.length > 0 && fails({ ...plan, scopes })) };
     default:
       return plan;
   }

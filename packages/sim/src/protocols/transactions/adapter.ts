@@ -83,6 +83,7 @@ export function transactionAdapter(
     drawsBursts: true,
     drawsUpdates: capabilities.has('updates'),
     drawsReaders: capabilities.has('changes'),
+    drawsLive: capabilities.has('live-queries'),
     atOnce: AT_ONCE,
     createNode: (options) => createNode(options, protocol),
     openHttp: (world) => new HttpFront(world, sessionTokens(world.topology, entry), createSession),
