@@ -5,6 +5,7 @@ import { Streams } from '@isochron/sim/engine/streams';
 import { faultKind } from '@isochron/sim/faults/table';
 import { drawBurst } from '@isochron/sim/plan/draw-bursts';
 import { drawCallers } from '@isochron/sim/plan/draw-http';
+import { withSomeLive } from '@isochron/sim/plan/draw-live';
 import { drawFollowers } from '@isochron/sim/plan/draw-readers';
 import { keysOf } from '@isochron/sim/plan/keys';
 import type { FaultPlan, SessionPlan } from '@isochron/sim/plan/plan';
@@ -20,7 +21,8 @@ export function profiled(plan: Plan, profile: Profile): Plan {
     environment: { ...plan.environment, ...environment },
     ...(bursts === undefined ? {} : { sessions: drawBursts(plan, bursts) }),
     ...(http === undefined ? {} : { http: drawHttp(plan, http) }),
-    ...(reads === undefined ? {} : { readers: drawReaders(plan) }),
+    ...(reads === 'changes' ? { readers: drawReaders(plan) } : {}),
+    ...(reads === 'live' ? { sessions: withSomeLive(new Streams(plan.seed).of('profile live'), plan.sessions) } : {}),
     faults: faults === undefined ? plan.faults : drawFaults(plan, faults),
   };
 }

@@ -6,6 +6,7 @@ import { CLOCK_MUTANTS } from './clock.js';
 import { COMMIT_MUTANTS } from './commit.js';
 import { DISK_MUTANTS } from './disks.js';
 import { FAMILY_MUTANTS } from './family.js';
+import { LIVE_MUTANTS } from './live.js';
 import { NAMED_MUTANTS } from './named.js';
 import { OPERATION_MUTANTS } from './operations.js';
 import { ORBE_MUTANTS } from './orbe.js';
@@ -25,6 +26,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...SNAPSHOT_MUTANTS,
   ...UPDATE_MUTANTS,
   ...CHANGES_MUTANTS,
+  ...LIVE_MUTANTS,
   ...FAMILY_MUTANTS,
   ...OPERATION_MUTANTS,
   ...NAMED_MUTANTS,
