@@ -38,6 +38,7 @@ export type { JsonValue, MergePatch } from './documents.js';
 export type { ConnectOptions, Logger, SocketEvent, WebSocketConstructor, WebSocketLike } from './options.js';
 export {
   append,
+  applyOperations,
   arrayRemove,
   arrayUnion,
   increment,

@@ -2,6 +2,7 @@ import { ALL, type FakeServer, type FakeStore } from '../testing/fake-server.js'
 import { all, client, closeAll, codeOf, server } from '../testing/harness.js';
 import {
   append,
+  applyOperations,
   arrayRemove,
   arrayUnion,
   connect,
@@ -216,5 +217,28 @@ describe('under a protocol without updates', () => {
       old.transaction((tx) => tx.update('a', [increment('/n')])),
     ];
     expect(await Promise.all(refused.map(codeOf))).toEqual(refused.map(() => 'NOT_SUPPORTED_BY_PROTOCOL'));
+  });
+});
+
+describe('applyOperations', () => {
+  it('operations of the feed make the document that the store has', async () => {
+    const operations = [increment('/left', -1), arrayUnion('/tags', 'green'), serverTimestamp('/at')];
+    const { timestamp } = await app.update('tea', operations);
+    const document = applyOperations(undefined, operations, timestamp);
+    expect(document).toEqual({ left: -1, tags: ['green'], at: expect.any(Number) });
+    expect(applyOperations(document, [increment('/left', 3), remove('/at')], timestamp + 1)).toEqual({
+      left: 2,
+      tags: ['green'],
+    });
+  });
+
+  it('a copy that has no document gets none from a removal, and keeps bytes that no operation replaces', () => {
+    expect(applyOperations(undefined, [remove('')], 1)).toBeUndefined();
+    expect(applyOperations({ a: 1 }, [remove('')], 1)).toBeUndefined();
+    expect(applyOperations(new Uint8Array([1, 2]), [remove('/x')], 1)).toEqual(new Uint8Array([1, 2]));
+  });
+
+  it('operations that nodes refuse have no effect on a copy', () => {
+    expect(applyOperations({ a: 1 }, [{ op: 'increment', path: 'a', by: 1 }], 1)).toEqual({ a: 1 });
   });
 });

@@ -1,9 +1,11 @@
 /** Operations of updates: changes of a document that merge with those of others, in any region (F1). */
 import { IsochronError } from '@isochron/core/errors';
+import type { Timestamp } from '@isochron/core/ids';
 import type { Limits } from '@isochron/core/limits';
+import { Fold } from '@isochron/core/updates/fold';
 import { type Operation, parseOperations } from '@isochron/core/updates/operations';
 import { Update } from '@isochron/core/updates/update';
-import { bytesOf, checkSize, type JsonValue, toJson } from './documents.js';
+import { bytesOf, checkSize, decodeDocument, type JsonValue, toJson } from './documents.js';
 
 export type { Operation } from '@isochron/core/updates/operations';
 
@@ -50,4 +52,16 @@ export function updateOf(change: unknown, limits: Limits): Update {
   checkSize(text, limits);
   parseOperations(text);
   return new Update(text);
+}
+
+/**
+ * The document after operations, as every replica has it (F1): for a copy that follows the change feed. `undefined` is
+ * no document. Operations that nodes would refuse have no effect.
+ *
+ * @param timestamp the commit's: `serverTimestamp` stores its time
+ */
+export function applyOperations(document: unknown, operations: readonly Operation[], timestamp: Timestamp): unknown {
+  const fold = new Fold(document === undefined ? null : (bytesOf(document) ?? toJson(document)));
+  fold.apply(new Update(JSON.stringify(operations)), { ts: timestamp, txId: '' });
+  return decodeDocument(fold.result());
 }

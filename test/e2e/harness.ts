@@ -16,7 +16,9 @@ export interface ClusterOptions {
   readonly regions?: readonly string[];
   /** Default 1. */
   readonly nodesPerRegion?: number;
-  /** Partitions of the keyspace `default`. Default 6. */
+  /** Default `default` alone. */
+  readonly keyspaces?: readonly string[];
+  /** Partitions of each keyspace. Default 6. */
   readonly partitions?: number;
   /** Default 2, or 1 in a cluster of one region. */
   readonly replication?: number;
@@ -275,7 +277,7 @@ function plannedNodes(options: ClusterOptions, folder: string, ports: readonly n
 
 function clusterFile(options: ClusterOptions, nodes: readonly ClusterNode[]): ClusterFile {
   const { regions, partitions, replication } = withDefaults(options);
-  const { wan, settings, cluster, protocol = 'paris' } = options;
+  const { wan, settings, cluster, protocol = 'paris', keyspaces = ['default'] } = options;
   return {
     protocol,
     ...(cluster === undefined ? {} : { cluster }),
@@ -285,7 +287,7 @@ function clusterFile(options: ClusterOptions, nodes: readonly ClusterNode[]): Cl
         .filter(({ region }) => region === id)
         .map((node) => ({ id: node.id, api: node.api, peer: node.peer })),
     })),
-    keyspaces: [{ name: 'default', partitions, replication }],
+    keyspaces: keyspaces.map((name) => ({ name, partitions, replication })),
     ...(settings === undefined ? {} : { settings }),
     ...(wan === undefined ? {} : { wan: { oneWayMs: { ...wan } } }),
   };
