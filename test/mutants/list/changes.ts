@@ -1,6 +1,6 @@
 /** The change feed (CF1 to CF6). */
 import type { Mutant, Profile } from '../mutant.js';
-import { JOIN, LOG_SERVER } from './files.js';
+import { FEED_SCOPE, FOLLOWING, JOIN, LOG_SERVER, SCOPE_INDEX } from './files.js';
 
 /** Every run has readers. */
 const READ: Profile = { reads: 'changes' };
@@ -91,5 +91,65 @@ export const CHANGES_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 1, count: 200 },
     profile: { ...READ, environment: { founded: true }, faults: { kinds: ['wipe'], count: 4, untilMs: 4_000 } },
+  },
+  {
+    name: 'index-misses-ranges',
+    breaks: 'LQ6',
+    does: 'finds no reader of a range that has an end',
+    patches: [
+      {
+        file: SCOPE_INDEX,
+        in: 'ScopeIndex.find',
+        find: 'if (inRange(range, key)) range.holders.visit(visit);',
+        replace: 'if (range.end === null) range.holders.visit(visit);',
+      },
+    ],
+    seeds: { from: 1, count: 50 },
+    profile: READ,
+  },
+  {
+    name: 'reader-settles-too-early',
+    breaks: 'LQ6',
+    does: 'lets a reader wait though another of its partitions has something for it',
+    patches: [
+      {
+        file: FOLLOWING,
+        in: 'Following.#mayHaveMore',
+        find: 'const end = this.#tails.end(partition)!;',
+        replace: 'const end = 0;',
+      },
+    ],
+    seeds: { from: 1, count: 50 },
+    profile: READ,
+  },
+  {
+    name: 'reader-goes-on-too-far',
+    breaks: 'CF1',
+    does: 'lets a reader that the index found go on at stable time, and not at the end of its lowest tail',
+    patches: [
+      {
+        file: FOLLOWING,
+        in: 'Following.#unsettle',
+        find: 'reader.advanceTo(this.#tails.lowest(reader.partitions.keys())!);',
+        replace: 'reader.advanceTo(this.state.stable.value - 1);',
+      },
+    ],
+    seeds: { from: 1, count: 50 },
+    profile: READ,
+  },
+  {
+    name: 'scope-leaves-partitions-out',
+    breaks: 'CF3',
+    does: 'reads the first partition of a range alone',
+    patches: [
+      {
+        file: FEED_SCOPE,
+        in: 'partitionsOf',
+        find: 'for (const { id } of all) found.add(id);',
+        replace: 'found.add(all[0]!.id);',
+      },
+    ],
+    seeds: { from: 1, count: 50 },
+    profile: READ,
   },
 ];

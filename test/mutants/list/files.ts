@@ -52,4 +52,6 @@ export const LIVE_OWN_WRITES = 'packages/client/src/live/own-writes.ts';
 export const LIVE_POSITION = 'packages/client/src/live/position.ts';
 export const LIVE_READING = 'packages/client/src/live/reading.ts';
 export const TRANSACTION_SESSION = 'packages/sessions/src/served/transaction-session.ts';
+export const FEED_SCOPE = 'packages/protocols/src/kernel/feeds/scope.ts';
+export const SCOPE_INDEX = 'packages/protocols/src/kernel/feeds/scope-index.ts';
 export const WREN_SESSION = 'packages/protocols/src/wren/session.ts';
