@@ -7,7 +7,7 @@ import type { LivePlan, LiveScopePlan, SessionPlan } from './plan.js';
 /** The sessions with live queries, in a part of all runs. */
 export function withLive(random: Random, sessions: readonly SessionPlan[]): readonly SessionPlan[] {
   const keys = keysOf({ sessions });
-  return keys.length === 0 || !random.chance(0.25) ? sessions : withSomeLive(random, sessions);
+  return keys.length === 0 || !random.chance(0.1) ? sessions : withSomeLive(random, sessions);
 }
 
 /** The sessions of a run that has live queries. */
