@@ -171,6 +171,13 @@ export class SwiftClient implements WorkloadClient {
     return this.driver.request({ does: 'commit', of });
   }
 
+  /** The values of a key that a live query, or the change feed, has given so far; rejects once it has ended. */
+  async follow(key: string, by: 'watch' | 'follow'): Promise<() => Promise<readonly (string | undefined)[]>> {
+    const of = this.driver.name(by);
+    await this.driver.request({ does: by, of, client: this.name, key });
+    return async () => documents(await this.driver.request({ does: 'followed', of }));
+  }
+
   /** Commits one after the other. Resolves with the memory of the process afterwards, in bytes. */
   async sequential(count: number): Promise<number> {
     return (await this.#send('sequential', { count })).residentBytes!;

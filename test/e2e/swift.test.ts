@@ -115,6 +115,34 @@ describe('Swift and TypeScript clients on the same keys', () => {
   );
 });
 
+describe('live queries and the change feed of Swift', () => {
+  it(
+    'a live query and the change feed of Swift go on where they were when their node is killed',
+    withSwift(async () => {
+      const swift = await driver.connect(fromThere(cluster.endpoint('oregon')));
+      const typescript = await connect({ ...PATIENCE, endpoints: [cluster.endpoint('virginia')] });
+      const watched = await swift.follow('live/kill', 'watch');
+      const fed = await swift.follow('live/kill', 'follow');
+      await until('the first result', async () => (await watched()).length === 1);
+      const values = Array.from({ length: 30 }, (_, i) => String(100 + i));
+      for (const [i, value] of values.entries()) {
+        if (i === 10) await cluster.kill('oregon-1');
+        if (i === 20) await cluster.restart('oregon-1');
+        await typescript.set('live/kill', value);
+      }
+      const isLast = async (seen: () => Promise<readonly unknown[]>) => (await seen()).at(-1) === values.at(-1);
+      await until('the last result', () => isLast(watched), { timeoutMs: 60_000 });
+      await until('the last transaction', () => isLast(fed), { timeoutMs: 60_000 });
+      expect(await fed()).toEqual(values);
+      const [before, ...shown] = await watched();
+      expect(before).toBeUndefined();
+      expect(shown).toEqual([...new Set(shown)].sort());
+      expect(values).toEqual(expect.arrayContaining(shown));
+      await Promise.all([swift.close(), typescript.close()]);
+    }),
+  );
+});
+
 describe('the tests of the Swift package that need a cluster', () => {
   it(
     'the tests of the Swift package that need a cluster pass against this one',

@@ -18,6 +18,7 @@ import { exportedSessions } from './pure/exports.js';
 import { keys } from './pure/keys.js';
 import { patches } from './pure/patches.js';
 import { values } from './pure/values.js';
+import { queries } from './queries/queries.js';
 import { TraceDriver } from './steps/drive.js';
 import { STEP_PROTOCOLS, type StepProtocol } from './steps/protocols.js';
 import { TransactionDriver } from './transactions/drive.js';
@@ -116,6 +117,7 @@ function pure(seed: number): VectorFile[] {
     documents: documents(),
     channels: channels(new Random(seed)),
     folds: folds(seed),
+    queries: queries(seed),
   };
   return Object.entries(contents).map(([name, content]) => ({
     name: `${name}.json`,

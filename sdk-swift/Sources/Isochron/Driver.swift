@@ -120,6 +120,14 @@ final class Driver {
         try await saved(try await call(.commit(handle.id)))
     }
 
+    /// A page of the change feed, of the keys with a prefix.
+    func changes(_ scope: String, after: Timestamp?, waitMs: Double) async throws -> ChangesPage {
+        guard case .changes(let page) = try await call(.changes(scope, after: after, waitMs: waitMs)) else {
+            throw Self.mismatch
+        }
+        return page
+    }
+
     func stable(_ timestamp: Timestamp, timeoutMs: Double) async throws {
         _ = try await call(.stable(timestamp, timeoutMs: timeoutMs))
     }

@@ -44,6 +44,8 @@ enum Call: Sendable {
     case claimed(QualifiedKey, Committed, timeoutMs: Double)
     /// Commits the writes of a handle. The handle ends when its turn has come.
     case commit(HandleId)
+    /// A page of the change feed, of the keys with a prefix.
+    case changes(String, after: Timestamp?, waitMs: Double)
     /// Waits until every node of every region serves a timestamp.
     case stable(Timestamp, timeoutMs: Double)
     /// The status of a transaction.
@@ -62,6 +64,7 @@ enum CallOutcome: Sendable {
     case committed(Committed)
     case claimed(Claimed)
     case status(TransactionStatus)
+    case changes(ChangesPage)
     /// The id of the transaction in doubt, if any.
     case detached(TxId?)
 }
@@ -92,6 +95,9 @@ enum ClientInput {
     case loaded(String, Result<SessionKind, IsochronError>)
     /// The network may have changed: the client tests its connection, or without one connects at once.
     case network
+    /// Observes ranges from now on.
+    case watch(any LiveObserver, [LiveRange])
+    case unwatch(any LiveObserver)
     case timer
     /// The requested end of a turn.
     case turn
@@ -157,9 +163,15 @@ final class ClientMachine {
         case .closed(let socket, let code, let reason): loop.closed(socket, code, reason)
         case .loaded(let name, let kind): core.loaded(name, kind)
         case .network: core.connector.networkChanged()
+        case .watch(let observer, let ranges):
+            let live = core.live ?? Live(core)
+            core.live = live
+            live.watch(observer, ranges)
+        case .unwatch(let observer): core.live?.unwatch(observer)
         case .timer: loop.wake()
         case .turn: loop.turned()
         }
+        core.live?.flush()
         loop.rest()
     }
 
@@ -182,6 +194,8 @@ final class ClientMachine {
         case .claimed(let key, let commit, let timeoutMs):
             return core.claimed(key, commit, timeoutMs: timeoutMs) { settle($0.map { .claimed($0) }) }
         case .commit(let id): return try commit(id, committed)
+        case .changes(let scope, let after, let waitMs):
+            return try core.changes(scope, after: after, waitMs: waitMs) { settle($0.map { .changes($0) }) }
         case .stable(let timestamp, let timeoutMs): return core.stable(timestamp, timeoutMs: timeoutMs, done)
         case .status(let txId, let sentAfter):
             return try core.transactionStatus(txId, sentAfter) { settle($0.map { .status($0) }) }
@@ -198,6 +212,6 @@ final class ClientMachine {
             handle.handOver()
             return handle.tx
         }
-        return try core.commit(handle, begin, caller)
+        return try core.commit(handle, handle.tx.writes, begin, caller)
     }
 }

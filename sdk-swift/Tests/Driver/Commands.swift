@@ -5,9 +5,9 @@ struct Command: Decodable, Sendable {
     let id: Int
     /// The action: a case of `Driver.run` or `OpenTransaction.run`.
     let does: String
-    /// Name of its client, transaction or snapshot.
+    /// Name of its client, transaction, snapshot or loop.
     let of: String
-    /// The client of a new transaction or snapshot.
+    /// The client of a new transaction, snapshot or loop.
     var client: String?
     var endpoints: [String]?
     /// An exported session.

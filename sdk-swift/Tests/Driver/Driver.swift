@@ -6,6 +6,7 @@ actor Driver {
     private var clients: [String: IsochronClient] = [:]
     private var snapshots: [String: SnapshotView] = [:]
     private var transactions: [String: AsyncStream<Command>.Continuation] = [:]
+    private var followed: [String: Followed] = [:]
     private var readKeys: [String: [String]] = [:]
 
     func take(_ command: Command) {
@@ -41,6 +42,13 @@ actor Driver {
             reply.values = try await snapshots[command.of]?.getMany(command.keys ?? [], as: String.self)
         case "snapshotClose":
             await snapshots.removeValue(forKey: command.of)?.close()
+        case "watch":
+            let watched = Followed(try client(command.client ?? "").watch(command.key ?? "", as: String.self))
+            followed[command.of] = watched
+        case "follow":
+            followed[command.of] = Followed(try client(command.client ?? "").changes(), key: command.key ?? "")
+        case "followed":
+            reply.values = try await followed[command.of]?.values
         case "export":
             reply.session = try await client(command.of).session.export().json
         case "readsOf":

@@ -73,3 +73,13 @@ final class FoldVectorTests: XCTestCase {
         if let first = checked.differences.first { XCTFail("\(checked.differences.count) cases differ. \(first)") }
     }
 }
+
+/// Queries give the same results as those of TypeScript.
+final class QueryVectorTests: XCTestCase {
+    func testAQueryGivesTheSameResultsChangesAndFaultsAsInTypeScript() throws {
+        let file = try readVectors("queries.json", as: QueryVectors.self)
+        XCTAssertGreaterThanOrEqual(file.queries.count, 1000)
+        let checked = check(file)
+        if let first = checked.differences.first { XCTFail("\(checked.differences.count) cases differ. \(first)") }
+    }
+}

@@ -93,6 +93,24 @@ enum TourCode {
         // End
     }
 
+    static func liveQueries(_ client: IsochronClient) async throws {
+        // Block
+        let stock = client.collection("stock", of: Stock.self)
+        let scarce = stock.watch(where: [Condition("/left", .less, 5)], orderBy: [FieldOrder("/left")], limit: 20)
+        for try await (documents, cart) in client.live(scarce, client.watch("carts/7", as: Cart.self)) {
+            for document in documents.documents { print(document.key, try document.value.left, document.isPending) }
+            print(try cart.value?.items ?? [], cart.snapshot)
+        }
+        // End
+        // Block
+        var cursor: String?
+        for try await message in client.changes(keyspace: "default", prefix: "stock/", since: cursor) {
+            for transaction in message.transactions { print(transaction.id, transaction.writes.map(\.key)) }
+            cursor = message.cursor
+        }
+        // End
+    }
+
     private static func errors(_ client: IsochronClient, _ todos: DocumentCollection<Todo>) async throws {
         // Block
         do {

@@ -2,6 +2,7 @@
 import { CLIENT } from './client-bugs.js';
 import { FOLD } from './fold-bugs.js';
 import type { Kind, PlantedBug } from './planted-bug.js';
+import { QUERY } from './query-bugs.js';
 
 export type { Kind, PlantedBug } from './planted-bug.js';
 
@@ -307,5 +308,6 @@ export const PLANTED: readonly PlantedBug[] = [
   ...SINGLE_OPERATIONS,
   ...PURE,
   ...FOLD,
+  ...QUERY,
   ...CLIENT,
 ];

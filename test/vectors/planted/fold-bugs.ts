@@ -122,8 +122,8 @@ export const FOLD: readonly PlantedBug[] = [
     'fold-path-by-characters',
     'splits a path where Swift sees a slash',
     OPERATION,
-    'return try parts.dropFirst().map { part in\n            guard let name = unescaped(part) else',
-    'if planted { return text.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init) }\n        return try parts.dropFirst().map { part in\n            guard let name = unescaped(part) else',
+    'let names = parts.dropFirst().map { part in unescaped(part) }',
+    'if planted { return text.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init) }\n    let names = parts.dropFirst().map { part in unescaped(part) }',
   ),
   inFolds(
     'fold-any-depth',

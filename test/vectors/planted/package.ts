@@ -11,7 +11,17 @@ import { patched, type SwiftPatch } from './planted-bug.js';
 
 /** The sources of the client machine; the rest of the client is its driver, with sockets and documents. */
 const MACHINE = [
-  ...['Errors', 'Link', 'Session', 'Wire', 'Loop.swift', 'Machine.swift', 'SessionActor.swift', 'Settings.swift'],
+  ...[
+    'Errors',
+    'Link',
+    'Live',
+    'Session',
+    'Wire',
+    'Loop.swift',
+    'Machine.swift',
+    'SessionActor.swift',
+    'Settings.swift',
+  ],
   ...[
     'Timing.swift',
     'API/ClientStatus.swift',
@@ -107,6 +117,7 @@ struct VectorSet {
     let values: ValueVectors
     let backoff: BackoffVectors
     let folds: FoldVectors
+    let queries: QueryVectors
     let steps: [(name: String, text: String)]
 
     init() throws {
@@ -116,6 +127,7 @@ struct VectorSet {
         values = try readVectors("values.json")
         backoff = try readVectors("backoff.json")
         folds = try readVectors("folds.json")
+        queries = try readVectors("queries.json")
         steps = try ${JSON.stringify(STEP_PROTOCOLS.map(({ name }) => name))}.map { name in
             (name, try String(contentsOf: vectorsFolder().appendingPathComponent("steps-\\(name).json"), encoding: .utf8))
         }
@@ -155,6 +167,10 @@ func folds(_ vectors: VectorSet) -> [Check] {
     [{ line("folds", check(vectors.folds)) }]
 }
 
+func queries(_ vectors: VectorSet) -> [Check] {
+    [{ line("queries", check(vectors.queries)) }]
+}
+
 func steps(_ vectors: VectorSet) -> [Check] {
     vectors.steps.map { name, text in
         {
@@ -190,7 +206,7 @@ const judge = (bugs: readonly PlantedBug[]): string => `import Planted
 let vectors = try VectorSet()
 let checks = [
     "transactions": transactions(vectors), "operations": operations(vectors), "names": names(vectors),
-    "folds": folds(vectors), "steps": steps(vectors),
+    "folds": folds(vectors), "queries": queries(vectors), "steps": steps(vectors),
 ]
 let bugs: [(name: String, at: [String])] = [
     ("none", checks.keys.sorted()),

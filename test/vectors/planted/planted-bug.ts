@@ -1,5 +1,5 @@
 /** The files that must detect a bug. */
-export type Kind = 'transactions' | 'operations' | 'names' | 'folds' | 'steps';
+export type Kind = 'transactions' | 'operations' | 'names' | 'folds' | 'queries' | 'steps';
 
 export interface PlantedBug {
   readonly name: string;

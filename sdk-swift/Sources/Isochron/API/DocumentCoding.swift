@@ -149,7 +149,8 @@ public struct DocumentCoding: Sendable {
         }
     }
 
-    private static func check(_ raw: Raw, _ path: String, depth: Int) throws {
+    /// Throws VALUE_INVALID, with the path of a part that JSON cannot hold.
+    static func check(_ raw: Raw, _ path: String, depth: Int = 0) throws {
         switch raw {
         case .null, .bool, .integer, .string: return
         case .number(let value):

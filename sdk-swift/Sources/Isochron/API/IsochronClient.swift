@@ -17,7 +17,7 @@ public typealias TxId = IsochronSession.TxId
 /// Close a client that is not needed any more. A client without references closes itself.
 public actor IsochronClient {
     nonisolated let lifetime: Lifetime
-    private nonisolated let plain: Keyspace
+    nonisolated let plain: Keyspace
 
     init(_ driver: Driver) {
         lifetime = Lifetime(driver)

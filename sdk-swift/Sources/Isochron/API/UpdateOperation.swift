@@ -63,6 +63,53 @@ public enum UpdateOperation: Hashable, Sendable {
     }
 }
 
+extension UpdateOperation {
+    /// The operations of a stored update. Throws FRAME_INVALID.
+    static func operations(of update: Update) throws -> [UpdateOperation] {
+        guard case .array(let all) = try DocumentCoding.raw(of: update.operations) else { throw unknown }
+        return try all.map { try UpdateOperation(JSONValue($0)) }
+    }
+
+    private init(_ json: JSONValue) throws {
+        let path = try json["path"].map(Self.text) ?? ""
+        let operand = json["value"] ?? json["patch"] ?? json["by"] ?? json["items"] ?? .null
+        switch try json["op"].map(Self.text) {
+        case "set": self = .set(path, operand)
+        case "remove": self = .remove(path)
+        case "mergePatch": self = .mergePatch(path, operand)
+        case "increment": self = .increment(path, by: try Self.number(operand))
+        case "max": self = .max(path, try Self.number(operand))
+        case "min": self = .min(path, try Self.number(operand))
+        case "arrayUnion": self = .arrayUnion(path, try Self.items(operand))
+        case "arrayRemove": self = .arrayRemove(path, try Self.items(operand))
+        case "append": self = .append(path, try Self.items(operand))
+        case "serverTimestamp": self = .serverTimestamp(path)
+        case "init": self = .initialize(operand)
+        default: throw Self.unknown
+        }
+    }
+
+    private static func text(_ json: JSONValue) throws -> String {
+        guard case .string(let text) = json else { throw unknown }
+        return text
+    }
+
+    private static func number(_ json: JSONValue) throws -> Double {
+        switch json {
+        case .integer(let number): return Double(number)
+        case .number(let number): return number
+        default: throw unknown
+        }
+    }
+
+    private static func items(_ json: JSONValue) throws -> [JSONValue] {
+        guard case .array(let items) = json else { throw unknown }
+        return items
+    }
+
+    private static var unknown: IsochronError { IsochronError.malformed("operations that this client does not know") }
+}
+
 /// The outcome of a claim.
 public struct Claim<Document: Sendable>: Sendable {
     /// Whether this claim made the document.

@@ -146,13 +146,11 @@ extension IsochronError.Code: CaseIterable {
     /// All codes, in the order of `ERRORS.md`.
     public static let allCases: [IsochronError.Code] = [
         .invalidRequest, .keyspaceUnknown, .keyNotFound, .keyInvalid, .valueInvalid, .valueTooLarge, .updateInvalid,
-        .tooManyKeys, .tooManyWatches, .watchReused, .requestTooLarge, .unsupportedMediaType, .routeNotFound, .methodNotAllowed,
-        .conditionalWriteUnsupported, .hostNotAllowed, .originNotAllowed, .unauthenticated, .tokenInvalid,
-        .tokenForeign, .timestampInFuture,
-        .cursorInvalid, .transactionUnknown,
-        .transactionExpired, .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch,
-        .outcomePending, .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .changesGone, .watchTooLarge,
-        .snapshotUnavailable, .sessionGap,
+        .tooManyKeys, .tooManyWatches, .watchReused, .requestTooLarge, .unsupportedMediaType, .routeNotFound,
+        .methodNotAllowed, .conditionalWriteUnsupported, .hostNotAllowed, .originNotAllowed, .unauthenticated,
+        .tokenInvalid, .tokenForeign, .timestampInFuture, .cursorInvalid, .transactionUnknown, .transactionExpired,
+        .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch, .outcomePending, .outcomeUnknown,
+        .outcomeForgotten, .snapshotTooOld, .changesGone, .watchTooLarge, .snapshotUnavailable, .sessionGap,
         .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout,
         .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
         .connectionLost, .offline, .clientClosed, .configInvalid, .placementMismatch, .peerRefused,

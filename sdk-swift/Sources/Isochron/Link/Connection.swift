@@ -36,6 +36,8 @@ final class Connection: SocketListener {
     private var hello: Hello?
     private var greeting: Welcome?
     private var byId: [Int64: Exchange] = [:]
+    /// How many of them wait by design.
+    private var waits = 0
     private var nextId: Int64 = 1
     /// The callback of `open`; nil after its call.
     private var unopened: Opened?
@@ -91,7 +93,8 @@ final class Connection: SocketListener {
     /// Requests that may be sent now.
     var free: Int { isClosed ? 0 : welcome.credits - byId.count }
 
-    var isIdle: Bool { byId.isEmpty }
+    /// Whether it owes no answer, beside those to requests that wait by design.
+    var isIdle: Bool { byId.count == waits }
 
     /// Unanswered requests of this connection, the oldest first.
     var inFlight: [Exchange] { byId.sorted { $0.key < $1.key }.map(\.value) }
@@ -181,6 +184,7 @@ final class Connection: SocketListener {
                 throw IsochronError(.requestTooLarge, "a request of \(part.count) bytes is above \(limit)")
             }
             byId[id] = exchange
+            if exchange.waits { waits += 1 }
             return part
         } catch {
             exchange.failed(IsochronError.of(error))
@@ -266,6 +270,7 @@ final class Connection: SocketListener {
         guard greeting != nil, let exchange = byId.removeValue(forKey: id) else {
             throw IsochronError.malformed("an answer to no request, \(id)")
         }
+        if exchange.waits { waits -= 1 }
         return exchange
     }
 
@@ -287,7 +292,7 @@ final class Connection: SocketListener {
         loop.cancel(timer)
         loop.out?.close(socket, abrupt: abrupt)
         let lost = inFlight.filter { !$0.settled }
-        byId = [:]
+        (byId, waits) = ([:], 0)
         if let opened = unopened {
             unopened = nil
             opened(.failure(error))

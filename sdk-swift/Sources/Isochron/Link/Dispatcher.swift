@@ -184,7 +184,8 @@ final class Dispatcher {
         for connection in connections { connection.checkQuiet(now, quietMs) }
         var busy = false
         for exchange in all where !exchange.settled {
-            if exchange.deadlineMs > now || !exchange.expired(isOffline: connection == nil) { busy = true }
+            let isOpen = exchange.deadlineMs > now || !exchange.expired(isOffline: connection == nil)
+            if isOpen, !exchange.waits { busy = true }
         }
         waiting.removeAll(where: \.settled)
         if onSweep(now) || busy { watch() }

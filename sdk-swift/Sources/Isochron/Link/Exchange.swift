@@ -34,6 +34,10 @@ class Exchange: Cancellable {
     /// Whether it is sent again after the loss of its connection.
     var repeats: Bool { true }
 
+    /// Whether its answer may be far off by design: it is no sign of a dead connection, and keeps none open. It has no
+    /// deadline of the dispatcher's.
+    var waits: Bool { false }
+
     /// Whether the session takes the token of its answer. If nodes keep the session, the newest token of a connection
     /// covers all earlier ones, so each is taken, even from an answer without a waiting caller.
     var takesToken: Bool { true }

@@ -15,6 +15,8 @@ final class ClientCore {
         loop, requestTimeoutMs: settings.requestTimeoutMs, connector.dispatcher,
         chains: { [weak self] in self?.can("chained-commits") ?? false },
         changed: { [weak self] in self?.changed() })
+    /// Live queries, from the first one on.
+    var live: Live?
     private(set) var clock = ServerClock()
     /// Name of the cluster's protocol.
     private(set) var protocolName = ""
@@ -184,6 +186,7 @@ final class ClientCore {
 
     /// Gives everything up. `done` is called once the sockets are closed.
     func close(_ done: @escaping @SessionActor () -> Void) {
+        live?.close()
         // First the waiting ones, or each would move up only to be refused.
         queue.close()
         connector.close(done)

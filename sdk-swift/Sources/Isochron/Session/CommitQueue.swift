@@ -8,7 +8,8 @@ final class CommitQueue {
     /// Makes the exchange when its turn has come. `ended` has to be called once its outcome is known, or cannot be
     /// determined any more.
     typealias Begin<Outcome: Sendable> = @SessionActor (_ ended: @escaping Ended) throws -> QueuedExchange<Outcome>
-    typealias Ended = @SessionActor (_ committed: Bool) -> Void
+    /// Called with the timestamp of a commit; nil for a read, and for a write that is not known to have committed.
+    typealias Ended = @SessionActor (_ committedAt: Timestamp?) -> Void
 
     /// Largest number of writes under way.
     private static let maxChained = 128
@@ -26,6 +27,9 @@ final class CommitQueue {
     /// Writes that their session does not wait for any more. Their outcomes are still asked for.
     private var detached: [any Queued] = []
     private var isClosed = false
+    private var lastNumber: WriteNumber = 0
+    /// Live queries, while there are any.
+    weak var follower: (any WriteFollower)?
 
     init(
         _ loop: Loop, requestTimeoutMs: Double, _ dispatcher: Dispatcher,
@@ -45,6 +49,14 @@ final class CommitQueue {
     func oldestWriteMs(_ nowMs: Double) -> Double? {
         pending.map(\.queuedMs).min().map { max(0, nowMs - $0) }
     }
+
+    /// The undecided writes of the session, in their order.
+    var undecided: [(number: WriteNumber, writes: [KeyWrite])] {
+        (chain + queue).filter(\.isWrite).map { ($0.number, $0.writes ?? []) }
+    }
+
+    /// The session's writes that may have had an effect, and are not decided.
+    var inDoubt: Set<WriteNumber> { Set(chain.filter(\.isInDoubt).map(\.number)) }
 
     /// Whether this write has been sent, and is repeated until its outcome is known.
     func isUnderWay(_ txId: TxId) -> Bool {
@@ -67,6 +79,7 @@ final class CommitQueue {
         guard let head = chain.first, head.isInDoubt else { return nil }
         try renew()
         head.detach()
+        follower?.dropped(head.number)
         detached.append(head)
         leave(head, committed: false)
         return head.txId
@@ -74,18 +87,23 @@ final class CommitQueue {
 
     /// Begins when its turn has come. A cancellation before that leaves no effect; later it goes to the exchange.
     ///
-    /// - Parameter drop: called when it is withdrawn before its turn
+    /// - Parameters:
+    ///   - writes: what it writes; nil for a read
+    ///   - drop: called when it is withdrawn before its turn
     func enqueue<Outcome: Sendable>(
-        writes: Bool, drop: @escaping @SessionActor () -> Void = {}, begin: @escaping Begin<Outcome>,
+        writes: [KeyWrite]?, drop: @escaping @SessionActor () -> Void = {}, begin: @escaping Begin<Outcome>,
         _ caller: @escaping Caller<Outcome>
     ) -> (any Cancellable)? {
         if isClosed {
             caller(.failure(IsochronError.clientWasClosed))
             return nil
         }
-        let job = QueueEntry(writes: writes, queuedMs: loop.nowMs, begin: begin, drop: drop, caller)
+        lastNumber += 1
+        let job = QueueEntry(
+            number: lastNumber, writes: writes, queuedMs: loop.nowMs, begin: begin, drop: drop, caller)
         job.withdrawn = { [weak self] job, reason in self?.withdraw([job], reason) }
         queue.append(job)
+        if let writes { follower?.called(job.number, writes) }
         changed()
         next()
         return job
@@ -119,7 +137,7 @@ final class CommitQueue {
     }
 
     private var pending: [any Queued] {
-        (detached + chain + queue).filter(\.writes)
+        (detached + chain + queue).filter(\.isWrite)
     }
 
     /// The error of entries that were not sent in time.
@@ -134,7 +152,10 @@ final class CommitQueue {
     private func next() {
         while !queue.isEmpty, takesMore {
             let job = queue.removeFirst()
-            guard job.make({ [weak self, weak job] committed in self?.ended(job, committed) }) else { continue }
+            guard job.make({ [weak self, weak job] committedAt in self?.ended(job, committedAt) }) else {
+                follower?.dropped(job.number)
+                continue
+            }
             chain.append(job)
             if chain.count == 1 { lead() }
             job.start(dispatcher)
@@ -154,12 +175,17 @@ final class CommitQueue {
     }
 
     /// The exchange has ended, with or without a commit.
-    private func ended(_ job: (any Queued)?, _ committed: Bool) {
+    private func ended(_ job: (any Queued)?, _ committedAt: Timestamp?) {
         if let at = detached.firstIndex(where: { $0 === job }) {
             detached.remove(at: at)
             changed()
         } else if let job {
-            leave(job, committed: committed)
+            if let committedAt, let txId = job.txId {
+                follower?.committed(job.number, Origin(ts: committedAt, txId: txId))
+            } else {
+                follower?.dropped(job.number)
+            }
+            leave(job, committed: committedAt != nil)
         }
     }
 
@@ -182,9 +208,21 @@ final class CommitQueue {
         let gone = those.filter { one in queue.contains { $0 === one } }
         if gone.isEmpty { return }
         queue.removeAll { queued in gone.contains { $0 === queued } }
-        for job in gone { job.withdraw(error) }
+        for job in gone {
+            follower?.dropped(job.number)
+            job.withdraw(error)
+        }
         changed()
     }
+}
+
+/// Follows the writes of a session from their calls to their ends.
+@SessionActor
+protocol WriteFollower: AnyObject {
+    func called(_ number: WriteNumber, _ writes: [KeyWrite])
+    func committed(_ number: WriteNumber, _ version: Origin)
+    /// It has had no effect, or its session goes on without it.
+    func dropped(_ number: WriteNumber)
 }
 
 /// An exchange that has its turn.
@@ -211,7 +249,9 @@ class QueuedExchange<Outcome: Sendable>: AwaitedExchange<Outcome> {
 /// An entry that waits for its turn, or has it.
 @SessionActor
 private protocol Queued: AnyObject {
-    var writes: Bool { get }
+    var number: WriteNumber { get }
+    /// Nil for a read.
+    var writes: [KeyWrite]? { get }
     var queuedMs: Double { get }
     var txId: TxId? { get }
     var sentAfter: Timestamp? { get }
@@ -235,9 +275,14 @@ private protocol Queued: AnyObject {
     func withdraw(_ error: any Error)
 }
 
+extension Queued {
+    fileprivate var isWrite: Bool { writes != nil }
+}
+
 @SessionActor
 private final class QueueEntry<Outcome: Sendable>: Queued, Cancellable {
-    let writes: Bool
+    let number: WriteNumber
+    let writes: [KeyWrite]?
     let queuedMs: Double
     /// Takes it out of the queue, if it is still there.
     var withdrawn: @SessionActor (any Queued, any Error) -> Void = { _, _ in }
@@ -247,9 +292,10 @@ private final class QueueEntry<Outcome: Sendable>: Queued, Cancellable {
     private var turn: QueuedExchange<Outcome>?
 
     init(
-        writes: Bool, queuedMs: Double, begin: @escaping CommitQueue.Begin<Outcome>,
+        number: WriteNumber, writes: [KeyWrite]?, queuedMs: Double, begin: @escaping CommitQueue.Begin<Outcome>,
         drop: @escaping @SessionActor () -> Void, _ caller: @escaping Caller<Outcome>
     ) {
+        self.number = number
         self.writes = writes
         self.queuedMs = queuedMs
         self.begin = begin

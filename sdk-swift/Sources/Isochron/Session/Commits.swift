@@ -6,16 +6,18 @@ extension ClientCore {
     ///
     /// - Parameters:
     ///   - handle: the handle of its reads, if any
+    ///   - writes: what it writes
     ///   - begin: makes its transaction, when the turn has come
     func commit(
-        _ handle: SnapshotHandle?, _ begin: @escaping @SessionActor (Transactions) throws -> SessionTransaction,
+        _ handle: SnapshotHandle?, _ writes: [KeyWrite],
+        _ begin: @escaping @SessionActor (Transactions) throws -> SessionTransaction,
         _ caller: @escaping Caller<Committed>
     ) throws -> (any Cancellable)? {
         let transactions = try self.transactions
         let commit: CommitQueue.Begin<Committed> = { [self] ended in
             CommitExchange(self, transactions, try begin(transactions), handle, ended)
         }
-        return queue.enqueue(writes: true, drop: { handle?.end() }, begin: commit, caller)
+        return queue.enqueue(writes: writes, drop: { handle?.end() }, begin: commit, caller)
     }
 }
 

@@ -24,7 +24,7 @@ final class Operations: Engine {
     {
         if keys.count > 1, !core.can("rot") { throw core.unsupported("reads one key at a time: get each of them") }
         let begin: CommitQueue.Begin<[Value?]> = { [self] ended in OperationReadExchange(self, keys, ended) }
-        return core.queue.enqueue(writes: false, begin: begin, caller)
+        return core.queue.enqueue(writes: nil, begin: begin, caller)
     }
 
     func write(_ key: QualifiedKey, _ content: Content, for core: ClientCore, _ caller: @escaping Caller<Committed>)
@@ -34,7 +34,7 @@ final class Operations: Engine {
         let begin: CommitQueue.Begin<Committed> = { [self] ended in
             PutExchange(core, self, try session.put(key, value(of: content)), ended)
         }
-        return core.queue.enqueue(writes: true, begin: begin, caller)
+        return core.queue.enqueue(writes: [KeyWrite(key: key, content: content)], begin: begin, caller)
     }
 
     private func value(of content: Content) throws -> Value? {
@@ -87,14 +87,14 @@ private final class OperationReadExchange: QueuedExchange<[Value?]> {
         }
         try operations.session.answered(.read(seen: got.seen, ust: got.ust, depends: got.depends))
         done(got.values.map { $0?.value })
-        ended(true)
+        ended(nil)
     }
 
     override func failed(_ error: any Error) {
         if settled { return }
         super.failed(error)
         operations.session.refused()
-        ended(false)
+        ended(nil)
     }
 }
 

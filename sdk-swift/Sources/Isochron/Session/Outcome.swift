@@ -97,7 +97,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
         if !isDetached { core.loop.out?.touched(written: true) }
         done(Committed(timestamp: timestamp, txId: txId))
         outcome?.settle(TransactionStatus(state: .committed, timestamp: timestamp))
-        ended(true)
+        ended(timestamp)
     }
 
     override func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
@@ -158,7 +158,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
         outcome?.settle(
             TransactionStatus(state: isForgotten ? .forgotten : inDoubt ? .unknown : .aborted, timestamp: nil))
         gaveUp()
-        ended(false)
+        ended(nil)
     }
 
     /// Whether a refusal concerns the last send only, while an earlier one may have had an effect. A request that is

@@ -11,13 +11,21 @@ extension SnapshotHandle {
             return nil
         }
         let exchange = ReadExchange(self, missing)
-        let read: Caller<[ReadResult]> = { result in
+        let read: Caller<[ServedVersion?]> = { [self] result in
             caller(
-                result.map { asked in
-                    var left = asked[...]
+                result.map { versions in
+                    var left = zip(missing, versions).map { tx.record($0, $1) }[...]
                     return known.map { result in result.map(\.value) ?? left.popFirst()?.value }
                 })
         }
+        exchange.run({ core.connector.dispatcher.submitTimed($0) }, read)
+        return exchange
+    }
+
+    /// Reads keys in the handle's snapshot as the server has them, without own writes.
+    func readServed(_ keys: [QualifiedKey], _ caller: @escaping Caller<[Value?]>) -> any Cancellable {
+        let exchange = ReadExchange(self, keys)
+        let read: Caller<[ServedVersion?]> = { result in caller(result.map { $0.map { $0?.value } }) }
         exchange.run({ core.connector.dispatcher.submitTimed($0) }, read)
         return exchange
     }
@@ -69,7 +77,7 @@ class SnapshotExchange<Outcome: Sendable>: AwaitedExchange<Outcome> {
     }
 }
 
-private final class ReadExchange: SnapshotExchange<[ReadResult]> {
+private final class ReadExchange: SnapshotExchange<[ServedVersion?]> {
     private let keys: [QualifiedKey]
 
     init(_ handle: SnapshotHandle, _ keys: [QualifiedKey]) {
@@ -87,7 +95,7 @@ private final class ReadExchange: SnapshotExchange<[ReadResult]> {
             throw IsochronError.malformed("another number of values than keys were asked for")
         }
         try handle.accept(snapshot)
-        done(zip(keys, values).map { handle.tx.record($0, $1) })
+        done(values)
     }
 }
 

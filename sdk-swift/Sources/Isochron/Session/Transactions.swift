@@ -38,7 +38,7 @@ final class Transactions: Engine {
             tx.write(key, content)
             return tx
         }
-        return try core.commit(nil, begin, caller)
+        return try core.commit(nil, [KeyWrite(key: key, content: content)], begin, caller)
     }
 
     func detach(in region: RegionId?, id: String) throws {

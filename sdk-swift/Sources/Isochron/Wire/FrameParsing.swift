@@ -60,6 +60,8 @@ extension Answer.Body {
             self = .status(try TransactionStatus.State(frame), try frame.required("ts").present?.timestamp("ts"))
         case "stable": self = .stable(try frame.timestamp("ust"))
         case "pong": self = .pong
+        case "changes": self = .changes(frame)
+        case "live": self = .live(frame)
         default: return nil
         }
     }
@@ -78,6 +80,8 @@ extension Answer.Body {
         case .status: "status"
         case .stable: "stable"
         case .pong: "pong"
+        case .changes: "changes"
+        case .live: "live"
         }
     }
 }

@@ -81,6 +81,12 @@ extension JSONWriter {
         case .ping(let token):
             head(#"{"type":"ping","id":"#, id)
             if let token { member(#","token":"#, token) }
+        case .changes(let changes):
+            head(#"{"type":"changes","id":"#, id)
+            self.changes(changes)
+        case .live(let live):
+            head(#"{"type":"live","id":"#, id)
+            self.live(live)
         }
         byte("}")
     }
@@ -195,6 +201,36 @@ extension JSONWriter {
         value(put.value)
         attempt(put.sentAfter, attemptRegions)
         seen(put.seen, put.region, put.depends)
+    }
+
+    private mutating func changes(_ changes: ChangesRequest) {
+        member(#","scope":"#, changes.scope)
+        raw(#","after":"#)
+        if let after = changes.after { integer(after) } else { raw("null") }
+        member(#","waitMs":"#, changes.waitMs)
+    }
+
+    private mutating func live(_ live: LiveRequest) {
+        member(#","after":"#, live.after)
+        if !live.add.isEmpty {
+            raw(#","add":"#)
+            list(live.add) { $0.watched($1) }
+        }
+        if !live.remove.isEmpty { timestamps(#","remove":"#, live.remove) }
+        member(#","waitMs":"#, live.waitMs)
+    }
+
+    private mutating func watched(_ scope: WatchedScope) {
+        member(#"{"watch":"#, scope.watch)
+        switch scope.range {
+        case .keys(let keys):
+            raw(#","keys":"#)
+            list(keys.map(\.text).sorted(by: keyPrecedes)) { $0.string($1) }
+        case .range(let start, let end):
+            member(#","start":"#, start.text)
+            member(#","end":"#, end.text)
+        }
+        byte("}")
     }
 
     private mutating func attempt(_ sentAfter: Timestamp, _ attemptRegions: [RegionId]) {

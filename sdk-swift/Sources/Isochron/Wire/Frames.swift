@@ -117,6 +117,9 @@ struct Answer: Sendable {
         case status(TransactionStatus.State, Timestamp?)
         case stable(Timestamp)
         case pong
+        /// Validated by their exchanges, which know the timestamp that they asked for.
+        case changes(Raw.Members)
+        case live(Raw.Members)
     }
 }
 

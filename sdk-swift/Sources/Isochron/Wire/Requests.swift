@@ -24,6 +24,8 @@ enum Request: Sendable {
     case put(PutRequest, attemptRegions: [RegionId])
     case stable(ts: Timestamp, timeoutMs: Int64)
     case ping(token: String?)
+    case changes(ChangesRequest)
+    case live(LiveRequest)
 }
 
 /// The snapshot of a read.

@@ -65,7 +65,8 @@ struct Operation: Sendable {
     private init(_ raw: Raw, at place: String) throws {
         guard case .object(let members) = raw, case .string(let op)? = members["op"], let kind = Kind(rawValue: op)
         else {
-            throw InvalidUpdate(why: "\(place).op must be one of \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
+            let all = Kind.allCases.map(\.rawValue).joined(separator: ", ")
+            throw InvalidUpdate(why: "\(place).op must be one of \(all)")
         }
         for name in kind.members where members[name] == nil {
             throw InvalidUpdate(why: "\(place): \(op) has to have `\(name)`")
@@ -96,34 +97,37 @@ struct Operation: Sendable {
         }
     }
 
-    /// By bytes: a slash and a combining accent are one character of Swift.
     private static func names(of path: Raw?, at place: String) throws -> [String] {
         let invalid = InvalidUpdate(
             why: "\(place).path has to be a JSON Pointer (RFC 6901): empty, or names that each follow a slash")
-        guard case .string(let text)? = path else { throw invalid }
-        if text.isEmpty { return [] }
-        let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        guard parts[0].isEmpty else { throw invalid }
-        return try parts.dropFirst().map { part in
-            guard let name = unescaped(part) else { throw invalid }
-            return name
-        }
+        guard case .string(let text)? = path, let names = pointerNames(text) else { throw invalid }
+        return names
     }
+}
 
-    private static func unescaped(_ part: Substring.UTF8View) -> String? {
-        var bytes: [UInt8] = []
-        var rest = part
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "~") else {
-                bytes.append(byte)
-                continue
-            }
-            switch rest.popFirst() {
-            case UInt8(ascii: "0"): bytes.append(UInt8(ascii: "~"))
-            case UInt8(ascii: "1"): bytes.append(UInt8(ascii: "/"))
-            default: return nil
-            }
+/// The names of a JSON Pointer (RFC 6901); nil for another text. By bytes: a slash and a combining accent are one
+/// character of Swift.
+func pointerNames(_ text: String) -> [String]? {
+    if text.isEmpty { return [] }
+    let parts = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    guard parts[0].isEmpty else { return nil }
+    let names = parts.dropFirst().map { part in unescaped(part) }
+    return names.contains(nil) ? nil : names.compactMap { $0 }
+}
+
+private func unescaped(_ part: Substring.UTF8View) -> String? {
+    var bytes: [UInt8] = []
+    var rest = part
+    while let byte = rest.popFirst() {
+        guard byte == UInt8(ascii: "~") else {
+            bytes.append(byte)
+            continue
         }
-        return String(decoding: bytes, as: UTF8.self)
+        switch rest.popFirst() {
+        case UInt8(ascii: "0"): bytes.append(UInt8(ascii: "~"))
+        case UInt8(ascii: "1"): bytes.append(UInt8(ascii: "/"))
+        default: return nil
+        }
     }
+    return String(decoding: bytes, as: UTF8.self)
 }

@@ -23,6 +23,7 @@ func shown(_ outcome: CallOutcome) -> Raw {
         object(("won", .bool(claimed.won)), ("value", claimed.value.map { shown($0) } ?? .null))
     case .status(let status):
         object(("state", .string(status.state.rawValue)), ("timestamp", status.timestamp.map { .integer($0) }))
+    case .changes(let page): object(("from", .integer(page.from)), ("to", .integer(page.to)))
     case .detached(let txId): txId.map { .string($0) } ?? .null
     }
 }

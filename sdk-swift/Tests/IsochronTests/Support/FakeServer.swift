@@ -116,6 +116,8 @@ final class FakeServer {
     var seen: JSONValue?
     /// Invalid members of the welcome.
     var welcome: [String: JSONValue] = [:]
+    /// The readers of its log.
+    private(set) lazy var feeds = FakeFeeds(store)
     /// The chosen subprotocol; by default the offered one.
     var subprotocol: String?
 
@@ -148,6 +150,7 @@ final class FakeServer {
 
     /// Cuts all connections, without a close frame.
     func cut() {
+        feeds.forget()
         for (socket, _) in sockets { socket.end(code: nil, "cut") }
     }
 
@@ -186,6 +189,8 @@ final class FakeServer {
 
     private func take(_ frame: FakeFrame, _ socket: FakeSocket) {
         switch script(frame) {
+        case .answer where frame.type == "live" || frame.type == "changes":
+            feeds.take(frame, socket) { [weak self] in self?.reply($0, socket) }
         case .answer: reply(answer(frame, socket), socket)
         case .drop: break
         case .close: socket.end(code: nil, "scripted")

@@ -7,6 +7,7 @@ import IsochronSession
 final class FakeStore {
     struct Version {
         let ts: Int64
+        let tx: String
         let value: JSONValue
     }
 
@@ -30,7 +31,7 @@ final class FakeStore {
     {
         if let known = outcomes[tx] { return known }
         clock = max(clock, hwt, sentAfter) + 1
-        for write in writes { versions[write.key, default: []].append(Version(ts: clock, value: write.value)) }
+        for write in writes { versions[write.key, default: []].append(Version(ts: clock, tx: tx, value: write.value)) }
         outcomes[tx] = clock
         return clock
     }
