@@ -25,8 +25,13 @@ const silent = ({ message, from }: Envelope<TransactionMessage>): boolean =>
  * A transaction on all partitions, committed at home in virginia, which has replicated nothing of it when it loses its
  * disk.
  * @param filter the messages that pass from the commit to the loss
+ * @param attemptRegions the home regions of its attempts; the last one commits
  */
-function torn(filter: (envelope: Envelope<TransactionMessage>) => boolean = silent, partitions = PARTITIONS) {
+function torn(
+  filter: (envelope: Envelope<TransactionMessage>) => boolean = silent,
+  partitions = PARTITIONS,
+  attemptRegions = ['virginia'],
+) {
   const world = new World({});
   world.run(300);
   new TestClient(world, O).write(Object.fromEntries(PARTITIONS.map((p) => [keyIn(world, p), '"before"'])));
@@ -35,7 +40,7 @@ function torn(filter: (envelope: Envelope<TransactionMessage>) => boolean = sile
   const client = new TestClient(world, V);
   const tx = client.begin();
   for (const p of partitions) tx.write(keyIn(world, p), '"torn"');
-  const request = { ...client.commitRequest(tx), snapshot: client.session.ust };
+  const request = { ...client.commitRequest(tx), snapshot: client.session.ust, attemptRegions };
   const { ct } = world.call(V, request, 'CommitResp');
   world.run(200);
   loseDisk(world, V);
@@ -114,6 +119,32 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     world.run(500);
     expect(leftOn(world, request.txId)).toEqual([]);
     expect(statusOf(world, I, request.txId)).toBe('lost');
+  });
+
+  it('a partly lost transaction of a later attempt is taken back with the slices that came back with the copy', () => {
+    const passes = (envelope: Envelope<TransactionMessage>): boolean => silent(envelope) || envelope.to.node === O;
+    const { world, request } = torn(passes, PARTITIONS, ['virginia', 'virginia']);
+    expect(leftOn(world, request.txId)).toEqual([O, I]);
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    world.run(500);
+    expect(leftOn(world, request.txId)).toEqual([]);
+    for (const node of ALL)
+      expect(lossesOf(world, node)).toMatchObject([{ txId: request.txId, attempt: 1, committed: true }]);
+  });
+
+  it('a partly lost transaction is reported as committed where the copied slices alone show it, and survivors have prepared it', () => {
+    const passes = (envelope: Envelope<TransactionMessage>): boolean =>
+      envelope.message.type !== 'CommitTx' && (silent(envelope) || envelope.to.node === O);
+    const { world, request, ct } = torn(passes, PARTITIONS, ['virginia', 'virginia']);
+    expect(leftOn(world, request.txId)).toEqual([O]);
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    world.run(500);
+    expect(leftOn(world, request.txId)).toEqual([]);
+    for (const node of ALL)
+      expect(lossesOf(world, node)).toMatchObject([{ txId: request.txId, attempt: 1, committed: true, ts: ct }]);
+    expect(world.node(I).parts.replicas.every(({ undecided }) => !undecided)).toBe(true);
   });
 
   it('a partly lost transaction holds stable time below it until every node has stored the verdict', () => {

@@ -47,11 +47,11 @@ const VERDICTS = 200;
 interface Gathered {
   readonly txId: TxId;
   readonly attempt: number;
-  committed: boolean;
-  ts: Timestamp;
+  readonly committed: boolean;
+  readonly ts: Timestamp;
   /** Partitions whose slices were on the lost disk. */
   readonly lost: readonly PartitionId[];
-  readonly keys: Set<QualifiedKey>;
+  readonly keys: ReadonlySet<QualifiedKey>;
 }
 
 /** The replica that is asked for its suspects, and the start of the page. */
@@ -199,17 +199,9 @@ export class Settlement implements Machine<TransactionMessage> {
     const found = (partition: PartitionId) => this.state.reader.outcome(partition, txId)?.status === 'committed';
     const lost = partitions.filter((partition) => !found(partition));
     if (lost.length === 0) return;
+    const report = { txId, attempt, committed, ts, lost, keys: new Set(keys) };
     const before = this.#gathered.get(txId);
-    if (before === undefined || before.attempt < attempt) {
-      this.#gathered.set(txId, { txId, attempt, committed, ts, lost, keys: new Set(keys) });
-      return;
-    }
-    if (before.attempt > attempt) return;
-    for (const key of keys) before.keys.add(key);
-    // A survivor that has committed knows the commit timestamp; the others know their proposals.
-    if (committed && !before.committed) before.ts = ts;
-    else if (committed === before.committed) before.ts = Math.max(before.ts, ts);
-    before.committed ||= committed;
+    this.#gathered.set(txId, before === undefined ? report : merged(before, report));
   }
 
   #decide(): readonly Loss[] {
@@ -274,6 +266,25 @@ export class Settlement implements Machine<TransactionMessage> {
     return topology.hasNode(node) && partitions.every((id) => id < topology.partitions.length) && keys.every(isKnown);
   }
 }
+
+/**
+ * Two reports of one transaction as one. A survivor that has committed knows the commit timestamp; the others know
+ * their proposals in an attempt, of which the last one counts. A committed slice among the copied data has lost its
+ * attempt (0): its keys belong to the transaction all the same, as every attempt writes the same ones.
+ */
+function merged(one: Gathered, other: Gathered): Gathered {
+  const [best, rest] = knowsMore(one, other) ? [one, other] : [other, one];
+  const areAlike = best.committed === rest.committed && best.attempt === rest.attempt;
+  return {
+    ...best,
+    attempt: Math.max(best.attempt, rest.attempt),
+    ts: areAlike ? Math.max(best.ts, rest.ts) : best.ts,
+    keys: new Set([...one.keys, ...other.keys]),
+  };
+}
+
+const knowsMore = (one: Gathered, other: Gathered): boolean =>
+  one.committed === other.committed ? one.attempt >= other.attempt : one.committed;
 
 const pageName = (partition: PartitionId, region: RegionId): string => `${partition}/${region}`;
 
