@@ -14,6 +14,9 @@ describe('undisturbed-are-answered', () => {
 
   const clocksApart = (ms: number) => ({
     ...PROTOCOLS.get('paris')!.draw(1).environment,
+    delayMs: [[1]],
+    slowLinks: [],
+    clientMs: 1,
     requestTimeoutMs: 1_000,
     clocks: [0, ms].map((skewMs) => ({ skewMs, driftPpm: 0 })),
   });
@@ -42,6 +45,14 @@ describe('undisturbed-are-answered', () => {
     expect(bench.failed).toHaveLength(0);
   });
 
+  /** A round trip takes at most 1,000 ms between nodes, and at most 306 ms between a client and a node. */
+  const slowLink = {
+    ...clocksApart(0),
+    delayMs: [[50]],
+    jitter: 1,
+    slowLinks: [{ a: 'p-1', b: 'q-1', factor: 2 }],
+  };
+
   it.each([
     ['nothing', 'less', 900, 0],
     ['a request without an answer', 'more', 1_100, 1],
@@ -49,14 +60,23 @@ describe('undisturbed-are-answered', () => {
     'undisturbed-are-answered finds %s where a coordinator waits %s than a round trip over the slowest link',
     (_what, _than, readDeadlineMs, found) => {
       const bench = new CheckBench();
-      const environment = {
-        ...clocksApart(0),
-        delayMs: [[50]],
-        jitter: 1,
-        slowLinks: [{ a: 'p-1', b: 'q-1', factor: 2 }],
-      };
+      const environment = { ...slowLink, requestTimeoutMs: 2_000 };
       const plan = { faults: [], sessions: [staying], environment, settings: { readDeadlineMs } };
       new UndisturbedAreAnswered(bench.context, plan).failed('s', 'OFFLINE');
+      expect(bench.failed).toHaveLength(found);
+    },
+  );
+
+  it.each([
+    ['nothing', 'less', 1_300, 0],
+    ['a request without an answer', 'more', 1_310, 1],
+  ])(
+    'undisturbed-are-answered finds %s where a client waits %s than for its coordinator and the slowest link',
+    (_what, _than, requestTimeoutMs, found) => {
+      const bench = new CheckBench();
+      const environment = { ...slowLink, requestTimeoutMs };
+      const plan = { faults: [], sessions: [staying], environment, settings: {} };
+      new UndisturbedAreAnswered(bench.context, plan).failed('s', 'CONNECTION_LOST');
       expect(bench.failed).toHaveLength(found);
     },
   );

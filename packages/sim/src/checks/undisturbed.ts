@@ -6,11 +6,15 @@ import type { Check, CheckContext } from './check.js';
 /** Codes of requests that ended without an answer. */
 const UNANSWERED: ReadonlySet<string> = new Set(['OFFLINE', 'CONNECTION_LOST', 'CREDITS_EXHAUSTED']);
 
+/** The share of the delay between clients and nodes that varies (`sockets.ts`). */
+const CLIENT_JITTER = 0.5;
+
 /**
  * Where no fault disturbs a run, every request of a session that stays in its region is answered: clients keep to their
  * credits, and give each of them back. A bound of liveness; a request may be refused all the same. It holds where a
- * request may take longer than the clocks differ, since protocols that block reads wait for the clock that is behind,
- * and where a coordinator waits longer for a cohort than the slowest link takes there and back.
+ * coordinator waits longer for a cohort than the slowest link takes there and back, and where a request may take longer
+ * than that, the way of the client to the coordinator and back, and the difference of the clocks together: protocols
+ * that block reads wait for the clock that is behind.
  */
 export class UndisturbedAreAnswered implements Check {
   readonly name = 'undisturbed-are-answered';
@@ -22,7 +26,10 @@ export class UndisturbedAreAnswered implements Check {
   ) {
     const { readDeadlineMs = DEFAULT_SETTINGS.readDeadlineMs } = settings;
     const staying = sessions.filter(({ transactions }) => transactions.every(keepsItsConnection));
-    const patient = environment.requestTimeoutMs > spreadMs(environment) && readDeadlineMs > roundTripMs(environment);
+    const cohortMs = roundTripMs(slowestMs({ environment }), environment.jitter);
+    const coordinatorMs = roundTripMs(farthestMs(environment), CLIENT_JITTER);
+    const requestMs = coordinatorMs + cohortMs + spreadMs(environment);
+    const patient = environment.requestTimeoutMs > requestMs && readDeadlineMs > cohortMs;
     this.#undisturbed = new Set(faults.length > 0 || !patient ? [] : staying.map(({ name }) => name));
   }
 
@@ -32,8 +39,11 @@ export class UndisturbedAreAnswered implements Check {
   }
 }
 
-/** A round trip over the slowest link that jitter almost never exceeds: less than once in 800. */
-const roundTripMs = (environment: Environment): number => 2 * slowestMs({ environment }) * (1 + 4 * environment.jitter);
+/** A round trip that jitter almost never makes longer: less than once in 800. */
+const roundTripMs = (delayMs: number, jitter: number): number => 2 * delayMs * (1 + 4 * jitter);
+
+/** The mean delay between a client and a node of any region: it may have to take another one than its own. */
+const farthestMs = ({ clientMs, delayMs }: Environment): number => clientMs + Math.max(...delayMs.flat());
 
 /** How far the clocks of the nodes are apart. */
 function spreadMs({ clocks }: Pick<Environment, 'clocks'>): number {

@@ -1,6 +1,6 @@
 import { Topology } from '@isochron/core';
 import { VirtualTime } from '@isochron/simulated-world/virtual-time';
-import type { Environment, FaultPlan } from '../plan/plan.js';
+import type { Environment, FaultPlan, Plan } from '../plan/plan.js';
 import { PROTOCOLS } from '../protocols/index.js';
 import { WritesGoOn } from './writes-go-on.js';
 
@@ -24,11 +24,11 @@ const environment = {
 const freeze: FaultPlan = { kind: 'freeze', atMs: 0, forMs: 9_000, node: 'q-1' };
 const writes = [{ key: 'default/a', value: '1' }];
 
-function checked(more: Partial<Environment> = {}) {
+function checked(more: Partial<Environment> = {}, settings: Plan['settings'] = {}) {
   const time = new VirtualTime();
   const failures: string[] = [];
   const context = { topology, time, fail: (_check: string, message: string) => failures.push(message) };
-  const check = new WritesGoOn(context, { ...drawn, cluster, environment: { ...environment, ...more } });
+  const check = new WritesGoOn(context, { ...drawn, cluster, settings, environment: { ...environment, ...more } });
   const at = (ms: number, run: () => void) => {
     time.at(ms, run);
     time.runUntil(ms + 1, () => false);
@@ -47,8 +47,11 @@ describe('writes go on', () => {
     expect(failures).toHaveLength(1);
   });
 
-  it('the check writes-go-on holds where nodes give few credits', () => {
-    const { check, failures, at } = checked({ credits: 2 });
+  it.each([
+    ['nodes give few credits', { credits: 2 }, {}],
+    ['replicas have little room for transactions that wait for an undecided one', {}, { maxPendingBytes: 1_000 }],
+  ])('the check writes-go-on holds where %s', (_what, more, settings) => {
+    const { check, failures, at } = checked(more, settings);
     at(10, () => check.fault(freeze, true));
     at(3_000, () => check.sent('tx.1', 'p-1', writes));
     at(6_000, () => check.round());

@@ -1,4 +1,5 @@
 import type { KeyWrite, NodeId, RegionId, TxId } from '@isochron/core';
+import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import type { FaultPlan, Plan } from '../plan/plan.js';
 import { slowestMs } from '../run/probe.js';
 import type { Check, CheckContext } from './check.js';
@@ -20,7 +21,8 @@ interface Silent {
  * While one node, or one region, does not answer and nothing else is wrong, a commit that is sent to another node after
  * the fault was detected ends without that node, as long as each of its partitions has a replica in another region. A
  * bound of liveness: generous in comparison with delays and disks, and far below the time for which a coordinator waits
- * for a cohort. Where nodes give few credits, requests that wait for that node may hold them all.
+ * for a cohort. Where nodes give few credits, requests that wait for that node may hold them all; where replicas have
+ * little room for transactions that wait, those that are prepared at that node may fill it (D11).
  */
 export class WritesGoOn implements Check {
   readonly name = 'writes-go-on';
@@ -74,8 +76,7 @@ export class WritesGoOn implements Check {
     const silent = this.#silent;
     const { time, topology } = this.context;
     if (silent === undefined || silent.nodes.includes(node) || time.now < silent.sinceMs + this.#detectedMs) return;
-    const { founded, credits } = this.plan.environment;
-    if (this.#lostData || !founded || credits !== undefined) return;
+    if (this.#lostData || !this.plan.environment.founded || isNarrow(this.plan)) return;
     if ([...this.#restarted].some((restarted) => !silent.nodes.includes(restarted))) return;
     const { region } = silent;
     const elsewhere = writes.every(({ key }) =>
@@ -100,4 +101,10 @@ export class WritesGoOn implements Check {
       fail(this.name, `${waits}; it was sent ${since} ms after ${nodes.join(', ')} fell silent`, [txId, ...nodes]);
     }
   }
+}
+
+/** Whether a few requests that wait for one node can keep others from being served. */
+function isNarrow({ environment, settings }: Plan): boolean {
+  const { maxPendingBytes = DEFAULT_SETTINGS.maxPendingBytes } = settings;
+  return environment.credits !== undefined || maxPendingBytes < DEFAULT_SETTINGS.maxPendingBytes;
 }
