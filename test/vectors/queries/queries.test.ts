@@ -45,7 +45,7 @@ const keysOf = ({ result }: Step): readonly string[] => result.map(({ key }) => 
 
 describe('the vectors of queries', () => {
   it('the vectors of queries are at least a thousand, and the same for the same seed', () => {
-    expect(file.queries).toHaveLength(DRAWN_QUERIES);
+    expect(file.queries.length).toBeGreaterThan(DRAWN_QUERIES);
     expect(DRAWN_QUERIES).toBeGreaterThanOrEqual(1000);
     expect(JSON.parse(JSON.stringify(queries(DEFAULTS.seed)))).toEqual(file);
     expect(JSON.parse(JSON.stringify(queries(DEFAULTS.seed + 1)))).not.toEqual(file);

@@ -7,12 +7,13 @@ import { type Condition, parseQuery } from '@isochron/client/live/query';
 import { QueryResults, type ResultDocument } from '@isochron/client/live/results';
 import { IsochronError } from '@isochron/core';
 import { type DrawnCondition, type DrawnQuery, type DrawnState, drawQueries } from './draw.js';
+import { EDGES } from './edges.js';
 
 export const DRAWN_QUERIES = 1500;
 
 export const queries = (seed: number): object => ({
   seed,
-  queries: drawQueries(seed, DRAWN_QUERIES).map(shown),
+  queries: [...EDGES, ...drawQueries(seed, DRAWN_QUERIES)].map(shown),
   faults: FAULTS.map((query) => ({ ...query, why: faultOf(query) })),
 });
 
