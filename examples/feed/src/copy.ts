@@ -85,7 +85,7 @@ export class Copy {
 
   #write({ keyspace, key, ...change }: ChangedKey, timestamp: Timestamp): void {
     const document =
-      change.operations === undefined ? valueOf(change) : this.#updated(keyspace, key, change, timestamp);
+      change.operations === undefined ? storedOf(change) : this.#updated(keyspace, key, change, timestamp);
     if (document === undefined) this.#delete.run(keyspace, key);
     else this.#put.run(keyspace, key, JSON.stringify(document));
   }
@@ -109,5 +109,5 @@ export class Copy {
 }
 
 /** A stored document. Bytes become base64, as SQLite's JSON has none. */
-const valueOf = ({ value, bytes }: Omit<ChangedKey, 'keyspace' | 'key'>): unknown =>
+const storedOf = ({ value, bytes }: Omit<ChangedKey, 'keyspace' | 'key'>): unknown =>
   bytes === undefined ? value : { base64: Buffer.from(bytes).toString('base64') };
