@@ -18,7 +18,7 @@ const PATTERNS: readonly (readonly [RegExp, Group])[] = [
   [/persisted$/, 'durable batches'],
   [/Gossip|^Clock|^Wake|^stabilization/, 'stabilisation'],
   [/Replicate|Heartbeat|Resync|^rounds/, 'replication'],
-  [/StartTx|Read|List|Changes/, 'reads'],
+  [/StartTx|Read|List|Changes|^Live/, 'reads'],
   [/Commit|Prepare|Abort|EndTx|Resolve/, 'commits'],
 ];
 
