@@ -132,7 +132,11 @@ class Watcher {
     received.messages++;
     received.bytes += data.length;
     const message = JSON.parse(data.toString('utf8')) as LiveAnswer | LiveAnswer[];
-    for (const frame of Array.isArray(message) ? message : [message]) this.#frame(frame);
+    try {
+      for (const frame of Array.isArray(message) ? message : [message]) this.#frame(frame);
+    } catch (error) {
+      this.failure ??= error as Error;
+    }
   }
 
   #frame(frame: LiveAnswer): void {
