@@ -33,6 +33,13 @@ export interface NodeClocks {
   readonly stalenessMs: number;
 }
 
+/** A process of a node, and the clock with which it began. */
+interface Launched {
+  readonly id: string;
+  readonly child: Child;
+  readonly clock: WrongClock;
+}
+
 export class ChaosCluster {
   readonly shape: Shape;
   /** Failures that no fault explains: nodes that ended by themselves, or not in order. */
@@ -84,12 +91,13 @@ export class ChaosCluster {
   launch(id: string): void {
     if (this.cluster.runs(id) || this.#closing) return;
     const listen = ['--peer-listen', `127.0.0.1:${this.peerPorts.get(id)}`];
+    const clock = this.#clocks.get(id) ?? RIGHT;
     const child = this.cluster.launch(id, {
       args: [...listen, ...this.links.dialOption(id)],
       execArgv: ['--import', CLOCK_MODULE],
-      env: { [CLOCK_VARIABLE]: JSON.stringify(this.#clocks.get(id) ?? RIGHT) },
+      env: { [CLOCK_VARIABLE]: JSON.stringify(clock) },
     });
-    void child.exited.then((exit) => this.#ended(id, child, exit));
+    void child.exited.then((exit) => this.#ended({ id, child, clock }, exit));
   }
 
   /** Ends a node by a signal, and waits for its end. Sends no second SIGTERM to a node that is ending. */
@@ -203,11 +211,6 @@ export class ChaosCluster {
     return clocks.filter(({ hlc, ust }) => Math.max(hlc, ust) > limit).map(({ id, hlc }) => `${id} is at ${hlc}`);
   }
 
-  /** Whether a node refused to start because its clock is behind, as it should (K5, no start on data of the future). */
-  #isBehindItsData(id: string, child: Child): boolean {
-    return (this.#clocks.get(id)?.offsetMs ?? 0) < 0 && child.stderr.includes('CLOCK_BEHIND_DATA');
-  }
-
   /** Ends everything at once and deletes the data. */
   async dispose(): Promise<void> {
     this.#closing = true;
@@ -215,9 +218,9 @@ export class ChaosCluster {
     await this.links.close();
   }
 
-  async #ended(id: string, child: Child, { code, signal }: Exit): Promise<void> {
+  async #ended({ id, child, clock }: Launched, { code, signal }: Exit): Promise<void> {
     if (this.#signalled.has(child) || this.#closing) return;
-    if (this.#isBehindItsData(id, child)) {
+    if (isBehindItsData(child, clock)) {
       await delay(CLOCK_PAUSE_MS);
       this.launch(id);
       return;
@@ -231,5 +234,12 @@ export class ChaosCluster {
 
 /** The default limit of the drift between two clocks in the cluster file. */
 const MAX_CLOCK_DRIFT_MS = 5_000;
+
+/**
+ * Whether a node refused to start because its clock was behind, as it should (K5, no start on data of the future). The
+ * clock may have been set right since.
+ */
+const isBehindItsData = ({ stderr }: Child, { offsetMs }: WrongClock): boolean =>
+  offsetMs < 0 && stderr.includes('CLOCK_BEHIND_DATA');
 
 const lastLine = ({ stderr }: Child): string => stderr.trimEnd().split('\n').at(-1) ?? '';

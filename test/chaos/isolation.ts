@@ -71,6 +71,8 @@ class Isolation {
         this.#stopping.abort();
         await sessions;
       },
+      compare: async () => undefined,
+      close: async () => undefined,
       figures: () => this.#figures(),
       violations: () => ({
         'local transactions that were refused': this.#refused,

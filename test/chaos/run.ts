@@ -39,6 +39,10 @@ export interface Load {
   readonly heal: () => Promise<void>;
   /** Ends all sessions; resolves when the last one has. */
   readonly stop: () => Promise<void>;
+  /** After the end of all sessions: compares what readers have with the contents of the cluster. */
+  readonly compare: (found: Contents) => Promise<void>;
+  /** Ends the readers, after `stop`. */
+  readonly close: () => Promise<void>;
   /** The scenario's own lines of the table, at the end. */
   readonly figures: () => readonly (readonly [what: string, figure: string])[];
   /** Violations that only this scenario looks for. */
@@ -74,6 +78,7 @@ async function runOn(cluster: ChaosCluster, scenario: Scenario, options: RunOpti
     end = await endOf(cluster, load, recorder, options);
   } finally {
     await load.stop();
+    await load.close();
     recorder.close();
     stream.end();
     await finished(stream);
@@ -114,6 +119,7 @@ async function endOf(
     onStep('reading everything back');
     const { at } = await converged(cluster, limitMs, tally.greatest);
     const found = await contents(cluster, at);
+    await load.compare(found);
     recordContents(recorder, tally, found);
     const answers = await outcomes(cluster, tally.unknown);
     const disputed = disputes(answers, tally.ledger, [...found.values()][0]);

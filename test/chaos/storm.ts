@@ -10,6 +10,7 @@ import { drawSchedule, type Fault, type FaultKind } from './faults.js';
 import { Gate } from './gate.js';
 import { type CallersFound, HttpCaller } from './http-caller.js';
 import { Nemesis } from './nemesis.js';
+import { Readers } from './readers.js';
 import { eventWriter, type Load, type Scenario, writeSchedule } from './run.js';
 import { ChaosSession, type SessionsOptions } from './session.js';
 import { Tally } from './tally.js';
@@ -62,6 +63,8 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
   const nemesis = new Nemesis({ cluster, gate, settled, onEvent: eventWriter(folder) });
   const steps = drawSchedule({ seed, durationMs, kinds, shape: cluster.shape, pairs: cluster.links.pairs });
   writeSchedule(folder, steps);
+  const readers = new Readers({ recorder, tally, seed, endpoints: endpointsOf(cluster) });
+  await readers.begun();
   const sessions = startSessions(options, cluster, { recorder, tally, gate });
   const isEnough = () => tally.outcomes.committed >= least;
   const faults = async () => {
@@ -74,10 +77,10 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
     PROGRESS_INTERVAL_MS,
   );
   try {
-    // A session that ends early fails the run: without it, nothing would be tested.
-    await Promise.race([faults(), sessions.ended]);
+    // A session or reader that ends early fails the run: without it, nothing would be tested.
+    await Promise.race([faults(), sessions.ended, readers.ended]);
   } catch (error) {
-    await sessions.stop();
+    await Promise.all([sessions.stop(), readers.close()]);
     throw error;
   } finally {
     clearInterval(progress);
@@ -89,8 +92,11 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
     faults: counts,
     heal: () => nemesis.heal(),
     stop,
-    figures: () => [...figuresOf(tally), ...sessions.figures()],
+    compare: (found) => readers.compare(found),
+    close: () => readers.close(),
+    figures: () => [...figuresOf(tally), ...sessions.figures(), ...readers.figures()],
     violations: () => ({
+      ...readers.violations(),
       'writes that a later request with the token missed': sessions.found.missed,
       'writes that waited for a frozen node': nemesis.blocked,
     }),
@@ -107,12 +113,11 @@ interface Sessions {
 
 function startSessions(
   { seed, keys, sessions }: StormOptions,
-  { regions, cluster }: ChaosCluster,
+  cluster: ChaosCluster,
   shared: Pick<SessionsOptions, 'recorder' | 'tally' | 'gate'>,
 ): Sessions {
   const stopping = new AbortController();
-  const endpoints = Object.fromEntries(regions.map((region) => [region, cluster.endpoints(region)]));
-  const all = { ...shared, endpoints, keys, seed, signal: stopping.signal };
+  const all = { ...shared, endpoints: endpointsOf(cluster), keys, seed, signal: stopping.signal };
   const found: CallersFound = { reads: 0, writes: 0, failed: {}, missed: [] };
   const ended = Promise.all([
     ...Array.from({ length: sessions }, (_, i) => new ChaosSession(all, i).run()),
@@ -127,6 +132,10 @@ function startSessions(
     `${found.reads} reads, ${found.writes} writes; others by status: ${failed().join(', ') || 'none'}`;
   return { ended, stop, found, figures: () => [['requests over HTTP with forked tokens', requests()]] };
 }
+
+/** Regions with the URLs of their nodes. */
+const endpointsOf = ({ regions, cluster }: ChaosCluster): Record<string, readonly string[]> =>
+  Object.fromEntries(regions.map((region) => [region, cluster.endpoints(region)]));
 
 const figuresOf = ({ moves, deaths }: Tally): [string, string][] => [
   ['sessions that moved to another region', String(moves)],
