@@ -12,6 +12,7 @@ import { ConsistentHistory } from '../checks/history.js';
 import { HttpSessionsSeeTheirLineage } from '../checks/http-sessions.js';
 import { Ledger } from '../checks/ledger.js';
 import { LiveChangesAreExact } from '../checks/live-changes.js';
+import { LiveQueriesAreEvaluated } from '../checks/live-queries.js';
 import { LiveViewsAreSnapshots } from '../checks/live-views.js';
 import { LossesAreSettled } from '../checks/losses.js';
 import { MemoryIsBounded } from '../checks/memory.js';
@@ -77,6 +78,7 @@ export function createChecks<M extends AnyMessage>(
     new FeedsMakeCopies(context, ledger),
     liveViews,
     new LiveChangesAreExact(context),
+    new LiveQueriesAreEvaluated(context),
     reports,
     new NothingBeforeReports(context, ledger, reports),
     new StableIsInstalled(context, ledger),
