@@ -28,6 +28,9 @@ const EXPLAINED: readonly (readonly [FaultKind, ErrorCode])[] = [
   // A node that lost its disk has no outcomes of commits that began before it returned (D10).
   ['wipe', 'OUTCOME_FORGOTTEN'],
   ['rollback', 'OUTCOME_FORGOTTEN'],
+  // Its log begins with the copies that it was given; a follower goes on where the log is longer.
+  ['wipe', 'CHANGES_GONE'],
+  ['rollback', 'CHANGES_GONE'],
 ];
 /** A run that takes longer has failed. */
 const LIMIT_MS = 180_000;

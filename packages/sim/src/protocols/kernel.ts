@@ -50,7 +50,10 @@ export const startOf = ({ settings, diskIsFull, ...options }: NodeOptions) => ({
 
 /** The interface of a node for its driver. */
 export function driven<M extends AnyMessage>(
-  node: Pick<TransactionNode | OperationNode, 'clock' | 'drift' | 'stabilization' | 'stable' | 'verification'>,
+  node: Pick<
+    TransactionNode | OperationNode,
+    'clock' | 'drift' | 'membership' | 'stabilization' | 'stable' | 'verification'
+  >,
   { readings: { wall }, settings }: NodeOptions,
   schema: MessageSchema<M>,
 ): Pick<ProtocolNode<M>, 'hlc' | 'greeting' | 'meets' | 'receives' | 'ready' | 'latest' | 'ust' | 'served' | 'want'> {
@@ -61,7 +64,11 @@ export function driven<M extends AnyMessage>(
     greeting: () => ({ hlc: clock.last, wallMs: drift.wall(wall()) }),
     meets: (peer, greeting) => peers.meets(peer, greeting, wall()),
     receives: (peer, hlc, envelopes) => peers.receives(peer, hlc, envelopes, wall()),
-    ready: (now) => node.stabilization.hasStableTime && node.verification.status(now).state !== 'verifying',
+    ready: (now) => {
+      const { membership, stabilization, stable, verification } = node;
+      const whole = membership.joined && stable.value >= membership.incarnation && stabilization.hasStableTime;
+      return whole && clock.problem === undefined && verification.status(now).state !== 'verifying';
+    },
     latest: () => clock.latest(wall(), (settings.maxClockDriftMs ?? DEFAULT_SETTINGS.maxClockDriftMs) / 2),
     ust: () => node.stable.value,
     served: () => node.stable.served,
