@@ -10,6 +10,7 @@ export * from './ids.js';
 export * from './invariant.js';
 export * from './limits.js';
 export * from './merge-patch.js';
+export * from './principal.js';
 export * from './quota.js';
 export * from './random.js';
 export * from './recent-map.js';

@@ -10,7 +10,7 @@ import type { Secrets } from '../config/secret.js';
 import type { AnyNode } from '../node/api.js';
 import { servedNode } from '../ws/served-node.js';
 import { handleProtocols, type SessionCounts, SessionHub } from '../ws/session-route.js';
-import { Authenticator } from './auth.js';
+import { Authenticator, identifyCallers } from './auth.js';
 import { limitBodies } from './bodies.js';
 import { jsonBodyParser } from './body.js';
 import { answerBrokenRequest } from './broken-request.js';
@@ -85,7 +85,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   });
   const connections = new Connections(app.server, bounds);
   const rules = new Rules(node.topology, limits);
-  const auth = new Authenticator(options.apiKeys);
+  const auth = new Authenticator(options.apiKeys ?? [], options);
   const data = dataApi(node, { secrets: options, rules, auth, log: app.log, serving });
   const { api, handOver } = data;
   const served = servedNode(api);
@@ -160,12 +160,7 @@ async function versionOne(
       if (!serving.admitsRequests && request.routeOptions.config.observes !== true) throw serving.notReady();
       done();
     });
-    if (api.auth.required) {
-      routes.addHook('onRequest', (request, _reply, done) => {
-        api.auth.fromHeader(request.headers.authorization);
-        done();
-      });
-    }
+    identifyCallers(routes, api.auth);
     keyRoutes(routes, api, oneShots);
     batchRoutes(routes, api, oneShots);
     moreRoutes(routes);

@@ -1,9 +1,16 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-import { IsochronError } from '@isochron/core';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { ANONYMOUS_PRINCIPAL, IsochronError, type Principal, ROLES } from '@isochron/core';
+import type { Done } from '@isochron/sessions';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Secrets } from '../config/secret.js';
 import type { Scope } from './tx-ids.js';
 
-/** The principal of every caller when the cluster requires no key. */
-export const ANONYMOUS_PRINCIPAL = 'anonymous';
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who makes the request, where callers need credentials: from the hook of {@link identifyCallers} on. */
+    principal: Principal | null;
+  }
+}
 
 /** API keys from `ISOCHRON_API_KEYS`: a comma-separated list. None: the API is open. */
 export const apiKeysFromEnv = (env: NodeJS.ProcessEnv): string[] =>
@@ -14,47 +21,77 @@ export const apiKeysFromEnv = (env: NodeJS.ProcessEnv): string[] =>
 
 /** Identifies callers by API key. Keys are compared by digest, in constant time, and never logged. */
 export class Authenticator {
-  readonly #digests: readonly Buffer[];
+  readonly #keys: readonly { readonly digest: Buffer; readonly principal: Principal }[];
+  readonly #scopes = new WeakMap<Principal, Scope>();
+  readonly #secret: Secrets['secret'];
 
-  constructor(keys: readonly string[] = []) {
-    this.#digests = keys.map(digest);
+  /** @param secrets the first one makes the scopes of principals */
+  constructor(keys: readonly string[], { secret }: Secrets) {
+    this.#keys = keys.map((key) => keyed(digestOf(key)));
+    this.#secret = secret;
   }
 
-  /** Whether callers need a key. */
+  /** Whether callers need credentials. */
   get required(): boolean {
-    return this.#digests.length > 0;
+    return this.#keys.length > 0;
   }
 
   /**
-   * The principal of a key: `key:` and 8 hex digits of its digest.
-   * @throws IsochronError `UNAUTHENTICATED`
+   * Ends with the principal of credentials, perhaps before this returns, or with `UNAUTHENTICATED`. The principal of a
+   * key is `key:` and 8 hex digits of its digest.
    */
-  principal(key: string | undefined): string {
-    if (!this.required) return ANONYMOUS_PRINCIPAL;
-    const given = digest(key ?? '');
-    let known = false;
-    for (const accepted of this.#digests) if (timingSafeEqual(accepted, given)) known = true;
-    if (key === undefined || !known) throw new IsochronError('UNAUTHENTICATED', 'This cluster asks for an API key.');
-    return `key:${given.toString('hex').slice(0, 8)}`;
-  }
-
-  /** The principal of an `Authorization` header. @throws IsochronError `UNAUTHENTICATED` */
-  fromHeader(header: string | undefined): string {
-    return this.principal(keyIn(header));
+  authenticate(credentials: string | undefined, done: Done<Principal>): void {
+    if (!this.required) {
+      done(ANONYMOUS_PRINCIPAL);
+      return;
+    }
+    const given = digestOf(credentials ?? '');
+    let found: Principal | undefined;
+    for (const { digest, principal } of this.#keys) if (timingSafeEqual(digest, given)) found = principal;
+    const isKnown = credentials !== undefined && found !== undefined;
+    done(isKnown ? found! : new IsochronError('UNAUTHENTICATED', 'This cluster asks for an API key.'));
   }
 
   /** The client whose share of the node a caller uses: its principal, or its address where callers need no key. */
-  client(principal: string, address: string): string {
-    return this.required ? principal : address;
+  client(principal: Principal, address: string): string {
+    return this.required ? principal.id : address;
   }
 
-  /** The scope that binds ids to the principal of an accepted `Authorization` header. */
-  scope(header: string | undefined): Scope {
-    return this.required ? digest(keyIn(header) ?? '') : ANY_CALLER;
+  /** The secret scope that binds ids to a principal. */
+  scope(principal: Principal): Scope {
+    if (!this.required) return ANY_CALLER;
+    const known = this.#scopes.get(principal);
+    if (known !== undefined) return known;
+    const scope = createHmac('sha256', this.#secret).update('isochron principal\0').update(principal.id).digest();
+    this.#scopes.set(principal, scope);
+    return scope;
   }
+}
+
+/** Refuses requests without accepted credentials, and sets the principal of the others. */
+export function identifyCallers(app: FastifyInstance, auth: Authenticator): void {
+  app.decorateRequest('principal', null);
+  if (!auth.required) return;
+  app.addHook('onRequest', (request, _reply, done) => {
+    auth.authenticate(credentialsIn(request), (result) => {
+      if (result instanceof IsochronError) {
+        done(result);
+        return;
+      }
+      request.principal = result;
+      done();
+    });
+  });
 }
 
 const ANY_CALLER: Scope = Buffer.alloc(0);
 
-const keyIn = (header: string | undefined): string | undefined => /^Bearer +([^ ]+)$/i.exec(header ?? '')?.[1];
-const digest = (key: string): Buffer => createHash('sha256').update(key).digest();
+const credentialsIn = ({ headers }: FastifyRequest): string | undefined =>
+  /^Bearer +([^ ]+)$/i.exec(headers.authorization ?? '')?.[1];
+
+const digestOf = (key: string): Buffer => createHash('sha256').update(key).digest();
+
+const keyed = (digest: Buffer) => {
+  const id = `key:${digest.toString('hex').slice(0, 8)}`;
+  return { digest, principal: { id, roles: new Set(ROLES), claims: {}, expiresAt: null } };
+};

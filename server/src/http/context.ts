@@ -1,5 +1,12 @@
 /** The context of all routes. */
-import { IsochronError, packWall, type Timestamp, type TxId } from '@isochron/core';
+import {
+  ANONYMOUS_PRINCIPAL,
+  IsochronError,
+  type Principal,
+  packWall,
+  type Timestamp,
+  type TxId,
+} from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import {
   ANONYMOUS,
@@ -89,8 +96,9 @@ export class ApiContext {
     refuseFuture(this.node.latest(), claimed, what);
   }
 
-  principal(request: FastifyRequest): string {
-    return this.auth.required ? this.auth.fromHeader(request.headers.authorization) : this.auth.principal(undefined);
+  /** Who makes the request. */
+  principal(request: FastifyRequest): Principal {
+    return request.principal ?? ANONYMOUS_PRINCIPAL;
   }
 
   /** The client whose share of the node the caller uses. */
@@ -100,7 +108,7 @@ export class ApiContext {
 
   /** The scope that ids of the caller are bound to. */
   scope(request: FastifyRequest): Scope {
-    return this.auth.scope(request.headers.authorization);
+    return this.auth.scope(this.principal(request));
   }
 
   /** Sends an answer that is built as JSON text; caches do not keep it unless its headers allow that. */

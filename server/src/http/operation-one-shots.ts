@@ -35,7 +35,7 @@ export class OperationOneShots implements OneShots {
     const { txId, repeated } = this.api.writeId(request);
     const session = this.#caller(request);
     const [{ key, value }] = writes as readonly [KeyWrite];
-    const put = session.put(key, plainValue(value), this.api.principal(request), txId);
+    const put = session.put(key, plainValue(value), this.api.principal(request).id, txId);
     try {
       const answer = await this.node.requests.put({ ...put, sentAfter: this.api.sentAfter(repeated) });
       return { txId, ct: answer.ts, token: this.#tokenAfter(session, answer) };

@@ -241,7 +241,7 @@ async function commitOpen(api: TransactionsContext, request: FastifyRequest, rep
     sentAfter: ref.snapshot.ts,
     // So is the home, on every node that repeats it (D4).
     home: api.node.topology.regionOf(ref.owner),
-    principal: api.principal(request),
+    principal: api.principal(request).id,
     writes,
     coordinator: ownerOf(api, ref),
   };

@@ -27,7 +27,7 @@ export class TransactionOneShots implements OneShots {
   async write(request: FastifyRequest, writes: readonly KeyWrite[]): Promise<Written> {
     const id = this.api.writeId(request);
     const caller = await this.api.caller(request);
-    const order = oneShot(this.api, caller, id, this.api.principal(request), writes);
+    const order = oneShot(this.api, caller, id, this.api.principal(request).id, writes);
     return { txId: id.txId, ...(await commit(this.api, caller, order)) };
   }
 

@@ -22,7 +22,7 @@ export function servedNode({ node, rules, auth, log, serving, stability }: ApiCo
     ust: () => node.ust(),
     freshness: () => stability.freshness,
     unresponsive: () => node.unresponsive,
-    principal: (credentials) => auth.principal(credentials),
+    authenticate: (credentials, done) => auth.authenticate(credentials, done),
     client: (principal, address) => auth.client(principal, address),
     random: Math.random,
     after,

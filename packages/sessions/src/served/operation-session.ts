@@ -2,7 +2,7 @@
  * A connection's session under protocols of single operations. The client keeps it, and sends its state with every
  * request; this side signs the new state.
  */
-import type { RegionId, Timestamp, Version } from '@isochron/core';
+import { ANONYMOUS_PRINCIPAL, type Principal, type RegionId, type Timestamp, type Version } from '@isochron/core';
 import type { GetResp, OperationSession, OperationSessionState, PutResp, RotResp } from '@isochron/protocols';
 import type { WireDependency, WireSeen } from '@isochron/wire/session-frames';
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
@@ -25,7 +25,7 @@ export interface OperationParts {
 
 export class ConnectedOperations implements ServedSession, RequestContext {
   sentUst: Timestamp = 0;
-  principal = '';
+  principal = ANONYMOUS_PRINCIPAL;
   client = '';
   readonly waiting = 0;
   #token = '';
@@ -36,7 +36,7 @@ export class ConnectedOperations implements ServedSession, RequestContext {
     readonly parts: OperationParts,
   ) {}
 
-  begin(principal: string, client: string, token: string | undefined): void {
+  begin(principal: Principal, client: string, token: string | undefined): void {
     this.principal = principal;
     this.client = client;
     const { node } = this;
@@ -137,7 +137,7 @@ function rot(frame: Request<'rot'>, id: number, context: ConnectedOperations, re
 function put(frame: Request<'put'>, id: number, context: ConnectedOperations, reply: Reply): void {
   const { node, parts, principal } = context;
   const session = context.sessionOf(frame);
-  const write = session.put(node.rules.qualified(frame.key), plainOf(frame.value, node.rules), principal, frame.tx);
+  const write = session.put(node.rules.qualified(frame.key), plainOf(frame.value, node.rules), principal.id, frame.tx);
   const { sentAfter } = frame;
   const attemptRegions = attemptRegionsOf(frame.attemptRegions, (name) => node.topology.regions.includes(name));
   parts.coordinator.put(

@@ -1,5 +1,5 @@
 /** For each type of request, the coordinator's request and the frame that answers it. */
-import { IsochronError, type KeyWrite, type ListRange, type Timestamp, Update } from '@isochron/core';
+import { IsochronError, type KeyWrite, type ListRange, type Principal, type Timestamp, Update } from '@isochron/core';
 import type { Capability, ListResp, Snapshot } from '@isochron/protocols';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
 import type { Infer, Kind, ObjectForm } from '@isochron/wire/session-frames/notation';
@@ -41,7 +41,7 @@ export interface TransactionParts {
 export interface TransactionRequests extends RequestContext {
   readonly parts: TransactionParts;
   readonly commits: CommitOrder;
-  readonly principal: string;
+  readonly principal: Principal;
   /** The highest snapshot that the session has seen. */
   readonly seen: Snapshot;
   /** Raises the highest snapshot that the session has seen and, when that changed, returns its new token. */
@@ -204,7 +204,7 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
     sentAfter: claimed(context, frame.sentAfter, 'sentAfter'),
     attemptRegions,
     avoids: avoidsOf(frame, (avoid) => topology.isAvoidList(avoid)),
-    principal: context.principal,
+    principal: context.principal.id,
     writes: commitWrites(frame, context),
   };
   context.commits.add(

@@ -2,7 +2,7 @@
  * One connection of a session: greeting, requests in order, credits, refusals, the end. Its driver has the socket and
  * the encoding.
  */
-import { IsochronError } from '@isochron/core';
+import { IsochronError, type Principal } from '@isochron/core';
 import { SESSION_CLOSE, type WelcomeFrame } from '@isochron/wire/session-frames';
 import { HelloFrame } from '@isochron/wire/session-frames/requests';
 import { asIsochronError } from '../requests/errors.js';
@@ -47,6 +47,8 @@ const IDLE_ROUNDS = 8;
 export class ServedConnection {
   readonly #cancelHello: () => void;
   #greeted = false;
+  /** Whether its credentials are being checked. */
+  #authenticating = false;
   #sentAway = false;
   #closed = false;
   #inFlight = 0;
@@ -138,25 +140,43 @@ export class ServedConnection {
   }
 
   #hello(frame: RawFrame): void {
-    if (frame.type !== 'hello') {
+    // A client sends nothing else before its welcome.
+    if (frame.type !== 'hello' || this.#authenticating) {
       this.#invalid('The first frame has to be hello.');
       return;
     }
     try {
       this.node.serving.admitSession();
       const { credentials, token } = checkHello(frame);
-      const principal = this.node.principal(credentials ?? undefined);
-      const client = this.node.client(principal, this.link.address);
-      this.session.begin(principal, client, token ?? undefined);
+      this.#authenticating = true;
+      this.node.authenticate(credentials ?? undefined, (result) => {
+        this.#authenticating = false;
+        if (!this.#closed) this.#identified(result, token ?? undefined);
+      });
     } catch (thrown) {
-      const error = asIsochronError(thrown);
-      this.#fail(error, HELLO_CLOSE[error.code] ?? SESSION_CLOSE.protocolError);
+      this.#refuseHello(asIsochronError(thrown));
+    }
+  }
+
+  #identified(principal: Principal | IsochronError, token: string | undefined): void {
+    if (principal instanceof IsochronError) {
+      this.#refuseHello(principal);
+      return;
+    }
+    try {
+      this.session.begin(principal, this.node.client(principal, this.link.address), token);
+    } catch (thrown) {
+      this.#refuseHello(asIsochronError(thrown));
       return;
     }
     this.#cancelHello();
     this.#greeted = true;
     this.link.greeted?.();
     this.#send(this.#welcome());
+  }
+
+  #refuseHello(error: IsochronError): void {
+    this.#fail(error, HELLO_CLOSE[error.code] ?? SESSION_CLOSE.protocolError);
   }
 
   #welcome(): WelcomeFrame {

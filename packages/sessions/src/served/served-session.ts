@@ -1,5 +1,5 @@
 /** A connection's session, by the family of the cluster's protocol, and the services of its node. */
-import type { NodeId, RegionId, Timestamp, Topology, WallMs } from '@isochron/core';
+import type { NodeId, Principal, RegionId, Timestamp, Topology, WallMs } from '@isochron/core';
 import type { Unresponsive } from '@isochron/protocols';
 import type { Freshness, WelcomeFrame } from '@isochron/wire/session-frames';
 import type { Done } from '../coordinator/request-port.js';
@@ -37,10 +37,10 @@ export interface ServedNode {
   freshness(): Freshness;
   /** Nodes and regions that do not answer this one. */
   unresponsive(): Unresponsive;
-  /** The principal of these credentials. @throws IsochronError `UNAUTHENTICATED` */
-  principal(credentials: string | undefined): string;
+  /** Ends with the principal of credentials, perhaps before it returns, or with `UNAUTHENTICATED`. */
+  authenticate(credentials: string | undefined, done: Done<Principal>): void;
   /** The holder of the share of the node that this principal and address use. */
-  client(principal: string, address: string): string;
+  client(principal: Principal, address: string): string;
   /** From 0, below 1. */
   random(): number;
   readonly after: After;
@@ -58,7 +58,7 @@ export interface ServedSession {
    * Begins, or continues from a token. @param client the holder of its share of the node
    * @throws IsochronError for a bad token
    */
-  begin(principal: string, client: string, token: string | undefined): void;
+  begin(principal: Principal, client: string, token: string | undefined): void;
   /** Its part of the greeting. */
   greeting(): Pick<WelcomeFrame, 'ust' | 'deps' | 'stable' | 'seen' | 'hwt' | 'token'>;
   /** Requests that wait for changes: their client is not in a hurry. */

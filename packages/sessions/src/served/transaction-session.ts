@@ -1,5 +1,5 @@
 /** A connection's session under protocols with transactions. */
-import type { Timestamp } from '@isochron/core';
+import { ANONYMOUS_PRINCIPAL, type Principal, type Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import { depsField, NOTHING_SEEN, sameSnapshot } from '../snapshot.js';
 import { CommitOrder } from './commit-order.js';
@@ -19,7 +19,7 @@ const REQUESTS: Handlers<TransactionRequests> = { ...TRANSACTION_REQUESTS, ...FE
 
 export class TransactionSession implements ServedSession, TransactionRequests {
   sentUst: Timestamp = 0;
-  principal = '';
+  principal = ANONYMOUS_PRINCIPAL;
   readonly commits = new CommitOrder();
   readonly watches: Watches;
   waiting = 0;
@@ -41,7 +41,7 @@ export class TransactionSession implements ServedSession, TransactionRequests {
     return this.#seen;
   }
 
-  begin(principal: string, client: string, token: string | undefined): void {
+  begin(principal: Principal, client: string, token: string | undefined): void {
     this.principal = principal;
     this.client = client;
     const { node } = this;

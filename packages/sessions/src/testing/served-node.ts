@@ -1,5 +1,5 @@
 /** A node that serves sessions, for tests: the test drives its clock, its timers and its coordinator. */
-import { type Limits, packWall, type Timestamp, Topology } from '@isochron/core';
+import { ANONYMOUS_PRINCIPAL, type Limits, packWall, type Timestamp, Topology } from '@isochron/core';
 import type { Capability, ClientRequest, ClientResponse } from '@isochron/protocols';
 import type { Freshness, ServerFrame } from '@isochron/wire/session-frames';
 import { ClientPort } from '../coordinator/client-port.js';
@@ -119,7 +119,7 @@ export class TestNode {
       serving: this.serving,
       freshness: () => this.freshness,
       unresponsive: () => ({ nodes: [], regions: [] }),
-      principal: () => 'anonymous',
+      authenticate: (_credentials, done) => done(ANONYMOUS_PRINCIPAL),
       client: (_principal, address) => address,
       random: () => 0.5,
       after: this.timers.after,

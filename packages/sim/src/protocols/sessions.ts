@@ -1,5 +1,6 @@
 /** The session frames of a simulated node: the server's session host, driven as the server drives it. */
 import {
+  ANONYMOUS_PRINCIPAL,
   type AnyMessage,
   DEFAULT_LIMITS,
   type NodeId,
@@ -128,7 +129,7 @@ export function sessionsNode<M extends AnyMessage>(
       heldBackBy: null,
     }),
     unresponsive: () => world.unresponsive(),
-    principal: () => 'anonymous',
+    authenticate: (_credentials, done) => done(ANONYMOUS_PRINCIPAL),
     client: (_principal, address) => address,
     random: () => world.random(),
     after,
