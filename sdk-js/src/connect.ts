@@ -30,7 +30,7 @@ const SETTINGS = Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[];
  * `requestTimeoutMs`; with the signal's reason.
  */
 export async function connect(options: ConnectOptions): Promise<IsochronClient> {
-  checkOptions(options, 'endpoints', 'token', 'credentials', 'session', 'signal', 'WebSocket', ...SETTINGS);
+  checkOptions(options, 'endpoints', 'token', 'credentials', 'session', 'signal', 'ca', 'WebSocket', ...SETTINGS);
   options.signal?.throwIfAborted();
   const session = options.session === undefined ? undefined : await imported(options.session);
   const driver = new Driver({ ...options, session }, await settle(options));
@@ -60,8 +60,6 @@ async function settle(options: ConnectOptions): Promise<Settings> {
     Homing: options.endpoints.length > 1 ? (await import('@isochron/client/link/homing')).Homing : undefined,
     WebSocket:
       options.WebSocket ??
-      (process || !Global
-        ? await (await import('./ws.js')).nodeWebSocket(IsochronError, options.credentials, Global)
-        : Global),
+      (process || !Global ? await (await import('./ws.js')).nodeWebSocket(IsochronError, options, Global) : Global),
   };
 }

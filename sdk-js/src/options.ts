@@ -64,6 +64,11 @@ export interface ConnectOptions {
   readonly signal?: AbortSignal;
   /** Encoding of frames. Default JSON; `msgpack` from `@isochron/sdk/msgpack` is the other. */
   readonly codec?: Codec;
+  /**
+   * Certificate authorities in PEM form that the certificates of `https` endpoints are checked by. In Node, where the
+   * package `ws` has to be installed; browsers use their own. Default: those that the platform knows.
+   */
+  readonly ca?: string | readonly string[];
   /** WebSocket class. Default the global one; without one (Node 20), that of the package `ws`. */
   readonly WebSocket?: WebSocketConstructor;
   /** Spreads retries. Default `Math.random`. */

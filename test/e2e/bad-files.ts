@@ -118,9 +118,9 @@ export const BAD_FILES: readonly BadFile[] = [
     reason: /is not a URL/,
   },
   {
-    name: 'an address that would have to be served with TLS',
-    spoil: (file) => Object.assign(file.regions[0]!.nodes[0]!, { api: 'https://127.0.0.1:7101' }),
-    reason: /do not serve TLS yet/,
+    name: 'links with TLS beside links without',
+    spoil: (file) => Object.assign(file.regions[1]!.nodes[0]!, { peer: 'wss://127.0.0.1:7999' }),
+    reason: /must be ws, or all must be wss/,
   },
   { name: 'text that is no YAML', spoil: () => 'regions: [', reason: /:\d+: \S+/ },
   { name: 'an empty file', spoil: () => '', reason: /:\d+: \S+/ },

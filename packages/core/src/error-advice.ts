@@ -126,6 +126,9 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     '`online`.',
   CLIENT_CLOSED: 'The client was closed while the request waited. Open a new client to go on.',
   CONFIG_INVALID: 'The cluster file is wrong. The message names the line and the reason; correct it and start again.',
+  CERTIFICATE_INVALID:
+    'A file with a certificate or key is missing, of another kind, does not fit the others, or its time is over. The ' +
+    'message names it: `isochron certs` makes new ones (docs/security.md).',
   PLACEMENT_MISMATCH:
     'The data on disk was written under another placement of partitions, or another `protocol`. Start with the ' +
     'former cluster file, or with an empty data folder.',

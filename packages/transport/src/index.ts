@@ -1,6 +1,7 @@
 export * from './close-codes.js';
 export * from './delay-line.js';
 export * from './envelope.js';
+export * from './identity.js';
 export * from './in-memory.js';
 export * from './options.js';
 export type { PackedFrame } from './packing.js';

@@ -45,7 +45,7 @@ export const DEFAULT_TUNING: LinkTuning = {
 /** Another node of the cluster. */
 export interface PeerAddress {
   readonly node: NodeId;
-  /** `ws://host:port`. Dialled when this node {@link dials} that one. */
+  /** `ws://host:port`, or `wss://host:port` with certificates. Dialled when this node {@link dials} that one. */
   readonly url: string;
 }
 
@@ -81,11 +81,18 @@ export interface WebSocketTransportOptions<M extends AnyMessage> {
   readonly wallClock?: () => WallMs;
 }
 
-/** Host and port of a peer url. Throws `CONFIG_INVALID` when it is not `ws://host:port`. */
+/** Host and port of a peer url. Throws `CONFIG_INVALID` when it is not `ws://host:port` or `wss://host:port`. */
 export function parsePeerUrl(url: string): { host: string; port: number } {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (parsed?.protocol !== 'ws:' || parsed.pathname !== '/' || parsed.search !== '' || parsed.hash !== '') {
-    throw new IsochronError('CONFIG_INVALID', `a peer url has the form ws://host:port, this one is ${url}`);
+  const isPeerUrl = parsed?.protocol === 'ws:' || parsed?.protocol === 'wss:';
+  if (!isPeerUrl || parsed.pathname !== '/' || parsed.search !== '' || parsed.hash !== '') {
+    throw new IsochronError(
+      'CONFIG_INVALID',
+      `a peer url has the form ws://host:port or wss://host:port, this one is ${url}`,
+    );
   }
-  return { host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'), port: parsed.port === '' ? 80 : Number(parsed.port) };
+  return {
+    host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(parsed.port || (parsed.protocol === 'wss:' ? 443 : 80)),
+  };
 }

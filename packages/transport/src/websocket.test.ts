@@ -455,9 +455,10 @@ describe('parsePeerUrl', () => {
     ['ws://127.0.0.1:7201', { host: '127.0.0.1', port: 7201 }],
     ['ws://[::1]:7201/', { host: '::1', port: 7201 }],
     ['ws://node.example', { host: 'node.example', port: 80 }],
+    ['wss://node.example', { host: 'node.example', port: 443 }],
   ])('parsePeerUrl reads %s', (url, expected) => expect(parsePeerUrl(url)).toEqual(expected));
 
-  it.each(['wss://a:1', 'http://a:1', 'a:1', '', 'ws://a:1/path', 'ws://a:99999'])(
+  it.each(['https://a:1', 'http://a:1', 'a:1', '', 'ws://a:1/path', 'ws://a:99999'])(
     'parsePeerUrl refuses "%s"',
     (url) => {
       expect(() => parsePeerUrl(url)).toThrow('ws://host:port');

@@ -1,4 +1,4 @@
-/** The secrets of a command: from a file, the environment, or, with a warning, an argument. */
+/** The secrets of a command and the authorities that it trusts: from a file, the environment, or an argument. */
 import { readFileSync } from 'node:fs';
 import { UsageError } from './failures.js';
 
@@ -8,12 +8,16 @@ export interface CredentialOptions {
   readonly apiKeyFile?: string;
   readonly token?: string;
   readonly tokenFile?: string;
+  /** File with certificate authorities. */
+  readonly ca?: string;
 }
 
 /** The secrets that a command uses. */
 export interface Credentials {
   readonly apiKey?: string;
   readonly token?: string;
+  /** Certificate authorities in PEM form. */
+  readonly ca?: string;
 }
 
 /**
@@ -37,5 +41,17 @@ export function credentialsOf(
   };
   const apiKey = secret('api-key', options.apiKey, options.apiKeyFile, env.ISOCHRON_API_KEY);
   const token = secret('token', options.token, options.tokenFile, env.ISOCHRON_TOKEN);
-  return { ...(apiKey === undefined ? {} : { apiKey }), ...(token === undefined ? {} : { token }) };
+  const ca = authorities(options.ca ?? (env.ISOCHRON_CA || undefined));
+  return {
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(token === undefined ? {} : { token }),
+    ...(ca === undefined ? {} : { ca }),
+  };
+}
+
+function authorities(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined;
+  const text = readFileSync(file, 'utf8');
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  throw new UsageError(`${file} holds no certificate in PEM form; --ca names the file of an authority, such as ca.pem`);
 }

@@ -32,11 +32,15 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof Interrupted) return { line: oneLine(error.message), exitCode: 130 };
   if (error instanceof ReportedFailure) return { line: oneLine(error.message), exitCode: 1 };
   if (error instanceof IsochronError) {
-    return { line: oneLine(`${error.code}: ${error.message}${adviceFor(error)}`), exitCode: 1 };
+    return { line: oneLine(`${error.code}: ${error.message}${reasonOf(error)}${adviceFor(error)}`), exitCode: 1 };
   }
   if (isSystemError(error)) return { line: oneLine(`${error.code}: ${systemSentence(error)}`), exitCode: 1 };
   return { line: oneLine(`INTERNAL: ${types.isNativeError(error) ? error.message : String(error)}`), exitCode: 1 };
 }
+
+/** Why no endpoint could be reached, as the last one of them had it. */
+const reasonOf = ({ code, cause }: IsochronError): string =>
+  code === 'CONNECTION_LOST' && cause instanceof IsochronError ? ` (${cause.message})` : '';
 
 /** The command that looks up a commit that may have happened: the SDK's error has its id and `sentAfter`. */
 const adviceFor = (error: IsochronError): string =>

@@ -1,4 +1,5 @@
 /** Option values: parsed from text, or refused with a reason. */
+import { isIP } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { DEFAULT_NODE_LIMITS, isLimit, type LimitName, type NodeLimits } from '../http/limits.js';
 
@@ -70,6 +71,15 @@ export function hostNames(text: string, before: readonly string[] = []): string[
   const given = listed(text);
   const isName = (name: string) => name === '*' || /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])$/.test(name);
   if (!given.every(isName)) throw new InvalidArgumentError('Expected a host name without a port, or *.');
+  return [...before, ...given];
+}
+
+/** A host name or address of a certificate, or several with commas; called once per occurrence of the option. */
+export function certificateHosts(text: string, before: readonly string[] = []): string[] {
+  const given = listed(text);
+  const isName = (name: string) =>
+    isIP(name) !== 0 || /^(?:\*\.)?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(name);
+  if (!given.every(isName)) throw new InvalidArgumentError('Expected a host name such as api.example, or an address.');
   return [...before, ...given];
 }
 

@@ -53,21 +53,34 @@ function checkUrls(file: ClusterFile, refuse: Refuse): void {
       address(checkUrl(node.peer, 'ws', [...at, 'peer'], refuse), [...at, 'peer']);
     });
   });
+  checkSchemes(file, refuse);
+}
+
+/** A node with certificates links to no node without: all links have them, or none. */
+function checkSchemes(file: ClusterFile, refuse: Refuse): void {
+  const first = file.regions[0]!.nodes[0]!.peer;
+  const schemeOf = (url: string): string => new URL(url).protocol;
+  file.regions.forEach((region, r) => {
+    region.nodes.forEach(({ peer }, n) => {
+      if (schemeOf(peer) === schemeOf(first)) return;
+      refuse(
+        ['regions', r, 'nodes', n, 'peer'],
+        `"${peer}": the peer URLs of all nodes must be ws, or all must be wss`,
+      );
+    });
+  });
 }
 
 /** Returns `host:port`, which no two listeners may share. */
 function checkUrl(text: string, scheme: string, path: readonly (string | number)[], refuse: Refuse): string {
   if (!URL.canParse(text)) return refuse(path, `"${text}" is not a URL; expected ${scheme}://host:port`);
   const url = new URL(text);
-  if (url.protocol === `${scheme}s:`) {
-    const instead = `write ${scheme}:// and let nothing but this machine, a private network or a proxy reach it`;
-    return refuse(path, `"${text}": nodes do not serve TLS yet; ${instead}`);
-  }
-  if (url.protocol !== `${scheme}:`) return refuse(path, `"${text}" must be ${scheme}`);
+  const isSecure = url.protocol === `${scheme}s:`;
+  if (!isSecure && url.protocol !== `${scheme}:`) return refuse(path, `"${text}" must be ${scheme} or ${scheme}s`);
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '') {
-    return refuse(path, `"${text}" must be ${scheme}://host:port and nothing more`);
+    return refuse(path, `"${text}" must be ${url.protocol}//host:port and nothing more`);
   }
-  return `${url.hostname}:${url.port === '' ? '80' : url.port}`;
+  return `${url.hostname}:${url.port === '' ? (isSecure ? '443' : '80') : url.port}`;
 }
 
 function checkPlacement(file: ClusterFile, index: number, refuse: Refuse): void {

@@ -98,6 +98,12 @@ describe('a cluster file', () => {
     });
   });
 
+  it('a cluster file may have URLs with TLS, for the API of some nodes and for the links of all', () => {
+    const text = GOOD.replace('http://127.0.0.1:7101', 'https://api.example').replaceAll('ws://', 'wss://');
+    const [first] = parseClusterFile(text, 'x').regions[0]!.nodes;
+    expect(first).toMatchObject({ api: 'https://api.example', peer: 'wss://127.0.0.1:7201' });
+  });
+
   it('a cluster file gives emulated delays in one direction or both', () => {
     const config = parseClusterFile(`${GOOD}wan: { oneWayMs: { "virginia<>oregon": 35.5 } }\n`, 'x');
     expect([oneWayDelayMs(config, 'virginia', 'oregon'), oneWayDelayMs(config, 'oregon', 'virginia')]).toEqual([
@@ -167,24 +173,23 @@ describe('a wrong cluster file is refused with its line and the reason', () => {
       'regions: [oregon, oregon]',
       ':11: duplicate region in keyspace "eu" "oregon"',
     ),
-    bad('API that is not http', 'http://127.0.0.1:7101', 'ftp://127.0.0.1', ':5: "ftp://127.0.0.1" must be http'),
+    bad(
+      'API that is not http',
+      'http://127.0.0.1:7101',
+      'ftp://127.0.0.1',
+      ':5: "ftp://127.0.0.1" must be http or https',
+    ),
     bad(
       'peer that is not ws',
       'ws://127.0.0.1:7201',
       'http://127.0.0.1:7201',
-      ':5: "http://127.0.0.1:7201" must be ws',
+      ':5: "http://127.0.0.1:7201" must be ws or wss',
     ),
     bad(
-      'API that would have to be encrypted',
-      'http://127.0.0.1:7101',
-      'https://127.0.0.1:7101',
-      ':5: "https://127.0.0.1:7101": nodes do not serve TLS yet; write http:// and let nothing but this machine, a private network or a proxy reach it',
-    ),
-    bad(
-      'peering that would have to be encrypted',
-      'ws://127.0.0.1:7201',
-      'wss://127.0.0.1:7201',
-      ':5: "wss://127.0.0.1:7201": nodes do not serve TLS yet; write ws:// and let nothing but this machine, a private network or a proxy reach it',
+      'links with and without certificates',
+      'ws://127.0.0.1:7202',
+      'wss://127.0.0.1:7202',
+      ':8: "wss://127.0.0.1:7202": the peer URLs of all nodes must be ws, or all must be wss',
     ),
     bad('address that is not a URL', 'ws://127.0.0.1:7201', 'nonsense', ':5: "nonsense" is not a URL'),
     bad('bad name', 'name: eu', 'name: EU', ':11: "keyspaces.1.name" is not valid: expected keyspace name'),

@@ -19,8 +19,8 @@ const int = (minimum: number, maximum: number, description: string) =>
 const NodeSchema = Type.Object(
   {
     id: Name('node id'),
-    api: Type.String({ description: 'URL of the HTTP and WebSocket API, http' }),
-    peer: Type.String({ description: 'URL of the peering links, ws' }),
+    api: Type.String({ description: 'URL of the HTTP and WebSocket API, http or https' }),
+    peer: Type.String({ description: 'URL of the peering links, ws or wss' }),
   },
   strict,
 );

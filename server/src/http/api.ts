@@ -8,6 +8,8 @@ import { Rules, ServedSessions, Serving } from '@isochron/sessions';
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from 'fastify';
 import type { Secrets } from '../config/secret.js';
 import type { AnyNode } from '../node/api.js';
+import { tlsServers } from '../tls/api-server.js';
+import type { Certificates } from '../tls/certificates.js';
 import { servedNode } from '../ws/served-node.js';
 import { handleProtocols, type SessionCounts, SessionHub } from '../ws/session-route.js';
 import { Authenticator, identifyCallers } from './auth.js';
@@ -45,6 +47,8 @@ export interface ApiOptions extends Secrets {
   readonly allowHosts?: readonly string[] | undefined;
   /** Whether to serve Swagger UI at `/docs`. Default true. Left out, with a warning, on a Node before 20.19. */
   readonly docs?: boolean;
+  /** Certificates of the API, which is then served over TLS 1.3 alone. Their owner closes them. */
+  readonly certificates?: Certificates | undefined;
   /** Bounds of what callers may use of the node, where they differ from the default. */
   readonly limits?: Partial<NodeLimits>;
 }
@@ -65,15 +69,19 @@ declare module 'fastify' {
 export async function buildApi(node: AnyNode, options: ApiOptions): Promise<FastifyInstance> {
   const { limits, maxTransactionMs } = node.config.settings;
   const bounds: NodeLimits = { ...DEFAULT_NODE_LIMITS, ...options.limits };
-  const { serving = new Serving(node, maxTransactionMs, bounds) } = options;
+  const { serving = new Serving(node, maxTransactionMs, bounds), certificates } = options;
+  const requestTimeout = bounds.requestMs;
+  const http = { headersTimeout: bounds.headersMs, connectionsCheckingInterval: 1000 };
   const app = fastify({
+    ...(certificates === undefined
+      ? { http }
+      : { serverFactory: tlsServers(certificates, { ...http, requestTimeout }) }),
     ...(options.logger === undefined ? { logger: false } : { loggerInstance: options.logger }),
     logController: new LogController({ disableRequestLogging: true }),
     // Requests are not logged, so none needs a logger of its own.
     childLoggerFactory: (logger) => logger,
     bodyLimit: limits.maxRequestBytes,
-    requestTimeout: bounds.requestMs,
-    http: { headersTimeout: bounds.headersMs, connectionsCheckingInterval: 1000 },
+    requestTimeout,
     // A percent-encoded key may be three times as long.
     routerOptions: { maxParamLength: 3 * limits.maxKeyBytes + 64 },
     // Lets keep-alive connections end as soon as their request is answered.

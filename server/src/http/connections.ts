@@ -3,6 +3,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import { Quota } from '@isochron/core';
 import type { NodeLimits } from './limits.js';
 
@@ -29,6 +30,9 @@ export class Connections {
   ) {
     this.#quota = new Quota(limits.connections, limits.connectionsPerAddress);
     server.on('connection', (socket) => this.#admit(socket));
+    const isEncrypted = server instanceof TlsServer;
+    // Under TLS, answers are written to a socket of their own, around that of the connection.
+    server.on(isEncrypted ? 'secureConnection' : 'connection', (socket: Socket) => this.#watch(socket));
     // Hot: a listener on each answer would cost more than a search for closed ones.
     server.on('request', (request: IncomingMessage, answer: ServerResponse) => {
       const unsent = this.#sockets.get(request.socket);
@@ -54,11 +58,13 @@ export class Connections {
       socket.destroy();
       return;
     }
+    socket.once('close', () => this.#quota.give(address));
+  }
+
+  #watch(socket: Socket): void {
+    if (socket.destroyed) return;
     this.#sockets.set(socket, { bytes: 0, since: 0, answers: [] });
-    socket.once('close', () => {
-      this.#sockets.delete(socket);
-      this.#quota.give(address);
-    });
+    socket.once('close', () => this.#sockets.delete(socket));
   }
 
   /**
@@ -89,12 +95,18 @@ function dropClosed(unsent: Unsent): void {
   if (unsent.answers[0]?.closed === true) unsent.answers = unsent.answers.filter(({ closed }) => !closed);
 }
 
-/** Unsent bytes of the socket. A large write leaves it in parts, and only the handle has the rest of it. */
+/**
+ * Unsent bytes of the socket. A large write leaves it in parts, and only the handle has the rest of it: under TLS, that
+ * of the connection below.
+ */
 function unsentBytes(socket: Socket, answers: readonly ServerResponse[]): number {
   if (socket.writableLength === 0) return 0;
   let waiting = 0;
   if (answers.length > 1) for (const answer of answers) if (answer.socket === null) waiting += answer.writableLength;
-  const handle: unknown = Reflect.get(socket, '_handle');
-  const queued = typeof handle === 'object' && handle !== null ? Number(Reflect.get(handle, 'writeQueueSize')) : 0;
+  const handle = memberOf(socket, '_handle');
+  const queued = Number(memberOf(memberOf(handle, '_parent') ?? handle, 'writeQueueSize'));
   return waiting + (queued > 0 ? queued : socket.writableLength);
 }
+
+const memberOf = (object: unknown, name: string): unknown =>
+  typeof object === 'object' && object !== null ? Reflect.get(object, name) : undefined;

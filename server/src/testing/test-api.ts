@@ -109,7 +109,8 @@ export async function startApi(
   const sessions = network.machine(id);
   const node = new FakeNode(cluster, id, sessions);
   const app = await buildApi(node, { secret: SECRET, docs: false, ...rest });
-  const url = await app.listen({ port: 0, host: '127.0.0.1' });
+  const listened = await app.listen({ port: 0, host: '127.0.0.1' });
+  const url = options.certificates === undefined ? listened : listened.replace('http:', 'https:');
   const call: TestApi['call'] = (method, path, request) => send(url, method, path, request);
   return { cluster, node, app, sessions, url, call, close: () => app.close() };
 }

@@ -123,6 +123,8 @@ extension IsochronError {
         public static let clientClosed = Code(rawValue: "CLIENT_CLOSED")
         /// The cluster file is not valid.
         public static let configInvalid = Code(rawValue: "CONFIG_INVALID")
+        /// A certificate or key of the node cannot be used.
+        public static let certificateInvalid = Code(rawValue: "CERTIFICATE_INVALID")
         /// The data on disk belongs to another placement.
         public static let placementMismatch = Code(rawValue: "PLACEMENT_MISMATCH")
         /// The peer is not a node of this cluster.
@@ -153,7 +155,7 @@ extension IsochronError.Code: CaseIterable {
         .outcomeForgotten, .snapshotTooOld, .changesGone, .watchTooLarge, .snapshotUnavailable, .sessionGap,
         .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout,
         .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
-        .connectionLost, .offline, .clientClosed, .configInvalid, .placementMismatch, .peerRefused,
+        .connectionLost, .offline, .clientClosed, .configInvalid, .certificateInvalid, .placementMismatch, .peerRefused,
         .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded, .storageFull, .storageFailed, .internal,
     ]
 

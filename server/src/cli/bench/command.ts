@@ -1,7 +1,7 @@
 /** `isochron bench`. */
 import { connect, type IsochronClient } from '@isochron/sdk';
 import Table from 'cli-table3';
-import type { EndpointOptions } from '../data/client.js';
+import { type EndpointOptions, reaching } from '../data/client.js';
 import { count, isInteractive, print, remark } from '../output.js';
 import { askCluster } from '../status/collect.js';
 import type { ClusterAnswer } from '../status/shape.js';
@@ -49,12 +49,11 @@ const allEndpoints = (cluster: ClusterAnswer): string[] =>
 
 /** Sessions, spread over the endpoints in turn. */
 async function connectAll(options: BenchOptions, endpoints: readonly string[]): Promise<IsochronClient[]> {
-  const credentials = options.apiKey;
   const connecting = Array.from({ length: options.sessions }, (_, i) =>
     connect({
       endpoints: [endpoints[i % endpoints.length]!],
       keyspace: options.keyspace,
-      ...(credentials === undefined ? {} : { credentials }),
+      ...reaching(options),
     }),
   );
   const results = await Promise.allSettled(connecting);

@@ -8,7 +8,18 @@ import { replaceFile } from '../files.js';
 export interface EndpointOptions {
   readonly endpoint: readonly string[];
   readonly apiKey?: string;
+  /** Certificate authorities in PEM form that https endpoints are checked by; default: those that Node knows. */
+  readonly ca?: string;
 }
+
+/** The options of the SDK for a way to reach a cluster. */
+export const reaching = ({
+  apiKey,
+  ca,
+}: Omit<EndpointOptions, 'endpoint'>): Pick<ConnectOptions, 'credentials' | 'ca'> => ({
+  ...(apiKey === undefined ? {} : { credentials: apiKey }),
+  ...(ca === undefined ? {} : { ca }),
+});
 
 /** Options of every command that reads or writes data. */
 export interface DataOptions extends EndpointOptions {
@@ -24,11 +35,10 @@ export function connectOptions(options: DataOptions): ConnectOptions {
   if (sessionFile !== undefined && token !== undefined) {
     throw new UsageError('give either --session-file or --token: both name a session');
   }
-  const { apiKey: credentials } = options;
   return {
     endpoints: endpoint,
     keyspace,
-    ...(credentials === undefined ? {} : { credentials }),
+    ...reaching(options),
     ...(token === undefined ? {} : { token }),
     ...(sessionFile !== undefined && existsSync(sessionFile) ? { session: readFileSync(sessionFile, 'utf8') } : {}),
   };

@@ -114,12 +114,12 @@ export class Feed {
   }
 
   async #ask(endpoint: string, position: Readonly<Record<string, string>>, waitMs: number): Promise<FeedAnswer> {
-    const { keyspace, prefix, apiKey, values, before } = this.#options;
+    const { keyspace, prefix, values, before } = this.#options;
     const scope = { ...(keyspace === undefined ? {} : { keyspace }), ...(prefix === undefined ? {} : { prefix }) };
     const documents = { ...(values ? { values: 'true' } : {}), ...(before ? { before: 'true' } : {}) };
     const query = new URLSearchParams({ ...scope, ...documents, ...position, wait: `${waitMs}` });
     const request = { path: `/v1/changes?${query}`, timeoutMs: waitMs + GRACE_MS, signal: this.#signal };
-    const { answer, text } = await askForText(endpoint.replace(/^ws/, 'http'), apiKey, request, isMessage);
+    const { answer, text } = await askForText(endpoint.replace(/^ws/, 'http'), this.#options, request, isMessage);
     return { message: answer, text: text.trimEnd() };
   }
 }

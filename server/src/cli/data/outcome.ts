@@ -1,7 +1,7 @@
 /** `transaction`: prints the outcome of a transaction. */
 import { connect, type Timestamp } from '@isochron/sdk';
 import { print } from '../output.js';
-import type { EndpointOptions } from './client.js';
+import { type EndpointOptions, reaching } from './client.js';
 
 /** Options of `isochron transaction`. */
 export interface OutcomeOptions extends EndpointOptions {
@@ -14,8 +14,7 @@ export async function runOutcome(
   txId: string,
   { endpoint, sentAfter, json, ...options }: OutcomeOptions,
 ): Promise<void> {
-  const credentials = options.apiKey;
-  const client = await connect({ endpoints: endpoint, ...(credentials === undefined ? {} : { credentials }) });
+  const client = await connect({ endpoints: endpoint, ...reaching(options) });
   try {
     const { state, timestamp = null } = await client.transactionStatus({
       txId,

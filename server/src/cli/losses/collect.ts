@@ -1,6 +1,14 @@
 /** Asks every node of a cluster for its losses, and merges the answers. */
 import type { EndpointOptions } from '../data/client.js';
-import { anotherNode, ask, askCluster, type NodeReport, type NodeRequest, nodesOf } from '../status/collect.js';
+import {
+  type Access,
+  anotherNode,
+  ask,
+  askCluster,
+  type NodeReport,
+  type NodeRequest,
+  nodesOf,
+} from '../status/collect.js';
 import { isAcknowledged, isLosses, type LossAnswer } from './shape.js';
 
 /** One node that was asked: its answer, or the reason why there is none. */
@@ -42,17 +50,17 @@ async function askAll<T extends { readonly node: string }>(
   isAnswer: (answer: unknown) => answer is T,
 ): Promise<Asked<T>[]> {
   const nodes = nodesOf(await askCluster(options));
-  return Promise.all(nodes.map((node) => askOne(node, options.apiKey, request, isAnswer)));
+  return Promise.all(nodes.map((node) => askOne(node, options, request, isAnswer)));
 }
 
 async function askOne<T extends { readonly node: string }>(
   { region, node, api }: Pick<NodeReport, 'region' | 'node' | 'api'>,
-  apiKey: string | undefined,
+  access: Access,
   request: NodeRequest,
   isAnswer: (answer: unknown) => answer is T,
 ): Promise<Asked<T>> {
   try {
-    const answer = await ask(api, apiKey, request, isAnswer);
+    const answer = await ask(api, access, request, isAnswer);
     if (answer.node === node) return { region, node, answer, error: null };
     return { region, node, answer: null, error: anotherNode(answer.node) };
   } catch (error) {

@@ -3,9 +3,15 @@ import type { Loss } from '@isochron/protocols';
 import { FakeCluster } from '../../testing/fake-node.js';
 import { startApi, type TestApi } from '../../testing/test-api.js';
 import { runCli } from '../program.js';
+import { request } from '../status/request.js';
 import { type ClusterLoss, unionOf } from './collect.js';
 import type { LossAnswer } from './shape.js';
 import { renderLosses } from './table.js';
+
+jest.mock('../status/request.js', () => ({
+  ...jest.requireActual('../status/request.js'),
+  request: jest.fn(),
+}));
 
 const id = (n: number) => `abcdefghijklmnopqrstuv.${n}`;
 const timestamp = (n: number) => packWall(Date.UTC(2026, 0, 1) + n);
@@ -118,7 +124,6 @@ describe('isochron losses', () => {
   /** The nodes of virginia; the node of oregon does not answer, unless a test adds it. */
   let nodes: Map<string, TestApi>;
   let cluster: FakeCluster;
-  const realFetch = globalThis.fetch;
   const add = async (node: string, port: number) =>
     nodes.set(`http://127.0.0.1:${port}`, await startApi({ cluster, id: node }));
 
@@ -127,10 +132,11 @@ describe('isochron losses', () => {
     nodes = new Map();
     await add('virginia-1', 7101);
     await add('virginia-2', 7102);
-    jest.spyOn(globalThis, 'fetch').mockImplementation((url, init) => {
-      const { origin, href } = new URL(String(url));
+    jest.mocked(request).mockImplementation((url, options) => {
+      const { origin, href } = new URL(url);
       const api = nodes.get(origin);
-      return api === undefined ? Promise.reject(new Error('refused')) : realFetch(href.replace(origin, api.url), init);
+      if (api === undefined) return Promise.reject(new Error('refused'));
+      return jest.requireActual('../status/request.js').request(href.replace(origin, api.url), options);
     });
   });
   afterEach(async () => {

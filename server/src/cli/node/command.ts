@@ -17,6 +17,7 @@ import { buildMetrics } from '../../http/metrics.js';
 import { isLoopback } from '../../http/origins.js';
 import { openNode } from '../../node/open.js';
 import { isDiskFailure } from '../../node/quarantine.js';
+import { loadCertificates, type NodeCertificates, type TlsFlags } from '../../tls/flags.js';
 import { failureOf } from '../failures.js';
 import { boundHeapGrowth } from './heap.js';
 import { isSupervised, notifyParent } from './parent.js';
@@ -27,7 +28,7 @@ import { whenDecided } from './when-decided.js';
 const RESTART_AFTER_MS = 1_000;
 
 /** Options of `isochron node`. */
-export interface NodeOptions {
+export interface NodeOptions extends TlsFlags {
   readonly config: string;
   readonly node: string;
   readonly data?: string;
@@ -79,6 +80,7 @@ async function start(options: NodeOptions): Promise<void> {
     { level: options.logLevel, base: { name: options.node } },
     pino.destination({ fd: 2, sync: true }),
   );
+  const certificates = loadCertificates(config, options.node, options, false, logger);
   const fatal = fatalExit(logger);
   process.on('uncaughtException', fatal);
   if (apiKeys.length === 0) {
@@ -86,7 +88,8 @@ async function start(options: NodeOptions): Promise<void> {
       'the API is open: every program that reaches it from this machine may read and write everything; set ISOCHRON_API_KEYS',
     );
   }
-  const parts = { config, peering, secrets, apiKeys, api, listen, logger };
+  for (const one of Object.values(certificates)) one?.watch();
+  const parts = { config, peering, secrets, apiKeys, certificates, api, listen, logger };
   // A node whose disk must not be used is opened again: the verdict on its data was written down before it failed
   // (D10). So is a node that could not write because its disk was full (D11).
   const onFailure = (error: unknown): void => {
@@ -115,6 +118,7 @@ interface Parts {
   readonly peering: Peering;
   readonly secrets: Secrets;
   readonly apiKeys: readonly string[];
+  readonly certificates: NodeCertificates;
   /** URL of this node's API. */
   readonly api: string;
   /** Where the API listens. */
@@ -138,7 +142,7 @@ async function serveWhenThereIsRoom(options: NodeOptions, parts: Parts): Promise
 
 /** Opens all parts, and returns a function that closes them. */
 async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
-  const { config, peering, secrets, apiKeys, logger, onFailure } = parts;
+  const { config, peering, secrets, apiKeys, certificates, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
   const { node: id, clockSkewMs, acceptLoss, acceptFutureTimestamps: acceptFuture } = options;
   const common = { ...secrets, config, peering, logger, onFailure };
@@ -148,7 +152,8 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   const latency = new HttpLatency();
   const serving = new Serving(node, config.settings.maxTransactionMs, limits);
   const { corsOrigin: corsOrigins, allowHost: allowHosts } = options;
-  const api = await buildApi(node, { ...secrets, apiKeys, corsOrigins, allowHosts, limits, logger, serving, latency });
+  const shared = { ...secrets, apiKeys, certificates: certificates.api };
+  const api = await buildApi(node, { ...shared, corsOrigins, allowHosts, limits, logger, serving, latency });
   const metrics = buildMetrics(node, latency, serving, api.sessionCounts);
   const close = async () => {
     await api.drain();
@@ -159,7 +164,7 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
     await Promise.all([node.close(), metrics.close()]);
   };
   try {
-    await api.listen(parts.listen);
+    await api.listen({ ...parts.listen, listenTextResolver: () => `API at ${parts.api}` });
     if (options.metricsPort !== undefined)
       await metrics.listen({ host: options.metricsHost, port: options.metricsPort });
   } catch (error) {
@@ -194,8 +199,11 @@ interface Address {
 
 /** The address where the API of a URL listens: another host, where one is given. */
 function listenAddress(api: string, apiHost: string | undefined): Address {
-  const { hostname, port } = new URL(api);
-  return { host: apiHost ?? hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? 80 : Number(port) };
+  const { hostname, port, protocol } = new URL(api);
+  return {
+    host: apiHost ?? hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(port || (protocol === 'https:' ? 443 : 80)),
+  };
 }
 
 /** Without keys the API serves this machine only. @throws IsochronError `CONFIG_INVALID` */

@@ -1,7 +1,9 @@
 /** Asks every node of a cluster for its status. */
+import { types } from 'node:util';
 import { isErrorCode } from '@isochron/core/error-codes';
 import { IsochronError } from '@isochron/core/errors';
 import type { EndpointOptions } from '../data/client.js';
+import { connectionReason, request } from './request.js';
 import {
   type ClusterAnswer,
   isCluster,
@@ -37,7 +39,7 @@ export async function askCluster(options: EndpointOptions): Promise<ClusterAnswe
   let failure: unknown;
   for (const endpoint of options.endpoint) {
     try {
-      return await askNode(endpoint.replace(/^ws/, 'http'), options.apiKey);
+      return await askNode(endpoint.replace(/^ws/, 'http'), options);
     } catch (error) {
       failure = error;
     }
@@ -49,8 +51,7 @@ export async function askCluster(options: EndpointOptions): Promise<ClusterAnswe
 export async function collect(options: EndpointOptions): Promise<ClusterReport> {
   const answer = await askCluster(options);
   const { cluster, protocol } = answer;
-  const apiKey = options.apiKey;
-  return { cluster, protocol, nodes: await Promise.all(nodesOf(answer).map((node) => report(node, apiKey))) };
+  return { cluster, protocol, nodes: await Promise.all(nodesOf(answer).map((node) => report(node, options))) };
 }
 
 /** Every node of a cluster, in the order of its file. */
@@ -62,12 +63,9 @@ export const anotherNode = (id: string): string => `another node answers there: 
 
 const nothing = { status: null, stability: null, unready: [] } as const;
 
-async function report(
-  node: Pick<NodeReport, 'region' | 'node' | 'api'>,
-  apiKey: string | undefined,
-): Promise<NodeReport> {
+async function report(node: Pick<NodeReport, 'region' | 'node' | 'api'>, access: Access): Promise<NodeReport> {
   try {
-    const answer = await askNode(node.api, apiKey);
+    const answer = await askNode(node.api, access);
     const { node: status, stability, unready = [] } = answer;
     if (status.node === node.node) return { ...node, status, stability, unready, error: null };
     return { ...node, ...nothing, error: anotherNode(status.node) };
@@ -76,8 +74,11 @@ async function report(
   }
 }
 
-const askNode = (base: string, apiKey: string | undefined): Promise<ClusterAnswer> =>
-  ask(base, apiKey, { path: '/v1/cluster' }, isCluster);
+/** What a node asks of its callers, and what they ask of it. */
+export type Access = Omit<EndpointOptions, 'endpoint'>;
+
+const askNode = (base: string, access: Access): Promise<ClusterAnswer> =>
+  ask(base, access, { path: '/v1/cluster' }, isCluster);
 
 /** A request to a node: a GET, or with a body a POST. */
 export interface NodeRequest {
@@ -95,17 +96,17 @@ export interface NodeRequest {
  */
 export async function ask<T>(
   base: string,
-  apiKey: string | undefined,
+  access: Access,
   request: NodeRequest,
   isAnswer: (answer: unknown) => answer is T,
 ): Promise<T> {
-  return (await askForText(base, apiKey, request, isAnswer)).answer;
+  return (await askForText(base, access, request, isAnswer)).answer;
 }
 
 /** The answer of one node, as for `ask`, with its text. */
 export async function askForText<T>(
   base: string,
-  apiKey: string | undefined,
+  { apiKey, ca }: Access,
   { path, body, timeoutMs = TIMEOUT_MS, signal }: NodeRequest,
   isAnswer: (answer: unknown) => answer is T,
 ): Promise<{ answer: T; text: string }> {
@@ -113,16 +114,14 @@ export async function askForText<T>(
     ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
     ...(body === undefined ? {} : { 'content-type': 'application/json' }),
   };
-  const post = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+  const post = body === undefined ? {} : { body: JSON.stringify(body) };
   let status: number;
   let text: string;
   let answer: unknown;
   try {
     const limit = AbortSignal.timeout(timeoutMs);
     const signals = signal === undefined ? limit : AbortSignal.any([limit, signal]);
-    const response = await fetch(`${base}${path}`, { headers, signal: signals, ...post });
-    status = response.status;
-    text = await response.text();
+    ({ status, text } = await request(`${base}${path}`, { headers, signal: signals, ca, ...post }));
     answer = JSON.parse(text);
   } catch (cause) {
     throw new IsochronError('CONNECTION_LOST', `no node answers at ${base} (${reasonOf(cause, timeoutMs)})`, { cause });
@@ -135,11 +134,11 @@ export async function askForText<T>(
   );
 }
 
-/** Why `fetch` failed: it hides the reason in the cause. */
 function reasonOf(error: unknown, timeoutMs: number): string {
-  if (!(error instanceof Error)) return String(error);
+  if (!types.isNativeError(error)) return String(error);
   if (error.name === 'TimeoutError') return `no answer in ${timeoutMs} ms`;
   if (error instanceof SyntaxError) return 'the answer is not JSON';
-  const { cause } = error;
-  return cause instanceof Error && 'code' in cause ? String(cause.code) : error.message;
+  return 'code' in error && typeof error.code === 'string'
+    ? connectionReason(error.code, error.message)
+    : error.message;
 }
