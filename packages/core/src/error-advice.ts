@@ -37,6 +37,9 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'A web page of another origin called. Without API keys only pages of this machine may; `isochron node ' +
     '--cors-origin ORIGIN` names others.',
   UNAUTHENTICATED: 'The credentials are missing or wrong. Sign in again and send the new ones.',
+  PERMISSION_DENIED:
+    'An access rule refused it, or no rule or role of the principal allows it; nothing was done. Ask for permission, ' +
+    'or use credentials that have it.',
   TOKEN_INVALID:
     'The session token is truncated, changed, not issued by a cluster, or issued under another `protocol` of ' +
     'this one. Start a new session without it.',

@@ -1,3 +1,5 @@
+export * from './access/judged-coordinator.js';
+export * from './access/policy.js';
 export * from './bounded-map.js';
 export * from './caller.js';
 export * from './callers.js';

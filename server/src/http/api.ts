@@ -4,7 +4,7 @@ import type fastifySwaggerUi from '@fastify/swagger-ui';
 import underPressure from '@fastify/under-pressure';
 import websocket from '@fastify/websocket';
 import { IsochronError } from '@isochron/core';
-import { Rules, ServedSessions, Serving } from '@isochron/sessions';
+import { type AccessRules, Rules, ServedSessions, Serving } from '@isochron/sessions';
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from 'fastify';
 import type { Secrets } from '../config/secret.js';
 import type { AnyNode } from '../node/api.js';
@@ -36,6 +36,8 @@ import { schemaError, validatorFor } from './validation.js';
 export interface ApiOptions extends Secrets {
   /** Accepted API keys; none: the API is open. */
   readonly apiKeys?: readonly string[];
+  /** Who may do what with which documents; absent: everything is allowed. */
+  readonly access?: AccessRules | undefined;
   readonly logger?: FastifyBaseLogger;
   /** Whether the node accepts requests; shared with `buildMetrics`. Default: a new one. */
   readonly serving?: Serving;
@@ -94,7 +96,8 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   const connections = new Connections(app.server, bounds);
   const rules = new Rules(node.topology, limits);
   const auth = new Authenticator(options.apiKeys ?? [], options);
-  const data = dataApi(node, { secrets: options, rules, auth, log: app.log, serving });
+  const { access } = options;
+  const data = dataApi(node, { secrets: options, rules, auth, log: app.log, serving, access });
   const { api, handOver } = data;
   const served = servedNode(api);
   const hub = new SessionHub(api, new ServedSessions(served, () => data.openSession(served)), bounds, connections);

@@ -9,8 +9,11 @@ import {
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import {
+  type AccessRules,
   ANONYMOUS,
   type Caller,
+  type Done,
+  JudgedCoordinator,
   Outcomes,
   type Rules,
   refuseFuture,
@@ -19,6 +22,7 @@ import {
 } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode, TransactionsNode } from '../node/api.js';
+import { TransactionRequests } from '../node/promised.js';
 import type { HttpSessions } from '../session/http-sessions.js';
 import { newSessionId } from '../session/ids.js';
 import { Answers, JSON_TYPE } from './answers.js';
@@ -129,6 +133,8 @@ export class TransactionsContext extends ApiContext {
     auth: Authenticator,
     log: FastifyBaseLogger,
     serving: Serving,
+    /** The access rules of the node; undefined where there are none. */
+    readonly access: AccessRules | undefined,
   ) {
     super(node, rules, auth, log, serving);
     this.outcomes = new Outcomes(node.port, {
@@ -136,6 +142,20 @@ export class TransactionsContext extends ApiContext {
       ust: () => node.ust(),
       outcomeRetentionMs: node.config.settings.outcomeRetentionMs,
     });
+  }
+
+  /**
+   * The coordinator for a caller: what access rules refuse is refused with `PERMISSION_DENIED`.
+   * @param hwt the highest commit timestamp of its own writes (AR3)
+   */
+  requests(request: FastifyRequest, hwt: Timestamp): TransactionRequests {
+    const { access, node } = this;
+    if (access === undefined) return node.requests;
+    const client = this.client(request);
+    const visible = (ts: Timestamp, done: Done<Timestamp>) =>
+      this.serving.visibleHere(client, ts, DEFAULT_WAIT_MS, done);
+    const session = { principal: this.principal(request), hwt, visible };
+    return new TransactionRequests(new JudgedCoordinator(node.port, access, session));
   }
 
   /** The caller that the token names. @throws IsochronError for a bad token */

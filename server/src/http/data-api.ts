@@ -1,7 +1,7 @@
 /** The part of the API that depends on the kind of the cluster's protocol. */
 
 import type { Capability } from '@isochron/protocols';
-import type { Rules, Serving } from '@isochron/sessions';
+import type { AccessRules, Rules, Serving } from '@isochron/sessions';
 import {
   ConnectedOperations,
   type ServedNode,
@@ -46,14 +46,16 @@ export interface ApiParts {
   readonly auth: Authenticator;
   readonly log: FastifyBaseLogger;
   readonly serving: Serving;
+  /** The access rules of the node; undefined where there are none. */
+  readonly access?: AccessRules | undefined;
 }
 
 export const dataApi = (node: AnyNode, parts: ApiParts): DataApi =>
   runsTransactions(node) ? transactionsApi(node, parts) : operationsApi(node, parts);
 
-function transactionsApi(node: TransactionsNode, { secrets, rules, auth, log, serving }: ApiParts): DataApi {
+function transactionsApi(node: TransactionsNode, { secrets, rules, auth, log, serving, access }: ApiParts): DataApi {
   const sessions = new HttpSessions(node, sessionTokens(secrets, node.config), serving);
-  const api = new TransactionsContext(node, rules, sessions, auth, log, serving);
+  const api = new TransactionsContext(node, rules, sessions, auth, log, serving, access);
   const oneShots = new TransactionOneShots(api);
   return {
     api,
@@ -65,7 +67,12 @@ function transactionsApi(node: TransactionsNode, { secrets, rules, auth, log, se
       claimRoutes(app, api, oneShots);
     },
     openSession: (served) =>
-      new TransactionSession(served, { coordinator: node.port, outcomes: api.outcomes, tokens: sessions.tokens }),
+      new TransactionSession(served, {
+        coordinator: node.port,
+        access,
+        outcomes: api.outcomes,
+        tokens: sessions.tokens,
+      }),
     handOver: (waitMs) => sessions.handOver(waitMs),
   };
 }

@@ -2,6 +2,7 @@
 import type { QualifiedKey, Timestamp, Value, Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import { answerBytes, type Caller, floorOf, snapshotOf, wanted } from '@isochron/sessions';
+import type { FastifyRequest } from 'fastify';
 import type { ApiContext, TransactionsContext } from './context.js';
 import type { Shown } from './one-shots.js';
 
@@ -17,6 +18,7 @@ export interface Seen {
  */
 export function readKeys(
   api: TransactionsContext,
+  request: FastifyRequest,
   caller: Caller,
   keys: readonly QualifiedKey[],
   at: Snapshot | null,
@@ -24,11 +26,12 @@ export function readKeys(
   const { kept } = caller;
   if (kept === undefined || at !== null) {
     const asked = { txId: null, ...wanted(floorOf(api.sessions.rules, caller), at), keys };
-    return api.node.requests
+    return api
+      .requests(request, caller.hwt)
       .read(asked)
       .then((answer) => bounded(api, { snapshot: snapshotOf(answer), versions: answer.versions }));
   }
-  return readOverlaid(api, caller, kept, keys);
+  return readOverlaid(api, request, caller, kept, keys);
 }
 
 /** @throws IsochronError `TOO_MANY_KEYS` where the values are too large for one answer */
@@ -39,13 +42,15 @@ export function bounded<S extends Pick<Seen, 'versions'>>(api: ApiContext, seen:
 
 async function readOverlaid(
   api: TransactionsContext,
+  request: FastifyRequest,
   caller: Caller,
   kept: NonNullable<Caller['kept']>,
   keys: readonly QualifiedKey[],
 ): Promise<Seen> {
   const view = api.sessions.callers.view({ ...caller, kept });
   try {
-    const answer = await api.node.requests.read({ txId: null, ...wanted(view.floor, null), keys });
+    const requests = api.requests(request, kept.hwt);
+    const answer = await requests.read({ txId: null, ...wanted(view.floor, null), keys });
     const snapshot = snapshotOf(answer);
     return bounded(api, { snapshot, versions: view.over(keys, snapshot, answer.versions) });
   } finally {

@@ -8,7 +8,7 @@ import { IsochronError, type Timestamp } from '@isochron/core';
 import { ChangeDocuments, type DocumentedPage, type DocumentsWanted, requireCapability } from '@isochron/sessions';
 import type { Static } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { promised } from '../node/promised.js';
+import { promised, type TransactionRequests } from '../node/promised.js';
 import { type ChangesMessage, changesMessage } from './change-messages.js';
 import { decodeChangesCursor, qualifiedPrefix, type Scope } from './changes-cursor.js';
 import type { TransactionsContext } from './context.js';
@@ -53,13 +53,14 @@ async function changes(api: TransactionsContext, request: FastifyRequest, reply:
   const streams = String(request.headers.accept ?? '').includes(STREAM);
   const position = positionOf(api, query, streams ? request.headers['last-event-id'] : undefined);
   const waitMs = query.wait ?? DEFAULT_WAIT_MS;
-  const first = await next(api, position, streams ? Math.min(waitMs, HEARTBEAT_MS) : waitMs);
+  const requests = api.requests(request, 0);
+  const first = await next(api, requests, position, streams ? Math.min(waitMs, HEARTBEAT_MS) : waitMs);
   reply.header('cache-control', 'no-store');
   if (!streams)
     return reply.header('content-type', 'application/x-ndjson; charset=utf-8').send(`${first.message.text}\n`);
   reply.header('content-type', `${STREAM}; charset=utf-8`);
   // Proxies must not gather events.
-  return reply.header('x-accel-buffering', 'no').send(Readable.from(events(api, position, first)));
+  return reply.header('x-accel-buffering', 'no').send(Readable.from(events(api, requests, position, first)));
 }
 
 /** @throws IsochronError `CURSOR_INVALID`, `KEYSPACE_UNKNOWN`, `INVALID_REQUEST`, `TIMESTAMP_IN_FUTURE` */
@@ -81,8 +82,13 @@ interface Next {
   readonly to: Timestamp;
 }
 
-async function next(api: TransactionsContext, { scope, after, wants }: Position, waitMs: number): Promise<Next> {
-  const { requests, config } = api.node;
+async function next(
+  api: TransactionsContext,
+  requests: TransactionRequests,
+  { scope, after, wants }: Position,
+  waitMs: number,
+): Promise<Next> {
+  const { config } = api.node;
   const page = await requests.changes({
     prefix: qualifiedPrefix(scope),
     after,
@@ -97,9 +103,18 @@ async function next(api: TransactionsContext, { scope, after, wants }: Position,
 /**
  * The stream asks for an event when it has room for one. It ends with an error, and when the node takes no more work.
  */
-async function* events(api: TransactionsContext, position: Position, first: Next): AsyncGenerator<string> {
+async function* events(
+  api: TransactionsContext,
+  requests: TransactionRequests,
+  position: Position,
+  first: Next,
+): AsyncGenerator<string> {
   try {
-    for (let { message, to } = first; ; { message, to } = await next(api, { ...position, after: to }, HEARTBEAT_MS)) {
+    for (
+      let { message, to } = first;
+      ;
+      { message, to } = await next(api, requests, { ...position, after: to }, HEARTBEAT_MS)
+    ) {
       yield `id: ${message.cursor}\ndata: ${message.text}\n\n`;
       if (!api.serving.admitsRequests) return;
     }

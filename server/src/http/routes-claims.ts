@@ -68,7 +68,7 @@ async function decided(
       throw error instanceof IsochronError ? new UndecidedError(txId, error) : error;
     },
   );
-  const answer = await api.node.requests.read({ txId: null, ...wanted(at, at), keys: [key] });
+  const answer = await api.requests(request, ct).read({ txId: null, ...wanted(at, at), keys: [key] });
   const [version] = answer.versions;
   const origin = originOf(version);
   const won = origin?.ts === ct && origin.txId === txId;

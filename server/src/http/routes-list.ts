@@ -53,7 +53,7 @@ async function firstPage(
   page: Page,
 ): Promise<void> {
   const caller = page.at === null ? await api.reader(request) : await api.caller(request);
-  const { answer, own } = await fetchPage(api, caller, page);
+  const { answer, own } = await fetchPage(api, request, caller, page);
   const { entries, next } = merge(page, answer, own);
   const later = next === null ? [] : own.filter(({ key }) => compareKeys(key, next) >= 0);
   const overlay = later.length === 0 ? null : api.sessions.store.keepListing(later);
@@ -78,7 +78,7 @@ async function nextPage(
   const limit = query.limit === undefined ? {} : { limit: query.limit };
   const page = pageOf(api, keyspace, { prefix, start, ...limit }, at);
   const caller = await api.caller(request);
-  const answer = await api.node.requests.list(listRequest(caller.seen, page));
+  const answer = await api.requests(request, caller.hwt).list(listRequest(caller.seen, page));
   send(api, reply, caller, page, { ...merge(page, answer, own), snapshot: at, overlay: cursor.overlay });
 }
 
@@ -108,15 +108,17 @@ const listRequest = (seen: Snapshot, { keyspace, start, end, limit, at }: Page) 
 /** The coordinator's page, and the own writes from its start on that are not in its snapshot. */
 async function fetchPage(
   api: TransactionsContext,
+  request: FastifyRequest,
   caller: Caller,
   page: Page,
 ): Promise<{ answer: ListResp; own: CacheEntry[] }> {
   const { kept } = caller;
+  const requests = api.requests(request, kept?.hwt ?? caller.hwt);
   if (kept === undefined || page.at !== null)
-    return { answer: await api.node.requests.list(listRequest(floorOf(api.sessions.rules, caller), page)), own: [] };
+    return { answer: await requests.list(listRequest(floorOf(api.sessions.rules, caller), page)), own: [] };
   const view = api.sessions.callers.view({ ...caller, kept });
   try {
-    const answer = await api.node.requests.list(listRequest(view.floor, page));
+    const answer = await requests.list(listRequest(view.floor, page));
     const own = view.above(snapshotOf(answer));
     return { answer, own: own.filter(({ key }) => within(key, page.start, page.end)) };
   } finally {

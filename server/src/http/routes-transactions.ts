@@ -202,7 +202,7 @@ async function read(api: TransactionsContext, request: FastifyRequest, reply: Fa
   const keys = keysOf(api, (request.body as Static<typeof TxReadBody>).keys);
   const caller = await api.caller(request);
   const opened = await openedBy(api, ref);
-  const answer = await readIn(api, ref, keys);
+  const answer = await readIn(api, request, ref, keys);
   const snapshot = snapshotOf(answer);
   const versions = answer.versions.map((version, i) => withOwn(version, opened.overlay.get(keys[i]!)));
   const seen = bounded(api, { snapshot, versions });
@@ -212,9 +212,9 @@ async function read(api: TransactionsContext, request: FastifyRequest, reply: Fa
 }
 
 /** In the open transaction, or in its snapshot where its node is gone. */
-async function readIn(api: TransactionsContext, ref: TxRef, keys: readonly QualifiedKey[]) {
-  const { requests } = api.node;
+async function readIn(api: TransactionsContext, request: FastifyRequest, ref: TxRef, keys: readonly QualifiedKey[]) {
   const { snapshot } = ref;
+  const requests = api.requests(request, snapshot.ts);
   try {
     return await requests.read({ txId: ref.txId, ...wanted(snapshot, null), keys }, ownerOf(api, ref));
   } catch (error) {
@@ -245,10 +245,10 @@ async function commitOpen(api: TransactionsContext, request: FastifyRequest, rep
     writes,
     coordinator: ownerOf(api, ref),
   };
-  const done = await commit(api, caller, order).catch((error: unknown) => {
+  const done = await commit(api, request, caller, order).catch((error: unknown) => {
     if (!isOrphan(error instanceof UndecidedError ? error.cause : error)) throw error;
     // Under its id the transaction commits once, whatever the lost node did (D4).
-    return commit(api, caller, { ...order, open: false, coordinator: undefined });
+    return commit(api, request, caller, { ...order, open: false, coordinator: undefined });
   });
   api.serving.transactions.end(ref.txId);
   sendCommitted(api, reply, { txId: ref.txId, ...done });

@@ -20,15 +20,15 @@ export class TransactionOneShots implements OneShots {
   read(request: FastifyRequest, keys: readonly QualifiedKey[], at: Snapshot | null): Promise<Shown> {
     const caller = this.api.reader(request);
     return caller instanceof Promise
-      ? caller.then((complete) => this.#read(complete, keys, at))
-      : this.#read(caller, keys, at);
+      ? caller.then((complete) => this.#read(request, complete, keys, at))
+      : this.#read(request, caller, keys, at);
   }
 
   async write(request: FastifyRequest, writes: readonly KeyWrite[]): Promise<Written> {
     const id = this.api.writeId(request);
     const caller = await this.api.caller(request);
     const order = oneShot(this.api, caller, id, this.api.principal(request).id, writes);
-    return { txId: id.txId, ...(await commit(this.api, caller, order)) };
+    return { txId: id.txId, ...(await commit(this.api, request, caller, order)) };
   }
 
   async patch(request: FastifyRequest, key: QualifiedKey, patch: unknown): Promise<Written> {
@@ -36,13 +36,13 @@ export class TransactionOneShots implements OneShots {
     const done = await this.#repeatedPatch(request);
     if (done !== undefined) return done;
     const caller = await this.api.reader(request);
-    const seen = await readKeys(this.api, caller, [key], null);
+    const seen = await readKeys(this.api, request, caller, [key], null);
     const target = parsed(seen.versions[0]?.value);
     return this.write(request, [{ key, value: rules.value(documentText(() => mergePatch(target, patch))) }]);
   }
 
-  #read(caller: Caller, keys: readonly QualifiedKey[], at: Snapshot | null): Promise<Shown> {
-    return readKeys(this.api, caller, keys, at).then(({ snapshot, versions }) => ({
+  #read(request: FastifyRequest, caller: Caller, keys: readonly QualifiedKey[], at: Snapshot | null): Promise<Shown> {
+    return readKeys(this.api, request, caller, keys, at).then(({ snapshot, versions }) => ({
       snapshot: snapshot.ts,
       versions,
       token: this.api.sessions.tokenAfterRead(caller, snapshot),

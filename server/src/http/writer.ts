@@ -9,7 +9,8 @@ import {
   type TxId,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import { bytesOf, type Caller, requireCapability } from '@isochron/sessions';
+import { bytesOf, type Caller, commitThrough, requireCapability } from '@isochron/sessions';
+import type { FastifyRequest } from 'fastify';
 import { promised } from '../node/promised.js';
 import { avoidedBy } from './avoided.js';
 import type { ApiContext, TransactionsContext } from './context.js';
@@ -37,16 +38,18 @@ export interface CommitOrder {
  */
 export async function commit(
   api: TransactionsContext,
+  request: FastifyRequest,
   caller: Caller,
   order: CommitOrder,
 ): Promise<{ ct: Timestamp; token: string }> {
-  const { coordinator, home = api.node.region, snapshot, open = false, ...request } = order;
+  const { coordinator, home = api.node.region, snapshot, open = false, ...fields } = order;
   const { ts, deps } = snapshot;
   const known = open ? { snapshot: null } : { snapshot: ts, deps };
-  const avoid = avoidedBy(request.txId, api.node.topology);
+  const avoid = avoidedBy(fields.txId, api.node.topology);
   const attempt = { attemptRegions: [home], ...(avoid.length === 0 ? {} : { avoids: [avoid] }) };
+  const { port } = api.requests(request, caller.hwt);
   const committed = await promised<Snapshot>((done) =>
-    api.outcomes.commit({ ...request, ...known, ...attempt }, done, coordinator),
+    commitThrough(port, { ...fields, ...known, ...attempt }, done, coordinator),
   );
   const { txId, writes } = order;
   return { ct: committed.ts, token: api.sessions.committed(caller, { txId, writes, commit: committed, snapshot }) };

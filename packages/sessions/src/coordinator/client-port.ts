@@ -1,5 +1,5 @@
 /** Calls of a region's coordinators for clients. */
-import type { NodeId } from '@isochron/core';
+import type { IsochronError, NodeId } from '@isochron/core';
 import type {
   ChangesReq,
   ChangesResp,
@@ -34,6 +34,15 @@ import { type Done, RequestPort } from './request-port.js';
 /** A request without its reference, which the port adds. */
 export type Unreferenced<R> = Omit<R, 'type' | 'ref'>;
 
+/** A scope of a live reader that has ended, and why. */
+export interface EndedScope {
+  readonly watch: number;
+  readonly error: IsochronError;
+}
+
+/** An answer to a live reader. Scopes end where access rules refuse them. */
+export type LiveAnswer = LiveResp & { readonly ended?: readonly EndedScope[] };
+
 /**
  * A coordinator of interactive transactions. Every call ends: with the answer, or with an IsochronError that carries
  * the refusal's code. `coordinator` names another node of the region that opened the transaction; the default is this
@@ -51,7 +60,7 @@ export interface CoordinatorPort {
   /** A number for a live reader. */
   newReader(): number;
   /** From the change feed of this node, for a live reader. */
-  live(request: Unreferenced<LiveReq>, done: Done<LiveResp>): void;
+  live(request: Unreferenced<LiveReq>, done: Done<LiveAnswer>): void;
   /** A live reader is gone. */
   endLive(reader: number): void;
 }

@@ -39,6 +39,26 @@ export interface OutcomesNode {
   readonly outcomeRetentionMs: number;
 }
 
+/**
+ * Commits, and distinguishes a refusal from a lost answer. Ends with the commit timestamp and its dependencies, with an
+ * UndecidedError if it may have taken effect, or with another IsochronError if it has not.
+ */
+export function commitThrough(
+  port: Pick<CoordinatorPort, 'commit'>,
+  request: Unreferenced<CommitReq>,
+  done: Done<Snapshot>,
+  coordinator?: NodeId,
+): void {
+  port.commit(
+    request,
+    (result) => {
+      if (result instanceof IsochronError) done(undecided(request.txId, result));
+      else done({ ts: result.ct, deps: result.deps });
+    },
+    coordinator,
+  );
+}
+
 export class Outcomes {
   #questions = 0;
 
@@ -46,21 +66,6 @@ export class Outcomes {
     readonly coordinator: CoordinatorPort,
     readonly node: OutcomesNode,
   ) {}
-
-  /**
-   * Commits, and distinguishes a refusal from a lost answer. Ends with the commit timestamp and its dependencies, with
-   * an UndecidedError if it may have taken effect, or with another IsochronError if it has not.
-   */
-  commit(request: Unreferenced<CommitReq>, done: Done<Snapshot>, coordinator?: NodeId): void {
-    this.coordinator.commit(
-      request,
-      (result) => {
-        if (result instanceof IsochronError) done(undecided(request.txId, result));
-        else done({ ts: result.ct, deps: result.deps });
-      },
-      coordinator,
-    );
-  }
 
   /**
    * Queries the status of a transaction: at the node that may have it open, if one is named, and at this node if that

@@ -3,9 +3,10 @@
  * the feeds of the node, and end at once when the node is about to close.
  */
 import { type Content, contentLength, IsochronError, type KeyWrite, type Timestamp, Update } from '@isochron/core';
-import type { KeyChanges, LiveResp, Watch } from '@isochron/protocols';
+import type { KeyChanges, Watch } from '@isochron/protocols';
 import type { ChangesAnswerFrame, LiveAnswerFrame, WireContent } from '@isochron/wire/session-frames';
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
+import type { LiveAnswer } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
 import { requireCapability } from '../requests/capabilities.js';
 import {
@@ -71,7 +72,7 @@ function live(frame: Request<'live'>, id: number, context: TransactionRequests, 
   requireCapability(node.protocol, 'live-queries', '"live"');
   const after = claimed(context, frame.after, 'after');
   const remove = frame.remove ?? [];
-  const done = waits(context, reply, (answer: LiveResp) => changesOf(answer, id, after, context));
+  const done = waits(context, reply, (answer: LiveAnswer) => changesOf(answer, id, after, context));
   if (done === undefined) return;
   let add: Watch[];
   try {
@@ -90,7 +91,12 @@ function live(frame: Request<'live'>, id: number, context: TransactionRequests, 
   );
 }
 
-function changesOf({ to, changes }: LiveResp, id: number, after: Timestamp, context: TransactionRequests): Answer {
+function changesOf(
+  { to, changes, ended }: LiveAnswer,
+  id: number,
+  after: Timestamp,
+  context: TransactionRequests,
+): Answer {
   const token = context.sawChanges(after, to);
   const keyChanges = ({ key, contents }: KeyChanges, encoder: FrameEncoder<unknown>): LiveAnswerFrame['changes'][0] => [
     key,
@@ -103,7 +109,8 @@ function changesOf({ to, changes }: LiveResp, id: number, after: Timestamp, cont
     ),
     encode: (encoder) => {
       const all = changes.map((one) => keyChanges(one, encoder));
-      return encoder.frame(withToken({ type: 'live', id, to, changes: all }, token));
+      const gone = ended?.map(({ watch, error }): [number, string, string] => [watch, error.code, error.message]);
+      return encoder.frame(withToken({ type: 'live', id, to, changes: all, ...(gone && { ended: gone }) }, token));
     },
   };
 }

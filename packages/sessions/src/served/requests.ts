@@ -4,8 +4,9 @@ import type { Capability, ListResp, Snapshot } from '@isochron/protocols';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
 import type { Infer, Kind, ObjectForm } from '@isochron/wire/session-frames/notation';
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
+import type { AccessRules } from '../access/judged-coordinator.js';
 import type { CoordinatorPort } from '../coordinator/client-port.js';
-import type { Outcomes } from '../coordinator/outcomes.js';
+import { commitThrough, type Outcomes } from '../coordinator/outcomes.js';
 import type { Done } from '../coordinator/request-port.js';
 import { answerBytes, cutPage } from '../requests/answer-size.js';
 import { requireCapability, unsupported } from '../requests/capabilities.js';
@@ -33,6 +34,8 @@ import type { Watches } from './watches.js';
 /** The parts of a node that sessions with transactions need. */
 export interface TransactionParts {
   readonly coordinator: CoordinatorPort;
+  /** The access rules of the node; absent where there are none. */
+  readonly access?: AccessRules | undefined;
   readonly outcomes: Outcomes;
   readonly tokens: SessionTokens;
 }
@@ -210,7 +213,7 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   context.commits.add(
     order.txId,
     frame.after ?? null,
-    (above, done) => context.parts.outcomes.commit({ ...order, hwt: Math.max(order.hwt, above) }, done),
+    (above, done) => commitThrough(context.parts.coordinator, { ...order, hwt: Math.max(order.hwt, above) }, done),
     answered(reply, (committed) => {
       context.node.serving.transactions.end(order.txId);
       const token = context.committed(committed, snapshot ?? undefined);

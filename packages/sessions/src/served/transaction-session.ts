@@ -1,6 +1,8 @@
 /** A connection's session under protocols with transactions. */
 import { ANONYMOUS_PRINCIPAL, type Principal, type Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
+import { JudgedCoordinator, type JudgedSession } from '../access/judged-coordinator.js';
+import type { Done } from '../coordinator/request-port.js';
 import { depsField, NOTHING_SEEN, sameSnapshot } from '../snapshot.js';
 import { CommitOrder } from './commit-order.js';
 import { FEED_REQUESTS } from './feed-requests.js';
@@ -17,9 +19,13 @@ import { Watches } from './watches.js';
 
 const REQUESTS: Handlers<TransactionRequests> = { ...TRANSACTION_REQUESTS, ...FEED_REQUESTS };
 
-export class TransactionSession implements ServedSession, TransactionRequests {
+/** How long a refused request waits for a snapshot with the session's own writes, ms. */
+const OWN_WRITES_MS = 2_000;
+
+export class TransactionSession implements ServedSession, TransactionRequests, JudgedSession {
   sentUst: Timestamp = 0;
   principal = ANONYMOUS_PRINCIPAL;
+  readonly parts: TransactionParts;
   readonly commits = new CommitOrder();
   readonly watches: Watches;
   waiting = 0;
@@ -31,10 +37,23 @@ export class TransactionSession implements ServedSession, TransactionRequests {
 
   constructor(
     readonly node: ServedNode,
-    readonly parts: TransactionParts,
+    parts: TransactionParts,
   ) {
     this.#rules = parts.tokens.rules;
-    this.watches = new Watches(parts.coordinator);
+    const { access, coordinator } = parts;
+    this.parts =
+      access === undefined ? parts : { ...parts, coordinator: new JudgedCoordinator(coordinator, access, this) };
+    this.watches = new Watches(this.parts.coordinator);
+  }
+
+  /** The highest commit timestamp of its own writes. */
+  get hwt(): Timestamp {
+    return this.#hwt;
+  }
+
+  /** Waits until stable time has its own writes. */
+  visible(ts: Timestamp, done: Done<Timestamp>): void {
+    this.node.serving.visibleHere(this.client, ts, OWN_WRITES_MS, done);
   }
 
   get seen(): Snapshot {

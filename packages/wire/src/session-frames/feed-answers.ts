@@ -41,6 +41,8 @@ export function feedAnswers(notation: Notation) {
        * The client folds them, and lays its own writes over the result (LQ2).
        */
       changes: list(tuple(text, list(tuple(timestamp, text, content)))),
+      /** Scopes that have ended at `to`, by their numbers, with the code and the sentence of the refusal (AR4). */
+      ended: optional(list(tuple(count, text, text))),
     }),
   };
 }

@@ -54,6 +54,8 @@ extension IsochronError {
         public static let originNotAllowed = Code(rawValue: "ORIGIN_NOT_ALLOWED")
         /// The credentials are missing or wrong.
         public static let unauthenticated = Code(rawValue: "UNAUTHENTICATED")
+        /// The principal may not do this.
+        public static let permissionDenied = Code(rawValue: "PERMISSION_DENIED")
         /// The session token, or the exported session, is damaged or forged.
         public static let tokenInvalid = Code(rawValue: "TOKEN_INVALID")
         /// The session token belongs to another cluster.

@@ -1,0 +1,163 @@
+/**
+ * Judges operations on documents in one snapshot, reading other documents there as rules ask for them. It does no I/O
+ * but through the coordinator.
+ */
+import {
+  Fold,
+  IsochronError,
+  type KeyWrite,
+  type NodeId,
+  type Principal,
+  type QualifiedKey,
+  type Timestamp,
+  type TxId,
+  Update,
+  type Value,
+  type Version,
+} from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
+import type { CoordinatorPort } from '../coordinator/client-port.js';
+import type { Done } from '../coordinator/request-port.js';
+import { wanted } from '../snapshot.js';
+import { type DocumentQuestion, MAX_READ, type Policy, type Verdict } from './policy.js';
+
+/** A snapshot that is read: that of an open transaction, or any one by its timestamp. */
+export interface Place {
+  readonly snapshot: Snapshot;
+  /** The open transaction, and its coordinator. */
+  readonly txId: TxId | null;
+  readonly coordinator: NodeId | undefined;
+}
+
+/** Documents that were read in a place, null where there is none. */
+export type Versions = Map<QualifiedKey, Version | null>;
+
+/** A question but for who asks and in which snapshot. */
+export type Question = Pick<DocumentQuestion, 'verb' | 'key' | 'document' | 'incoming'>;
+
+export class Judge {
+  constructor(
+    readonly port: Pick<CoordinatorPort, 'read'>,
+    readonly policy: Policy,
+    readonly principal: Principal,
+  ) {}
+
+  /**
+   * Judges questions in a place.
+   * @param versions documents of the place that are known; those that rules read are added
+   * @param done gets a verdict for each, none of them *needs*, or the error of a read
+   */
+  judge(questions: readonly Question[], place: Place, versions: Versions, done: Done<readonly Verdict[]>): void {
+    const asker = { principal: this.principal, at: place.snapshot.ts };
+    this.settle(
+      () => questions.map((question) => this.policy.judge({ ...question, ...asker }, documentsOf(versions))),
+      place,
+      versions,
+      done,
+    );
+  }
+
+  /** Judges the list of a range in a place, as {@link judge} does. */
+  judgeRange(prefix: string, place: Place, versions: Versions, done: Done<Verdict>): void {
+    const question = { prefix, principal: this.principal, at: place.snapshot.ts };
+    const verdict = () => [this.policy.judgeRange(question, documentsOf(versions))];
+    this.settle(verdict, place, versions, (verdicts) =>
+      done(verdicts instanceof IsochronError ? verdicts : verdicts[0]!),
+    );
+  }
+
+  /** Asks for verdicts again and again, with the documents that they need, until none needs any. */
+  settle(
+    verdicts: () => readonly Verdict[],
+    place: Place,
+    versions: Versions,
+    done: Done<readonly Verdict[]>,
+    rounds = MAX_READ + 1,
+  ): void {
+    const found = verdicts();
+    const needed = new Set(found.flatMap((verdict) => (verdict.kind === 'needs' ? verdict.keys : [])));
+    if (needed.size === 0) done(found);
+    else if (rounds === 0) done(new IsochronError('INTERNAL', 'Access rules ask for documents without an end.'));
+    else
+      this.read([...needed], place, versions, (error) => {
+        if (error === undefined) this.settle(verdicts, place, versions, done, rounds - 1);
+        else done(error);
+      });
+  }
+
+  /** Reads documents of a place, and adds them to those that are known. */
+  read(keys: readonly QualifiedKey[], place: Place, versions: Versions, done: (error?: IsochronError) => void): void {
+    if (keys.length === 0) {
+      done();
+      return;
+    }
+    const { snapshot, txId, coordinator } = place;
+    const request = { txId, ...wanted(snapshot, txId === null ? snapshot : null), keys };
+    this.port.read(
+      request,
+      (result) => {
+        if (result instanceof IsochronError) done(result);
+        else {
+          for (const [i, key] of keys.entries()) versions.set(key, result.versions[i] ?? null);
+          done();
+        }
+      },
+      coordinator,
+    );
+  }
+}
+
+/** The documents of versions, as rules see them. */
+const documentsOf = (versions: Versions): ReadonlyMap<QualifiedKey, Value | null> =>
+  new Map([...versions].map(([key, version]) => [key, version?.value ?? null]));
+
+/** The question about a read of a key. */
+export const readOf = (key: QualifiedKey, version: Version | null | undefined): Question => ({
+  verb: 'get',
+  key,
+  document: version?.value ?? null,
+  incoming: null,
+});
+
+/** The question about a write: what it makes of the document in the snapshot. */
+export function writeOf({ key, value }: KeyWrite, version: Version | null | undefined): Question {
+  const document = version?.value ?? null;
+  const incoming = value instanceof Update ? folded(document, value) : value;
+  if (incoming === null) return { verb: 'delete', key, document, incoming };
+  return { verb: document === null ? 'create' : 'update', key, document, incoming };
+}
+
+function folded(document: Value | null, update: Update): Value | null {
+  const fold = new Fold(document);
+  fold.apply(update);
+  return fold.result();
+}
+
+/** The refusal of an operation. It names the rule, and nothing of the data: not even whether the document is there. */
+export const denied = (verb: string, rule: string | null): IsochronError =>
+  new IsochronError(
+    'PERMISSION_DENIED',
+    rule === null
+      ? `No access rule allows this principal to ${verb} here.`
+      : `The access rule ${rule} does not allow it.`,
+  );
+
+/** The first refusal among verdicts on questions, as an error. */
+export function refusalIn(questions: readonly Question[], verdicts: readonly Verdict[]): IsochronError | undefined {
+  const i = verdicts.findIndex(({ kind }) => kind === 'refused');
+  const verdict = verdicts[i];
+  return verdict?.kind === 'refused' ? denied(questions[i]!.verb, verdict.rule) : undefined;
+}
+
+/** Every key of a range begins with this: as much as both of its bounds fix. */
+export function prefixOf(start: QualifiedKey, end: QualifiedKey): string {
+  let same = 0;
+  while (same < start.length && start[same] === end[same]) same++;
+  const next = start.charCodeAt(same) + 1;
+  const isWhole = end.length === same + 1 && end.charCodeAt(same) === next;
+  return start.slice(0, isWhole ? same + 1 : same);
+}
+
+/** Whether a version may have come after a timestamp: an absent document may have been there. */
+export const hasChanged = (version: Version | null | undefined, since: Timestamp): boolean =>
+  version == null || version.ts > since;

@@ -1,0 +1,275 @@
+import { ANONYMOUS_PRINCIPAL, IsochronError, type KeyWrite, type Principal, Update } from '@isochron/core';
+import type { Watch } from '@isochron/protocols';
+import { VersionedCoordinator } from '../testing/access.js';
+import { JudgedCoordinator } from './judged-coordinator.js';
+import { Policy } from './policy.js';
+
+const ALBUM = 'albums/7';
+const PHOTO = 'albums/7/photos/1';
+const PHOTOS = { start: 'albums/7/photos/', end: 'albums/7/photos0', limit: 100 };
+const LIST = { txId: null, ust: 0, at: null, keyspace: 'albums', range: PHOTOS };
+
+const RULES = [
+  { name: 'own-albums', match: 'albums/{album}', allow: ['create'], when: 'incoming.owner == auth.id' },
+  { name: 'owners-change', match: 'albums/{album}', allow: ['get', 'update'], when: 'document.owner == auth.id' },
+  {
+    name: 'owners-add',
+    match: 'albums/{album}/photos/{photo}',
+    allow: ['create', 'delete'],
+    when: "get('albums/' + album).owner == auth.id",
+  },
+  {
+    name: 'readers-see',
+    match: 'albums/{album}/photos/{photo}',
+    allow: ['get', 'list'],
+    when: "auth.id in get('albums/' + album).readers",
+  },
+  {
+    name: 'own-notes',
+    match: 'notes/{note}',
+    allow: ['get', 'create', 'update'],
+    when: 'incoming == null || incoming.by == auth.id',
+  },
+  { name: 'own-notes-list', match: 'notes/{note}', allow: ['list'], when: 'document.by == auth.id', filter: true },
+] as const;
+
+const principalOf = (id: string): Principal => ({ ...ANONYMOUS_PRINCIPAL, id });
+
+let node: VersionedCoordinator;
+let refused: string[];
+/** Sessions that wait for stable time: until the test moves it. */
+let waiting: (() => void)[];
+beforeEach(() => {
+  node = new VersionedCoordinator();
+  refused = [];
+  waiting = [];
+  node.store({ [ALBUM]: { owner: 'ann', readers: ['bob'] } });
+});
+
+function judged(by: string, hwt = 0): JudgedCoordinator {
+  const policy = new Policy(RULES, ['albums', 'notes']);
+  const rules = { policy, refused: (_: Principal, { message }: IsochronError) => void refused.push(message) };
+  const visible = (ts: number, done: (ts: number) => void) => void waiting.push(() => done(ts));
+  return new JudgedCoordinator(node, rules, { principal: principalOf(by), hwt, visible });
+}
+
+/** The end of a call: its result, or the code of its error; undefined while it waits. */
+function endOf<T extends object>(call: (done: (result: T | IsochronError) => void) => void): T | string | undefined {
+  const box: { end?: T | string } = {};
+  call((result) => {
+    box.end = result instanceof IsochronError ? `${result.code}: ${result.message}` : result;
+  });
+  return box.end;
+}
+
+const read = (by: JudgedCoordinator, key: string, request: object = {}) =>
+  endOf((done) => by.read({ txId: null, ust: 0, at: null, keys: [key], ...request }, done));
+
+let transactions = 0;
+function commit(by: JudgedCoordinator, writes: Record<string, KeyWrite['value']>, request: object = {}) {
+  const txId = `transaction-${transactions++}`;
+  const order = { txId, snapshot: node.ust, hwt: 0, sentAfter: 0, attemptRegions: ['r'], principal: 'p' };
+  const all = Object.entries(writes).map(([key, value]) => ({ key, value }));
+  return endOf((done) => by.commit({ ...order, writes: all, ...request }, done));
+}
+
+const DENIED_SEE = 'PERMISSION_DENIED: The access rule readers-see does not allow it.';
+
+describe('reads', () => {
+  it('a read is judged in the snapshot that it reads: a removed reader sees no photo that was added later (AR1)', () => {
+    node.store({ [PHOTO]: { of: 'us' } });
+    const bob = judged('bob');
+    expect(read(bob, PHOTO)).toMatchObject({ versions: [{ value: '{"of":"us"}' }] });
+    endOf((done) => bob.start({ txId: 'open', ust: 0, at: null }, done));
+    const removed = node.store({ [ALBUM]: { owner: 'ann', readers: [] } });
+    node.store({ [PHOTO]: { of: 'me' } });
+    expect(read(bob, PHOTO)).toBe(DENIED_SEE);
+    // An old snapshot has the old permission, and the old photo.
+    expect(read(bob, PHOTO, { txId: 'open' })).toMatchObject({ versions: [{ value: '{"of":"us"}' }] });
+    expect(read(bob, PHOTO, { at: removed - 1 })).toMatchObject({ versions: [{ value: '{"of":"us"}' }] });
+    expect(read(bob, PHOTO, { at: removed })).toBe(DENIED_SEE);
+    expect(refused).toHaveLength(2);
+  });
+
+  it('one key that is refused refuses the read, also where there is no document', () => {
+    node.store({ [PHOTO]: { of: 'us' } });
+    const both = { keys: [PHOTO, 'notes/1', 'albums/8/photos/1'] };
+    expect(read(judged('bob'), PHOTO, both)).toBe(DENIED_SEE);
+    expect(read(judged('bob'), 'albums/none')).toBe(
+      'PERMISSION_DENIED: The access rule owners-change does not allow it.',
+    );
+  });
+
+  it('documents of rules are read once for all keys of a request', () => {
+    read(judged('bob'), PHOTO, { keys: [PHOTO, 'albums/7/photos/2', 'albums/7/photos/3'] });
+    expect(node.reads.slice(1)).toEqual([[ALBUM]]);
+  });
+
+  it('a list is judged for its range, or filtered by the rule', () => {
+    node.store({ [PHOTO]: {}, 'albums/7/photos/1/deep': {}, 'notes/1': { by: 'bob' }, 'notes/2': { by: 'ann' } });
+    const list = (by: string, request: object = {}) => endOf((done) => judged(by).list({ ...LIST, ...request }, done));
+    expect(list('bob')).toMatchObject({ entries: [{ key: PHOTO }] });
+    expect(list('cid')).toBe(DENIED_SEE);
+    const notes = { keyspace: 'notes', range: { start: 'notes/', end: 'notes0', limit: 100 } };
+    expect(list('bob', notes)).toMatchObject({ entries: [{ key: 'notes/1' }] });
+    expect(list('cid', notes)).toMatchObject({ entries: [] });
+  });
+});
+
+describe('writes', () => {
+  it('writes are judged before anything is prepared, and a refusal leaves nothing (AR2)', () => {
+    expect(commit(judged('bob'), { [PHOTO]: '{}' })).toBe(
+      'PERMISSION_DENIED: The access rule owners-add does not allow it.',
+    );
+    expect(node.committed.size).toBe(0);
+    expect(node.ended).toHaveLength(1);
+    expect(commit(judged('ann'), { [PHOTO]: '{}' })).toMatchObject({ type: 'CommitResp' });
+    expect(node.document(PHOTO)).toEqual({});
+  });
+
+  it('one write that is refused refuses them all', () => {
+    expect(commit(judged('ann'), { [PHOTO]: '{}', 'albums/8/photos/1': '{}' })).toMatch('PERMISSION_DENIED');
+    expect(node.committed.size).toBe(0);
+  });
+
+  it('create, update and delete are told apart by the snapshot, and an update shows what it makes of the document', () => {
+    const ann = judged('ann');
+    expect(commit(ann, { 'albums/9': '{"owner":"bob"}' })).toMatch('own-albums');
+    expect(commit(ann, { [ALBUM]: null })).toBe(
+      'PERMISSION_DENIED: No access rule allows this principal to delete here.',
+    );
+    const by = (name: string) => new Update(`[{"op":"set","path":"/by","value":"${name}"}]`);
+    node.store({ 'notes/1': { by: 'ann', text: 'x' } });
+    expect(commit(ann, { 'notes/1': by('bob') })).toMatch('own-notes');
+    expect(commit(ann, { 'notes/1': by('ann') })).toMatchObject({ type: 'CommitResp' });
+  });
+
+  it('a commit of an open transaction is judged in its snapshot', () => {
+    const ann = judged('ann');
+    endOf((done) => ann.start({ txId: 'open', ust: 0, at: null }, done));
+    node.store({ [ALBUM]: { owner: 'bob', readers: [] } });
+    expect(commit(ann, { [PHOTO]: '{}' }, { txId: 'open', snapshot: null })).toMatchObject({ type: 'CommitResp' });
+    expect(commit(ann, { 'albums/7/photos/2': '{}' })).toMatch('owners-add');
+  });
+
+  it('a client that names an old snapshot does not get back a permission that it has lost (AR2)', () => {
+    const old = node.ust;
+    node.store({ [ALBUM]: { owner: 'bob', readers: [] } });
+    expect(commit(judged('ann'), { [PHOTO]: '{}' }, { snapshot: old })).toMatch('owners-add');
+  });
+
+  it('a repeated commit that has taken effect gets its outcome, whatever is allowed now (AR2)', () => {
+    const order = { txId: 'once', snapshot: node.ust };
+    const first = commit(judged('ann'), { [PHOTO]: '{}' }, order);
+    node.store({ [ALBUM]: { owner: 'bob', readers: [] } });
+    expect(commit(judged('ann'), { [PHOTO]: '{}' }, order)).toEqual(first);
+  });
+});
+
+describe('own writes', () => {
+  it('what is refused in a snapshot without the own writes is judged once more with them (AR3)', () => {
+    const made = node.store({ 'albums/8': { owner: 'ann', readers: ['ann'] } }, false);
+    const ann = judged('ann', made);
+    expect(commit(ann, { 'albums/8/photos/1': '{}' })).toBeUndefined();
+    node.ust = made;
+    const done: unknown[] = [];
+    const request = { txId: 't', snapshot: 10, hwt: made, sentAfter: 0, attemptRegions: ['r'], principal: 'p' };
+    ann.commit({ ...request, writes: [{ key: 'albums/8/photos/1', value: '{}' }] }, (result) => done.push(result));
+    expect(done).toMatchObject([{ type: 'CommitResp' }]);
+    for (const go of waiting) go();
+    expect(node.committed.size).toBe(2);
+  });
+
+  it('a read in an open transaction, or of a named snapshot, is never served under a later permission (AR3)', () => {
+    const made = node.store({ 'albums/8': { owner: 'bob', readers: ['ann'] }, 'albums/8/photos/1': {} }, false);
+    const ann = judged('ann', made);
+    endOf((done) => ann.start({ txId: 'open', ust: 0, at: null }, done));
+    expect(read(ann, 'albums/8/photos/1', { txId: 'open' })).toBe(DENIED_SEE);
+    expect(read(ann, 'albums/8/photos/1', { at: 10 })).toBe(DENIED_SEE);
+    expect(read(ann, 'albums/8/photos/1')).toBeUndefined();
+  });
+});
+
+describe('changes', () => {
+  const page = (from: number, ...keys: string[]) => ({
+    from,
+    to: node.ust,
+    transactions: [{ txId: 't', ct: node.ust, writes: keys.map((key) => ({ key, value: '{}' })) }],
+  });
+  const changes = (by: string, prefix: string) =>
+    endOf((done) => judged(by).changes({ prefix, after: 0, waitMs: 60_000, limitBytes: 1000 }, done));
+
+  it('a page of changes is judged at its end, and has only keys of the rule (AR4)', () => {
+    node.page = page(node.ust, PHOTO, 'albums/7/photos/1/deep');
+    expect(changes('bob', 'albums/7/photos/')).toMatchObject({ transactions: [{ writes: [{ key: PHOTO }] }] });
+    expect(changes('cid', 'albums/7/photos/')).toBe(DENIED_SEE);
+    expect(changes('bob', 'albums/')).toMatch('PERMISSION_DENIED');
+    expect(changes('bob', '')).toMatch('PERMISSION_DENIED');
+  });
+
+  it('a page over a change of the document that permits it is refused (AR4)', () => {
+    const from = node.ust;
+    node.store({ [ALBUM]: { owner: 'ann', readers: ['bob'] } });
+    node.page = page(from, PHOTO);
+    expect(changes('bob', 'albums/7/photos/')).toMatch('has changed in this range of time');
+  });
+});
+
+describe('live scopes', () => {
+  const change = (key: string, value: string | null, ct = node.ust) => ({
+    key,
+    contents: [{ ct, txId: 't', content: value }],
+  });
+  const scope = (watch: number, start: string) => ({
+    watch,
+    keys: [],
+    ranges: [{ start, end: `${start.slice(0, -1)}0` }],
+  });
+  const named = (watch: number, ...keys: string[]) => ({ watch, keys, ranges: [] });
+  const live = (by: JudgedCoordinator, ...add: Watch[]) =>
+    endOf((done) => by.live({ reader: 1, after: 0, add, remove: [], waitMs: 60_000, limitBytes: 1000 }, done));
+
+  it('a scope whose permission is gone ends at that answer, without its changes; others go on (AR4)', () => {
+    const bob = judged('bob');
+    const photo = change(PHOTO, '{"n":1}');
+    node.changes_ = { to: node.store({ [PHOTO]: { n: 1 } }), changes: [photo] };
+    expect(live(bob, scope(1, 'albums/7/photos/'), named(2, 'notes/1'))).toMatchObject({ changes: [photo] });
+    node.store({ [ALBUM]: { owner: 'ann', readers: [] }, 'notes/1': { by: 'bob' } });
+    const note = change('notes/1', '{"by":"bob"}');
+    node.changes_ = { to: node.store({ [PHOTO]: { n: 2 } }), changes: [change(PHOTO, '{"n":2}'), note] };
+    expect(live(bob)).toMatchObject({ changes: [note], ended: [{ watch: 1, error: { code: 'PERMISSION_DENIED' } }] });
+    expect(live(bob)).toEqual(expect.not.objectContaining({ ended: expect.anything() }));
+  });
+
+  it('a document that a filter hides is deleted for the reader, and one that it shows comes whole (AR4)', () => {
+    const bob = judged('bob');
+    node.store({ 'notes/1': { by: 'ann', n: 1 }, 'notes/2': { by: 'bob', n: 1 } });
+    const given = new Update('[{"op":"set","path":"/by","value":"bob"}]');
+    const to = node.store({ 'notes/1': { by: 'bob', n: 1 }, 'notes/2': { by: 'ann', n: 1 } });
+    const update = { key: 'notes/1', contents: [{ ct: to, txId: 't', content: given }] };
+    node.changes_ = { to, changes: [update, change('notes/2', '{"by":"ann","n":1}')] };
+    expect(live(bob, scope(1, 'notes/'))).toMatchObject({
+      changes: [
+        { key: 'notes/1', contents: [{ ct: to, content: '{"by":"bob","n":1}' }] },
+        { key: 'notes/2', contents: [{ content: null }] },
+      ],
+    });
+  });
+
+  it('a request for changes waits five seconds at most, so that permission is judged that often (AR4)', () => {
+    node.changes_ = { to: node.ust, changes: [] };
+    live(judged('bob'), scope(1, 'notes/'));
+    expect(node.lastLive?.waitMs).toBe(5_000);
+  });
+});
+
+it('without rules everything is allowed, and nothing is read beside the request', () => {
+  const open = new JudgedCoordinator(
+    node,
+    { policy: undefined, refused: () => undefined },
+    { principal: principalOf('cid'), hwt: 0, visible: () => undefined },
+  );
+  expect(read(open, PHOTO)).toMatchObject({ versions: [null] });
+  expect(commit(open, { [PHOTO]: '{}' })).toMatchObject({ type: 'CommitResp' });
+  expect(node.reads).toEqual([[PHOTO]]);
+});

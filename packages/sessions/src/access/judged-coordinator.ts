@@ -1,0 +1,341 @@
+/**
+ * A coordinator whose operations are judged by access rules, each in the snapshot that it reads (AR1). It stands
+ * between a session and the coordinator of its node.
+ */
+import { IsochronError, type NodeId, type Principal, type QualifiedKey, type Timestamp } from '@isochron/core';
+import type {
+  ChangesReq,
+  ChangesResp,
+  CommitReq,
+  CommitResp,
+  EndTxReq,
+  EndTxResp,
+  ListReq,
+  ListResp,
+  LiveReq,
+  ReadReq,
+  ReadResp,
+  StartTxReq,
+  StartTxResp,
+  TxStatusReq,
+  TxStatusResp,
+} from '@isochron/protocols';
+import type { CoordinatorPort, LiveAnswer, Unreferenced } from '../coordinator/client-port.js';
+import type { Done } from '../coordinator/request-port.js';
+import { snapshotOf, wanted } from '../snapshot.js';
+import { denied, hasChanged, Judge, type Place, prefixOf, readOf, refusalIn, type Versions, writeOf } from './judge.js';
+import { JudgedScopes } from './judged-scopes.js';
+import type { Policy } from './policy.js';
+
+/** The rules of a node, and its audit. */
+export interface AccessRules {
+  /** The rules now; undefined while there is none: everything is allowed. */
+  readonly policy: Policy | undefined;
+  /** An operation was refused. */
+  refused(principal: Principal, error: IsochronError): void;
+}
+
+/** The session of a judged coordinator. */
+export interface JudgedSession {
+  readonly principal: Principal;
+  /** The highest commit timestamp of its own writes. */
+  readonly hwt: Timestamp;
+  /** Ends with stable time, once that has reached `ts`, or with an error after a while. */
+  visible(ts: Timestamp, done: Done<Timestamp>): void;
+}
+
+/** Longest wait of a request for changes, ms: permission is judged with its answer. */
+const MAX_WAIT_MS = 5_000;
+
+export class JudgedCoordinator implements CoordinatorPort {
+  readonly #scopes = new JudgedScopes();
+
+  constructor(
+    readonly port: CoordinatorPort,
+    readonly rules: AccessRules,
+    readonly session: JudgedSession,
+  ) {}
+
+  /** Undefined while there are no rules. */
+  get #judge(): Judge | undefined {
+    const { policy } = this.rules;
+    return policy && new Judge(this.port, policy, this.session.principal);
+  }
+
+  start(request: Unreferenced<StartTxReq>, done: Done<StartTxResp>, coordinator?: NodeId): void {
+    this.port.start(request, done, coordinator);
+  }
+
+  read(request: Unreferenced<ReadReq>, done: Done<ReadResp>, coordinator?: NodeId): void {
+    const judge = this.#judge;
+    if (judge === undefined) this.port.read(request, done, coordinator);
+    else
+      this.#withOwnWrites(
+        request,
+        (attempt, end) =>
+          this.port.read(
+            attempt,
+            (result) => {
+              if (result instanceof IsochronError) end(result);
+              else this.#judgeRead(judge, request, result, coordinator, end);
+            },
+            coordinator,
+          ),
+        done,
+      );
+  }
+
+  list(request: Unreferenced<ListReq>, done: Done<ListResp>, coordinator?: NodeId): void {
+    const judge = this.#judge;
+    if (judge === undefined) this.port.list(request, done, coordinator);
+    else
+      this.#withOwnWrites(
+        request,
+        (attempt, end) =>
+          this.port.list(
+            attempt,
+            (result) => {
+              if (result instanceof IsochronError) end(result);
+              else this.#judgeList(judge, request, result, coordinator, end);
+            },
+            coordinator,
+          ),
+        done,
+      );
+  }
+
+  /** Writes are judged before anything is prepared (AR2). */
+  commit(request: Unreferenced<CommitReq>, done: Done<CommitResp>, coordinator?: NodeId): void {
+    const judge = this.#judge;
+    if (judge === undefined || request.writes.length === 0) {
+      this.port.commit(request, done, coordinator);
+      return;
+    }
+    const refuse = (error: IsochronError) => this.#refuseCommit(request, error, done, coordinator);
+    this.#withOwnWrites<object>(
+      this.#readOfCommit(request),
+      (attempt, end) => {
+        this.port.read(
+          attempt,
+          (result) => {
+            if (result instanceof IsochronError) end(result);
+            else this.#judgeWrites(judge, request, result, coordinator, end);
+          },
+          coordinator,
+        );
+      },
+      (result) => {
+        if (result instanceof IsochronError) refuse(result);
+        else this.port.commit(request, done, coordinator);
+      },
+    );
+  }
+
+  end(request: Unreferenced<EndTxReq>, done: Done<EndTxResp>, coordinator?: NodeId): void {
+    this.port.end(request, done, coordinator);
+  }
+
+  txStatus(request: Unreferenced<TxStatusReq>, done: Done<TxStatusResp>, coordinator?: NodeId): void {
+    this.port.txStatus(request, done, coordinator);
+  }
+
+  /** A page is judged at its end, and its permission must have been the same since its beginning (AR4). */
+  changes(request: Unreferenced<ChangesReq>, done: Done<ChangesResp>): void {
+    const judge = this.#judge;
+    if (judge === undefined) {
+      this.port.changes(request, done);
+      return;
+    }
+    const prefix = request.prefix ?? '';
+    this.port.changes({ ...request, waitMs: Math.min(request.waitMs, MAX_WAIT_MS) }, (page) => {
+      if (page instanceof IsochronError) done(page);
+      else if (page.transactions.length === 0) done(page);
+      else this.#judgePage(judge, prefix, page, done);
+    });
+  }
+
+  newReader(): number {
+    return this.port.newReader();
+  }
+
+  /** An answer is judged at its end (AR4). */
+  live(request: Unreferenced<LiveReq>, done: Done<LiveAnswer>): void {
+    const judge = this.#judge;
+    this.#scopes.change(request.remove, request.add);
+    if (judge === undefined) {
+      this.port.live(request, done);
+      return;
+    }
+    this.port.live({ ...request, waitMs: Math.min(request.waitMs, MAX_WAIT_MS) }, (answer) => {
+      if (answer instanceof IsochronError) done(answer);
+      else this.#scopes.judge(judge, answer, this.#audited(done));
+    });
+  }
+
+  endLive(reader: number): void {
+    this.port.endLive(reader);
+  }
+
+  #judgeRead(
+    judge: Judge,
+    { txId, keys }: Unreferenced<ReadReq>,
+    result: ReadResp,
+    coordinator: NodeId | undefined,
+    done: Done<ReadResp>,
+  ): void {
+    const place = { snapshot: snapshotOf(result), txId, coordinator };
+    const versions: Versions = new Map(keys.map((key, i) => [key, result.versions[i] ?? null]));
+    const questions = keys.map((key) => readOf(key, versions.get(key)));
+    judge.judge(questions, place, versions, (verdicts) => {
+      if (verdicts instanceof IsochronError) done(verdicts);
+      else done(refusalIn(questions, verdicts) ?? result);
+    });
+  }
+
+  #judgeList(
+    judge: Judge,
+    { txId, range }: Unreferenced<ListReq>,
+    result: ListResp,
+    coordinator: NodeId | undefined,
+    done: Done<ListResp>,
+  ): void {
+    const place = { snapshot: snapshotOf(result), txId, coordinator };
+    const versions: Versions = new Map(result.entries.map(({ key, version }) => [key, version]));
+    judge.judgeRange(prefixOf(range.start, range.end ?? ''), place, versions, (verdict) => {
+      if (verdict instanceof IsochronError) done(verdict);
+      else if (verdict.kind === 'allowed') done(withEntries(result, (key) => judge.policy.matches(verdict.rule, key)));
+      else if (verdict.kind === 'filtered') this.#filter(judge, result, place, versions, done);
+      else done(denied('list', verdict.kind === 'refused' ? verdict.rule : null));
+    });
+  }
+
+  #filter(judge: Judge, result: ListResp, place: Place, versions: Versions, done: Done<ListResp>): void {
+    const questions = result.entries.map(({ key, version }) => ({ ...readOf(key, version), verb: 'list' as const }));
+    judge.judge(questions, place, versions, (verdicts) => {
+      if (verdicts instanceof IsochronError) done(verdicts);
+      else {
+        const visible = new Set(questions.filter((_, i) => verdicts[i]!.kind === 'allowed').map(({ key }) => key));
+        done(withEntries(result, (key) => visible.has(key)));
+      }
+    });
+  }
+
+  #judgeWrites(
+    judge: Judge,
+    { txId, snapshot, writes }: Unreferenced<CommitReq>,
+    result: ReadResp,
+    coordinator: NodeId | undefined,
+    done: Done<object>,
+  ): void {
+    const place = { snapshot: snapshotOf(result), txId: snapshot === null ? txId : null, coordinator };
+    const versions: Versions = new Map(writes.map(({ key }, i) => [key, result.versions[i] ?? null]));
+    const questions = writes.map((write) => writeOf(write, versions.get(write.key)));
+    judge.judge(questions, place, versions, (verdicts) => {
+      if (verdicts instanceof IsochronError) done(verdicts);
+      else done(refusalIn(questions, verdicts) ?? {});
+    });
+  }
+
+  /**
+   * The read of the written keys: in the open transaction, or else in a stable snapshot at or above the one that the
+   * commit names. A client that names an old snapshot must not get back a permission that it has lost.
+   */
+  #readOfCommit({ txId, snapshot, deps, hwt, writes }: Unreferenced<CommitReq>): Unreferenced<ReadReq> & Own {
+    const keys = writes.map(({ key }) => key);
+    if (snapshot === null) return { txId, ...wanted({ ts: 0 }, null), keys, own: hwt };
+    return { txId: null, ...wanted({ ts: snapshot, deps }, null), keys, own: hwt };
+  }
+
+  /**
+   * A snapshot may lack the latest own writes of the session. What is refused there is judged once more in a snapshot
+   * that has them, and read in that one (AR3).
+   */
+  #withOwnWrites<T extends object>(
+    request: (Unreferenced<ReadReq> | Unreferenced<ListReq>) & Own,
+    attempt: (request: never, done: Done<T>) => void,
+    done: Done<T>,
+  ): void {
+    const end = this.#audited(done);
+    const own = Math.max(this.session.hwt, request.own ?? 0);
+    const { own: _, ...first } = request;
+    const isFree = request.at === null && (request.txId === null || request.own !== undefined);
+    attempt(first as never, (result) => {
+      const isDenied = result instanceof IsochronError && result.code === 'PERMISSION_DENIED';
+      if (!isDenied || !isFree || own <= request.ust) {
+        end(result);
+        return;
+      }
+      this.session.visible(own, (stable) => {
+        if (stable instanceof IsochronError) end(result);
+        else attempt({ ...first, txId: null, ust: Math.max(own, request.ust) } as never, end);
+      });
+    });
+  }
+
+  /**
+   * A refused commit leaves nothing: its transaction ends. One that has taken effect before, or may, is passed on: the
+   * coordinator has its outcome (AR2).
+   */
+  #refuseCommit(
+    request: Unreferenced<CommitReq>,
+    error: IsochronError,
+    done: Done<CommitResp>,
+    coordinator: NodeId | undefined,
+  ): void {
+    const { txId } = request;
+    this.port.txStatus(
+      { txId },
+      (result) => {
+        const status = result instanceof IsochronError ? 'unknown' : result.status;
+        if (status === 'committed' || status === 'pending') {
+          this.port.commit(request, done, coordinator);
+          return;
+        }
+        if (error.code === 'PERMISSION_DENIED') this.port.end({ txId }, () => undefined, coordinator);
+        done(error);
+      },
+      coordinator,
+    );
+  }
+
+  #judgePage(judge: Judge, prefix: string, page: ChangesResp, done: Done<ChangesResp>): void {
+    const place = { snapshot: { ts: page.to }, txId: null, coordinator: undefined };
+    const versions: Versions = new Map();
+    const end = this.#audited(done);
+    judge.judgeRange(prefix, place, versions, (verdict) => {
+      if (verdict instanceof IsochronError) end(verdict);
+      else if (verdict.kind !== 'allowed') end(denied('list', verdict.kind === 'refused' ? verdict.rule : null));
+      else if ([...verdict.read].some((key) => hasChanged(versions.get(key), page.from))) end(permissionMoved());
+      else end({ ...page, transactions: visibleIn(page, (key) => judge.policy.matches(verdict.rule, key)) });
+    });
+  }
+
+  #audited<T>(done: Done<T>): Done<T> {
+    return (result) => {
+      if (result instanceof IsochronError && result.code === 'PERMISSION_DENIED')
+        this.rules.refused(this.session.principal, result);
+      done(result);
+    };
+  }
+}
+
+/** The highest own write that a commit names. */
+interface Own {
+  readonly own?: Timestamp;
+}
+
+const withEntries = (result: ListResp, isVisible: (key: QualifiedKey) => boolean): ListResp => ({
+  ...result,
+  entries: result.entries.filter(({ key }) => isVisible(key)),
+});
+
+const visibleIn = ({ transactions }: ChangesResp, isVisible: (key: QualifiedKey) => boolean) =>
+  transactions
+    .map((tx) => ({ ...tx, writes: tx.writes.filter(({ key }) => isVisible(key)) }))
+    .filter(({ writes }) => writes.length > 0);
+
+const permissionMoved = (): IsochronError =>
+  new IsochronError(
+    'PERMISSION_DENIED',
+    'What this principal may read has changed in this range of time: read the data anew, and follow from that snapshot.',
+  );

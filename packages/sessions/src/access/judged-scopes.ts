@@ -1,0 +1,162 @@
+/**
+ * The scopes of a live reader, and what of their changes it may see. Each answer is judged at its end: a scope whose
+ * permission is gone there ends, and a filtered one shows a document only while its rule holds (AR4).
+ */
+import { compareKeys, IsochronError, type QualifiedKey } from '@isochron/core';
+import type { KeyChanges, LiveResp, Watch } from '@isochron/protocols';
+import type { EndedScope, LiveAnswer } from '../coordinator/client-port.js';
+import type { Done } from '../coordinator/request-port.js';
+import { denied, type Judge, type Place, prefixOf, type Question, readOf, type Versions } from './judge.js';
+import type { Verdict } from './policy.js';
+
+/** A scope with changes, and the verdict on its range; undefined for named keys. */
+interface Touched {
+  readonly scope: Watch;
+  readonly changes: readonly KeyChanges[];
+  range?: Verdict;
+}
+
+export class JudgedScopes {
+  readonly #scopes = new Map<number, Watch>();
+
+  change(remove: readonly number[], add: readonly Watch[]): void {
+    for (const number of remove) this.#scopes.delete(number);
+    for (const scope of add) this.#scopes.set(scope.watch, scope);
+  }
+
+  /** Ends with what the reader may see of an answer. */
+  judge(judge: Judge, answer: LiveResp, done: Done<LiveAnswer>): void {
+    const touched = [...this.#scopes.values()]
+      .map((scope): Touched => ({ scope, changes: answer.changes.filter(({ key }) => isIn(scope, key)) }))
+      .filter(({ changes }) => changes.length > 0);
+    const place = { snapshot: { ts: answer.to }, txId: null, coordinator: undefined };
+    this.#judgeRanges(judge, touched, place, new Map(), (versions) => {
+      if (versions instanceof IsochronError) done(versions);
+      else this.#judgeKeys(judge, answer, touched, place, versions, done);
+    });
+  }
+
+  /** One range after the other. */
+  #judgeRanges(
+    judge: Judge,
+    touched: readonly Touched[],
+    place: Place,
+    versions: Versions,
+    done: Done<Versions>,
+  ): void {
+    const next = touched.find(({ scope, range }) => scope.ranges.length > 0 && range === undefined);
+    if (next === undefined) {
+      done(versions);
+      return;
+    }
+    const { start, end } = next.scope.ranges[0]!;
+    judge.judgeRange(prefixOf(start, end ?? ''), place, versions, (verdict) => {
+      if (verdict instanceof IsochronError) done(verdict);
+      else {
+        next.range = verdict;
+        this.#judgeRanges(judge, touched, place, versions, done);
+      }
+    });
+  }
+
+  /** Documents of named keys and of filtered ranges are judged one by one. */
+  #judgeKeys(
+    judge: Judge,
+    answer: LiveResp,
+    touched: readonly Touched[],
+    place: Place,
+    versions: Versions,
+    done: Done<LiveAnswer>,
+  ): void {
+    const single = touched.filter(({ range }) => range === undefined || range.kind === 'filtered');
+    const keys = [...new Set(single.flatMap(({ changes }) => changes.map(({ key }) => key)))];
+    judge.read(keys, place, versions, (error) => {
+      if (error !== undefined) {
+        done(error);
+        return;
+      }
+      const asked = single.flatMap((one) =>
+        one.changes.map(({ key }) => ({ one, question: questionOf(one, key, versions) })),
+      );
+      const questions = asked.map(({ question }) => question);
+      judge.judge(questions, place, versions, (verdicts) => {
+        if (verdicts instanceof IsochronError) {
+          done(verdicts);
+          return;
+        }
+        const outcome = new Outcome(judge, touched, versions);
+        for (const [i, { one, question }] of asked.entries()) outcome.take(one, question.key, verdicts[i]!);
+        for (const { watch } of outcome.ended) this.#scopes.delete(watch);
+        done(outcome.of(answer));
+      });
+    });
+  }
+}
+
+const questionOf = ({ range }: Touched, key: QualifiedKey, versions: Versions): Question =>
+  range === undefined ? readOf(key, versions.get(key)) : { ...readOf(key, versions.get(key)), verb: 'list' };
+
+const isIn = ({ keys, ranges }: Watch, key: QualifiedKey): boolean =>
+  keys.includes(key) ||
+  ranges.some(({ start, end }) => compareKeys(start, key) <= 0 && (end === null || compareKeys(key, end) < 0));
+
+/** What the reader may see of an answer. */
+class Outcome {
+  readonly ended: EndedScope[] = [];
+  /** Keys whose changes it gets as they are. */
+  readonly #whole = new Set<QualifiedKey>();
+  /** Keys of filtered ranges that it sees, or sees no more. */
+  readonly #filtered = new Map<QualifiedKey, 'visible' | 'hidden'>();
+
+  constructor(
+    readonly judge: Judge,
+    touched: readonly Touched[],
+    readonly versions: Versions,
+  ) {
+    for (const { scope, range, changes } of touched) {
+      if (range?.kind === 'refused') this.#end(scope, denied('list', range.rule));
+      if (range?.kind !== 'allowed') continue;
+      for (const { key } of changes) if (judge.policy.matches(range.rule, key)) this.#whole.add(key);
+    }
+  }
+
+  /** The verdict on a key of named ones, or of a filtered range. */
+  take({ scope, range }: Touched, key: QualifiedKey, verdict: Verdict): void {
+    if (range === undefined) {
+      if (verdict.kind === 'allowed') this.#whole.add(key);
+      else this.#end(scope, denied('get', verdict.kind === 'refused' ? verdict.rule : null));
+    } else if (verdict.kind !== 'allowed') this.#filtered.set(key, this.#filtered.get(key) ?? 'hidden');
+    else if (verdict.read.size > 0) this.#end(scope, unwatchable(verdict.rule));
+    else this.#filtered.set(key, 'visible');
+  }
+
+  of(answer: LiveResp): LiveAnswer {
+    const changes = answer.changes.flatMap((change) => this.#visible(change));
+    return { ...answer, changes, ...(this.ended.length === 0 ? {} : { ended: this.ended }) };
+  }
+
+  /**
+   * In a filtered range the reader may lack the document below an update, so it gets the present one; a document that
+   * it sees no more is deleted for it.
+   */
+  #visible(change: KeyChanges): readonly KeyChanges[] {
+    const { key, contents } = change;
+    if (this.#whole.has(key)) return [change];
+    const filtered = this.#filtered.get(key);
+    const last = contents.at(-1);
+    if (filtered === undefined || last === undefined) return [];
+    const version = filtered === 'visible' ? this.versions.get(key) : undefined;
+    const { ts: ct, txId } = version ?? { ts: last.ct, txId: last.txId };
+    return [{ key, contents: [{ ct, txId, content: version?.value ?? null }] }];
+  }
+
+  #end({ watch }: Watch, error: IsochronError): void {
+    if (!this.ended.some((one) => one.watch === watch)) this.ended.push({ watch, error });
+  }
+}
+
+const unwatchable = (rule: string): IsochronError =>
+  new IsochronError(
+    'PERMISSION_DENIED',
+    `The access rule ${rule} filters by other documents: its lists can be read, and not watched.`,
+  );

@@ -1,0 +1,264 @@
+/**
+ * Access rules: who may do what with which keys. A rule names keys by a pattern, operations, and a condition on the
+ * principal and documents of one snapshot. Any rule that allows an operation suffices; without one it is refused.
+ */
+import { type Principal, type QualifiedKey, type Timestamp, type Value, wallOf } from '@isochron/core';
+import { Condition, type Facts } from './condition.js';
+import { type Captures, Pattern } from './pattern.js';
+
+/** Operations that rules allow. */
+export const VERBS = ['get', 'list', 'create', 'update', 'delete'] as const;
+export type Verb = (typeof VERBS)[number];
+
+/** A rule as its author writes it. */
+export interface RuleSource {
+  readonly name: string;
+  /** A pattern: keyspace and key, such as `albums/{album}/photos/{photo}`. */
+  readonly match: string;
+  readonly allow: readonly Verb[];
+  /** A condition in CEL; absent for always. */
+  readonly when?: string | undefined;
+  /** In lists, documents for which the condition does not hold are left out; otherwise it is judged for the range. */
+  readonly filter?: boolean | undefined;
+}
+
+/** A rule that cannot be used: where in the rules, and why. */
+export class RuleFault extends Error {
+  constructor(
+    readonly path: readonly (string | number)[],
+    reason: string,
+  ) {
+    super(reason);
+  }
+}
+
+/** Who asks, and in which snapshot. */
+export interface Asker {
+  readonly principal: Principal;
+  /** The snapshot in which the question is judged. */
+  readonly at: Timestamp;
+}
+
+/** One document: what is there in the snapshot, and what a write makes of it. */
+export interface DocumentQuestion extends Asker {
+  readonly verb: Verb;
+  readonly key: QualifiedKey;
+  readonly document: Value | null;
+  /** Null for a delete, and for reads. */
+  readonly incoming: Value | null;
+}
+
+/** A list: all keys with a beginning, qualified. */
+export interface RangeQuestion extends Asker {
+  readonly prefix: string;
+}
+
+/** `read` has the documents on which the verdict depends, beside that of the question. */
+export type Verdict =
+  | { readonly kind: 'allowed'; readonly rule: string; readonly read: ReadonlySet<QualifiedKey> }
+  /** Each document of the list is judged. */
+  | { readonly kind: 'filtered' }
+  /** By the last rule that could have allowed it; null without one. */
+  | { readonly kind: 'refused'; readonly rule: string | null }
+  /** Documents that have to be read in the same snapshot first. */
+  | { readonly kind: 'needs'; readonly keys: readonly QualifiedKey[] };
+
+/** Documents of the snapshot that were read for rules. */
+export type Documents = ReadonlyMap<QualifiedKey, Value | null>;
+
+interface Rule {
+  readonly name: string;
+  readonly pattern: Pattern;
+  readonly allows: ReadonlySet<Verb>;
+  readonly condition: Condition | undefined;
+  readonly filters: boolean;
+}
+
+/** Documents that one question may read beside its own. */
+export const MAX_READ = 10;
+const MAX_RULES = 500;
+const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
+
+/** The evaluation lacks a document, or may read no more of them. */
+class Unread extends Error {}
+
+export class Policy {
+  readonly #rules: readonly Rule[];
+
+  /**
+   * @param keyspaces the keyspaces of the cluster
+   * @throws RuleFault
+   */
+  constructor(
+    sources: readonly RuleSource[],
+    readonly keyspaces: readonly string[],
+  ) {
+    if (sources.length > MAX_RULES) throw new RuleFault([MAX_RULES], `there are ${MAX_RULES} rules at most`);
+    const names = new Set<string>();
+    this.#rules = sources.map((source, i) => {
+      if (names.has(source.name)) throw new RuleFault([i, 'name'], `the name "${source.name}" is taken`);
+      names.add(source.name);
+      return ruleOf(source, i, keyspaces);
+    });
+  }
+
+  /** Names of its rules, in their order. */
+  get names(): readonly string[] {
+    return this.#rules.map(({ name }) => name);
+  }
+
+  /** Whether a rule's pattern matches a key. */
+  matches(name: string, key: QualifiedKey): boolean {
+    return this.#rules.some((rule) => rule.name === name && rule.pattern.match(key) !== undefined);
+  }
+
+  /** Judges an operation on a document. @param documents those of the snapshot that were read for it so far */
+  judge(question: DocumentQuestion, documents: Documents): Verdict {
+    const parse = new Parsed();
+    const { verb, key } = question;
+    return this.#first(verb, documents, question.principal, (rule) => {
+      const captures = rule.pattern.match(key);
+      if (captures === undefined) return undefined;
+      return {
+        ...facts(question, captures),
+        key,
+        document: rule.condition?.uses('document') ? parse.value(question.document) : null,
+        incoming: rule.condition?.uses('incoming') ? parse.value(question.incoming) : null,
+      };
+    });
+  }
+
+  /** Judges a list as a whole. @param documents those of the snapshot that were read for it so far */
+  judgeRange(question: RangeQuestion, documents: Documents): Verdict {
+    const { prefix } = question;
+    const verdict = this.#first('list', documents, question.principal, (rule) => {
+      const captures = rule.filters ? undefined : rule.pattern.cover(prefix);
+      return captures && { ...facts(question, captures), key: prefix, document: null, incoming: null };
+    });
+    if (verdict.kind !== 'refused') return verdict;
+    const keyspace = prefix.slice(0, prefix.indexOf('/'));
+    const filters = this.#rules.some(
+      ({ filters, allows, pattern }) => filters && allows.has('list') && pattern.keyspace === keyspace,
+    );
+    return filters ? { kind: 'filtered' } : verdict;
+  }
+
+  /** The first rule that allows it decides. */
+  #first(
+    verb: Verb,
+    documents: Documents,
+    { roles }: Principal,
+    factsOf: (rule: Rule) => Omit<Facts, 'get'> | undefined,
+  ): Verdict {
+    if (!roles.has(verb === 'get' || verb === 'list' ? 'reader' : 'writer') && !roles.has('writer'))
+      return { kind: 'refused', rule: null };
+    const reads = new Reads(documents, this.keyspaces);
+    let refusedBy: string | null = null;
+    for (const rule of this.#rules) {
+      if (!rule.allows.has(verb)) continue;
+      const given = factsOf(rule);
+      if (given === undefined) continue;
+      reads.begin();
+      if (holds(rule, { ...given, get: (key) => reads.get(key) }))
+        return { kind: 'allowed', rule: rule.name, read: reads.read };
+      // Another rule may allow it without, but the document decides whether this one does.
+      refusedBy = rule.name;
+    }
+    const { missing } = reads;
+    return missing.size > 0 ? { kind: 'needs', keys: [...missing] } : { kind: 'refused', rule: refusedBy };
+  }
+}
+
+/** A condition that ends with an error does not hold. */
+function holds({ condition }: Rule, facts: Facts): boolean {
+  try {
+    return condition === undefined || condition.holds(facts);
+  } catch {
+    return false;
+  }
+}
+
+/** The documents that the rules read for one question. */
+class Reads {
+  /** Those that have to be read before the question can be judged. */
+  readonly missing = new Set<QualifiedKey>();
+  readonly #all = new Set<QualifiedKey>();
+  readonly #parsed = new Parsed();
+  #now = new Set<QualifiedKey>();
+
+  constructor(
+    readonly documents: Documents,
+    readonly keyspaces: readonly string[],
+  ) {}
+
+  /** Those that the present rule has read. */
+  get read(): ReadonlySet<QualifiedKey> {
+    return this.#now;
+  }
+
+  /** The next rule. */
+  begin(): void {
+    this.#now = new Set();
+  }
+
+  get(key: string): unknown {
+    if (!this.keyspaces.some((name) => key.startsWith(`${name}/`) && key.length > name.length + 1))
+      throw new Unread('no key of this cluster');
+    this.#all.add(key);
+    if (this.#all.size > MAX_READ) throw new Unread(`rules read ${MAX_READ} documents at most for one question`);
+    this.#now.add(key);
+    const document = this.documents.get(key);
+    if (document === undefined) {
+      this.missing.add(key);
+      throw new Unread('not read yet');
+    }
+    return this.#parsed.value(document);
+  }
+}
+
+/** The JSON values of documents, each parsed once. Bytes are no value for a rule. */
+class Parsed {
+  readonly #values = new Map<string, unknown>();
+
+  value(document: Value | null): unknown {
+    if (document === null) return null;
+    if (typeof document !== 'string') throw new Unread('the document is bytes');
+    const known = this.#values.get(document);
+    if (known !== undefined) return known;
+    const value: unknown = JSON.parse(document);
+    this.#values.set(document, value);
+    return value;
+  }
+}
+
+const facts = ({ principal, at }: Asker, captures: Captures) => {
+  const { id, roles, claims } = principal;
+  return { auth: { id, roles: [...roles], claims }, at: wallOf(at), captures };
+};
+
+function ruleOf(
+  { name, match, allow, when, filter = false }: RuleSource,
+  i: number,
+  keyspaces: readonly string[],
+): Rule {
+  if (!NAME.test(name)) throw new RuleFault([i, 'name'], 'a name has 1 to 64 lower-case letters, digits and dashes');
+  const pattern = checked([i, 'match'], () => new Pattern(match));
+  if (!keyspaces.includes(pattern.keyspace))
+    throw new RuleFault([i, 'match'], `there is no keyspace "${pattern.keyspace}" in this cluster`);
+  if (allow.length === 0) throw new RuleFault([i, 'allow'], `a rule allows at least one of ${VERBS.join(', ')}`);
+  const condition = when === undefined ? undefined : checked([i, 'when'], () => new Condition(when, pattern.captures));
+  const allows = new Set(allow);
+  if (filter && (!allows.has('list') || condition === undefined))
+    throw new RuleFault([i, 'filter'], '"filter" belongs to a rule that allows list under a condition');
+  if (allows.has('list') && !filter && condition?.uses('document'))
+    throw new RuleFault([i, 'when'], 'a list has no single "document": write a rule of its own with filter: true');
+  return { name, pattern, allows, condition, filters: filter };
+}
+
+function checked<T>(path: readonly (string | number)[], make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    throw new RuleFault(path, error instanceof Error ? error.message : 'cannot be read');
+  }
+}

@@ -1,0 +1,129 @@
+/** A coordinator with versions in memory, for tests of access rules: the test moves its stable time. */
+import {
+  Fold,
+  IsochronError,
+  type KeyWrite,
+  type QualifiedKey,
+  type Timestamp,
+  Update,
+  type Version,
+} from '@isochron/core';
+import type { ChangesResp, CommitResp, LiveReq, LiveResp, ReadResp } from '@isochron/protocols';
+import type { CoordinatorPort, LiveAnswer } from '../coordinator/client-port.js';
+import type { Done } from '../coordinator/request-port.js';
+
+type Asked<Name extends keyof CoordinatorPort> = Parameters<CoordinatorPort[Name]>[0];
+
+export class VersionedCoordinator implements CoordinatorPort {
+  readonly #versions = new Map<QualifiedKey, Version[]>();
+  readonly #open = new Map<string, Timestamp>();
+  readonly committed = new Map<string, Timestamp>();
+  /** Transactions that were ended without a commit. */
+  readonly ended: string[] = [];
+  /** Keys of each read. */
+  readonly reads: (readonly QualifiedKey[])[] = [];
+  ust: Timestamp = 10;
+  clock: Timestamp = 10;
+  /** The next answers to requests for changes. */
+  page: Omit<ChangesResp, 'type' | 'ref'> | undefined;
+  changes_: Omit<LiveResp, 'type' | 'ref'> | undefined;
+  lastLive: Asked<'live'> | undefined;
+
+  /** Stores documents at the next timestamp; stable at once unless told otherwise. */
+  store(documents: Readonly<Record<QualifiedKey, unknown>>, isStable = true): Timestamp {
+    const ct = this.#write(
+      Object.entries(documents).map(([key, value]) => ({ key, value: value === null ? null : JSON.stringify(value) })),
+      `stored-${this.clock + 1}`,
+    );
+    if (isStable) this.ust = ct;
+    return ct;
+  }
+
+  /** The newest document. */
+  document(key: QualifiedKey): unknown {
+    const value = this.#at(key, this.clock)?.value;
+    return typeof value === 'string' ? JSON.parse(value) : value;
+  }
+
+  start({ txId, at }: Asked<'start'>, done: Parameters<CoordinatorPort['start']>[1]): void {
+    this.#open.set(txId, at ?? this.ust);
+    done({ type: 'StartTxResp', ref: 0, snapshot: at ?? this.ust });
+  }
+
+  read({ txId, at, keys }: Asked<'read'>, done: Done<ReadResp>): void {
+    this.reads.push(keys);
+    const snapshot = this.#snapshot(txId, at);
+    done({ type: 'ReadResp', ref: 0, snapshot, versions: keys.map((key) => this.#at(key, snapshot)) });
+  }
+
+  list({ txId, at, range }: Asked<'list'>, done: Parameters<CoordinatorPort['list']>[1]): void {
+    const snapshot = this.#snapshot(txId, at);
+    const keys = [...this.#versions.keys()].filter(
+      (key) => key >= range.start && (range.end === null || key < range.end),
+    );
+    const entries = keys.sort().flatMap((key) => {
+      const version = this.#at(key, snapshot);
+      return version === null ? [] : [{ key, version }];
+    });
+    done({ type: 'ListResp', ref: 0, snapshot, entries, next: null });
+  }
+
+  commit({ txId, writes }: Asked<'commit'>, done: Done<CommitResp>): void {
+    const ct = this.committed.get(txId) ?? this.#write(writes, txId);
+    this.committed.set(txId, ct);
+    done({ type: 'CommitResp', ref: 0, txId, ct });
+  }
+
+  end({ txId }: Asked<'end'>, done: Parameters<CoordinatorPort['end']>[1]): void {
+    this.ended.push(txId);
+    done({ type: 'EndTxResp', ref: 0 });
+  }
+
+  txStatus({ txId }: Asked<'txStatus'>, done: Parameters<CoordinatorPort['txStatus']>[1]): void {
+    const ts = this.committed.get(txId);
+    done({ type: 'TxStatusResp', ref: 0, status: ts === undefined ? 'unknown' : 'committed', ts: ts ?? 0, attempt: 0 });
+  }
+
+  changes(_request: Asked<'changes'>, done: Done<ChangesResp>): void {
+    if (this.page === undefined) done(new IsochronError('INTERNAL', 'no page'));
+    else done({ type: 'ChangesResp', ref: 0, ...this.page });
+  }
+
+  newReader(): number {
+    return 1;
+  }
+
+  live(request: Omit<LiveReq, 'type' | 'ref'>, done: Done<LiveAnswer>): void {
+    this.lastLive = request;
+    if (this.changes_ === undefined) done(new IsochronError('INTERNAL', 'no changes'));
+    else done({ type: 'LiveResp', ref: 0, ...this.changes_ });
+  }
+
+  endLive(): void {}
+
+  #snapshot(txId: string | null, at: Timestamp | null): Timestamp {
+    return (txId === null ? undefined : this.#open.get(txId)) ?? at ?? this.ust;
+  }
+
+  #write(writes: readonly KeyWrite[], txId: string): Timestamp {
+    const ts = ++this.clock;
+    for (const { key, value } of writes) {
+      const versions = this.#versions.get(key) ?? [];
+      versions.push({ ts, txId, region: 'r', value: this.#content(key, value) });
+      this.#versions.set(key, versions);
+    }
+    return ts;
+  }
+
+  #content(key: QualifiedKey, value: KeyWrite['value']): Version['value'] {
+    if (!(value instanceof Update)) return value;
+    const fold = new Fold(this.#at(key, this.clock)?.value ?? null);
+    fold.apply(value);
+    return fold.result();
+  }
+
+  #at(key: QualifiedKey, snapshot: Timestamp): Version | null {
+    const version = this.#versions.get(key)?.findLast(({ ts }) => ts <= snapshot);
+    return version === undefined || version.value === null ? null : version;
+  }
+}
