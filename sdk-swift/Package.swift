@@ -11,7 +11,13 @@ let package = Package(
     ],
     targets: [
         .target(name: "IsochronSession"),
-        .target(name: "Isochron", dependencies: ["IsochronSession"]),
+        .target(
+            name: "Isochron",
+            dependencies: ["IsochronSession", .target(name: "COpenSSL", condition: .when(platforms: [.linux]))]),
+        // TLS on Linux; Apple systems have their own.
+        .systemLibrary(
+            name: "COpenSSL", pkgConfig: "openssl",
+            providers: [.apt(["libssl-dev", "pkgconf"]), .yum(["openssl-devel", "pkgconf"])]),
         .executableTarget(name: "isochron-demo", dependencies: ["Isochron"]),
         // For end-to-end tests and benchmarks: the client under remote control.
         .executableTarget(name: "isochron-driver", dependencies: ["Isochron"], path: "Tests/Driver"),

@@ -1,7 +1,11 @@
 // `node infra/swift/with-servers.mjs COMMAND ARGS`: starts the server of the Swift transport tests, runs the command
-// with its URL in ISOCHRON_TEST_SERVER, and ends the server. Its exit code is the command's.
+// with its description in ISOCHRON_TEST_SERVER and its authority as that of the system, and ends the server. Its exit
+// code is the command's.
 
 import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { runInForeground } from '../dev/child.mjs';
@@ -16,7 +20,7 @@ async function startServer() {
   const timer = setTimeout(() => child.kill(), START_LIMIT_MS);
   for await (const line of createInterface({ input: child.stdout })) {
     clearTimeout(timer);
-    return { url: JSON.parse(line).url, stop: () => child.stdin.end() };
+    return { description: line, stop: () => child.stdin.end() };
   }
   throw new Error('The server of the Swift tests did not start.');
 }
@@ -25,9 +29,15 @@ runMain(async () => {
   const [command, ...args] = process.argv.slice(2);
   if (command === undefined) throw new Error('Name the command: node infra/swift/with-servers.mjs COMMAND [ARGS]');
   const server = await startServer();
+  const folder = mkdtempSync(join(tmpdir(), 'isochron-swift-'));
   try {
-    return await runInForeground(command, args, { env: { ...process.env, ISOCHRON_TEST_SERVER: server.url } });
+    // OpenSSL reads the authorities of the system from this file.
+    const authorities = join(folder, 'ca.pem');
+    writeFileSync(authorities, JSON.parse(server.description).tls.ca);
+    const env = { ...process.env, ISOCHRON_TEST_SERVER: server.description, SSL_CERT_FILE: authorities };
+    return await runInForeground(command, args, { env });
   } finally {
     server.stop();
+    rmSync(folder, { recursive: true });
   }
 });

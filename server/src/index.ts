@@ -1,4 +1,5 @@
 /** The node as a library: configuration, the HTTP and WebSocket API, metrics. */
+export { Authority, validFor } from './cli/certs/authority.js';
 export { awsOneWayMs } from './cli/dev/wan.js';
 export * from './config/cluster-file.js';
 export * from './config/secret.js';

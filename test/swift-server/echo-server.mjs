@@ -1,14 +1,15 @@
-// The peer of the transport tests: WebSockets by `ws`, HTTP by Node, on one port of the loopback.
-// Prints `{"url":"http://127.0.0.1:PORT"}` once it listens, and ends when its standard input ends.
+// The peer of the transport tests: WebSockets by `ws`, HTTP by Node, on ports of the loopback, one of them without TLS.
+// Once all of them listen it prints `{"url":"http://127.0.0.1:PORT","tls":…}`, with the result of `startTls`. It ends
+// when its standard input ends.
 
 import { createServer } from 'node:http';
 import { WebSocketServer } from 'ws';
 import { answerHttp, recordClose } from './http-paths.mjs';
+import { startTls } from './tls-listeners.mjs';
 import { connectionPaths, refusals } from './websocket-paths.mjs';
 
 const MAX_PAYLOAD_BYTES = 256 * 1024 * 1024;
 
-const server = createServer(answerHttp);
 const sockets = new WebSocketServer({
   noServer: true,
   maxPayload: MAX_PAYLOAD_BYTES,
@@ -16,7 +17,7 @@ const sockets = new WebSocketServer({
   handleProtocols: (offered, request) => (request.url === '/wrong-subprotocol' ? 'never.offered' : [...offered][0]),
 });
 
-server.on('upgrade', (request, socket, head) => {
+function upgrade(request, socket, head) {
   socket.on('error', () => {});
   const url = new URL(request.url, 'http://localhost');
   const refuse = refusals[url.pathname];
@@ -30,10 +31,14 @@ server.on('upgrade', (request, socket, head) => {
     const serve = connectionPaths[url.pathname] ?? connectionPaths['/echo'];
     serve(connection, url.searchParams, socket);
   });
-});
+}
 
+const tls = await startTls(answerHttp, upgrade);
+const server = createServer(answerHttp).on('upgrade', upgrade);
 server.listen(0, '127.0.0.1', () => {
-  console.log(JSON.stringify({ url: `http://127.0.0.1:${server.address().port}` }));
+  const { port } = server.address();
+  const ports = { ...tls.ports, withoutTLS: port };
+  console.log(JSON.stringify({ url: `http://127.0.0.1:${port}`, tls: { ...tls, ports } }));
 });
 process.stdin.resume();
 process.stdin.on('end', () => process.exit(0));

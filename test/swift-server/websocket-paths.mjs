@@ -73,6 +73,17 @@ function deaf(_connection, _params, socket) {
   socket.pause();
 }
 
+/** Sends the version of TLS, and the name by which the client asked for the server. */
+function security(connection, _params, socket) {
+  connection.send(JSON.stringify({ version: socket.getProtocol?.() ?? '', name: socket.servername || '' }));
+}
+
+/** Asks for new keys in the middle of the session, then echoes. */
+function renegotiate(connection, _params, socket) {
+  echo(connection);
+  socket.renegotiate({}, () => {});
+}
+
 export const connectionPaths = {
   '/echo': echo,
   '/burst': burst,
@@ -83,6 +94,8 @@ export const connectionPaths = {
   '/drop': drop,
   '/garbage': garbage,
   '/deaf': deaf,
+  '/security': security,
+  '/renegotiate': renegotiate,
 };
 
 /** Answers to the opening handshake other than the right one. */

@@ -127,6 +127,10 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'No node could be reached for as long as the request may take (`requestTimeoutMs`): the SDKs report it, ' +
     'no node does. Nothing of a write was sent. Show what is known, and try again when the status is ' +
     '`online`.',
+  TLS_FAILED:
+    'The client reports it: a certificate that it refuses (expired, for another host, of an authority that it does ' +
+    'not trust), or a port without TLS. The message names the reason. Correct the certificate of the node or the ' +
+    'URL, or give the client the authority as `ca`.',
   CLIENT_CLOSED: 'The client was closed while the request waited. Open a new client to go on.',
   CONFIG_INVALID: 'The cluster file is wrong. The message names the line and the reason; correct it and start again.',
   CERTIFICATE_INVALID:

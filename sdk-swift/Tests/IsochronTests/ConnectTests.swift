@@ -56,6 +56,30 @@ final class ConnectTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testConnectRefusesAuthoritiesThatAreNoCertificatesOrBelongToAnotherTransport() async throws {
+        let world = World()
+        let node = world.server()
+        for ca in ["", "no certificate"] {
+            let refused = await code { try await world.client([node]) { ($0.transport, $0.ca) = (nil, ca) } }
+            XCTAssertEqual(refused, .invalidRequest)
+        }
+        let both = await code { try await world.client([node]) { $0.ca = "-----BEGIN CERTIFICATE-----" } }
+        XCTAssertEqual(both, .invalidRequest)
+    }
+
+    @SessionActor
+    func testConnectThrowsTLSFailedOnlyIfNoOtherEndpointIsAccepted() async throws {
+        let world = World()
+        let (refused, node) = (world.server(), world.server())
+        refused.script = { _ in .failTLS }
+        let alone = await code { try await world.client([refused]) }
+        XCTAssertEqual(alone, .tlsFailed)
+        let app = try await world.client([refused, node])
+        let state = await app.currentStatus.state
+        XCTAssertEqual(state, .online)
+    }
+
+    @SessionActor
     func testConnectGivesUpASilentEndpoint() async throws {
         let world = World()
         let node = world.server()

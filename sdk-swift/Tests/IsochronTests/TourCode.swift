@@ -49,6 +49,15 @@ enum TourCode {
         print(todos)
     }
 
+    private static func connectWithOwnAuthorities() async throws {
+        // Block
+        var options = ClientOptions()
+        options.ca = try String(contentsOfFile: "ca.pem", encoding: .utf8)
+        let secured = try await IsochronClient.connect(endpoints: ["https://node.example:7101"], options: options)
+        await secured.close()
+        // End
+    }
+
     private static func readAndWrite(_ todos: DocumentCollection<Todo>) async throws {
         // Block
         let write = try await todos.set("1", Todo(title: "buy milk"))

@@ -3,6 +3,7 @@ import { CLIENT } from './client-bugs.js';
 import { FOLD } from './fold-bugs.js';
 import type { Kind, PlantedBug } from './planted-bug.js';
 import { QUERY } from './query-bugs.js';
+import { TLS } from './tls-bugs.js';
 
 export type { Kind, PlantedBug } from './planted-bug.js';
 
@@ -10,8 +11,9 @@ export type { Kind, PlantedBug } from './planted-bug.js';
 export const SESSIONS = 'sdk-swift/Sources/IsochronSession';
 export const CLIENT_SOURCES = 'sdk-swift/Sources/Isochron';
 
-/** The step traces must detect the bugs of the client. */
-export const sourcesOf = ({ at }: PlantedBug): string => (at.includes('steps') ? CLIENT_SOURCES : SESSIONS);
+/** The step traces and the listeners with TLS must detect the bugs of the client. */
+export const sourcesOf = ({ at }: PlantedBug): string =>
+  at.includes('steps') || at.includes('tls') ? CLIENT_SOURCES : SESSIONS;
 
 const plant =
   (at: Kind) =>
@@ -310,4 +312,5 @@ export const PLANTED: readonly PlantedBug[] = [
   ...FOLD,
   ...QUERY,
   ...CLIENT,
+  ...TLS,
 ];

@@ -37,6 +37,8 @@ export function judge(bugs: readonly PlantedBug[], swift: readonly string[], job
   }
 }
 
+const WITH_SERVERS = join(ROOT, 'infra/swift/with-servers.mjs');
+
 /**
  * Whole modules are compiled, which is faster than file by file; without optimisation; tests have access to internal
  * names.
@@ -45,8 +47,8 @@ const BUILD = '-c release -Xswiftc -Onone -Xswiftc -enable-testing --disable-ind
 
 function run(cwd: string, vectors: string, [command = 'swift', ...first]: readonly string[], jobs: number): string {
   const env = { ...process.env, ISOCHRON_VECTORS: vectors };
-  const args = [...first, 'run', ...BUILD, '-j', `${jobs}`, 'Judge'];
-  const { status, stdout, stderr, error } = spawnSync(command, args, {
+  const args = [WITH_SERVERS, command, ...first, 'run', ...BUILD, '-j', `${jobs}`, 'Judge'];
+  const { status, stdout, stderr, error } = spawnSync(process.execPath, args, {
     cwd,
     env,
     encoding: 'utf8',

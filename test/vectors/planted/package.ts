@@ -9,7 +9,7 @@ import { STEP_PROTOCOLS } from '../steps/protocols.js';
 import { CLIENT_SOURCES, type PlantedBug, SESSIONS, sourcesOf } from './bugs.js';
 import { patched, type SwiftPatch } from './planted-bug.js';
 
-/** The sources of the client machine; the rest of the client is its driver, with sockets and documents. */
+/** The sources of the client machine, and of the sockets of Linux; the rest of the client is its driver. */
 const MACHINE = [
   ...[
     'Errors',
@@ -31,6 +31,8 @@ const MACHINE = [
     'Transport/Channels',
     'Transport/Protocol',
     'Transport/Shared',
+    'Transport/Sockets',
+    'Transport/TLS',
     'Transport/TransportError.swift',
     'Transport/WebSocket.swift',
     'Transport/WebSocketLimits.swift',
@@ -40,6 +42,8 @@ const MACHINE = [
 const TESTS = 'sdk-swift/Tests';
 const FILES = `${TESTS}/IsochronSessionTests/VectorFiles`;
 const REPLAY = `${TESTS}/IsochronSessionTests/Replay`;
+const TLS_CASES = `${TESTS}/IsochronTransportTests/TLSCases`;
+const OPENSSL = 'sdk-swift/Sources/COpenSSL';
 const STEPS = ['StepRecorder', 'StepReplay', 'StepShown'].map((name) => `${TESTS}/IsochronTests/Steps/${name}.swift`);
 
 /** Writes the package. Throws RangeError for a patch whose place does not occur exactly once. */
@@ -50,6 +54,8 @@ export function writePackage(folder: string, root: string, bugs: readonly Plante
   for (const part of MACHINE) copy(`${CLIENT_SOURCES}/${part}`, `Isochron/${part}`);
   copy(FILES, 'Judge/VectorFiles');
   copy(REPLAY, 'Judge/Replay');
+  copy(TLS_CASES, 'Judge/TLSCases');
+  copy(OPENSSL, 'COpenSSL');
   for (const file of STEPS) copy(file, `Judge/Steps/${file.split('/').at(-1)}`);
   for (const bug of bugs) plant(folder, bug);
   write(join(folder, 'Package.swift'), MANIFEST);
@@ -90,7 +96,12 @@ let package = Package(
     targets: [
         .target(name: "Planted"),
         .target(name: "IsochronSession", dependencies: ["Planted"]),
-        .target(name: "Isochron", dependencies: ["Planted", "IsochronSession"]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl"),
+        .target(
+            name: "Isochron",
+            dependencies: [
+                "Planted", "IsochronSession", .target(name: "COpenSSL", condition: .when(platforms: [.linux])),
+            ]),
         .executableTarget(name: "Judge", dependencies: ["Planted", "IsochronSession", "Isochron"]),
     ],
     swiftLanguageModes: [.v6]
@@ -186,6 +197,15 @@ func steps(_ vectors: VectorSet) -> [Check] {
     }
 }
 
+func tls() -> [Check] {
+    TLSCase.all.map { one in
+        {
+            let got = try await one.difference()
+            return got.map { ["tls", "1", one.name, "the end of the connection", "\\(one.expected)", $0] }
+        }
+    }
+}
+
 private func line(_ name: String, _ differences: [Difference]) -> [String]? {
     differences.first.map { first in
         let place = "\\(first.sequence) event \\(first.event) (\\(first.name))"
@@ -207,6 +227,7 @@ let vectors = try VectorSet()
 let checks = [
     "transactions": transactions(vectors), "operations": operations(vectors), "names": names(vectors),
     "folds": folds(vectors), "queries": queries(vectors), "steps": steps(vectors),
+    "tls": tls(),
 ]
 let bugs: [(name: String, at: [String])] = [
     ("none", checks.keys.sorted()),

@@ -125,7 +125,15 @@ export class Network {
 
   #hello(socket: number, state: Socket, node: FakeNode, hello: HelloFrame, nowMs: number): void {
     if (this.#chance(this.#theme.refusedHello)) {
-      const refusal = this.#random.pick([4400, 4401, 1012, 'UNAUTHENTICATED', 'NOT_READY', 'TOKEN_INVALID'] as const);
+      const refusal = this.#random.pick([
+        4400,
+        4401,
+        1012,
+        1015,
+        'UNAUTHENTICATED',
+        'NOT_READY',
+        'TOKEN_INVALID',
+      ] as const);
       if (typeof refusal === 'number')
         this.#arrive(nowMs + 2 * node.delayMs, { do: 'closed', socket, code: refusal, reason: 'refused' });
       else this.#deliver(socket, node, nowMs, [refusalFrame(undefined, refusal)]);

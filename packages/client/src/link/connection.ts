@@ -30,8 +30,12 @@ export interface ConnectionOwner {
 
 /** After two intervals without a message the node is pinged; after a third one the connection is given up. */
 const HEARTBEAT_MS = 5000;
-/** The close codes that have an error of their own; all others are CONNECTION_LOST. */
-const CLOSE_CODES: Readonly<Record<number, 'UNAUTHENTICATED' | 'FRAME_INVALID'>> = {
+/**
+ * The close codes that have an error of their own; all others are CONNECTION_LOST. A socket reports 1015 where TLS
+ * failed; no node sends it.
+ */
+const CLOSE_CODES: Readonly<Record<number, 'UNAUTHENTICATED' | 'FRAME_INVALID' | 'TLS_FAILED'>> = {
+  1015: 'TLS_FAILED',
   4400: 'FRAME_INVALID',
   4401: 'UNAUTHENTICATED',
 };

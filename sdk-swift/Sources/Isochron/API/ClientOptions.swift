@@ -19,11 +19,15 @@ public struct ClientOptions: Sendable {
     /// Opens a WebSocket for each client. By default clients use the platform's WebSockets, and those of a process with
     /// the same node and the same credentials share one, each on a channel of its own.
     public var transport: (any WebSocketTransport)?
+    /// Certificates in PEM of the authorities that the client accepts in place of the system's, for `https://` and
+    /// `wss://` endpoints. A certificate that is not accepted ends `connect` with TLS_FAILED. With a `transport`, which has
+    /// authorities of its own: INVALID_REQUEST.
+    public var ca: String?
     /// Receives the log messages, on any thread; by default they are dropped.
     public var logger: (@Sendable (LogLevel, String) -> Void)?
 
-    /// The sockets that clients without an own transport share.
-    var socketPool = SocketPool.ofProcess
+    /// The sockets that clients without an own transport share; nil for those of the process.
+    var socketPool: SocketPool?
     /// Monotonic time and timers.
     var timing: any Timing = SystemTiming()
     /// Randomness for the jitter of retries: uniform in `0 ..< 1`.
@@ -32,15 +36,27 @@ public struct ClientOptions: Sendable {
     /// The defaults.
     public init() {}
 
-    func settings(credentials: String?) -> Settings {
-        let shared = SharedSockets(pool: socketPool, credentials: credentials)
-        return Settings(
+    /// Throws INVALID_REQUEST.
+    func settings(credentials: String?) throws(IsochronError) -> Settings {
+        Settings(
             keyspace: keyspace,
             client: ClientSettings(
                 client: "isochron-swift/0.1.0", credentials: credentials, requestTimeoutMs: requestTimeout.inMs,
                 connectTimeoutMs: connectTimeout.inMs, commitTimeoutMs: commitTimeout.inMs,
                 returnAfterMs: returnAfter?.inMs ?? .infinity, newId: { randomSessionId() }),
-            sockets: transport.map { OwnSockets(transport: $0) } ?? shared, timing: timing, random: random,
-            logger: logger)
+            sockets: try sockets(credentials: credentials), timing: timing, random: random, logger: logger)
+    }
+
+    private func sockets(credentials: String?) throws(IsochronError) -> any SessionSockets {
+        if let transport {
+            if ca == nil { return OwnSockets(transport: transport) }
+            throw IsochronError(.invalidRequest, "a `transport` has authorities of its own: omit `ca`")
+        }
+        if let socketPool { return SharedSockets(pool: socketPool, credentials: credentials) }
+        do {
+            return SharedSockets(pool: try .ofProcess(ca: ca), credentials: credentials)
+        } catch {
+            throw IsochronError(.invalidRequest, error.description, cause: error)
+        }
     }
 }

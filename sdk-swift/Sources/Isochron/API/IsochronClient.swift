@@ -40,10 +40,11 @@ public actor IsochronClient {
     ///     they are visible everywhere. With a `session` or a `store`: INVALID_REQUEST.
     ///   - store: keeps the session between launches, see ``SessionStore``. A given `session` takes precedence.
     ///   - options: options of the client
-    /// - Throws: CONNECTION_LOST if no endpoint can be reached; the cluster's refusal (UNAUTHENTICATED, TOKEN_INVALID,
-    ///   TOKEN_FOREIGN, …); TOKEN_INVALID for a session of another protocol; INVALID_REQUEST for endpoints that are not
-    ///   URLs; KEYSPACE_UNKNOWN; SESSION_GAP if the writes of a `token` were not visible within `requestTimeout`;
-    ///   errors of the store; `CancellationError`.
+    /// - Throws: CONNECTION_LOST if no endpoint can be reached; TLS_FAILED if the certificate of none is accepted; the
+    ///   cluster's refusal (UNAUTHENTICATED, TOKEN_INVALID, TOKEN_FOREIGN, …); TOKEN_INVALID for a session of another
+    ///   protocol; INVALID_REQUEST for endpoints that are not URLs, and for a `ca` without certificates;
+    ///   KEYSPACE_UNKNOWN; SESSION_GAP if the writes of a `token` were not visible within `requestTimeout`; errors of the
+    ///   store; `CancellationError`.
     public static func connect(
         endpoints: [String], credentials: String? = nil, session: ExportedSession? = nil, token: String? = nil,
         store: (any SessionStore)? = nil, options: ClientOptions = ClientOptions()
@@ -54,7 +55,7 @@ public actor IsochronClient {
             let message = "a token begins a session: omit the session and the store"
             throw IsochronError(.invalidRequest, message)
         }
-        let settings = options.settings(credentials: credentials)
+        let settings = try options.settings(credentials: credentials)
         if let problem = Scope(keyspace: settings.keyspace).problem { throw problem }
         var imported = session
         if imported == nil { imported = try await store?.load() }

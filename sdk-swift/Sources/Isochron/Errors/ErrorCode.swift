@@ -121,6 +121,9 @@ extension IsochronError {
         public static let connectionLost = Code(rawValue: "CONNECTION_LOST")
         /// No node could be reached for as long as the request may take.
         public static let offline = Code(rawValue: "OFFLINE")
+        /// The client refuses the certificate of the node, or the node does not serve TLS. Only this client reports it;
+        /// the message has the reason.
+        public static let tlsFailed = Code(rawValue: "TLS_FAILED")
         /// The client has been closed.
         public static let clientClosed = Code(rawValue: "CLIENT_CLOSED")
         /// The cluster file is not valid.
@@ -157,7 +160,8 @@ extension IsochronError.Code: CaseIterable {
         .outcomeForgotten, .snapshotTooOld, .changesGone, .watchTooLarge, .snapshotUnavailable, .sessionGap,
         .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout,
         .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
-        .connectionLost, .offline, .clientClosed, .configInvalid, .certificateInvalid, .placementMismatch, .peerRefused,
+        .connectionLost, .offline, .tlsFailed, .clientClosed, .configInvalid, .certificateInvalid, .placementMismatch,
+        .peerRefused,
         .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded, .storageFull, .storageFailed, .internal,
     ]
 

@@ -6,6 +6,8 @@ public enum TransportError: Error, Sendable, Hashable {
     case unsupported(String)
     /// No connection was established: unknown host, no listener, a refused handshake.
     case unreachable(String)
+    /// TLS failed: a certificate that is not accepted, or a server without TLS.
+    case tlsFailed(String)
     /// The connection ended before the answer.
     case closed(String)
     /// The time limit has passed.
@@ -20,8 +22,8 @@ extension TransportError: CustomStringConvertible {
     /// The sentence alone.
     public var description: String {
         switch self {
-        case .invalidURL(let text), .unsupported(let text), .unreachable(let text), .closed(let text),
-            .timedOut(let text), .tooLarge(let text):
+        case .invalidURL(let text), .unsupported(let text), .unreachable(let text), .tlsFailed(let text),
+            .closed(let text), .timedOut(let text), .tooLarge(let text):
             return text
         case .cancelled: return "cancelled"
         }

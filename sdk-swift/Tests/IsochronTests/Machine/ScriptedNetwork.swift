@@ -206,7 +206,7 @@ final class ScriptedNetwork: ClientEffects {
             case .applyAndClose:
                 _ = node.answer(frame)
                 return cut(socket)
-            case .text, .hold: violated("a scripted node has frames only")
+            case .text, .hold, .failTLS: violated("a scripted node has frames only")
             }
         }
         if !answers.isEmpty { deliver(socket, answers) }

@@ -58,6 +58,8 @@ enum Scripted {
     case answer
     case drop
     case close
+    /// The end of the connection, as the socket reports it where TLS fails.
+    case failTLS
     case applyAndDrop
     case applyAndClose
     case frame(JSONValue)
@@ -194,6 +196,7 @@ final class FakeServer {
         case .answer: reply(answer(frame, socket), socket)
         case .drop: break
         case .close: socket.end(code: nil, "scripted")
+        case .failTLS: socket.end(code: tlsFailedCode, "the certificate of node-1 has expired")
         case .applyAndDrop: _ = answer(frame, socket)
         case .applyAndClose:
             _ = answer(frame, socket)

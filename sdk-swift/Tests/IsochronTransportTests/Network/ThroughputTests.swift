@@ -10,7 +10,7 @@ extension Networked {
         @Test("Echoes of 200 bytes arrive with 64 in flight", arguments: WebSocketKind.all)
         func echoes(kind: WebSocketKind) async throws {
             let message = WebSocketMessage.text(String(repeating: "x", count: 200))
-            let client = Client(kind, try TestServer.webSocket("/echo"))
+            let client = try Client(kind, try kind.url("/echo"))
             try await client.opened()
             client.connection.send(Array(repeating: message, count: 64))
             let start = ContinuousClock.now

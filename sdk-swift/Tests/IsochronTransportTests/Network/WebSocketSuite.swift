@@ -27,7 +27,7 @@ extension Networked {
     struct WebSocketSuite {
         @Test("A WebSocket opens, and reports the subprotocol that the server chose", arguments: WebSocketKind.all)
         func opens(kind: WebSocketKind) async throws {
-            let client = Client(kind, try TestServer.webSocket("/echo"), subprotocols: ["a.v1", "b.v1"])
+            let client = try Client(kind, try kind.url("/echo"), subprotocols: ["a.v1", "b.v1"])
             #expect(try await client.opened() == "a.v1")
             client.connection.close(code: 1000, reason: "")
             #expect(try await client.closed().code == 1000)
@@ -35,7 +35,7 @@ extension Networked {
 
         @Test("A WebSocket without subprotocols opens with none, also by an http: URL", arguments: WebSocketKind.all)
         func noSubprotocol(kind: WebSocketKind) async throws {
-            let client = Client(kind, try TestServer.http("/echo"))
+            let client = try Client(kind, try kind.httpURL("/echo"))
             #expect(try await client.opened() == "")
             client.connection.terminate()
             _ = try await client.closed()
@@ -43,7 +43,7 @@ extension Networked {
 
         @Test("Messages of all sizes are echoed unchanged", arguments: WebSocketKind.all)
         func sizes(kind: WebSocketKind) async throws {
-            let client = Client(kind, try TestServer.webSocket("/echo"))
+            let client = try Client(kind, try kind.url("/echo"))
             try await client.opened()
             for size in [0, 1, 125, 126, 127, 5_000, 65_535, 65_536, 1 << 20] {
                 let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
@@ -57,7 +57,7 @@ extension Networked {
 
         @Test("Text beyond ASCII is echoed with its zeros and its byte order mark", arguments: WebSocketKind.all)
         func unicode(kind: WebSocketKind) async throws {
-            let client = Client(kind, try TestServer.webSocket("/echo"))
+            let client = try Client(kind, try kind.url("/echo"))
             let texts = ["\u{feff}é€😀", "a\u{0}b", "e\u{301}", "\u{fffd}\u{10ffff}"].map(WebSocketMessage.text)
             // Sent before the opening: the messages wait for it.
             client.connection.send(texts)
@@ -69,7 +69,7 @@ extension Networked {
 
         @Test("A burst of 20,000 messages from the server arrives whole and in order", arguments: WebSocketKind.all)
         func burstIn(kind: WebSocketKind) async throws {
-            let client = Client(kind, try TestServer.webSocket("/burst?count=20000&bytes=200"))
+            let client = try Client(kind, try kind.url("/burst?count=20000&bytes=200"))
             try await client.opened()
             let messages = try await client.messages(20_000)
             #expect(messages.map(number) == Array(0..<20_000))
@@ -79,7 +79,7 @@ extension Networked {
 
         @Test("A burst of 20,000 messages to the server arrives whole and in order", arguments: WebSocketKind.all)
         func burstOut(kind: WebSocketKind) async throws {
-            let client = Client(kind, try TestServer.webSocket("/count?count=20000"))
+            let client = try Client(kind, try kind.url("/count?count=20000"))
             try await client.opened()
             let padding = String(repeating: "x", count: 200)
             client.connection.send((0..<10_000).map { .text("\($0):\(padding)") })
@@ -90,7 +90,7 @@ extension Networked {
 
         @Test("A burst of 20,000 messages both ways at once does not stall", arguments: WebSocketKind.all)
         func burstBoth(kind: WebSocketKind) async throws {
-            let client = Client(kind, try TestServer.webSocket("/echo"))
+            let client = try Client(kind, try kind.url("/echo"))
             let padding = String(repeating: "x", count: 1_000)
             client.connection.send((0..<20_000).map { .text("\($0):\(padding)") })
             try await client.opened()
@@ -100,7 +100,7 @@ extension Networked {
 
         @Test("Fragments are joined", arguments: WebSocketKind.all, ["/fragments", "/fragments?pings"])
         func fragments(kind: WebSocketKind, path: String) async throws {
-            let client = Client(kind, try TestServer.webSocket(path))
+            let client = try Client(kind, try kind.url(path))
             try await client.opened()
             for size in [0, 1, 2, 3_000, 200_000] {
                 let text = String(repeating: "abc", count: size)
@@ -112,7 +112,7 @@ extension Networked {
 
         @Test("Pings are answered with their payload", arguments: WebSocketKind.all)
         func pings(kind: WebSocketKind) async throws {
-            let client = Client(kind, try TestServer.webSocket("/pings?count=3"))
+            let client = try Client(kind, try kind.url("/pings?count=3"))
             try await client.opened()
             let expected = ["pong ping 0", "pong ping 1", "pong ping 2", "pong " + String(repeating: "y", count: 125)]
             #expect(try await client.messages(4) == expected.map { .text($0) })
@@ -137,7 +137,7 @@ extension Networked {
             "The server's code and reason arrive, after its last message",
             arguments: WebSocketKind.all, [1000, 1001, 1012, 4400, 4401] as [UInt16])
         func serverCloses(kind: WebSocketKind, code: UInt16) async throws {
-            let client = Client(kind, try TestServer.webSocket("/close?code=\(code)&reason=because%20%C3%A9"))
+            let client = try Client(kind, try kind.url("/close?code=\(code)&reason=because%20%C3%A9"))
             let end = try await client.closed()
             #expect(end.wasOpened && end.code == code && end.reason == "because é")
             #expect(end.messages == [.text("last words")])
@@ -145,13 +145,13 @@ extension Networked {
 
         @Test("A close without a code has none", arguments: WebSocketKind.all)
         func noCode(kind: WebSocketKind) async throws {
-            let end = try await Client(kind, try TestServer.webSocket("/close")).closed()
+            let end = try await Client(kind, try kind.url("/close")).closed()
             #expect(end.wasOpened && end.code == nil)
         }
 
         @Test("A dropped socket has no code", arguments: WebSocketKind.all, ["/drop?now", "/drop"])
         func dropped(kind: WebSocketKind, path: String) async throws {
-            let client = Client(kind, try TestServer.webSocket(path))
+            let client = try Client(kind, try kind.url(path))
             client.connection.send([.text("drop me")])
             let end = try await client.closed()
             #expect(end.code == nil && !end.reason.isEmpty)
@@ -162,7 +162,7 @@ extension Networked {
             arguments: WebSocketKind.all, [1000, 1001, 1012, 4400, 4401] as [UInt16])
         func clientCloses(kind: WebSocketKind, code: UInt16) async throws {
             let id = UUID().uuidString
-            let client = Client(kind, try TestServer.webSocket("/count?count=100000&id=\(id)"))
+            let client = try Client(kind, try kind.url("/count?count=100000&id=\(id)"))
             try await client.opened()
             client.connection.send((0..<2_000).map { .text("\($0)") })
             client.connection.close(code: code, reason: "enough é")
@@ -175,7 +175,7 @@ extension Networked {
         @Test("A server that does not answer the closing handshake is cut off", arguments: WebSocketKind.all)
         func deafServer(kind: WebSocketKind) async throws {
             let limits = WebSocketLimits(closeSeconds: 0.3)
-            let client = Client(kind, try TestServer.webSocket("/deaf"), limits: limits)
+            let client = try Client(kind, try kind.url("/deaf"), limits: limits)
             try await client.opened()
             client.connection.send([.text("anybody?")])
             client.connection.close(code: 1000, reason: "")
@@ -184,7 +184,7 @@ extension Networked {
 
         @Test("Sending never waits, however little the server reads; a cut ends it", arguments: WebSocketKind.all)
         func piledUp(kind: WebSocketKind) async throws {
-            let client = Client(kind, try TestServer.webSocket("/deaf"))
+            let client = try Client(kind, try kind.url("/deaf"))
             try await client.opened()
             let megabyte = WebSocketMessage.binary([UInt8](repeating: 1, count: 1 << 20))
             client.connection.send(Array(repeating: megabyte, count: 50))
@@ -195,7 +195,7 @@ extension Networked {
 
         @Test("A cut in the middle of a burst ends the burst", arguments: WebSocketKind.all)
         func cutInBurst(kind: WebSocketKind) async throws {
-            let client = Client(kind, try TestServer.webSocket("/burst?count=20000&bytes=1000"))
+            let client = try Client(kind, try kind.url("/burst?count=20000&bytes=1000"))
             try await client.opened()
             _ = try await client.messages(1)
             client.connection.send((0..<20_000).map { .text("\($0)") })
@@ -208,7 +208,7 @@ extension Networked {
 
         @Test("A WebSocket can be given up before it is open", arguments: WebSocketKind.all, [true, false])
         func givenUp(kind: WebSocketKind, isCut: Bool) async throws {
-            let client = Client(kind, try TestServer.webSocket("/silent"))
+            let client = try Client(kind, try kind.url("/silent"))
             if isCut { client.connection.terminate() } else { client.connection.close(code: 1000, reason: "") }
             let end = try await client.closed()
             #expect(!end.wasOpened && end.code == nil)
@@ -217,14 +217,14 @@ extension Networked {
         @Test("A message above the limit ends the connection", arguments: WebSocketKind.all)
         func tooLarge(kind: WebSocketKind) async throws {
             let limits = WebSocketLimits(maxMessageBytes: 1_000)
-            let client = Client(kind, try TestServer.webSocket("/burst?count=1&bytes=1001"), limits: limits)
+            let client = try Client(kind, try kind.url("/burst?count=1&bytes=1001"), limits: limits)
             let end = try await client.closed()
             #expect(end.wasOpened && end.messages.isEmpty && (end.code == nil || end.code == 1009))
         }
 
         @Test("Bytes that are not frames end the connection", arguments: WebSocketKind.all)
         func garbage(kind: WebSocketKind) async throws {
-            let end = try await Client(kind, try TestServer.webSocket("/garbage")).closed()
+            let end = try await Client(kind, try kind.url("/garbage")).closed()
             #expect(end.wasOpened && end.messages.isEmpty && (end.code == nil || end.code == 1002))
         }
     }
@@ -237,7 +237,7 @@ extension Networked {
             arguments: WebSocketKind.all,
             ["/wrong-subprotocol", "/bad-accept", "/refuse?status=404", "/refuse?status=401"])
         func refused(kind: WebSocketKind, path: String) async throws {
-            let end = try await Client(kind, try TestServer.webSocket(path), subprotocols: ["a.v1"]).closed()
+            let end = try await Client(kind, try kind.url(path), subprotocols: ["a.v1"]).closed()
             #expect(!end.wasOpened && end.code == nil && !end.reason.isEmpty)
             if let status = path.split(separator: "=").last, path.contains("status") {
                 #expect(end.reason.contains(status))
@@ -247,7 +247,7 @@ extension Networked {
         @Test("A silent server is given up after a while", arguments: WebSocketKind.all)
         func silent(kind: WebSocketKind) async throws {
             let limits = WebSocketLimits(connectSeconds: 0.2)
-            let end = try await Client(kind, try TestServer.webSocket("/silent"), limits: limits).closed()
+            let end = try await Client(kind, try kind.url("/silent"), limits: limits).closed()
             #expect(!end.wasOpened && end.code == nil)
         }
 

@@ -18,12 +18,12 @@ final class Client: Sendable {
     init(
         _ kind: WebSocketKind, _ url: String, subprotocols: [String] = [], limits: WebSocketLimits = WebSocketLimits(),
         server: (any Sendable)? = nil
-    ) {
+    ) throws {
         let (events, input) = AsyncStream.makeStream(of: WebSocketEvent.self)
         let ended = Locked(false)
         self.events = events
         self.server = server
-        connection = kind.make(limits).open(url, subprotocols: subprotocols) { event in
+        connection = try kind.make(limits).open(url, subprotocols: subprotocols) { event in
             let isLate = ended.change { ended in
                 defer { if case .closed = event { ended = true } }
                 return ended

@@ -3,40 +3,50 @@ import Testing
 
 @testable import Isochron
 
-/// The server of `test/swift-server/echo-server.mjs`, started outside of the tests: its URL is in the environment.
-enum TestServer {
+extension TestServer {
     /// Tests are skipped without the server, but fail in continuous integration.
-    static let isWanted = address != nil || environment["CI"] != nil
+    static let isWanted = isStarted || ProcessInfo.processInfo.environment["CI"] != nil
     static let advice: Comment = "needs a server: node infra/swift/with-servers.mjs COMMAND starts it"
-
-    private static let environment = ProcessInfo.processInfo.environment
-    private static let address = environment["ISOCHRON_TEST_SERVER"]
-
-    struct Missing: Error {}
 
     /// The HTTP URL of a path.
     static func http(_ path: String) throws -> String {
-        guard let address else { throw Missing() }
-        return address + path
-    }
-
-    /// The WebSocket URL of a path.
-    static func webSocket(_ path: String) throws -> String {
-        try "ws" + http(path).dropFirst("http".count)
+        try description().url + path
     }
 }
 
-/// A transport of this platform, by name.
+/// A transport of this platform, by name, with TLS or without.
 struct WebSocketKind: Sendable, CustomTestStringConvertible {
     let name: String
-    let make: @Sendable (WebSocketLimits) -> any WebSocketTransport
+    let isSecure: Bool
+    let make: @Sendable (WebSocketLimits) throws -> any WebSocketTransport
 
     var testDescription: String { name }
 
+    /// The WebSocket URL of a path.
+    func url(_ path: String) throws -> String {
+        try "ws" + httpURL(path).dropFirst("http".count)
+    }
+
+    /// The same as an HTTP URL.
+    func httpURL(_ path: String) throws -> String {
+        guard isSecure else { return try TestServer.http(path) }
+        return "https://localhost:\(try TestServer.port("good"))\(path)"
+    }
+
     #if canImport(Darwin)
-        static let all = [WebSocketKind(name: "URLSession") { FoundationWebSocketTransport(limits: $0) }]
+        static let all = [
+            WebSocketKind(name: "URLSession", isSecure: false) { FoundationWebSocketTransport(limits: $0) },
+            WebSocketKind(name: "URLSession with TLS", isSecure: true) {
+                FoundationWebSocketTransport(limits: $0, trust: try TLSTrust(pem: TestServer.description().tls.ca))
+            },
+        ]
     #else
-        static let all = [WebSocketKind(name: "sockets") { SocketWebSocketTransport(limits: $0) }]
+        static let all = [
+            WebSocketKind(name: "sockets", isSecure: false) { SocketWebSocketTransport(limits: $0) },
+            WebSocketKind(name: "sockets with TLS", isSecure: true) {
+                SocketWebSocketTransport(limits: $0, trust: try TLSTrust(pem: TestServer.description().tls.ca))
+            },
+        ]
     #endif
 }
 

@@ -131,10 +131,24 @@ private func outcome(_ data: Data?, _ response: URLResponse?, _ error: (any Erro
     return .success(HTTPResponse(status: response.statusCode, headers: headers, body: data.map { [UInt8]($0) } ?? []))
 }
 
+extension URLError {
+    /// Whether a certificate was refused, or TLS could not be agreed on.
+    var isTLSFailure: Bool {
+        switch code {
+        case .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateUntrusted,
+            .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
+            .clientCertificateRequired:
+            return true
+        default: return false
+        }
+    }
+}
+
 private func transportError(_ error: any Error) -> TransportError {
     let text = error.localizedDescription
-    guard let code = (error as? URLError)?.code else { return .unreachable(text) }
-    switch code {
+    guard let urlError = error as? URLError else { return .unreachable(text) }
+    if urlError.isTLSFailure { return .tlsFailed(text) }
+    switch urlError.code {
     case .cancelled: return .cancelled
     case .timedOut: return .timedOut(text)
     case .badURL: return .invalidURL(text)

@@ -4,11 +4,13 @@
     /// WebSockets over `URLSessionWebSocketTask`: with TLS, proxies and the system's rules for networks.
     struct FoundationWebSocketTransport: WebSocketTransport {
         var limits = WebSocketLimits()
+        var trust = TLSTrust.system
 
         func open(
             _ url: String, subprotocols: [String], onEvent: @escaping @Sendable (WebSocketEvent) -> Void
         ) -> any WebSocketConnection {
-            let connection = FoundationWebSocket(subprotocols: subprotocols, limits: limits, onEvent: onEvent)
+            let connection = FoundationWebSocket(
+                subprotocols: subprotocols, limits: limits, trust: trust, onEvent: onEvent)
             connection.open(url)
             return connection
         }
@@ -37,12 +39,17 @@
         private let queue = DispatchQueue(label: "isochron.websocket")
         private let subprotocols: [String]
         private let limits: WebSocketLimits
+        private let trust: TLSTrust
         private let onEvent: @Sendable (WebSocketEvent) -> Void
         private let state = Locked(State())
 
-        init(subprotocols: [String], limits: WebSocketLimits, onEvent: @escaping @Sendable (WebSocketEvent) -> Void) {
+        init(
+            subprotocols: [String], limits: WebSocketLimits, trust: TLSTrust,
+            onEvent: @escaping @Sendable (WebSocketEvent) -> Void
+        ) {
             self.subprotocols = subprotocols
             self.limits = limits
+            self.trust = trust
             self.onEvent = onEvent
         }
 
@@ -63,7 +70,9 @@
             let delegateQueue = OperationQueue()
             delegateQueue.maxConcurrentOperationCount = 1
             delegateQueue.underlyingQueue = queue
-            let session = URLSession(configuration: .ephemeral, delegate: self, delegateQueue: delegateQueue)
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.tlsMinimumSupportedProtocolVersion = .TLSv12
+            let session = URLSession(configuration: configuration, delegate: self, delegateQueue: delegateQueue)
             let task = session.webSocketTask(with: url, protocols: subprotocols)
             task.maximumMessageSize = limits.maxMessageBytes
             state.change { state in
@@ -208,7 +217,22 @@
             if isReceiving { after(1) { $0.finish(closed) } } else { finish(closed) }
         }
 
+        func urlSession(
+            _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            if let refusal = trust.refusal(of: challenge) {
+                completionHandler(.cancelAuthenticationChallenge, nil)
+                return finish(CloseFrame(code: tlsFailedCode, reason: refusal))
+            }
+            let (disposition, credential) = trust.acceptance(of: challenge)
+            completionHandler(disposition, credential)
+        }
+
         func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            if let error, (error as? URLError)?.isTLSFailure == true {
+                return finish(CloseFrame(code: tlsFailedCode, reason: error.localizedDescription))
+            }
             let status = (task.response as? HTTPURLResponse)?.statusCode
             let state = state.get()
             var reason = error?.localizedDescription ?? "the server ended the connection"

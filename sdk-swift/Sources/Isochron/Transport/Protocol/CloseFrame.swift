@@ -45,6 +45,9 @@ func isCloseCodeOnWire(_ code: UInt16) -> Bool {
     }
 }
 
+/// The code of a connection whose TLS failed (RFC 6455 section 7.4.1); no frame has it.
+let tlsFailedCode: UInt16 = 1015
+
 /// The longest prefix of whole characters with at most `limit` bytes of UTF-8.
 func cutUTF8(_ text: String, to limit: Int) -> String {
     var cut = text

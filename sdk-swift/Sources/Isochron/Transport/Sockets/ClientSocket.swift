@@ -7,18 +7,6 @@
         let bytes: [UInt8]
     }
 
-    /// The outcome of a read or write.
-    enum SocketOutcome: Sendable {
-        /// This many bytes, at least one.
-        case bytes(Int)
-        /// Not now.
-        case wouldBlock
-        /// The other side has finished sending.
-        case ended
-        /// The connection is gone; the system's error number.
-        case failed(Int32)
-    }
-
     /// A TCP socket that never blocks and never raises SIGPIPE. It closes with its last reference.
     final class ClientSocket: Sendable {
         let descriptor: Int32
@@ -47,20 +35,6 @@
             var size = socklen_t(MemoryLayout<Int32>.size)
             guard getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &number, &size) == 0 else { return SystemError() }
             return number == 0 ? nil : SystemError(number)
-        }
-
-        func receive(into buffer: UnsafeMutableRawBufferPointer) -> SocketOutcome {
-            outcome(recv(descriptor, buffer.baseAddress, buffer.count, 0))
-        }
-
-        func send(_ bytes: UnsafeRawBufferPointer) -> SocketOutcome {
-            outcome(Foundation.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)))
-        }
-
-        private func outcome(_ count: Int) -> SocketOutcome {
-            if count > 0 { return .bytes(count) }
-            if count == 0 { return .ended }
-            return errno == EAGAIN || errno == EINTR ? .wouldBlock : .failed(errno)
         }
     }
 

@@ -3,7 +3,7 @@
 
     /// The result of opening a connection.
     struct OpenedSocket {
-        let socket: ClientSocket
+        let stream: any ByteStream
         let subprotocol: String
         /// Bytes after the answer to the handshake.
         let rest: [UInt8]
@@ -34,31 +34,39 @@
         }
     }
 
-    /// Name lookup, TCP and the opening handshake, one after the other.
+    /// Name lookup, TCP, TLS where the URL asks for it, and the opening handshake, one after the other.
     struct Opening {
         let url: WebSocketURL
+        let trust: TLSTrust
         let handshake: Handshake
         let waiter: OpeningWaiter
 
         init(
-            _ text: String, subprotocols: [String], connection: SocketConnection, limits: WebSocketLimits
+            _ text: String, subprotocols: [String], connection: SocketConnection,
+            _ settings: SocketWebSocketTransport
         ) throws(TransportError) {
             url = try WebSocketURL(text)
-            guard !url.isSecure else {
-                throw .unsupported(
-                    "there is no TLS for WebSockets on this platform: use the ws: URL of a local TLS proxy, as stunnel")
-            }
+            trust = settings.trust
             var random = SystemRandomNumberGenerator()
             handshake = try Handshake(url, subprotocols: subprotocols, random: &random)
-            waiter = OpeningWaiter(connection: connection, deadline: Deadline(seconds: limits.connectSeconds))
+            waiter = OpeningWaiter(connection: connection, deadline: Deadline(seconds: settings.limits.connectSeconds))
         }
 
         func run(buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> OpenedSocket {
             var dialer = Dialer(waiter: waiter)
             let socket = try dialer.dial(try addresses())
-            try send(handshake.request, on: socket)
-            return try receive(on: socket, buffer)
+            let stream = url.isSecure ? try secure(socket) : socket
+            try send(handshake.request, on: stream)
+            return try receive(on: stream, buffer)
         }
+
+        private func secure(_ socket: ClientSocket) throws(TransportError) -> any ByteStream {
+            let stream = try TLSStream(socket, host: url.host, try trust.context)
+            while let events = try stream.handshake() { _ = try waiter.wait(for: [(socket.descriptor, events)]) }
+            return stream
+        }
+
+        private static let ended = TransportError.unreachable("the server closed the connection in the handshake")
 
         private func addresses() throws(TransportError) -> [SocketAddress] {
             let lookup = Resolution.start(host: url.host, port: url.port, wake: waiter.connection.wake)
@@ -71,32 +79,33 @@
             }
         }
 
-        private func send(_ bytes: [UInt8], on socket: ClientSocket) throws(TransportError) {
+        private func send(_ bytes: [UInt8], on stream: any ByteStream) throws(TransportError) {
             var sent = 0
             while sent < bytes.count {
-                let outcome = bytes.withUnsafeBytes { socket.send(UnsafeRawBufferPointer(rebasing: $0[sent...])) }
+                let outcome = bytes.withUnsafeBytes { stream.send(UnsafeRawBufferPointer(rebasing: $0[sent...])) }
                 switch outcome {
                 case .bytes(let count): sent += count
-                case .wouldBlock, .ended: _ = try waiter.wait(for: [(socket.descriptor, Int16(POLLOUT))])
-                case .failed(let number): throw .unreachable("the handshake failed: \(SystemError(number))")
+                case .blocked(let events): _ = try waiter.wait(for: [(stream.descriptor, events)])
+                case .ended: throw Self.ended
+                case .failed(let reason): throw .unreachable("the handshake failed: \(reason)")
                 }
             }
         }
 
         private func receive(
-            on socket: ClientSocket, _ buffer: UnsafeMutableRawBufferPointer
+            on stream: any ByteStream, _ buffer: UnsafeMutableRawBufferPointer
         ) throws(TransportError) -> OpenedSocket {
             var reader = HandshakeReader()
             while true {
-                switch socket.receive(into: buffer) {
-                case .wouldBlock: _ = try waiter.wait(for: [(socket.descriptor, Int16(POLLIN))])
-                case .ended: throw .unreachable("the server closed the connection in the handshake")
-                case .failed(let number): throw .unreachable("the handshake failed: \(SystemError(number))")
+                switch stream.receive(into: buffer) {
+                case .blocked(let events): _ = try waiter.wait(for: [(stream.descriptor, events)])
+                case .ended: throw Self.ended
+                case .failed(let reason): throw .unreachable("the handshake failed: \(reason)")
                 case .bytes(let count):
                     let input = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                     guard let used = try reader.feed(input) else { continue }
                     let subprotocol = try handshake.subprotocol(of: HandshakeAnswer(head: reader.head))
-                    return OpenedSocket(socket: socket, subprotocol: subprotocol, rest: Array(input[used...]))
+                    return OpenedSocket(stream: stream, subprotocol: subprotocol, rest: Array(input[used...]))
                 }
             }
         }

@@ -1,19 +1,20 @@
 #if !canImport(Darwin)
     import Foundation
 
-    /// WebSockets over POSIX sockets, without TLS. Each connection has one thread, from `open` to its `closed` event.
+    /// WebSockets over POSIX sockets, with OpenSSL for `wss:`. Each connection has one thread, from `open` to its `closed`
+    /// event.
     struct SocketWebSocketTransport: WebSocketTransport {
         var limits = WebSocketLimits()
+        var trust = TLSTrust.system
 
         func open(
             _ url: String, subprotocols: [String], onEvent: @escaping @Sendable (WebSocketEvent) -> Void
         ) -> any WebSocketConnection {
             let connection = SocketConnection()
-            let limits = limits
             let isStarted =
                 connection.wake.descriptor >= 0
                 && startThread {
-                    SocketLoop(connection, limits: limits, onEvent: onEvent).run(url, subprotocols: subprotocols)
+                    SocketLoop(connection, self, onEvent: onEvent).run(url, subprotocols: subprotocols)
                 }
             if !isStarted {
                 connection.end()

@@ -12,7 +12,7 @@
         private static let runsInARow = 8
 
         private let connection: SocketConnection
-        private let limits: WebSocketLimits
+        private let settings: SocketWebSocketTransport
         private let onEvent: @Sendable (WebSocketEvent) -> Void
         private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
         private var parser: FrameParser
@@ -21,15 +21,18 @@
         private var ending: CloseFrame?
         private var deadline: Deadline?
         private var isBroken = false
+        /// The events of the socket that the next attempts to receive and to send wait for.
+        private var receiveEvents = Int16(POLLIN)
+        private var sendEvents = Int16(POLLOUT)
 
         init(
-            _ connection: SocketConnection, limits: WebSocketLimits,
+            _ connection: SocketConnection, _ settings: SocketWebSocketTransport,
             onEvent: @escaping @Sendable (WebSocketEvent) -> Void
         ) {
             self.connection = connection
-            self.limits = limits
+            self.settings = settings
             self.onEvent = onEvent
-            parser = FrameParser(maxMessageBytes: limits.maxMessageBytes)
+            parser = FrameParser(maxMessageBytes: settings.limits.maxMessageBytes)
         }
 
         deinit { buffer.deallocate() }
@@ -43,25 +46,26 @@
 
         private func live(_ url: String, _ subprotocols: [String]) -> CloseFrame {
             do throws(TransportError) {
-                let opening = try Opening(url, subprotocols: subprotocols, connection: connection, limits: limits)
+                let opening = try Opening(url, subprotocols: subprotocols, connection: connection, settings)
                 let opened = try opening.run(buffer: buffer)
                 guard connection.opened() else { throw TransportError.cancelled }
                 onEvent(.opened(subprotocol: opened.subprotocol))
                 opened.rest.withUnsafeBytes(take)
-                return exchange(opened.socket)
+                defer { opened.stream.finish() }
+                return exchange(opened.stream)
             } catch {
-                return CloseFrame(code: nil, reason: error == .cancelled ? terminated : error.description)
+                return CloseFrame(opening: error)
             }
         }
 
-        private func exchange(_ socket: ClientSocket) -> CloseFrame {
+        private func exchange(_ stream: any ByteStream) -> CloseFrame {
             while true {
                 let order = connection.take(encodedBytes: outbox.takeEncodedBytes())
                 if order.isCut { return ending ?? CloseFrame(code: nil, reason: terminated) }
                 obey(order)
-                flush(socket)
-                let isReadable = wait(socket, isBusy: !order.isEmpty)
-                if isReadable, let end = receive(socket) { return ending ?? end }
+                flush(stream)
+                let isReadable = wait(stream, isBusy: !order.isEmpty)
+                if isReadable, let end = receive(stream) { return ending ?? end }
                 if deadline?.isOver == true {
                     return ending ?? CloseFrame(code: nil, reason: "the server did not answer the closing handshake")
                 }
@@ -72,15 +76,20 @@
             outbox.add(order.messages)
             guard let close = order.close else { return }
             outbox.close(close)
-            finish(within: limits.closeSeconds)
+            finish(within: settings.limits.closeSeconds)
         }
 
-        private func flush(_ socket: ClientSocket) {
+        private func flush(_ stream: any ByteStream) {
             for _ in 0..<Self.runsInARow where !isBroken {
-                switch outbox.withPending(socket.send) {
-                case .bytes(let count): outbox.advance(count)
-                case .wouldBlock, .ended, nil: return
-                case .failed:
+                switch outbox.withPending(stream.send) {
+                case .bytes(let count):
+                    outbox.advance(count)
+                    sendEvents = Int16(POLLOUT)
+                case .blocked(let events):
+                    sendEvents = events
+                    return
+                case nil: return
+                case .ended, .failed:
                     // The server may have sent a reason before it left: its data is read to the end.
                     isBroken = true
                     outbox.drop()
@@ -89,30 +98,32 @@
         }
 
         /// Waits for the socket, for a user, or for the deadline. Returns whether there is something to read.
-        private func wait(_ socket: ClientSocket, isBusy: Bool) -> Bool {
-            let events = Int16(POLLIN) | (outbox.hasPending ? Int16(POLLOUT) : 0)
+        private func wait(_ stream: any ByteStream, isBusy: Bool) -> Bool {
+            let events = receiveEvents | (outbox.hasPending ? sendEvents : 0)
             var polled = [
-                pollfd(fd: socket.descriptor, events: events, revents: 0),
+                pollfd(fd: stream.descriptor, events: events, revents: 0),
                 pollfd(fd: connection.wake.descriptor, events: Int16(POLLIN), revents: 0),
             ]
-            pollDescriptors(&polled, until: isBusy ? Deadline(seconds: 0) : deadline)
+            pollDescriptors(&polled, until: isBusy || stream.hasBytes ? Deadline(seconds: 0) : deadline)
             if !isBusy { connection.awake() }
             if polled[1].revents != 0 { connection.wake.drain() }
-            return polled[0].revents & ~Int16(POLLOUT) != 0
+            return stream.hasBytes || polled[0].revents & (receiveEvents | ~Int16(POLLOUT)) != 0
         }
 
         /// Reads once. Not nil if the connection has ended.
-        private func receive(_ socket: ClientSocket) -> CloseFrame? {
-            switch socket.receive(into: buffer) {
+        private func receive(_ stream: any ByteStream) -> CloseFrame? {
+            switch stream.receive(into: buffer) {
             case .bytes(let count):
+                receiveEvents = Int16(POLLIN)
                 take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
                 return nil
-            case .wouldBlock: return nil
+            case .blocked(let events):
+                receiveEvents = events
+                return nil
             case .ended:
                 let place = parser.isBetweenMessages ? "" : " in the middle of a message"
                 return CloseFrame(code: nil, reason: "the server ended the connection\(place)")
-            case .failed(let number):
-                return CloseFrame(code: nil, reason: "the connection was lost: \(SystemError(number))")
+            case .failed(let reason): return CloseFrame(code: nil, reason: "the connection was lost: \(reason)")
             }
         }
 
@@ -138,7 +149,7 @@
         private func conclude(_ close: CloseFrame) {
             ending = close
             outbox.closeNow(close)
-            finish(within: min(Self.lingerSeconds, limits.closeSeconds))
+            finish(within: min(Self.lingerSeconds, settings.limits.closeSeconds))
         }
 
         private func finish(within seconds: Double) {
@@ -148,4 +159,15 @@
     }
 
     private let terminated = "the connection was cut on this side"
+
+    extension CloseFrame {
+        /// The end of a connection that was not opened.
+        fileprivate init(opening error: TransportError) {
+            switch error {
+            case .cancelled: self.init(code: nil, reason: terminated)
+            case .tlsFailed(let reason): self.init(code: tlsFailedCode, reason: reason)
+            default: self.init(code: nil, reason: error.description)
+            }
+        }
+    }
 #endif

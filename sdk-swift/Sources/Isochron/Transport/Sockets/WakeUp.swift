@@ -63,7 +63,15 @@
         }
     }
 
-    /// Runs a function on a new thread, which ends with it. False if the system has no thread left.
+    /// The signal of a write to a socket that the other side has closed would end the process.
+    private func blockSIGPIPE() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+
+    /// Runs a function on a new thread, which ends with it and blocks SIGPIPE. False if the system has no thread left.
     func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
         let context = Unmanaged.passRetained(ThreadBody(body))
         var thread = pthread_t()
@@ -71,6 +79,7 @@
             &thread, nil,
             { context in
                 guard let context else { return nil }
+                blockSIGPIPE()
                 Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().run()
                 return nil
             }, context.toOpaque())
