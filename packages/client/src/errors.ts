@@ -60,10 +60,18 @@ export class SessionBlockedError extends IsochronError {
 export const isIsochronError = (error: unknown, code?: ErrorCode): error is IsochronError =>
   error instanceof IsochronError && (code === undefined || error.code === code);
 
+/** The fields of a server's error frame. */
+export interface ServerFault {
+  readonly code: string;
+  readonly detail: string;
+  readonly retryable: boolean;
+  readonly retryAfterMs?: number | undefined;
+}
+
 /** The error of a server's error frame. A code from a newer server is kept; any other text becomes INTERNAL. */
-export function serverError(frame: { code: string; detail: string; retryable: boolean }): IsochronError {
-  const { code, detail, retryable } = frame;
-  return new IsochronError(/^[A-Z_]+$/.test(code) ? (code as ErrorCode) : 'INTERNAL', detail, { retryable });
+export function serverError({ code, detail, retryable, retryAfterMs }: ServerFault): IsochronError {
+  const known = /^[A-Z_]+$/.test(code) ? (code as ErrorCode) : 'INTERNAL';
+  return new IsochronError(known, detail, { retryable, retryAfterMs });
 }
 
 /** A request missed its deadline: without an answer, or without a node that can be reached. */

@@ -142,7 +142,7 @@ class Run {
       return { type: 'live', id, to: this.int(5000), changes: [['default/a', [[1, 'x', 'no']]]] } as never;
     switch (this.int(5)) {
       case 0:
-        return refusal(id, this.pick(['OVERLOADED', 'NOT_READY', 'INTERNAL']), true);
+        return refusal(id, this.pick(['OVERLOADED', 'NOT_READY', 'RATE_LIMITED', 'INTERNAL']), true);
       case 1:
         return 'close' as const;
       case 2:

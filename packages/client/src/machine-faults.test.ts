@@ -4,7 +4,15 @@ import { World } from './testing/world.js';
 
 describe('every call', () => {
   const SEEDS = 60;
-  const CODES = ['NOT_READY', 'OVERLOADED', 'OUTCOME_PENDING', 'INTERNAL', 'CREDITS_EXHAUSTED', 'REPLICA_UNREACHABLE'];
+  const CODES = [
+    'NOT_READY',
+    'OVERLOADED',
+    'OUTCOME_PENDING',
+    'INTERNAL',
+    'CREDITS_EXHAUSTED',
+    'RATE_LIMITED',
+    'REPLICA_UNREACHABLE',
+  ];
 
   /** Random requests, drops, cuts, refusals and delays; then a network that works, or not; then the end. */
   function live(seed: number) {

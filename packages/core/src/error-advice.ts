@@ -120,6 +120,10 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
   REQUEST_ID_REUSED: 'A request id was used twice on one connection. Count up for every request.',
   CREDITS_EXHAUSTED:
     'More requests were in flight than the server had granted. Wait for an answer before sending the next.',
+  RATE_LIMITED:
+    'This principal, or this address where callers need no credentials, has sent more requests or bytes than it may ' +
+    'in a second, or too many wrong credentials in a minute. Nothing of the request was done. Wait for the time in ' +
+    '`Retry-After` (a session: `retryAfterMs`), then try again; the SDKs do. Operators: `--limit`.',
   CONNECTION_LOST:
     'The connection broke and could not be restored in time. Try again: the SDK reconnects, to another region if ' +
     'need be.',

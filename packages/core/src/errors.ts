@@ -20,6 +20,7 @@ export const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   'NOT_READY',
   'STABLE_TIMEOUT',
   'CREDITS_EXHAUSTED',
+  'RATE_LIMITED',
   'CONNECTION_LOST',
   'OFFLINE',
   'REBUILD_NEEDED',
@@ -35,11 +36,20 @@ export class IsochronError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string,
-    options?: { cause?: unknown /** Overrides the code's own answer. */; retryable?: boolean },
+    options?: {
+      cause?: unknown;
+      /** Overrides the code's own answer. */
+      retryable?: boolean | undefined;
+      retryAfterMs?: number | undefined;
+    },
   ) {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.#retryable = options?.retryable;
+    this.retryAfterMs = options?.retryAfterMs;
   }
+
+  /** After how many ms, from the answer on, the node allows the same request again. Of `RATE_LIMITED`. */
+  readonly retryAfterMs: number | undefined;
 
   readonly #retryable: boolean | undefined;
 

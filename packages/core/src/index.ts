@@ -13,6 +13,7 @@ export * from './merge-patch.js';
 export * from './principal.js';
 export * from './quota.js';
 export * from './random.js';
+export * from './rate-limit.js';
 export * from './recent-map.js';
 export * from './retryable-codes.js';
 export * from './schema.js';

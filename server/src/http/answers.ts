@@ -1,6 +1,6 @@
 /** The hot way of a JSON answer to the socket. */
 import type { ServerResponse } from 'node:http';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /** Headers of one answer. Its maker gives them away: they may be changed. */
 export type Headers = Record<string, string | number>;
@@ -16,6 +16,9 @@ interface Waiting {
 }
 
 export class Answers {
+  /** @param count takes the bytes of each answer that the hooks of Fastify do not see */
+  constructor(readonly count: (request: FastifyRequest, bytes: number) => void) {}
+
   #waiting: Waiting[] = [];
   readonly #flush = (): void => {
     const answers = this.#waiting;
@@ -37,7 +40,9 @@ export class Answers {
       reply.code(status).headers(merged(reply, headers)).send(text);
       return;
     }
-    headers['content-length'] = Buffer.byteLength(text);
+    const bytes = Buffer.byteLength(text);
+    headers['content-length'] = bytes;
+    this.count(reply.request, bytes);
     reply.hijack();
     if (this.#waiting.length === 0) setImmediate(this.#flush);
     this.#waiting.push({ response: reply.raw, status, headers, text });

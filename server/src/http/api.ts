@@ -26,6 +26,7 @@ import { handleNotFound } from './not-found.js';
 import { registerOpenApi } from './openapi.js';
 import { allowOrigins, Origins } from './origins.js';
 import { sendProblem } from './problem.js';
+import { limitRates } from './rates.js';
 import { batchRoutes } from './routes-batch.js';
 import { keyRoutes } from './routes-keys.js';
 import { lossRoutes } from './routes-losses.js';
@@ -93,7 +94,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, request, reply) => sendProblem(reply, badUrl(error, request.url), request.log),
   });
-  const connections = new Connections(app.server, bounds);
+  const connections = new Connections(app.server, bounds, serving.reached.reached);
   const rules = new Rules(node.topology, limits);
   const auth = new Authenticator(options.apiKeys ?? [], options);
   const { access } = options;
@@ -140,6 +141,14 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   return app;
 }
 
+/** Whether the node sheds load: memory or the event loop is beyond its bound. */
+function isOverloaded(app: FastifyInstance, bounds: NodeLimits): boolean {
+  const { heapUsed, rssBytes, eventLoopDelay } = app.memoryUsage();
+  const isFull = heapUsed > bounds.heapBytes || (bounds.rssBytes > 0 && rssBytes > bounds.rssBytes);
+  // No measurement yet is not a long delay: while a node starts, its first interval may have no sample.
+  return isFull || (eventLoopDelay > bounds.eventLoopDelayMs && eventLoopDelay !== Number.POSITIVE_INFINITY);
+}
+
 /** All routes under `/v1`: refused under pressure and without a key. */
 async function versionOne(
   scope: FastifyInstance,
@@ -151,20 +160,21 @@ async function versionOne(
     maxEventLoopDelay: bounds.eventLoopDelayMs,
     maxHeapUsedBytes: bounds.heapBytes,
     maxRssBytes: bounds.rssBytes,
-    pressureHandler: (_request, _reply, _type, delayMs) => {
-      // No measurement yet is not a long delay: while a node starts, its first interval may have no sample.
-      if (delayMs === Number.POSITIVE_INFINITY) return;
+    pressureHandler: () => {
+      if (!isOverloaded(scope, bounds)) return;
+      api.serving.reached.reached('memory');
       throw new IsochronError(
         'OVERLOADED',
         'The node has more work than it can do. Repeat the request later, or elsewhere.',
       );
     },
   });
+  hub.isOverloaded = () => isOverloaded(scope, bounds);
   scope.get('/v1/session', { websocket: true, schema: { hide: true } }, (socket, request) =>
     hub.admit(socket, request.raw.socket, request.headers['sec-websocket-protocol']),
   );
   const { serving } = api;
-  limitBodies(scope, bounds);
+  limitBodies(scope, api, bounds);
   scope.register(async (routes) => {
     routes.addHook('onRequest', (request, _reply, done) => {
       // Looked at only before a refusal: this runs for every request.
@@ -172,6 +182,7 @@ async function versionOne(
       done();
     });
     identifyCallers(routes, api.auth);
+    limitRates(routes, api);
     keyRoutes(routes, api, oneShots);
     batchRoutes(routes, api, oneShots);
     moreRoutes(routes);

@@ -27,6 +27,8 @@ export class Connections {
   constructor(
     server: Server,
     readonly limits: ConnectionLimits,
+    /** Takes the name of each limit that is reached. */
+    readonly reached: (limit: keyof ConnectionLimits) => void,
   ) {
     this.#quota = new Quota(limits.connections, limits.connectionsPerAddress);
     server.on('connection', (socket) => this.#admit(socket));
@@ -49,12 +51,18 @@ export class Connections {
    * there are too many
    */
   take(address: string): (() => void) | undefined {
-    return this.#quota.take(address) ? () => this.#quota.give(address) : undefined;
+    return this.#take(address) ? () => this.#quota.give(address) : undefined;
+  }
+
+  #take(address: string): boolean {
+    const isTaken = this.#quota.take(address);
+    if (!isTaken) this.reached('connections');
+    return isTaken;
   }
 
   #admit(socket: Socket): void {
     const address = socket.remoteAddress ?? '';
-    if (!this.#quota.take(address)) {
+    if (!this.#take(address)) {
       socket.destroy();
       return;
     }
@@ -77,16 +85,21 @@ export class Connections {
       const bytes = unsentBytes(socket, unsent.answers);
       if (bytes === 0 || bytes < unsent.bytes || unsent.bytes === 0) unsent.since = now;
       unsent.bytes = bytes;
-      if (now - unsent.since > this.limits.stalledMs) socket.destroy();
+      if (now - unsent.since > this.limits.stalledMs) this.#end(socket, 'stalledMs');
       else total += bytes;
     }
     if (total <= this.limits.unsentBytes) return;
     const most = [...this.#sockets].sort(([, a], [, b]) => b.bytes - a.bytes);
     for (const [socket, { bytes }] of most) {
       if (total <= this.limits.unsentBytes) return;
-      socket.destroy();
+      this.#end(socket, 'unsentBytes');
       total -= bytes;
     }
+  }
+
+  #end(socket: Socket, limit: keyof ConnectionLimits): void {
+    this.reached(limit);
+    socket.destroy();
   }
 }
 

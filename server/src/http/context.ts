@@ -41,7 +41,7 @@ const MAX_WAIT_S = 30;
 
 /** Under every protocol. */
 export class ApiContext {
-  readonly answers = new Answers();
+  readonly answers = new Answers((request, bytes) => this.useBytes(request, bytes));
   readonly headers: ReadHeaders;
   readonly stability: StabilityMonitor;
 
@@ -113,6 +113,12 @@ export class ApiContext {
   /** The scope that ids of the caller are bound to. */
   scope(request: FastifyRequest): Scope {
     return this.auth.scope(this.principal(request));
+  }
+
+  /** Counts bytes of the caller's requests and answers towards its rate. */
+  useBytes(request: FastifyRequest, bytes: number): void {
+    const { rates } = this.serving;
+    rates.useBytes(this.client(request), bytes, rates.steady());
   }
 
   /** Sends an answer that is built as JSON text; caches do not keep it unless its headers allow that. */

@@ -1,3 +1,4 @@
+import { Serving } from '@isochron/sessions';
 import { send, startApi, type TestApi } from '../testing/test-api.js';
 import { HttpLatency } from './latency.js';
 import { buildMetrics } from './metrics.js';
@@ -96,6 +97,21 @@ describe('the metrics', () => {
     await metrics.close();
     return text;
   }
+
+  it('the metrics count how often each limit was reached', async () => {
+    const serving = new Serving(api.node, 1000, { requestsPerSecondPerClient: 1 });
+    const metrics = buildMetrics(api.node, latency, serving);
+    for (let i = 0; i < 3; i++) serving.rates.take('client', 1, 0);
+    serving.reached.reached('connections');
+    const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
+    const { text } = await send(url, 'GET', '/metrics');
+    const lines = text.split('\n').filter((line) => line.startsWith('isochron_limited_total'));
+    expect(lines.map((line) => /limit="(\w+)".*\} (\d+)$/.exec(line)?.slice(1)).sort()).toEqual([
+      ['connections', '1'],
+      ['requestsPerSecondPerClient', '2'],
+    ]);
+    await metrics.close();
+  });
 
   it('the metrics pass the rules of promtool', async () => {
     const families = familiesIn(await scraped());

@@ -37,6 +37,7 @@ export function buildMetrics(
   diskMetrics(node, registry);
   stabilityGauges(node, registry);
   costMetrics(node, registry);
+  limitMetrics(serving, registry);
   if (sessionCounts !== undefined) sessionGauges(sessionCounts, registry);
   const app = fastify({ logger: false });
   app.setErrorHandler((error, request, reply) => sendProblem(reply, error, request.log));
@@ -128,6 +129,19 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
     collect() {
       this.reset();
       for (const [event, count] of Object.entries(node.status().counters)) this.inc({ event }, count);
+    },
+  });
+}
+
+function limitMetrics({ reached }: Serving, registry: Registry): void {
+  new Counter({
+    name: 'isochron_limited_total',
+    help: 'How often a limit of the node was reached, and a request refused or a connection ended for it.',
+    labelNames: ['limit'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [limit, count] of reached) this.inc({ limit }, count);
     },
   });
 }

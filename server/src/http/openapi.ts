@@ -64,6 +64,11 @@ export const VALUE_HEADERS = {
 } satisfies AnswerHeaders;
 /** Headers of the answer to a commit. */
 export const WRITE_HEADERS = { ...SESSION, ...COMMITTED } satisfies AnswerHeaders;
+/** Headers of answers to a client that has used more than half of its share of a second. */
+const QUOTA_HEADERS = {
+  RateLimit: { type: 'string', description: 'requests that are left, and the seconds until all are there again' },
+  'RateLimit-Policy': { type: 'string', description: 'requests and bytes that a client may use in a second' },
+} satisfies AnswerHeaders;
 /** Headers of answers outside sessions. */
 export const PLAIN_HEADERS = CACHING;
 
@@ -104,6 +109,8 @@ const PROBLEMS = {
     Allow: { type: 'string', description: 'of 405: methods of the path' },
     'WWW-Authenticate': { type: 'string', description: 'of 401: how to authenticate' },
     'Isochron-Session-Gap': { type: 'string', description: 'of SESSION_GAP: true' },
+    'Retry-After': { type: 'integer', description: 'of 429: seconds to wait before the next try' },
+    ...QUOTA_HEADERS,
   }),
   '5XX': problem('the server cannot answer', {
     'Retry-After': { type: 'integer', description: 'of 503: seconds to wait before the next try' },

@@ -5,6 +5,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 const EXPOSED_HEADERS = [
   'ETag',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
   'Isochron-Session',
   'Isochron-Snapshot',
   'Isochron-Staleness-Ms',

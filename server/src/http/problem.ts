@@ -58,7 +58,8 @@ export function sendProblem(reply: FastifyReply, thrown: unknown, log: FastifyBa
     log.error({ err: error.cause ?? error }, 'request failed');
   if (error.code === 'SESSION_GAP') reply.header('isochron-session-gap', 'true');
   if (error.code === 'UNAUTHENTICATED') reply.header('www-authenticate', 'Bearer');
-  if (HTTP_STATUS[error.code] === 503) reply.header('retry-after', '1');
+  if (error.retryAfterMs !== undefined) reply.header('retry-after', Math.ceil(error.retryAfterMs / 1000));
+  else if (HTTP_STATUS[error.code] === 503) reply.header('retry-after', '1');
   // The next request goes better over a new connection, which a load balancer may send to another node.
   if (error.code === 'NOT_READY') reply.header('connection', 'close');
   // Caches would keep some statuses, 404 among them.

@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiContext } from './context.js';
 import type { OneShots } from './one-shots.js';
 import { json, READ_HEADERS, SessionHeaders, WRITE_HEADERS, WriteHeaders } from './openapi.js';
+import { countKeys } from './rates.js';
 import { readAnswerText } from './reader.js';
 import { sendCommitted } from './routes-keys.js';
 import { CommitAnswer, CommitBody, EmptyQuery, ReadAnswer, ReadBody } from './schemas.js';
@@ -36,16 +37,17 @@ export function batchRoutes(app: FastifyInstance, api: ApiContext, data: OneShot
   );
 }
 
-/** The qualified keys of a body, checked. @throws IsochronError for what the rules refuse */
-export function keysOf(api: ApiContext, refs: ReadBody['keys']): QualifiedKey[] {
+/** The qualified keys of a body, checked and counted. @throws IsochronError for what the rules and limits refuse */
+export function keysOf(api: ApiContext, request: FastifyRequest, refs: ReadBody['keys']): QualifiedKey[] {
   api.rules.count(refs.length);
+  countKeys(api, request, refs.length);
   return refs.map(({ keyspace, key }) => api.rules.qualify(keyspace, key));
 }
 
 function readBatch(api: ApiContext, data: OneShots) {
   return (request: FastifyRequest, reply: FastifyReply): void => {
     const body = request.body as ReadBody;
-    const keys = keysOf(api, body.keys);
+    const keys = keysOf(api, request, body.keys);
     const at = api.at(body);
     data
       .read(request, keys, at)
@@ -60,6 +62,6 @@ async function commitBatch(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const writes = writesOf(api, (request.body as CommitBody).writes);
+  const writes = writesOf(api, request, (request.body as CommitBody).writes);
   sendCommitted(api, reply, await data.write(request, writes));
 }

@@ -199,7 +199,7 @@ async function openedBy(api: TransactionsContext, ref: TxRef): Promise<OpenTrans
 
 async function read(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const ref = refOf(api, request);
-  const keys = keysOf(api, (request.body as Static<typeof TxReadBody>).keys);
+  const keys = keysOf(api, request, (request.body as Static<typeof TxReadBody>).keys);
   const caller = await api.caller(request);
   const opened = await openedBy(api, ref);
   const answer = await readIn(api, request, ref, keys);
@@ -225,7 +225,7 @@ async function readIn(api: TransactionsContext, request: FastifyRequest, ref: Tx
 
 async function commitOpen(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const ref = refOf(api, request);
-  const writes = writesOf(api, (request.body as CommitBody).writes);
+  const writes = writesOf(api, request, (request.body as CommitBody).writes);
   const idempotencyKey = request.headers['idempotency-key'];
   if (idempotencyKey !== undefined && idempotencyKey !== ref.txId) {
     throw new IsochronError('INVALID_REQUEST', 'The Idempotency-Key of an open transaction is its own id.');

@@ -14,6 +14,7 @@ import type { FastifyRequest } from 'fastify';
 import { promised } from '../node/promised.js';
 import { avoidedBy } from './avoided.js';
 import type { ApiContext, TransactionsContext } from './context.js';
+import { countKeys } from './rates.js';
 import type { WriteRef } from './schemas.js';
 
 /** A commit, as a route requests it. */
@@ -72,11 +73,13 @@ export const oneShot = (
 });
 
 /**
- * The writes of a body, checked.
- * @throws IsochronError for what the rules refuse; `INVALID_REQUEST` for a key named twice or an ambiguous write
+ * The writes of a body, checked and counted.
+ * @throws IsochronError for what the rules and limits refuse; `INVALID_REQUEST` for a key named twice or an ambiguous
+ * write
  */
-export function writesOf(api: ApiContext, refs: readonly WriteRef[]): KeyWrite[] {
+export function writesOf(api: ApiContext, request: FastifyRequest, refs: readonly WriteRef[]): KeyWrite[] {
   api.rules.count(refs.length);
+  countKeys(api, request, refs.length);
   const writes = refs.map((ref) => ({ key: api.rules.qualify(ref.keyspace, ref.key), value: contentOf(api, ref) }));
   if (new Set(writes.map(({ key }) => key)).size < writes.length) {
     throw new IsochronError('INVALID_REQUEST', 'A transaction writes each key once: one of the keys is named twice.');

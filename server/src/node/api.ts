@@ -113,6 +113,8 @@ export interface RunningNode {
   readonly topology: Topology;
   /** Node's wall clock, ms since 1970. */
   now(): number;
+  /** A clock that never jumps, ms. */
+  steady(): number;
   /** The latest timestamp that a client may name (T1). */
   latest(): Timestamp;
   /** Universal stable time on this node. */

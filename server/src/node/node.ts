@@ -257,6 +257,10 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     return this.machines.clock.last;
   }
 
+  steady(): number {
+    return performance.now();
+  }
+
   latest(): Timestamp {
     return this.machines.clock.latest(this.now(), this.config.settings.maxClockDriftMs / 2);
   }

@@ -287,6 +287,10 @@ export class FakeNode implements TransactionsNode {
     return this.cluster.ust;
   }
 
+  steady(): number {
+    return performance.now();
+  }
+
   latest(): Timestamp {
     return Math.max(packWall(this.now() + this.config.settings.maxClockDriftMs / 2), this.hlc());
   }

@@ -54,3 +54,27 @@ it('requests that wait for stable time are limited', async () => {
   clearInterval(timer);
   client.close();
 });
+
+it('a session that goes on in spite of its refusals is read from slowly, and other clients are served at once', async () => {
+  api = await startApi({
+    apiKeys: ['greedy', 'quiet'],
+    limits: { requestsPerSecondPerClient: 50, refusalsPerSecondPerClient: 100 },
+  });
+  const flood = await SessionClient.open(api.url);
+  await flood.hello({ credentials: 'greedy' });
+  const quiet = await SessionClient.open(api.url);
+  await quiet.hello({ credentials: 'quiet' });
+  const frames = (first: number) =>
+    Array.from({ length: 256 }, (_, i) => ({ type: 'read', id: first + i, keys: ['default/a'] }));
+  for (let i = 0; i < 40; i++) flood.sendRaw(JSON.stringify(frames(1 + 256 * i)));
+  for (let id = 1; id <= 20; id++) {
+    quiet.send({ type: 'read', id, keys: ['default/a'] });
+    expect(await quiet.answer(id)).toMatchObject({ type: 'values' });
+  }
+  expect(await flood.answer(256)).toMatchObject({ code: 'RATE_LIMITED', retryAfterMs: expect.any(Number) });
+  const begun = performance.now();
+  await flood.answer(256 * 40);
+  expect(performance.now() - begun).toBeGreaterThan(400);
+  flood.close();
+  quiet.close();
+});

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Outgoing, ServedConnection, SessionLink } from '@isochron/sessions';
 import type { ChannelSource } from '@isochron/wire/channels/channel';
 import { type Channels, NO_ROOM, type Refusal } from '@isochron/wire/channels/channels';
+import { after } from '../node/after.js';
 import { AnswerQueue } from './answer-queue.js';
 import type { Codec } from './codec.js';
 import { deliver } from './session-socket.js';
@@ -35,6 +36,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
   #greeted = false;
   #strangeBytes = 0;
   #paused = false;
+  #resting = false;
   #ended = false;
   /** The state of its unsent bytes at the last check, and since when none of them has left. */
   #stalledAt = '';
@@ -102,6 +104,15 @@ export class SessionChannel implements SessionLink, ChannelSource {
     this.close(NO_ROOM.code, NO_ROOM.reason);
   }
 
+  rest(ms: number): void {
+    this.#resting = true;
+    this.#channels.pause(this.number);
+    after(ms, () => {
+      this.#resting = false;
+      if (!this.#paused) this.#channels.resume(this.number);
+    });
+  }
+
   send(outgoing: Outgoing): void {
     this.#out.push(outgoing);
     this.owner.sends(this);
@@ -134,7 +145,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
     if (waits) this.#channels.pause(this.number);
     else {
       this.#stalledAt = '';
-      this.#channels.resume(this.number);
+      if (!this.#resting) this.#channels.resume(this.number);
     }
     return waits;
   }

@@ -48,6 +48,8 @@ export class SessionHub {
   readonly #strangers: Strangers;
   readonly #timer: NodeJS.Timeout;
   #ticks = 0;
+  /** Whether memory or the event loop is beyond its bound. */
+  isOverloaded: () => boolean = () => false;
 
   constructor(
     readonly api: ApiContext,
@@ -55,7 +57,7 @@ export class SessionHub {
     readonly limits: NodeLimits,
     readonly connections: Connections,
   ) {
-    this.#strangers = new Strangers(limits);
+    this.#strangers = new Strangers(limits, api.serving.reached.reached);
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#timer.unref();
     api.node.onUnresponsive(() => sessions.tick(true));
@@ -188,6 +190,7 @@ export class SessionHub {
 
   #tick(): void {
     this.#ticks++;
+    this.api.serving.isOverloaded = this.isOverloaded();
     this.sessions.tick(this.api.stability.look());
     this.#endFullest();
     const nowMs = performance.now();
@@ -203,6 +206,7 @@ export class SessionHub {
     if (total <= this.limits.unsentBytes) return;
     for (const session of sessions.sort((a, b) => b.waitingBytes - a.waitingBytes)) {
       if (total <= this.limits.unsentBytes) return;
+      this.api.serving.reached.reached('unsentBytes');
       total -= session.waitingBytes;
       session.terminate();
     }

@@ -1,6 +1,7 @@
 /** The socket of one session: encoding, one message for all frames of a turn, backpressure. */
 import type { Outgoing, ServedConnection, SessionLink } from '@isochron/sessions';
 import type { WebSocket } from 'ws';
+import { after } from '../node/after.js';
 import { AnswerQueue } from './answer-queue.js';
 import type { Codec } from './codec.js';
 
@@ -22,6 +23,7 @@ export class SessionSocket implements SessionLink {
   readonly #out: AnswerQueue;
   #flushing = false;
   #paused = false;
+  #resting = false;
   #closed = false;
   readonly #sent = (): void => this.#drained();
   readonly #flush = (): void => this.#sendAll();
@@ -72,6 +74,15 @@ export class SessionSocket implements SessionLink {
     this.#socket.terminate();
   }
 
+  rest(ms: number): void {
+    this.#resting = true;
+    this.#socket.pause();
+    after(ms, () => {
+      this.#resting = false;
+      if (!this.#paused && !this.#closed) this.#socket.resume();
+    });
+  }
+
   send(outgoing: Outgoing): void {
     this.#out.push(outgoing);
     if (this.#flushing || this.#paused) return;
@@ -82,7 +93,7 @@ export class SessionSocket implements SessionLink {
   close(code: number, reason: string): void {
     this.#sendAll();
     this.#closed = true;
-    if (this.#paused) this.#socket.resume();
+    if (this.#paused || this.#resting) this.#socket.resume();
     this.#socket.close(code, reason);
   }
 
@@ -101,7 +112,7 @@ export class SessionSocket implements SessionLink {
   #drained(): void {
     if (!this.#paused || this.#closed || this.#socket.bufferedAmount > RESUME_BYTES) return;
     this.#paused = false;
-    this.#socket.resume();
+    if (!this.#resting) this.#socket.resume();
     this.#sendAll();
   }
 }
@@ -115,5 +126,5 @@ export function deliver(connection: ServedConnection, codec: Codec, data: Buffer
     connection.receiveUndecodable();
     return;
   }
-  connection.receive(message);
+  connection.receive(message, data.length);
 }

@@ -9,7 +9,11 @@ export type StrangerLimits = Pick<NodeLimits, 'strangers' | 'strangersPerAddress
 export class Strangers {
   readonly #quota: Quota;
 
-  constructor(readonly limits: StrangerLimits) {
+  constructor(
+    readonly limits: StrangerLimits,
+    /** Takes the name of each limit that is reached. */
+    readonly reached: (limit: keyof StrangerLimits) => void,
+  ) {
     this.#quota = new Quota(limits.strangers, limits.strangersPerAddress);
   }
 
@@ -22,7 +26,9 @@ export class Strangers {
     if (leave === undefined) return undefined;
     const end = socket.bytesRead + this.limits.strangerBytes;
     const check = (): void => {
-      if (socket.bytesRead > end) socket.destroy();
+      if (socket.bytesRead <= end) return;
+      this.reached('strangerBytes');
+      socket.destroy();
     };
     socket.on('data', check);
     return () => {
@@ -36,7 +42,10 @@ export class Strangers {
    * @returns a function to call when it sends its hello or ends; undefined when there are too many
    */
   take(address: string): (() => void) | undefined {
-    if (!this.#quota.take(address)) return undefined;
+    if (!this.#quota.take(address)) {
+      this.reached('strangers');
+      return undefined;
+    }
     let left = false;
     return () => {
       if (left) return;

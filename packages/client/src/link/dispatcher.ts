@@ -12,6 +12,8 @@ import type { LinkSettings } from './settings.js';
 
 const RETRY_BASE_MS = 20;
 const RETRY_CAP_MS = 2000;
+/** A node may ask for at most this pause. */
+const MAX_RETRY_AFTER_MS = 30_000;
 /** A connection with unanswered requests may be silent for this long in all; less if requests have a shorter limit. */
 const QUIET_MS = 1500;
 /**
@@ -109,8 +111,13 @@ export class Dispatcher {
     if (retry.elsewhere !== false && connection === this.#connection) this.moveOn(connection, retry.elsewhere, error);
     this.#resting.add(exchange);
     if (!Number.isFinite(retry.refusals)) return;
-    const pauseMs = fullJitterMs(this.#loop.random, retry.refusals, RETRY_BASE_MS, RETRY_CAP_MS);
-    this.#loop.after(pauseMs, () => this.resume(exchange));
+    this.#loop.after(this.#pauseMs(error, retry.refusals), () => this.resume(exchange));
+  }
+
+  /** A node that names a time gives each request another one: they come back in their order, without a crowd. */
+  #pauseMs({ retryAfterMs }: IsochronError, refusals: number): number {
+    if (retryAfterMs !== undefined) return Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
+    return fullJitterMs(this.#loop.random, refusals, RETRY_BASE_MS, RETRY_CAP_MS);
   }
 
   /** Repeats a refused request now, unless it has been repeated since. */

@@ -30,8 +30,12 @@ export type Elsewhere = false | 'node' | 'region';
 /** These may be a lasting fault: a few repetitions only. Every other retryable error is repeated until the deadline. */
 const RARELY_TRANSIENT = new Set(['INTERNAL', 'STORAGE_FAILED', 'FRAME_INVALID']);
 const MAX_RARELY_TRANSIENT = 3;
-/** Another node or region may do now what this one cannot. */
-const ELSEWHERE: Readonly<Record<string, Elsewhere>> = { NOT_READY: 'node', REPLICA_UNREACHABLE: 'region' };
+/** Another node or region may do now what this one cannot. A limit of the client is no reason to go there. */
+const ELSEWHERE: Readonly<Record<string, Elsewhere>> = {
+  NOT_READY: 'node',
+  REPLICA_UNREACHABLE: 'region',
+  RATE_LIMITED: false,
+};
 /** Refusals in a row before another endpoint is tried. */
 const ELSEWHERE_AFTER = 3;
 

@@ -27,7 +27,13 @@ interface Cohorts {
 const cohortsOf = ({ region, avoid }: Carrier): Cohorts => ({ home: region, avoid });
 
 /** Answers that exclude an effect: the node refused before it began. */
-const NOT_STARTED = new Set(['NOT_READY', 'CREDITS_EXHAUSTED', 'SNAPSHOT_UNAVAILABLE', 'SESSION_BLOCKED']);
+const NOT_STARTED = new Set([
+  'NOT_READY',
+  'CREDITS_EXHAUSTED',
+  'RATE_LIMITED',
+  'SNAPSHOT_UNAVAILABLE',
+  'SESSION_BLOCKED',
+]);
 /** A cohort has written down that this attempt never commits: it had no effect, and another attempt may commit (D4). */
 const ATTEMPT_ABORTED = new Set(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_FULL', 'CLOCK_DRIFT']);
 /** Aborted attempts, as after the crash of a node, before the caller gets the error. */
@@ -131,6 +137,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
       return undefined;
     }
     if (error.code === 'OUTCOME_PENDING') return this.#retry(this.#stuck(connection) && 'region');
+    if (error.code === 'RATE_LIMITED') return this.#retry(false);
     return this.#retry((error.code === 'NOT_READY' || this.#refusals % 3 === 0) && 'node');
   }
 

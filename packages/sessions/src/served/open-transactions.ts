@@ -1,5 +1,6 @@
 /** Limits the transactions that clients have open on a node: those of all clients, and those of each. */
 import { IsochronError, Quota, TransientMap, type TxId } from '@isochron/core';
+import type { LimitCounts } from './limit-counts.js';
 import type { ServingLimits } from './serving-limits.js';
 
 /** Counts from the start to the end, or until the lease is over: a transaction that ended elsewhere lapses. */
@@ -14,6 +15,7 @@ export class OpenTransactions {
     readonly lifetimeMs: number,
     /** A clock, ms. */
     readonly now: () => number,
+    readonly counts: LimitCounts,
   ) {
     this.#quota = new Quota(limits.openTransactions, limits.openTransactionsPerClient);
   }
@@ -24,6 +26,7 @@ export class OpenTransactions {
     this.#lapse(now);
     if (this.#open.has(txId)) return;
     if (!this.#quota.take(client)) {
+      this.counts.reached('openTransactions');
       const detail = 'Too many transactions are open. End some of them, or wait until they have expired.';
       throw new IsochronError('OVERLOADED', detail);
     }

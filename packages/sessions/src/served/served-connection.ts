@@ -3,12 +3,14 @@
  * the encoding.
  */
 import { IsochronError, type Principal } from '@isochron/core';
+import { NO_ROOM } from '@isochron/wire/channels/channels';
 import { SESSION_CLOSE, type WelcomeFrame } from '@isochron/wire/session-frames';
 import { HelloFrame } from '@isochron/wire/session-frames/requests';
 import { asIsochronError } from '../requests/errors.js';
-import type { Answer, Outgoing } from './answers.js';
+import { type Answer, isLarge, type Outgoing } from './answers.js';
 import { checkOf, isFrame, type RawFrame } from './frames.js';
 import type { ServedNode, ServedSession } from './served-session.js';
+import { Share } from './share.js';
 
 /** Requests that a client of a server may have in flight. */
 export const CREDITS = 256;
@@ -21,6 +23,7 @@ const checkHello = checkOf(HelloFrame);
 const HELLO_CLOSE: Readonly<Record<string, number>> = {
   UNAUTHENTICATED: SESSION_CLOSE.unauthenticated,
   NOT_READY: SESSION_CLOSE.restart,
+  RATE_LIMITED: NO_ROOM.code,
 };
 
 /** The way to a client. */
@@ -31,6 +34,8 @@ export interface SessionLink {
   readonly address: string;
   /** The client's `hello` was accepted. */
   greeted?(): void;
+  /** Reads nothing from the client for so long. Absent: it is always read from. */
+  rest?(ms: number): void;
   /** Sends in order. All frames of one turn should leave as one message: that is most of the throughput. */
   send(outgoing: Outgoing): void;
   /** Ends the connection, after all sent frames that the client reads. No frame is sent afterwards. */
@@ -58,6 +63,8 @@ export class ServedConnection {
    */
   #answered = 0;
   #lastId = 0;
+  /** From the welcome on. */
+  #share: Share | undefined;
   /** Rounds since the client's last message. */
   #idleRounds = 0;
 
@@ -73,8 +80,9 @@ export class ServedConnection {
     });
   }
 
-  /** A decoded message, not checked yet: a frame, or an array of frames. */
-  receive(message: unknown): void {
+  /** A decoded message of so many bytes, not checked yet: a frame, or an array of frames. */
+  receive(message: unknown, bytes = 0): void {
+    this.#share?.received(bytes);
     this.#idleRounds = 0;
     this.#inFlight -= this.#answered;
     this.#answered = 0;
@@ -163,14 +171,17 @@ export class ServedConnection {
       this.#refuseHello(principal);
       return;
     }
+    const client = this.node.client(principal, this.link.address);
     try {
-      this.session.begin(principal, this.node.client(principal, this.link.address), token);
+      this.node.serving.rates.greet(client);
+      this.session.begin(principal, client, token);
     } catch (thrown) {
       this.#refuseHello(asIsochronError(thrown));
       return;
     }
     this.#cancelHello();
     this.#greeted = true;
+    this.#share = new Share(this.node.serving, client);
     this.link.greeted?.();
     this.#send(this.#welcome());
   }
@@ -222,10 +233,18 @@ export class ServedConnection {
     if (!isServed) this.#refuse(id, unknownType());
     else if (this.#inFlight >= this.node.credits)
       this.#refuse(id, new IsochronError('CREDITS_EXHAUSTED', `At most ${this.node.credits} in flight.`));
-    else this.#serve(id, frame);
+    else this.#serve(id, frame, this.#share!);
   }
 
-  #serve(id: number, frame: RawFrame): void {
+  #serve(id: number, frame: RawFrame, share: Share): void {
+    const refusal = share.refusal(frame);
+    if (refusal !== undefined) {
+      this.#send({ type: 'error', id, ...refusal });
+      const measure = share.refused();
+      if (measure === 'close') this.#close(NO_ROOM.code, refusal.code);
+      else if (measure !== undefined) this.link.rest?.(measure.restMs);
+      return;
+    }
     this.#inFlight++;
     try {
       this.session.serve(frame, id, (result) => this.#reply(id, result));
@@ -237,12 +256,15 @@ export class ServedConnection {
   #reply(id: number, result: Answer | IsochronError): void {
     this.#answered++;
     if (result instanceof IsochronError) this.#refuse(id, result);
-    else this.#send(result);
+    else {
+      if (isLarge(result)) this.#share?.answered(result.bytes);
+      this.#send(result);
+    }
   }
 
   #refuse(id: number, error: IsochronError): void {
     if (error.code === 'INTERNAL') this.node.failed(error.cause ?? error);
-    this.#send({ type: 'error', id, code: error.code, detail: error.message, retryable: error.retryable });
+    this.#send({ type: 'error', id, ...fieldsOf(error) });
   }
 
   #invalid(detail: string): void {
@@ -252,7 +274,7 @@ export class ServedConnection {
   /** The connection cannot go on. */
   #fail(error: IsochronError, closeCode: number): void {
     if (this.#closed) return;
-    this.#send({ type: 'error', code: error.code, detail: error.message, retryable: error.retryable });
+    this.#send({ type: 'error', ...fieldsOf(error) });
     this.#close(closeCode, error.code);
   }
 
@@ -266,5 +288,12 @@ export class ServedConnection {
     if (!this.#closed) this.link.send(outgoing);
   }
 }
+
+const fieldsOf = ({ code, message, retryable, retryAfterMs }: IsochronError) => ({
+  code,
+  detail: message,
+  retryable,
+  ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+});
 
 const unknownType = (): IsochronError => new IsochronError('FRAME_TYPE_UNKNOWN', 'No such type of frame.');

@@ -2,7 +2,9 @@
 import { IsochronError, Quota, type Timestamp } from '@isochron/core';
 import type { VerificationStatus } from '@isochron/protocols';
 import type { Done } from '../coordinator/request-port.js';
+import { LimitCounts } from './limit-counts.js';
 import { OpenTransactions } from './open-transactions.js';
+import { Rates } from './rates.js';
 import { DEFAULT_SERVING_LIMITS, type ServingLimits } from './serving-limits.js';
 
 /**
@@ -21,6 +23,8 @@ export interface ServingNode {
   verification(): Pick<VerificationStatus, 'state'>;
   /** Its wall clock, ms. */
   now(): number;
+  /** A clock that never jumps, ms. */
+  steady(): number;
   /** Its stable time. */
   ust(): Timestamp;
   /** Ends with the time that every node of every region serves, once that has reached `ts`, or with STABLE_TIMEOUT. */
@@ -29,14 +33,25 @@ export interface ServingNode {
   visibleHere(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void;
 }
 
+/** The places of requests that wait, and the name of their limit. */
+interface Places {
+  readonly quota: Quota;
+  readonly limit: keyof ServingLimits;
+}
+
 export class Serving {
   #phase: ServingPhase = 'open';
   /** Each ends a wait with an error. */
   readonly #waits = new Set<(error: IsochronError) => void>();
-  readonly #waiting: Quota;
-  readonly #feeds: Quota;
+  readonly #waiting: Places;
+  readonly #feeds: Places;
   /** Transactions that clients have open here. */
   readonly transactions: OpenTransactions;
+  /** How often each limit was reached. */
+  readonly reached = new LimitCounts();
+  readonly rates: Rates;
+  /** Memory or the event loop is beyond its bound: sessions are refused new work until it is not. */
+  isOverloaded = false;
 
   constructor(
     readonly node: ServingNode,
@@ -45,9 +60,10 @@ export class Serving {
     limits: Partial<ServingLimits> = {},
   ) {
     const all = { ...DEFAULT_SERVING_LIMITS, ...limits };
-    this.#waiting = new Quota(all.waits, all.waitsPerClient);
-    this.#feeds = new Quota(all.feeds, all.feedsPerClient);
-    this.transactions = new OpenTransactions(all, maxTransactionMs, () => node.now());
+    this.#waiting = { limit: 'waits', quota: new Quota(all.waits, all.waitsPerClient) };
+    this.#feeds = { limit: 'feeds', quota: new Quota(all.feeds, all.feedsPerClient) };
+    this.transactions = new OpenTransactions(all, maxTransactionMs, () => node.now(), this.reached);
+    this.rates = new Rates(all, () => node.steady(), this.reached);
   }
 
   get phase(): ServingPhase {
@@ -131,12 +147,13 @@ export class Serving {
   }
 
   /** The callback that ends a new wait, once; undefined if it is refused. */
-  #wait<T>(quota: Quota, client: string, what: string, done: Done<T>): Done<T> | undefined {
+  #wait<T>({ quota, limit }: Places, client: string, what: string, done: Done<T>): Done<T> | undefined {
     if (this.#phase !== 'open') {
       done(this.notReady());
       return undefined;
     }
     if (!quota.take(client)) {
+      this.reached.reached(limit);
       done(new IsochronError('OVERLOADED', `Too many requests wait for ${what}. Repeat it later, or elsewhere.`));
       return undefined;
     }

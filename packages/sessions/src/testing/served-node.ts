@@ -57,10 +57,17 @@ export class TestLink implements SessionLink {
   closed: { readonly code: number; readonly reason: string } | undefined;
   isPaused = false;
 
+  /** How long each time nothing was read. */
+  readonly rests: number[] = [];
+
   constructor(readonly address = '') {}
 
   send(outgoing: Outgoing): void {
     this.frames.push(isLarge(outgoing) ? outgoing.encode(new PlainFrames()) : outgoing);
+  }
+
+  rest(ms: number): void {
+    this.rests.push(ms);
   }
 
   close(code: number, reason: string): void {
@@ -80,13 +87,14 @@ export class TestNode {
   readonly serving: Serving;
   readonly sessions: ServedSessions;
   ust = UST;
+  steadyMs = 0;
   /** The highest timestamp that its clock has seen. */
   hlc: Timestamp = 0;
   isReady = true;
   freshness: Freshness = { now: NOW, stalenessMs: 20, stale: false, heldBackBy: null };
 
   constructor(limits: Partial<ServingLimits> = {}, capabilities: ReadonlySet<Capability> = PARIS) {
-    const clock = { now: () => NOW, ust: () => this.ust };
+    const clock = { now: () => NOW, steady: () => this.steadyMs, ust: () => this.ust };
     this.serving = new Serving(
       {
         ...clock,
@@ -131,14 +139,14 @@ export class TestNode {
   }
 
   /** A new client. */
-  connect(): { readonly link: TestLink; readonly connection: ServedConnection } {
-    const link = new TestLink();
+  connect(address = ''): { readonly link: TestLink; readonly connection: ServedConnection } {
+    const link = new TestLink(address);
     return { link, connection: this.sessions.admit(link) };
   }
 
   /** A new client that was welcomed; its frames begin after that. */
-  greeted(): { readonly link: TestLink; readonly connection: ServedConnection } {
-    const client = this.connect();
+  greeted(address = ''): { readonly link: TestLink; readonly connection: ServedConnection } {
+    const client = this.connect(address);
     client.connection.receive({ type: 'hello' });
     client.link.frames.length = 0;
     return client;

@@ -42,6 +42,8 @@ export interface SessionsWorld<M extends AnyMessage> {
   /** Its number among the processes of the node. */
   readonly incarnation: number;
   wall(): WallMs;
+  /** Steady time, ms. */
+  steady(): number;
   /** The latest timestamp that a client may name (T1). */
   latest(): Timestamp;
   ready(): boolean;
@@ -96,6 +98,7 @@ export function sessionsNode<M extends AnyMessage>(
   const serving = new Serving(
     {
       now,
+      steady: () => world.steady(),
       ready: () => world.ready(),
       clockProblem: () => undefined,
       verification: () => ({ state: 'verified' }),

@@ -119,6 +119,7 @@ export class ScaleNode {
       credits: CREDITS,
       incarnation: 1,
       wall: () => this.clock.now(),
+      steady: () => this.world.time.now,
       latest: () => clock.latest(this.clock.now(), settings.maxClockDriftMs / 2),
       ready: () => true,
       ust: () => stable.value,

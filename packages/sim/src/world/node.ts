@@ -119,6 +119,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     this.#sessions = world.openSessions(this, {
       ...process,
       wall: () => this.clock.now(),
+      steady: () => this.world.time.now,
       ready: () => protocol.ready(this.clock.now()),
       served: () => protocol.served(),
       want: (ts) => protocol.want(ts),

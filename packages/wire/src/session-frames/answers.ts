@@ -181,6 +181,8 @@ export const ErrorFrame = frame('error', {
   code: text,
   detail: text,
   retryable: flag,
+  /** Of `RATE_LIMITED`: ms after which the request may be sent again. */
+  retryAfterMs: optional(count),
 });
 export type ErrorFrame = Infer<typeof ErrorFrame>;
 

@@ -117,6 +117,8 @@ extension IsochronError {
         public static let requestIdReused = Code(rawValue: "REQUEST_ID_REUSED")
         /// More requests in flight than credits were granted.
         public static let creditsExhausted = Code(rawValue: "CREDITS_EXHAUSTED")
+        /// The client has used its share of the node for now: see ``IsochronError/retryAfterMs``.
+        public static let rateLimited = Code(rawValue: "RATE_LIMITED")
         /// The connection to the cluster is lost and could not be restored in time.
         public static let connectionLost = Code(rawValue: "CONNECTION_LOST")
         /// No node could be reached for as long as the request may take.
@@ -160,16 +162,16 @@ extension IsochronError.Code: CaseIterable {
         .outcomeForgotten, .snapshotTooOld, .changesGone, .watchTooLarge, .snapshotUnavailable, .sessionGap,
         .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout,
         .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
-        .connectionLost, .offline, .tlsFailed, .clientClosed, .configInvalid, .certificateInvalid, .placementMismatch,
-        .peerRefused,
+        .rateLimited, .connectionLost, .offline, .tlsFailed, .clientClosed, .configInvalid, .certificateInvalid,
+        .placementMismatch, .peerRefused,
         .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded, .storageFull, .storageFailed, .internal,
     ]
 
     private static let known = Set(allCases)
     private static let helped: Set<IsochronError.Code> = [
         .outcomePending, .outcomeUnknown, .snapshotUnavailable, .sessionGap, .sessionBlocked, .replicaUnreachable,
-        .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout, .creditsExhausted, .connectionLost,
-        .offline, .rebuildNeeded, .storageFull, .storageFailed, .internal,
+        .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout, .creditsExhausted, .rateLimited,
+        .connectionLost, .offline, .rebuildNeeded, .storageFull, .storageFailed, .internal,
     ]
 
     /// Whether the code is in ``allCases``.

@@ -22,6 +22,9 @@ public struct IsochronError: Error, Sendable {
     /// Whether the same request may succeed later. A commit has to be repeated under the same transaction id, as the
     /// client does.
     public let retryable: Bool
+    /// After how many milliseconds, from the answer on, the node allows the same request again. With
+    /// ``Code-swift.struct/rateLimited``, for which the client waits by itself; else nil.
+    public let retryAfterMs: Double?
     /// The underlying error, if known.
     public let cause: (any Error)?
     /// Id of the transaction whose outcome is not known, or which could not be saved; else nil.
@@ -37,12 +40,13 @@ public struct IsochronError: Error, Sendable {
     ///
     /// - Parameter retryable: Overrides the default of the code.
     public init(
-        _ code: Code, _ message: String, retryable: Bool? = nil, cause: (any Error)? = nil, txId: TxId? = nil,
-        sentAfter: Timestamp? = nil, blockedBy: TxId? = nil, outcome: EventualStatus? = nil
+        _ code: Code, _ message: String, retryable: Bool? = nil, retryAfterMs: Double? = nil, cause: (any Error)? = nil,
+        txId: TxId? = nil, sentAfter: Timestamp? = nil, blockedBy: TxId? = nil, outcome: EventualStatus? = nil
     ) {
         self.code = code
         self.message = message
         self.retryable = retryable ?? code.isRetryable
+        self.retryAfterMs = retryAfterMs
         self.cause = cause
         self.txId = txId
         self.sentAfter = sentAfter

@@ -2,9 +2,10 @@ import IsochronSession
 
 extension IsochronError {
     /// The error of a server's error frame. Codes of newer servers are passed on; an invalid code becomes INTERNAL.
-    static func ofServer(code: String, detail: String, retryable: Bool) -> IsochronError {
+    static func ofServer(code: String, detail: String, retryable: Bool, retryAfterMs: Double?) -> IsochronError {
         let isCode = !code.isEmpty && code.utf8.allSatisfy { (0x41...0x5A).contains($0) || $0 == 0x5F }
-        return IsochronError(isCode ? Code(rawValue: code) : .internal, detail, retryable: retryable)
+        let known = isCode ? Code(rawValue: code) : .internal
+        return IsochronError(known, detail, retryable: retryable, retryAfterMs: retryAfterMs)
     }
 
     static var clientWasClosed: IsochronError { IsochronError(.clientClosed, "the client was closed") }

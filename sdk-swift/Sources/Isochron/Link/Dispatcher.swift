@@ -8,6 +8,8 @@ final class Dispatcher {
 
     private static let retryBaseMs = 20.0
     private static let retryCapMs = 2000.0
+    /// A node may ask for at most this pause.
+    private static let maxRetryAfterMs = 30_000.0
     /// Longest silence of a connection that owes answers; shorter if the limit of requests is.
     private static let quietMs = 1500.0
     /// A timer this late means that the program was held up: messages that have arrived meanwhile are processed before
@@ -87,8 +89,13 @@ final class Dispatcher {
         if retry.elsewhere != .nowhere, connection === self.connection { moveOn(connection, retry.elsewhere, error) }
         resting.append(exchange)
         guard let refusals = retry.refusals else { return }
-        let pauseMs = fullJitterMs(loop.random, attempt: refusals, baseMs: Self.retryBaseMs, capMs: Self.retryCapMs)
-        loop.after(pauseMs) { [weak self] in self?.resume(exchange) }
+        loop.after(pauseMs(error, refusals)) { [weak self] in self?.resume(exchange) }
+    }
+
+    /// A node that names a time gives each request another one: they come back in their order, without a crowd.
+    private func pauseMs(_ error: IsochronError, _ refusals: Int) -> Double {
+        if let retryAfterMs = error.retryAfterMs { return min(retryAfterMs, Self.maxRetryAfterMs) }
+        return fullJitterMs(loop.random, attempt: refusals, baseMs: Self.retryBaseMs, capMs: Self.retryCapMs)
     }
 
     /// Repeats a refused request now, unless it has been repeated since.

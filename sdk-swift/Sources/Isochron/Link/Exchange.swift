@@ -20,7 +20,9 @@ class Exchange: Cancellable {
     private static let rarelyTransient: Set<IsochronError.Code> = [.internal, .storageFailed, .frameInvalid]
     private static let maxRarelyTransient = 3
     /// Refusals of a node that another node or region may not share.
-    private static let elsewhere: [IsochronError.Code: Elsewhere] = [.notReady: .node, .replicaUnreachable: .region]
+    private static let elsewhere: [IsochronError.Code: Elsewhere] = [
+        .notReady: .node, .replicaUnreachable: .region, .rateLimited: .nowhere,
+    ]
     /// Refusals in a row after which another endpoint is asked.
     private static let elsewhereAfter = 3
 

@@ -17,7 +17,7 @@ extension Connection {
 class OutcomeExchange: QueuedExchange<Committed> {
     /// Answers after which nothing can have happened: the node refused before it began.
     private static let notStarted: Set<IsochronError.Code> = [
-        .notReady, .creditsExhausted, .snapshotUnavailable, .sessionBlocked,
+        .notReady, .creditsExhausted, .rateLimited, .snapshotUnavailable, .sessionBlocked,
     ]
     /// A cohort has recorded that this attempt never commits: nothing of it has happened, and another attempt may
     /// commit.
@@ -121,6 +121,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
             return nil
         }
         if error.code == .outcomePending { return retry(isStuck(at: connection) ? .region : .nowhere) }
+        if error.code == .rateLimited { return retry(.nowhere) }
         return retry(error.code == .notReady || refusals % 3 == 0 ? .node : .nowhere)
     }
 

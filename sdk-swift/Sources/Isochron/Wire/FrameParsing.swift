@@ -122,7 +122,8 @@ extension ErrorFrame {
         id = try frame["id"]?.present?.count("id")
         error = .ofServer(
             code: try frame.text("code"), detail: try frame.text("detail"),
-            retryable: frame["retryable"] == .bool(true))
+            retryable: frame["retryable"] == .bool(true),
+            retryAfterMs: try frame["retryAfterMs"].map { Double(try $0.count("retryAfterMs")) })
     }
 }
 

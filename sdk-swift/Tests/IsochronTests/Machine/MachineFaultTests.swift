@@ -21,7 +21,8 @@ private final class Chance: Sendable {
 @SessionActor
 private struct FaultyLife {
     private static let codes = [
-        "NOT_READY", "OVERLOADED", "OUTCOME_PENDING", "INTERNAL", "CREDITS_EXHAUSTED", "REPLICA_UNREACHABLE",
+        "NOT_READY", "OVERLOADED", "OUTCOME_PENDING", "INTERNAL", "CREDITS_EXHAUSTED", "RATE_LIMITED",
+        "REPLICA_UNREACHABLE",
     ]
 
     let chance: Chance

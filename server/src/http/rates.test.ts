@@ -1,0 +1,131 @@
+import { connect } from 'node:net';
+import { SessionClient } from '../testing/session-client.js';
+import { startApi, type TestAnswer, type TestApi } from '../testing/test-api.js';
+import type { NodeLimits } from './limits.js';
+
+const KEY = '/v1/keyspaces/default/keys/a';
+const KEYS = (n: number) => ({ keys: Array.from({ length: n }, (_, i) => ({ keyspace: 'default', key: `k${i}` })) });
+
+let api: TestApi;
+afterEach(() => api.close());
+
+async function under(limits: Partial<NodeLimits>, apiKeys: readonly string[] = []): Promise<void> {
+  api = await startApi({ limits, apiKeys });
+  api.cluster.put('default/a', '1');
+  api.cluster.stabilise();
+}
+
+const get = (key?: string): Promise<TestAnswer> =>
+  api.call('GET', KEY, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } });
+const times = async (count: number, make: () => Promise<TestAnswer>): Promise<TestAnswer[]> => {
+  const answers: TestAnswer[] = [];
+  for (let i = 0; i < count; i++) answers.push(await make());
+  return answers;
+};
+
+it('a request above the rate is answered with 429, a sentence, Retry-After and the quota', async () => {
+  await under({ requestsPerSecondPerClient: 10 });
+  const answers = await Promise.all(Array.from({ length: 40 }, () => get()));
+  const refused = answers.find(({ status }) => status !== 200)!;
+  expect(refused.json()).toMatchObject({
+    status: 429,
+    code: 'RATE_LIMITED',
+    detail: expect.stringMatching(/^.+ .+\.$/),
+    retryable: true,
+  });
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+  expect(refused.headers['ratelimit-policy']).toBe('"requests";q=10;w=1, "bytes";q=1073741824;qu="content-bytes";w=1');
+  expect(refused.headers.ratelimit).toBe('"requests";r=0;t=1');
+});
+
+it('a request that waits for the time of Retry-After is served', async () => {
+  await under({ requestsPerSecondPerClient: 10 });
+  const answers = await Promise.all(Array.from({ length: 20 }, () => get()));
+  const { headers } = answers.find(({ status }) => status === 429)!;
+  await new Promise((resolve) => setTimeout(resolve, Number(headers['retry-after']) * 1000));
+  expect((await get()).status).toBe(200);
+});
+
+it('answers name the quota and its rest only once more than half of it is used', async () => {
+  await under({ requestsPerSecondPerClient: 100 });
+  const [first] = await times(1, get);
+  expect(first!.headers.ratelimit).toBeUndefined();
+  const answers = await Promise.all(Array.from({ length: 80 }, () => get()));
+  const named = answers.flatMap(({ headers }) => (headers.ratelimit === undefined ? [] : [String(headers.ratelimit)]));
+  expect(named.length).toBeGreaterThan(0);
+  for (const text of named) expect(text).toMatch(/^"requests";r=[1-4]?\d;t=1$/);
+});
+
+it('principals have a budget each, whatever their addresses, and one that is used up leaves the others theirs', async () => {
+  await under({ requestsPerSecondPerClient: 10 }, ['greedy', 'quiet']);
+  const [greedy, quiet] = await Promise.all([
+    Promise.all(Array.from({ length: 40 }, () => get('greedy'))),
+    times(5, () => get('quiet')),
+  ]);
+  expect(greedy.some(({ status }) => status === 429)).toBe(true);
+  expect(quiet.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+});
+
+it('requests and the frames of sessions use one budget', async () => {
+  await under({ requestsPerSecondPerClient: 10 });
+  const client = await SessionClient.open(api.url);
+  await client.hello();
+  for (let id = 1; id <= 10; id++) client.send({ type: 'read', id, keys: ['default/a'] });
+  await client.answer(10);
+  const answers = await Promise.all(Array.from({ length: 10 }, () => get()));
+  expect(answers.some(({ status }) => status === 429)).toBe(true);
+  client.close();
+});
+
+it.each([
+  ['a read of many keys', 'POST', '/v1/read', (n: number) => KEYS(n)],
+  [
+    'a commit of many keys',
+    'POST',
+    '/v1/commit',
+    (n: number) => ({ writes: KEYS(n).keys.map((ref) => ({ ...ref, value: 1 })) }),
+  ],
+])('%s counts as many requests', async (_, method, path, bodyOf) => {
+  await under({ requestsPerSecondPerClient: 100 });
+  const one = await api.call(method, path, { body: bodyOf(90) });
+  expect(one.status).toBe(200);
+  const other = await api.call(method, path, { body: bodyOf(90) });
+  expect(other.json()).toMatchObject({ code: 'RATE_LIMITED' });
+  expect(other.headers.ratelimit).toMatch(/^"requests";r=\d+;t=1$/);
+});
+
+it('bytes of bodies and of answers above the rate make later requests wait', async () => {
+  await under({ bytesPerSecondPerClient: 100_000 });
+  const body = JSON.stringify('x'.repeat(300_000));
+  const json = { 'content-type': 'application/json' };
+  expect((await api.call('PUT', KEY, { headers: json, body })).status).toBe(200);
+  expect((await get()).json()).toMatchObject({ code: 'RATE_LIMITED' });
+  await api.close();
+  await under({ bytesPerSecondPerClient: 100_000 });
+  api.cluster.put('default/a', body);
+  api.cluster.stabilise();
+  expect((await get()).status).toBe(200);
+  expect((await get()).json()).toMatchObject({ code: 'RATE_LIMITED' });
+});
+
+it('a client that goes on in spite of its refusals waits for them, and is cut off when too many wait', async () => {
+  await under({ requestsPerSecondPerClient: 1, refusalsPerSecondPerClient: 10 });
+  await times(12, get);
+  const begun = performance.now();
+  const crowd = await Promise.allSettled(Array.from({ length: 400 }, () => get()));
+  const answered = crowd.flatMap((one) => (one.status === 'fulfilled' ? [one.value.status] : []));
+  expect(performance.now() - begun).toBeGreaterThan(400);
+  expect(answered.length).toBeGreaterThanOrEqual(256);
+  expect(answered.length).toBeLessThan(400);
+  expect(answered.filter((status) => status === 429).length).toBeGreaterThan(200);
+});
+
+it('a client that pipelines requests without end on one connection is cut off', async () => {
+  await under({ requestsPerSecondPerClient: 1, refusalsPerSecondPerClient: 10 });
+  const socket = connect({ port: Number(new URL(api.url).port), host: '127.0.0.1' });
+  const ended = new Promise((resolve) => socket.on('close', resolve));
+  socket.on('error', () => undefined).resume();
+  socket.write(`GET ${KEY} HTTP/1.1\r\nhost: localhost\r\n\r\n`.repeat(2000));
+  await ended;
+  expect((await api.call('GET', '/livez')).status).toBe(200);
+});
