@@ -122,6 +122,13 @@ describe('the pages', () => {
     })(),
   );
 
+  it.each(blocksOf('rules'))('the cases of the access rules of a page pass: %s', async (_name, { code }) => {
+    const file = join(mkdtempSync(join(cluster.folder, 'rules-')), 'rules.yaml');
+    writeFileSync(file, code);
+    expect(await isochron(['rules', 'test', file])).toMatchObject({ code: 0, stderr: '' });
+    expect(await isochron(['rules', 'test', file, '--json'])).toMatchObject({ code: 0, stderr: '' });
+  });
+
   it.each(blocksOf('curl'))('the last command of a page soon shows what the first one wrote: %s', (_name, { code }) =>
     logged(async () => {
       const script = here(code);

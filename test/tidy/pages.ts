@@ -19,6 +19,7 @@ export interface CodeBlock {
 /** Kinds, each with its language and the test that runs it. */
 export const KINDS: ReadonlyMap<string, { readonly language: string; readonly test: string }> = new Map([
   ['run', { language: 'ts', test: 'test/e2e/pages.test.ts' }],
+  ['rules', { language: 'yaml', test: 'test/e2e/pages.test.ts' }],
   ['react', { language: 'tsx', test: 'test/e2e/pages.test.ts' }],
   ['curl', { language: 'sh', test: 'test/e2e/pages.test.ts' }],
   ['http', { language: 'sh', test: 'test/e2e/pages.test.ts' }],

@@ -75,6 +75,7 @@ export function clusterCommands(program: Command): void {
         .env('ISOCHRON_METRICS_HOST')
         .default('127.0.0.1'),
     )
+    .option('--rules <file>', 'access rules: who may do what with which documents; followed while the node runs')
     .option('--tls-cert <file>', 'serve the API over TLS 1.3 with this certificate, where its URL is https')
     .option('--tls-key <file>', 'private key of --tls-cert')
     .option('--api-host <address>', "address to listen on (default: the host of the node's api URL)")

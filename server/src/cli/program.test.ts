@@ -19,6 +19,7 @@ const COMMANDS = [
   'losses',
   'bench',
   'certs',
+  'rules',
 ];
 
 /** Runs the command line and records its output. */
@@ -46,7 +47,7 @@ describe('isochron', () => {
     expect(stdout).toMatch(new RegExp(`Examples:\\n.*isochron ${name}`, 's'));
   });
 
-  it.each(COMMANDS.filter((name) => name !== 'node' && name !== 'certs'))(
+  it.each(COMMANDS.filter((name) => !['node', 'certs', 'rules'].includes(name)))(
     'isochron has --json for "%s"',
     async (name) => {
       expect((await run(name, '--help')).stdout).toContain('--json');

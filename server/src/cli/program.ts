@@ -16,6 +16,7 @@ import { examples } from './help.js';
 import type { LossesOptions } from './losses/command.js';
 import { endpoint, endpointList, integer, positive } from './options.js';
 import { remark } from './output.js';
+import { rulesCommands } from './rules/commands.js';
 import type { StatusOptions } from './status/command.js';
 
 /** The address of the first node of `isochron dev`. */
@@ -55,6 +56,7 @@ export function buildProgram(): Command {
   transferCommands(program);
   observeCommands(program);
   certificateCommands(program);
+  rulesCommands(program);
   return program;
 }
 

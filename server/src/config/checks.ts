@@ -2,9 +2,7 @@ import { Topology } from '@isochron/core';
 import { isProtocolName, PROTOCOL_NAMES, type ProtocolName } from '@isochron/protocols/session-rules';
 import { servedProtocol } from '../node/protocols.js';
 import type { ClusterFile } from './schema.js';
-
-/** Refuses the file with a reason, at the line of the part at `path`. */
-export type Refuse = (path: readonly (string | number)[], reason: string) => never;
+import type { Refuse } from './yaml-file.js';
 
 /** Checks that a shape cannot express: unique ids, valid references, a possible placement. Returns the protocol. */
 export function checkMeaning(file: ClusterFile, refuse: Refuse): ProtocolName {

@@ -2,23 +2,16 @@
  * The cluster file: regions with their nodes, keyspaces with their placement, settings that all nodes share. Options of
  * one node (secret, data directory, API keys, ports to bind) come from flags and environment instead.
  */
-import {
-  type ClusterSpec,
-  IsochronError,
-  type KeyspaceSpec,
-  type Limits,
-  type NodeId,
-  type RegionId,
-} from '@isochron/core';
+import type { ClusterSpec, KeyspaceSpec, Limits, NodeId, RegionId } from '@isochron/core';
 import type { ProtocolName } from '@isochron/protocols/session-rules';
-import type { TSchema } from '@sinclair/typebox';
-import { Value, ValueErrorType } from '@sinclair/typebox/value';
-import { type Document, isNode, LineCounter, parseDocument, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { canonicalHash } from './canonical.js';
-import { checkMeaning, type Refuse } from './checks.js';
-import { type ClusterFile, ClusterFileSchema, DEFAULT_SETTINGS, knownFields } from './schema.js';
+import { checkMeaning } from './checks.js';
+import { type ClusterFile, ClusterFileSchema, DEFAULT_SETTINGS } from './schema.js';
+import { readYaml } from './yaml-file.js';
 
 export type { ClusterFile } from './schema.js';
+export { MAX_FILE_LENGTH } from './yaml-file.js';
 
 /** Settings that all nodes of a cluster share. Units are in the names. */
 export interface ClusterSettings {
@@ -86,80 +79,15 @@ export interface ClusterConfig {
   readonly hash: string;
 }
 
-/** Longest cluster file, in characters: enough for about two thousand nodes. */
-export const MAX_FILE_LENGTH = 256 * 1024;
-
 /**
  * Reads a cluster file.
  * @param filename only for messages
  * @throws IsochronError `CONFIG_INVALID`, with `file:line` and the reason
  */
 export function parseClusterFile(text: string, filename: string): ClusterConfig {
-  if (text.length > MAX_FILE_LENGTH) {
-    const reason = `the file has ${text.length} characters; a cluster file has at most ${MAX_FILE_LENGTH}`;
-    throw refusal(filename, 1, reason);
-  }
-  const lines = new LineCounter();
-  // Without the parser's own warnings on the console: their causes are refused, with a line.
-  const document = parseDocument(text, { lineCounter: lines, logLevel: 'error' });
-  const refuse: Refuse = (path, reason) => {
-    throw refusal(filename, lineOf(document, lines, path), reason);
-  };
-  const syntax = document.errors[0];
-  if (syntax !== undefined) {
-    const reason = syntax.message.split('\n')[0]!.replace(/ at line .*$/, '');
-    throw refusal(filename, lines.linePos(syntax.pos[0]).line, reason);
-  }
-  const file = checkShape(toPlain(document, refuse), refuse);
+  const { file, refuse } = readYaml(ClusterFileSchema, text, filename, 'a cluster file');
   return complete(file, checkMeaning(file, refuse));
 }
-
-/** Longest reason, in characters: it may quote the file. */
-const MAX_REASON_LENGTH = 500;
-
-/** The reason on one line, whatever it quotes. */
-function refusal(filename: string, line: number, reason: string): IsochronError {
-  const short = reason.replace(/\s+/g, ' ').slice(0, MAX_REASON_LENGTH);
-  return new IsochronError('CONFIG_INVALID', `${filename}:${line}: ${short}`);
-}
-
-function toPlain(document: Document, refuse: Refuse): unknown {
-  try {
-    return document.toJS({ maxAliasCount: 100 });
-  } catch (error) {
-    return refuse([], error instanceof Error ? error.message : 'cannot be read');
-  }
-}
-
-/** The line of the innermost part of the file on the path: a missing field has its parent's. */
-function lineOf(document: Document, lines: LineCounter, path: readonly (string | number)[]): number {
-  for (let length = path.length; length > 0; length--) {
-    const node: unknown = document.getIn(path.slice(0, length), true);
-    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
-  }
-  return 1;
-}
-
-function checkShape(raw: unknown, refuse: Refuse): ClusterFile {
-  const error = Value.Errors(ClusterFileSchema, raw).First();
-  if (error === undefined) return raw as ClusterFile;
-  const path = error.path.split('/').slice(1).map(segment);
-  const field = path.length === 0 ? 'the file' : `"${path.join('.')}"`;
-  switch (error.type) {
-    case ValueErrorType.ObjectAdditionalProperties:
-      return refuse(path, `unknown field "${path.at(-1)}"; known here: ${knownFields(error.schema).join(', ')}`);
-    case ValueErrorType.ObjectRequiredProperty:
-      return refuse(path, `${field} is missing`);
-    default:
-      return refuse(path, `${field} is not valid: ${expected(error.schema, error.message)}`);
-  }
-}
-
-const segment = (text: string): string | number =>
-  /^\d+$/.test(text) ? Number(text) : text.replaceAll('~1', '/').replaceAll('~0', '~');
-
-const expected = (schema: TSchema, message: string): string =>
-  schema.description === undefined ? message.toLowerCase() : `expected ${schema.description}`;
 
 function complete(file: ClusterFile, protocol: ProtocolName): ClusterConfig {
   const { limits, ...settings } = file.settings ?? {};

@@ -4,7 +4,7 @@
  */
 import { DEFAULT_LIMITS } from '@isochron/core';
 import { PROTOCOL_NAMES } from '@isochron/protocols/session-rules';
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 
 /** How long an Idempotency-Key, or the outcome of a commit, can be looked up by default: one day. */
 const DAY_MS = 86_400_000;
@@ -130,9 +130,3 @@ export const DEFAULT_SETTINGS = {
   durability: 'synced',
   limits: DEFAULT_LIMITS,
 } as const;
-
-/** The fields of an object schema, for a message about an unknown one. */
-export function knownFields(schema: TSchema): string[] {
-  const properties: unknown = schema.properties;
-  return typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
-}

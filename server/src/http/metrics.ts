@@ -6,6 +6,7 @@
 import { Serving } from '@isochron/sessions';
 import fastify, { type FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { RulesCounts } from '../access/followed-rules.js';
 import type { DiskStatus, RunningNode } from '../node/api.js';
 import type { SessionCounts } from '../ws/session-route.js';
 import { costMetrics } from './cost-metrics.js';
@@ -18,6 +19,7 @@ import { isStale, replicationAges, stabilityOf } from './stability.js';
 /**
  * @param latency the API's request durations, when they are measured
  * @param serving the API's, so that both report the same readiness
+ * @param rulesCounts the access rules of the node, where there are some
  * @param sessionCounts the API's sessions and their sockets, where it is served in this process
  */
 export function buildMetrics(
@@ -25,6 +27,7 @@ export function buildMetrics(
   latency?: HttpLatency,
   serving = new Serving(node, node.config.settings.maxTransactionMs),
   sessionCounts?: () => SessionCounts,
+  rulesCounts?: () => RulesCounts,
 ): FastifyInstance {
   const registry = new Registry();
   registry.setDefaultLabels({ node: node.id, region: node.region });
@@ -39,6 +42,7 @@ export function buildMetrics(
   costMetrics(node, registry);
   limitMetrics(serving, registry);
   if (sessionCounts !== undefined) sessionGauges(sessionCounts, registry);
+  if (rulesCounts !== undefined) rulesMetrics(rulesCounts, registry);
   const app = fastify({ logger: false });
   app.setErrorHandler((error, request, reply) => sendProblem(reply, error, request.log));
   healthRoutes(app, node, serving);
@@ -164,15 +168,17 @@ function diskMetrics(node: RunningNode, registry: Registry): void {
   disk('used_bytes', 'Of the files in the data folder.', ({ usedBytes }) => usedBytes);
   disk('free_bytes', 'Free on the file system of the data folder.', ({ freeBytes }) => freeBytes ?? Number.NaN);
   disk('quota_bytes', 'Bytes that the data folder may take; 0 for no quota.', ({ quotaBytes }) => quotaBytes);
-  new Counter({
-    name: 'isochron_disk_refused_writes_total',
-    help: 'Writes that were refused for want of room.',
-    registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(node.status().disk.refusedWrites);
-    },
-  });
+  const refused = 'Writes that were refused for want of room.';
+  counter(registry, 'isochron_disk_refused_writes_total', refused, () => node.status().disk.refusedWrites);
+}
+
+function rulesMetrics(counts: () => RulesCounts, registry: Registry): void {
+  const total = (name: string, help: string, read: (counts: RulesCounts) => number) =>
+    counter(registry, `isochron_access_rules_${name}_total`, help, () => read(counts()));
+  gauge(registry, 'isochron_access_rules', 'Access rules in use.', () => counts().rules);
+  total('reloads', 'Changed files of access rules that were taken.', ({ reloads }) => reloads);
+  total('failures', 'Changed files of access rules that were refused.', ({ failures }) => failures);
+  total('refusals', 'Operations that access rules or roles refused.', ({ refusals }) => refusals);
 }
 
 function stabilityGauges(node: RunningNode, registry: Registry): void {
@@ -212,6 +218,18 @@ function gauge(registry: Registry, name: string, help: string, read: () => numbe
     registers: [registry],
     collect() {
       this.set(read());
+    },
+  });
+}
+
+function counter(registry: Registry, name: string, help: string, read: () => number): void {
+  new Counter({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(read());
     },
   });
 }

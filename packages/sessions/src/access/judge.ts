@@ -19,7 +19,7 @@ import type { Snapshot } from '@isochron/protocols';
 import type { CoordinatorPort } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
 import { wanted } from '../snapshot.js';
-import { type DocumentQuestion, MAX_READ, type Policy, type Verdict } from './policy.js';
+import { type DocumentQuestion, type Documents, MAX_READ, type Policy, type Verdict } from './policy.js';
 
 /** A snapshot that is read: that of an open transaction, or any one by its timestamp. */
 export interface Place {
@@ -108,8 +108,12 @@ export class Judge {
 }
 
 /** The documents of versions, as rules see them. */
-const documentsOf = (versions: Versions): ReadonlyMap<QualifiedKey, Value | null> =>
-  new Map([...versions].map(([key, version]) => [key, version?.value ?? null]));
+const documentsOf = (versions: Versions): Documents => ({
+  get: (key) => {
+    const version = versions.get(key);
+    return version === undefined ? undefined : (version?.value ?? null);
+  },
+});
 
 /** The question about a read of a key. */
 export const readOf = (key: QualifiedKey, version: Version | null | undefined): Question => ({

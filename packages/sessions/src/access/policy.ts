@@ -63,8 +63,10 @@ export type Verdict =
   /** Documents that have to be read in the same snapshot first. */
   | { readonly kind: 'needs'; readonly keys: readonly QualifiedKey[] };
 
-/** Documents of the snapshot that were read for rules. */
-export type Documents = ReadonlyMap<QualifiedKey, Value | null>;
+/** Documents of the snapshot: undefined for one that was not read, null where there is none. */
+export interface Documents {
+  get(key: QualifiedKey): Value | null | undefined;
+}
 
 interface Rule {
   readonly name: string;

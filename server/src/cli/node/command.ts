@@ -6,6 +6,7 @@ import { IsochronError, type NodeId } from '@isochron/core';
 import { Serving } from '@isochron/sessions';
 import { isOutOfRoom } from '@isochron/storage';
 import { type Logger, pino } from 'pino';
+import { FollowedRules } from '../../access/followed-rules.js';
 import { type ClusterConfig, parseClusterFile } from '../../config/cluster-file.js';
 import { type Peering, peeringOf } from '../../config/peering.js';
 import { loadSecrets, type Secrets } from '../../config/secret.js';
@@ -39,6 +40,8 @@ export interface NodeOptions extends TlsFlags {
   readonly apiHost?: string;
   readonly corsOrigin?: readonly string[];
   readonly allowHost?: readonly string[];
+  /** File of access rules. */
+  readonly rules?: string;
   readonly limit?: Partial<NodeLimits>;
   readonly peerListen?: string;
   /** URLs at which peers are dialled, by node. */
@@ -89,7 +92,8 @@ async function start(options: NodeOptions): Promise<void> {
     );
   }
   for (const one of Object.values(certificates)) one?.watch();
-  const parts = { config, peering, secrets, apiKeys, certificates, api, listen, logger };
+  const access = options.rules === undefined ? undefined : accessRules(options.rules, config, logger);
+  const parts = { config, peering, secrets, apiKeys, access, certificates, api, listen, logger };
   // A node whose disk must not be used is opened again: the verdict on its data was written down before it failed
   // (D10). So is a node that could not write because its disk was full (D11).
   const onFailure = (error: unknown): void => {
@@ -119,6 +123,7 @@ interface Parts {
   readonly secrets: Secrets;
   readonly apiKeys: readonly string[];
   readonly certificates: NodeCertificates;
+  readonly access: FollowedRules | undefined;
   /** URL of this node's API. */
   readonly api: string;
   /** Where the API listens. */
@@ -142,7 +147,7 @@ async function serveWhenThereIsRoom(options: NodeOptions, parts: Parts): Promise
 
 /** Opens all parts, and returns a function that closes them. */
 async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
-  const { config, peering, secrets, apiKeys, certificates, logger, onFailure } = parts;
+  const { config, peering, secrets, apiKeys, access, certificates, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
   const { node: id, clockSkewMs, acceptLoss, acceptFutureTimestamps: acceptFuture } = options;
   const common = { ...secrets, config, peering, logger, onFailure };
@@ -152,9 +157,9 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   const latency = new HttpLatency();
   const serving = new Serving(node, config.settings.maxTransactionMs, limits);
   const { corsOrigin: corsOrigins, allowHost: allowHosts } = options;
-  const shared = { ...secrets, apiKeys, certificates: certificates.api };
+  const shared = { ...secrets, apiKeys, access, certificates: certificates.api };
   const api = await buildApi(node, { ...shared, corsOrigins, allowHosts, limits, logger, serving, latency });
-  const metrics = buildMetrics(node, latency, serving, api.sessionCounts);
+  const metrics = buildMetrics(node, latency, serving, api.sessionCounts, access && (() => access.counts));
   const close = async () => {
     await api.drain();
     await api.close();
@@ -173,6 +178,16 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   }
   logger.info({ api: parts.api, region: node.region, cluster: config.cluster }, 'listening');
   return close;
+}
+
+/** The access rules of the node, which follow their file. @throws IsochronError `CONFIG_INVALID` */
+function accessRules(file: string, { protocol, keyspaces }: ClusterConfig, logger: Logger): FollowedRules {
+  if (protocol !== 'paris')
+    throw new IsochronError('CONFIG_INVALID', `access rules are judged in snapshots of paris, not of ${protocol}`);
+  const names = keyspaces.map(({ name }) => name);
+  const rules = new FollowedRules(file, names, logger);
+  rules.watch();
+  return rules;
 }
 
 /** The limits of the peering port. */

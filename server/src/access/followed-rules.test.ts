@@ -1,0 +1,53 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ANONYMOUS_PRINCIPAL, IsochronError } from '@isochron/core';
+import { pino } from 'pino';
+import { FollowedRules } from './followed-rules.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'isochron-rules-'));
+const file = join(folder, 'rules.yaml');
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const RULE = '{ name: one, match: "default/{x}", allow: [get] }';
+let lines: string[];
+const logger = pino({}, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
+
+function followed(text: string): FollowedRules {
+  lines = [];
+  writeFileSync(file, text);
+  return new FollowedRules(file, ['default'], logger);
+}
+
+describe('the rules of a node', () => {
+  it('changed rules are taken, and bad ones refused: the former ones stay in use', () => {
+    const rules = followed(`rules: [${RULE}]`);
+    writeFileSync(file, `rules: [${RULE}, ${RULE.replace('one', 'two')}]`);
+    rules.reload();
+    expect([rules.policy?.names, rules.counts]).toMatchObject([['one', 'two'], { rules: 2, reloads: 1, failures: 0 }]);
+    writeFileSync(file, 'rules: nothing');
+    rules.reload();
+    rmSync(file);
+    rules.reload();
+    expect([rules.policy?.names, rules.counts]).toMatchObject([['one', 'two'], { reloads: 1, failures: 2 }]);
+    expect(lines).toEqual([
+      'the access rules have changed',
+      ...Array(2).fill('the changed access rules are refused; the former ones stay in use'),
+    ]);
+  });
+
+  it('a node does not start with rules that cannot be used', () => {
+    expect(() => followed('rules: nothing')).toThrow('rules.yaml:1: ');
+    expect(() => new FollowedRules(join(folder, 'none'), [], logger)).toThrow('cannot be read');
+  });
+
+  it('a file without rules allows everything (AR5)', () => {
+    expect(followed('rules: []').policy).toBeUndefined();
+  });
+
+  it('refusals are counted', () => {
+    const rules = followed(`rules: [${RULE}]`);
+    rules.refused(ANONYMOUS_PRINCIPAL, new IsochronError('PERMISSION_DENIED', 'no'));
+    expect(rules.counts.refusals).toBe(1);
+  });
+});

@@ -1,0 +1,87 @@
+/** The access rules of a node, which follow their file. */
+import { readFileSync } from 'node:fs';
+import { IsochronError, type Principal } from '@isochron/core';
+import type { AccessRules, Policy } from '@isochron/sessions';
+import type { Logger } from 'pino';
+import { watchFiles } from '../config/watched-files.js';
+import { parseRulesFile } from './rules-file.js';
+
+/** Counts of a node's rules, for its metrics. */
+export interface RulesCounts {
+  /** Rules in use. */
+  readonly rules: number;
+  /** How often changed files were refused, and taken, since the start. */
+  readonly failures: number;
+  readonly reloads: number;
+  /** Operations that were refused. */
+  readonly refusals: number;
+}
+
+export class FollowedRules implements AccessRules {
+  #policy: Policy;
+  #failures = 0;
+  #reloads = 0;
+  #refusals = 0;
+  #stop: () => void = () => undefined;
+
+  /**
+   * @param refusal called with every refusal, for the audit
+   * @throws IsochronError `CONFIG_INVALID`, with `file:line` and the reason
+   */
+  constructor(
+    readonly file: string,
+    readonly keyspaces: readonly string[],
+    readonly logger: Pick<Logger, 'info' | 'error'>,
+    readonly refusal: (principal: Principal, error: IsochronError) => void = () => undefined,
+  ) {
+    this.#policy = this.#read();
+  }
+
+  /** Undefined while the file has no rule: then everything is allowed (AR5). */
+  get policy(): Policy | undefined {
+    return this.#policy.names.length === 0 ? undefined : this.#policy;
+  }
+
+  get counts(): RulesCounts {
+    const rules = this.#policy.names.length;
+    return { rules, failures: this.#failures, reloads: this.#reloads, refusals: this.#refusals };
+  }
+
+  refused(principal: Principal, error: IsochronError): void {
+    this.#refusals++;
+    this.refusal(principal, error);
+  }
+
+  /** Follows the file from now on. */
+  watch(intervalMs?: number): void {
+    this.#stop = watchFiles([this.file], () => this.reload(), intervalMs);
+  }
+
+  /** Reads the file again. Where it is refused, the present rules stay in use. */
+  reload(): void {
+    try {
+      this.#policy = this.#read();
+    } catch (err) {
+      this.#failures++;
+      this.logger.error({ err }, 'the changed access rules are refused; the former ones stay in use');
+      return;
+    }
+    this.#reloads++;
+    this.logger.info({ rules: this.#policy.names.length }, 'the access rules have changed');
+  }
+
+  close(): void {
+    this.#stop();
+  }
+
+  #read(): Policy {
+    let text: string;
+    try {
+      text = readFileSync(this.file, 'utf8');
+    } catch (cause) {
+      const detail = `The access rules cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
+      throw new IsochronError('CONFIG_INVALID', detail, { cause });
+    }
+    return parseRulesFile(text, this.file, this.keyspaces).policy;
+  }
+}
