@@ -20,6 +20,7 @@ import { Connections } from './connections.js';
 import { type DataApi, dataApi } from './data-api.js';
 import { type DrainBounds, drain } from './drain.js';
 import { errorPageRoutes } from './error-pages.js';
+import { FailedAuthentications } from './failed-authentications.js';
 import type { HttpLatency } from './latency.js';
 import { DEFAULT_NODE_LIMITS, type NodeLimits } from './limits.js';
 import { handleNotFound } from './not-found.js';
@@ -100,7 +101,8 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   const { access } = options;
   const data = dataApi(node, { secrets: options, rules, auth, log: app.log, serving, access });
   const { api, handOver } = data;
-  const served = servedNode(api);
+  const failed = new FailedAuthentications(bounds, serving);
+  const served = servedNode(api, failed);
   const hub = new SessionHub(api, new ServedSessions(served, () => data.openSession(served)), bounds, connections);
   app.decorate('sessionCounts', () => hub.counts);
   app.decorate('drain', (bounds?: Partial<DrainBounds>) => drain({ api, handOver, hub, server: app.server }, bounds));
@@ -137,7 +139,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect(start));
   errorPageRoutes(app);
   healthRoutes(app, node, serving);
-  await app.register(async (scope) => versionOne(scope, data, hub, bounds));
+  await app.register(async (scope) => versionOne(scope, data, hub, failed, bounds));
   return app;
 }
 
@@ -154,6 +156,7 @@ async function versionOne(
   scope: FastifyInstance,
   { api, oneShots, routes: moreRoutes }: DataApi,
   hub: SessionHub,
+  failed: FailedAuthentications,
   bounds: NodeLimits,
 ): Promise<void> {
   await scope.register(underPressure, {
@@ -181,7 +184,7 @@ async function versionOne(
       if (!serving.admitsRequests && request.routeOptions.config.observes !== true) throw serving.notReady();
       done();
     });
-    identifyCallers(routes, api.auth);
+    identifyCallers(routes, api.auth, failed);
     limitRates(routes, api);
     keyRoutes(routes, api, oneShots);
     batchRoutes(routes, api, oneShots);

@@ -3,6 +3,7 @@ import { ANONYMOUS_PRINCIPAL, IsochronError, type Principal, ROLES } from '@isoc
 import type { Done } from '@isochron/sessions';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Secrets } from '../config/secret.js';
+import type { FailedAuthentications } from './failed-authentications.js';
 import type { Scope } from './tx-ids.js';
 
 declare module 'fastify' {
@@ -69,11 +70,12 @@ export class Authenticator {
 }
 
 /** Refuses requests without accepted credentials, and sets the principal of the others. */
-export function identifyCallers(app: FastifyInstance, auth: Authenticator): void {
+export function identifyCallers(app: FastifyInstance, auth: Authenticator, failed: FailedAuthentications): void {
   app.decorateRequest('principal', null);
   if (!auth.required) return;
   app.addHook('onRequest', (request, _reply, done) => {
-    auth.authenticate(credentialsIn(request), (result) => {
+    const identify = (identified: Done<Principal>) => auth.authenticate(credentialsIn(request), identified);
+    failed.guard(request.ip, identify, (result) => {
       if (result instanceof IsochronError) {
         done(result);
         return;

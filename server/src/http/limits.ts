@@ -33,6 +33,8 @@ export const DEFAULT_NODE_LIMITS = {
   headersMs: 10_000,
   requestMs: 60_000,
   stalledMs: 20_000,
+  /** Wrong or missing credentials that come from an address in a minute. */
+  failedAuthenticationsPerMinutePerAddress: 600,
   /** WebSocket pings that a session connection may send in a second. */
   pingsPerSecond: 20,
   ...DEFAULT_SERVING_LIMITS,

@@ -66,14 +66,14 @@ it('a session that goes on in spite of its refusals is read from slowly, and oth
   await quiet.hello({ credentials: 'quiet' });
   const frames = (first: number) =>
     Array.from({ length: 256 }, (_, i) => ({ type: 'read', id: first + i, keys: ['default/a'] }));
-  for (let i = 0; i < 40; i++) flood.sendRaw(JSON.stringify(frames(1 + 256 * i)));
+  for (let i = 0; i < 4; i++) flood.sendRaw(JSON.stringify(frames(1 + 256 * i)));
   for (let id = 1; id <= 20; id++) {
     quiet.send({ type: 'read', id, keys: ['default/a'] });
     expect(await quiet.answer(id)).toMatchObject({ type: 'values' });
   }
   expect(await flood.answer(256)).toMatchObject({ code: 'RATE_LIMITED', retryAfterMs: expect.any(Number) });
   const begun = performance.now();
-  await flood.answer(256 * 40);
+  await flood.answer(256 * 4);
   expect(performance.now() - begun).toBeGreaterThan(400);
   flood.close();
   quiet.close();

@@ -1,9 +1,12 @@
-import { CREDITS, type ServedNode } from '@isochron/sessions';
+import type { Principal } from '@isochron/core';
+import { CREDITS, type Done, type ServedNode } from '@isochron/sessions';
 import type { ApiContext } from '../http/context.js';
+import type { FailedAuthentications } from '../http/failed-authentications.js';
 import { after } from '../node/after.js';
 
 /** The node of an API, for the sessions that it serves. */
-export function servedNode({ node, rules, auth, log, serving, stability }: ApiContext): ServedNode {
+export function servedNode(api: ApiContext, failed: FailedAuthentications): ServedNode {
+  const { node, rules, auth, log, serving, stability } = api;
   const { id, region, topology, protocol, config } = node;
   return {
     id,
@@ -22,7 +25,11 @@ export function servedNode({ node, rules, auth, log, serving, stability }: ApiCo
     ust: () => node.ust(),
     freshness: () => stability.freshness,
     unresponsive: () => node.unresponsive,
-    authenticate: (credentials, done) => auth.authenticate(credentials, done),
+    authenticate: (credentials, done, stranger) => {
+      const identify = (identified: Done<Principal>) => auth.authenticate(credentials, identified);
+      if (stranger === undefined) identify(done);
+      else failed.guard(stranger, identify, done);
+    },
     client: (principal, address) => auth.client(principal, address),
     random: Math.random,
     after,

@@ -3,9 +3,9 @@ import { isUtf8 } from 'node:buffer';
 import type { Outgoing, ServedConnection, SessionLink } from '@isochron/sessions';
 import type { ChannelSource } from '@isochron/wire/channels/channel';
 import { type Channels, NO_ROOM, type Refusal } from '@isochron/wire/channels/channels';
-import { after } from '../node/after.js';
 import { AnswerQueue } from './answer-queue.js';
 import type { Codec } from './codec.js';
+import { Rests } from './rests.js';
 import { deliver } from './session-socket.js';
 
 /** The socket that the channel is on. */
@@ -36,8 +36,12 @@ export class SessionChannel implements SessionLink, ChannelSource {
   #greeted = false;
   #strangeBytes = 0;
   #paused = false;
-  #resting = false;
   #ended = false;
+  readonly #rests = new Rests({
+    deliver: (data, isBinary) => this.#deliver(data, isBinary),
+    pause: () => this.#channels.pause(this.number),
+    resume: () => this.#resume(),
+  });
   /** The state of its unsent bytes at the last check, and since when none of them has left. */
   #stalledAt = '';
   #stalledSinceMs = 0;
@@ -82,7 +86,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
     if (this.#strangeBytes > this.options.strangerBytes) this.terminate();
     // As on a WebSocket: invalid UTF-8 must not become another document.
     else if (isText && !isUtf8(data)) this.#connection.receiveUndecodable();
-    else deliver(this.#connection, this.codec, data, !isText);
+    else this.#rests.receive(data, !isText);
   }
 
   refused(why: Refusal): void {
@@ -105,12 +109,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
   }
 
   rest(ms: number): void {
-    this.#resting = true;
-    this.#channels.pause(this.number);
-    after(ms, () => {
-      this.#resting = false;
-      if (!this.#paused) this.#channels.resume(this.number);
-    });
+    this.#rests.begin(ms);
   }
 
   send(outgoing: Outgoing): void {
@@ -145,9 +144,17 @@ export class SessionChannel implements SessionLink, ChannelSource {
     if (waits) this.#channels.pause(this.number);
     else {
       this.#stalledAt = '';
-      if (!this.#resting) this.#channels.resume(this.number);
+      this.#resume();
     }
     return waits;
+  }
+
+  #deliver(data: Buffer, isBinary: boolean): void {
+    if (!this.#ended) deliver(this.#connection, this.codec, data, isBinary);
+  }
+
+  #resume(): void {
+    if (!this.#paused && !this.#ended && !this.#rests.isResting) this.#channels.resume(this.number);
   }
 
   /** Ends the session where no waiting frame has left for `limitMs`. */

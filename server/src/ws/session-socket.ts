@@ -1,9 +1,9 @@
 /** The socket of one session: encoding, one message for all frames of a turn, backpressure. */
 import type { Outgoing, ServedConnection, SessionLink } from '@isochron/sessions';
 import type { WebSocket } from 'ws';
-import { after } from '../node/after.js';
 import { AnswerQueue } from './answer-queue.js';
 import type { Codec } from './codec.js';
+import { Rests } from './rests.js';
 
 /** Unsent bytes above which nothing more is read from the client, and below which reading goes on. */
 const PAUSE_BYTES = 1 << 20;
@@ -23,8 +23,12 @@ export class SessionSocket implements SessionLink {
   readonly #out: AnswerQueue;
   #flushing = false;
   #paused = false;
-  #resting = false;
   #closed = false;
+  readonly #rests = new Rests({
+    deliver: (data, isBinary) => this.#deliver(data, isBinary),
+    pause: () => this.#socket.pause(),
+    resume: () => this.#resume(),
+  });
   readonly #sent = (): void => this.#drained();
   readonly #flush = (): void => this.#sendAll();
 
@@ -58,9 +62,7 @@ export class SessionSocket implements SessionLink {
 
   /** A WebSocket message: a frame, or an array of frames. */
   receive(data: Buffer, isBinary: boolean): void {
-    if (this.#closed) return;
-    if (data.length > this.options.maxMessageBytes) this.#connection.receiveTooLarge();
-    else deliver(this.#connection, this.codec, data, isBinary);
+    if (!this.#closed) this.#rests.receive(data, isBinary);
   }
 
   /** The socket has closed. */
@@ -75,12 +77,7 @@ export class SessionSocket implements SessionLink {
   }
 
   rest(ms: number): void {
-    this.#resting = true;
-    this.#socket.pause();
-    after(ms, () => {
-      this.#resting = false;
-      if (!this.#paused && !this.#closed) this.#socket.resume();
-    });
+    this.#rests.begin(ms);
   }
 
   send(outgoing: Outgoing): void {
@@ -93,8 +90,18 @@ export class SessionSocket implements SessionLink {
   close(code: number, reason: string): void {
     this.#sendAll();
     this.#closed = true;
-    if (this.#paused || this.#resting) this.#socket.resume();
+    if (this.#socket.isPaused) this.#socket.resume();
     this.#socket.close(code, reason);
+  }
+
+  #deliver(data: Buffer, isBinary: boolean): void {
+    if (this.#closed) return;
+    if (data.length > this.options.maxMessageBytes) this.#connection.receiveTooLarge();
+    else deliver(this.#connection, this.codec, data, isBinary);
+  }
+
+  #resume(): void {
+    if (!this.#paused && !this.#closed && !this.#rests.isResting) this.#socket.resume();
   }
 
   /** Sends waiting frames while the client takes them in: frames are encoded only when they leave. */
@@ -112,7 +119,7 @@ export class SessionSocket implements SessionLink {
   #drained(): void {
     if (!this.#paused || this.#closed || this.#socket.bufferedAmount > RESUME_BYTES) return;
     this.#paused = false;
-    if (!this.#resting) this.#socket.resume();
+    this.#resume();
     this.#sendAll();
   }
 }

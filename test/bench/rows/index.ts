@@ -1,5 +1,6 @@
 /** All benchmarks, in a required order: idle before any load, waits after all of it. */
 import type { Benchmark } from '../context.js';
+import { fairness } from './fairness.js';
 import { feed } from './feed.js';
 import { hotKey } from './hot-key.js';
 import { httpBenchmarks } from './http.js';
@@ -42,6 +43,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   keys,
   hotKey,
   feed,
+  fairness,
   watches,
   watchesLong,
   writeAmplification,

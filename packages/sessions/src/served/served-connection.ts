@@ -6,6 +6,7 @@ import { IsochronError, type Principal } from '@isochron/core';
 import { NO_ROOM } from '@isochron/wire/channels/channels';
 import { SESSION_CLOSE, type WelcomeFrame } from '@isochron/wire/session-frames';
 import { HelloFrame } from '@isochron/wire/session-frames/requests';
+import type { Done } from '../coordinator/request-port.js';
 import { asIsochronError } from '../requests/errors.js';
 import { type Answer, isLarge, type Outgoing } from './answers.js';
 import { checkOf, isFrame, type RawFrame } from './frames.js';
@@ -157,10 +158,11 @@ export class ServedConnection {
       this.node.serving.admitSession();
       const { credentials, token } = checkHello(frame);
       this.#authenticating = true;
-      this.node.authenticate(credentials ?? undefined, (result) => {
+      const identified: Done<Principal> = (result) => {
         this.#authenticating = false;
         if (!this.#closed) this.#identified(result, token ?? undefined);
-      });
+      };
+      this.node.authenticate(credentials ?? undefined, identified, this.link.address);
     } catch (thrown) {
       this.#refuseHello(asIsochronError(thrown));
     }

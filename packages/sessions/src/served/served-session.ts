@@ -37,8 +37,11 @@ export interface ServedNode {
   freshness(): Freshness;
   /** Nodes and regions that do not answer this one. */
   unresponsive(): Unresponsive;
-  /** Ends with the principal of credentials, perhaps before it returns, or with `UNAUTHENTICATED`. */
-  authenticate(credentials: string | undefined, done: Done<Principal>): void;
+  /**
+   * Ends with the principal of credentials, perhaps before it returns, or with `UNAUTHENTICATED`; `RATE_LIMITED` after
+   * too many wrong ones. @param stranger address of a client that is not authenticated yet
+   */
+  authenticate(credentials: string | undefined, done: Done<Principal>, stranger?: string): void;
   /** The holder of the share of the node that this principal and address use. */
   client(principal: Principal, address: string): string;
   /** From 0, below 1. */

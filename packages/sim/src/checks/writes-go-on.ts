@@ -21,7 +21,8 @@ interface Silent {
  * While one node, or one region, does not answer and nothing else is wrong, a commit that is sent to another node after
  * the fault was detected ends without that node, as long as each of its partitions has a replica in another region. A
  * bound of liveness: generous in comparison with delays and disks, and far below the time for which a coordinator waits
- * for a cohort. Where nodes give few credits, requests that wait for that node may hold them all; where replicas have
+ * for a cohort. Where nodes give few credits, requests that wait for that node may hold them all, and where they serve
+ * few requests in a second, a commit waits for its turn; where replicas have
  * little room for transactions that wait, those that are prepared at that node may fill it (D11).
  */
 export class WritesGoOn implements Check {
@@ -106,5 +107,6 @@ export class WritesGoOn implements Check {
 /** Whether a few requests that wait for one node can keep others from being served. */
 function isNarrow({ environment, settings }: Plan): boolean {
   const { maxPendingBytes = DEFAULT_SETTINGS.maxPendingBytes } = settings;
-  return environment.credits !== undefined || maxPendingBytes < DEFAULT_SETTINGS.maxPendingBytes;
+  const { credits, requestsPerSecond } = environment;
+  return (credits ?? requestsPerSecond) !== undefined || maxPendingBytes < DEFAULT_SETTINGS.maxPendingBytes;
 }

@@ -69,6 +69,8 @@ export interface Environment {
   readonly commitTimeoutMs?: number;
   /** Requests that a client's connection may have in flight; absent: as many as at a server. */
   readonly credits?: number;
+  /** Requests of all clients together that a node serves in a second; absent: as many as a server. */
+  readonly requestsPerSecond?: number;
 }
 
 /** One line of work: a session that may move, and goes on under a new id where it is exported. */

@@ -39,6 +39,8 @@ export interface SessionsWorld<M extends AnyMessage> {
   readonly settings: Readonly<Record<string, number>>;
   /** Requests that one connection may have in flight. */
   readonly credits: number;
+  /** Requests of all clients together that it serves in a second; undefined: as many as a server. */
+  readonly requestsPerSecond?: number | undefined;
   /** Its number among the processes of the node. */
   readonly incarnation: number;
   wall(): WallMs;
@@ -110,6 +112,7 @@ export function sessionsNode<M extends AnyMessage>(
       visibleHere: (ts, timeoutMs, done) => waiting.wait(() => world.ust(), ts, timeoutMs, done),
     },
     maxTransactionMs,
+    world.requestsPerSecond === undefined ? {} : { requestsPerSecondPerClient: world.requestsPerSecond },
   );
   const node: ServedNode = {
     id,

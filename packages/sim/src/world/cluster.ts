@@ -285,6 +285,7 @@ export class Cluster<M extends AnyMessage> {
       topology: this.topology,
       settings: this.plan.settings,
       credits: this.plan.environment.credits ?? CREDITS,
+      requestsPerSecond: this.plan.environment.requestsPerSecond,
       incarnation,
       random: () => random.float(),
     });
