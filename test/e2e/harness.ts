@@ -1,11 +1,11 @@
 /** A cluster of real processes on this machine: one `isochron node` per node, real sockets, real LevelDB. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ClusterFile, writeClusterFile } from '@isochron/server';
-import { call } from './http.js';
+import { call, trust } from './http.js';
 import { freePorts } from './ports.js';
-import { Child, type Exit, ISOCHRON, killAll } from './processes.js';
+import { Child, type Exit, ISOCHRON, isochron, killAll } from './processes.js';
 import { until } from './until.js';
 
 /** Options of a cluster. */
@@ -30,6 +30,8 @@ export interface ClusterOptions {
    */
   readonly cluster?: string;
   readonly secret?: string;
+  /** Whether API and links are served over TLS, with certificates of `isochron certs`. Default false. */
+  readonly tls?: boolean;
   /** Environment of every node. */
   readonly env?: NodeJS.ProcessEnv;
   /** Further arguments of every node. */
@@ -92,10 +94,29 @@ export class Cluster {
     clusters.add(this);
   }
 
+  /** Folder of the certificates of a cluster with TLS. */
+  get certificates(): string {
+    return join(this.folder, 'certs');
+  }
+
+  /** Its certificate authorities, for clients. */
+  get ca(): string {
+    return readFileSync(join(this.certificates, 'ca.pem'), 'utf8');
+  }
+
   /** Writes the files, and starts no node. */
   static async prepare(options: ClusterOptions = {}): Promise<Cluster> {
     const { regions, nodesPerRegion } = withDefaults(options);
-    return new Cluster(options, await freePorts(3 * regions.length * nodesPerRegion));
+    const cluster = new Cluster(options, await freePorts(3 * regions.length * nodesPerRegion));
+    if (options.tls === true) await cluster.certify('create', '--config', cluster.configFile);
+    return cluster;
+  }
+
+  /** Runs a command of `isochron certs` on the folder of certificates. */
+  async certify(...args: readonly string[]): Promise<void> {
+    const result = await isochron(['certs', ...args, '--out', this.certificates]);
+    if (result.code !== 0) throw new Error(result.stderr);
+    trust(this.ca);
   }
 
   /** Starts all nodes and waits until each is ready. */
@@ -127,7 +148,8 @@ export class Cluster {
     const { configFile = this.configFile, secretFile = this.secretFile, channel = true, execArgv = [] } = options;
     const { dataDir, metrics } = this.node(id);
     const files = ['--config', configFile, '--secret-file', secretFile, '--data', dataDir];
-    const rest = ['--metrics-port', new URL(metrics).port, ...(this.#options.args ?? []), ...(options.args ?? [])];
+    const own = ['--metrics-port', new URL(metrics).port, ...this.#tlsOptions(id)];
+    const rest = [...own, ...(this.#options.args ?? []), ...(options.args ?? [])];
     const args = [...execArgv, ISOCHRON, 'node', '--node', id, ...files, ...rest];
     const child = new Child(process.execPath, args, { channel, env: { ...this.#options.env, ...options.env } });
     this.#running.set(id, child);
@@ -136,6 +158,21 @@ export class Cluster {
       this.#ended.set(id, `${this.#ended.get(id) ?? ''}${child.stderr}`);
     });
     return child;
+  }
+
+  #tlsOptions(id: string): string[] {
+    if (this.#options.tls !== true) return [];
+    const files = {
+      'tls-cert': 'api',
+      'tls-key': 'api-key',
+      'peer-cert': 'peer',
+      'peer-key': 'peer-key',
+      'peer-ca': 'ca',
+    };
+    return Object.entries(files).flatMap(([option, name]) => [
+      `--${option}`,
+      join(this.certificates, id, `${name}.pem`),
+    ]);
   }
 
   /** Whether the process of a node runs. */
@@ -265,11 +302,12 @@ function plannedNodes(options: ClusterOptions, folder: string, ports: readonly n
   const ids = regions.flatMap((region) =>
     Array.from({ length: nodesPerRegion }, (_, i) => ({ region, id: `${region}-${i + 1}` })),
   );
+  const s = options.tls === true ? 's' : '';
   return ids.map(({ id, region }, i) => ({
     id,
     region,
-    api: `http://127.0.0.1:${ports[3 * i]}`,
-    peer: `ws://127.0.0.1:${ports[3 * i + 1]}`,
+    api: `http${s}://127.0.0.1:${ports[3 * i]}`,
+    peer: `ws${s}://127.0.0.1:${ports[3 * i + 1]}`,
     metrics: `http://127.0.0.1:${ports[3 * i + 2]}`,
     dataDir: join(folder, id),
   }));

@@ -1,5 +1,6 @@
 /** Plain HTTP: `fetch` would correct these requests, and keep connections to killed nodes. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 
 export interface Answer {
   readonly status: number;
@@ -17,14 +18,21 @@ export interface Request {
   readonly timeoutMs?: number;
 }
 
+/** The certificate authorities of the clusters with TLS. */
+const ca: string[] = [];
+
+/** Accepts the certificates of an authority from now on. */
+export const trust = (authority: string): number => ca.push(authority);
+
 /** One request on a connection of its own. */
 export function call(base: string, method: string, path: string, request: Request = {}): Promise<Answer> {
   const { body, headers, timeoutMs = 20_000 } = request;
   const raw = typeof body === 'string' || Buffer.isBuffer(body) || body === undefined;
   const all = { ...(raw ? {} : { 'content-type': 'application/json' }), ...headers };
-  const { hostname, port } = new URL(base);
+  const { hostname, port, protocol } = new URL(base);
+  const open = protocol === 'https:' ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
-    const sent = httpRequest({ hostname, port, method, path, headers: all, agent: false, timeout: timeoutMs });
+    const sent = open({ hostname, port, method, path, headers: all, agent: false, timeout: timeoutMs, ca });
     sent.on('response', (answer) => {
       const chunks: Buffer[] = [];
       answer.on('data', (chunk: Buffer) => chunks.push(chunk));

@@ -3,6 +3,7 @@ import type { Handshake, HandshakeStep, PeerInfo } from '@isochron/wire';
 import { type RawData, WebSocket } from 'ws';
 import { CLOSE_CODES, type CloseName, closeNameOf } from './close-codes.js';
 import { DelayLine, realTime } from './delay-line.js';
+import { certificateFault } from './identity.js';
 import type { LinkTuning } from './options.js';
 
 /** How a connection ended. */
@@ -226,9 +227,7 @@ export class Connection {
   }
 
   #takeError(error: NodeJS.ErrnoException): void {
-    const tooLarge = error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
-    const code = tooLarge ? 'FRAME_TOO_LARGE' : (error.code ?? 'CONNECTION_LOST');
-    this.#goDown({ code, detail: error.message || code, claimed: this.#claimed() });
+    this.#goDown({ ...reasonOf(error), claimed: this.#claimed() });
     // ws closes after an error, but waits long for the peer's answer.
     this.#awaitClose();
     this.#report();
@@ -239,6 +238,13 @@ export class Connection {
     this.#goDown({ code: closeNameOf(code), detail: reason, claimed: this.#claimed() });
     this.#report();
   }
+}
+
+/** The code of an error and its sentence. */
+function reasonOf({ code = 'CONNECTION_LOST', message }: NodeJS.ErrnoException): Omit<ConnectionEnd, 'claimed'> {
+  if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') return { code: 'FRAME_TOO_LARGE', detail: message };
+  const fault = certificateFault(code);
+  return fault === undefined ? { code, detail: message || code } : { code: 'PEER_REFUSED', detail: fault };
 }
 
 /** Cut to what fits in a close frame, without a broken character at the end. */

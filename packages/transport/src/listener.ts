@@ -1,7 +1,10 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { Quota } from '@isochron/core';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { type PeerTls, type Presented, presented, secureOptions } from './identity.js';
 import type { LinkTuning } from './options.js';
 import { socketOptions } from './socket-options.js';
 
@@ -10,6 +13,29 @@ const MAX_HANDSHAKE_BYTES = 32 * 1024;
 
 /** Interval of the check for late connections, ms. */
 const CHECK_MS = 1_000;
+
+/** A WebSocket from outside. */
+export interface Incoming {
+  readonly socket: WebSocket;
+  /** What the peer has presented; undefined without TLS. */
+  readonly presented: Presented | undefined;
+  /** To call when the peer is no stranger any more. */
+  readonly trust: () => void;
+}
+
+/** Where to listen, and how. */
+export interface ListenerOptions {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly tuning: LinkTuning;
+  readonly tls?: PeerTls | undefined;
+}
+
+/** The events of a listener. */
+export interface ListenerEvents {
+  accept(incoming: Incoming): void;
+  /** A connection that ended before TLS was agreed on. */
+  failed(error: NodeJS.ErrnoException): void;
+}
 
 /** The listening side: accepts WebSockets and passes them on. */
 export class Listener {
@@ -21,34 +47,32 @@ export class Listener {
     this.#webSockets = webSockets;
   }
 
-  /**
-   * Resolves when the port is bound; rejects with the system's error (`EADDRINUSE`) when it cannot be.
-   * `accept` gets each socket, and a function to call when the peer is no stranger any more.
-   */
-  static async open(
-    address: { readonly host: string; readonly port: number },
-    tuning: LinkTuning,
-    accept: (socket: WebSocket, trust: () => void) => void,
-  ): Promise<Listener> {
-    const timeouts = { headersTimeout: tuning.handshakeTimeoutMs, requestTimeout: tuning.handshakeTimeoutMs };
-    const http = createServer({ ...timeouts, connectionsCheckingInterval: CHECK_MS }, (_request, response) => {
+  /** Resolves when the port is bound; rejects with the system's error (`EADDRINUSE`) when it cannot be. */
+  static async open({ listen, tuning, tls }: ListenerOptions, events: ListenerEvents): Promise<Listener> {
+    const http = serverFor(tuning, tls, (_request, response) => {
       response.writeHead(426, { connection: 'close' }).end('This port takes links between nodes only.\n');
     });
     const strangers = new Strangers(new Quota(tuning.maxStrangers, tuning.maxStrangersPerAddress));
     http.on('connection', (socket: Socket) => strangers.admit(socket));
+    http.on('tlsClientError', (error: NodeJS.ErrnoException) => events.failed(error));
     await new Promise<void>((resolve, reject) => {
       http.once('error', reject);
-      http.listen(address.port, address.host, () => {
+      http.listen(listen.port, listen.host, () => {
         http.off('error', reject);
         resolve();
       });
     });
     const webSockets = new WebSocketServer({ server: http, clientTracking: false, ...socketOptions(tuning) });
-    webSockets.on('connection', (socket: WebSocket, request: IncomingMessage) => {
+    webSockets.on('connection', (webSocket: WebSocket, request: IncomingMessage) => {
       const known = limitBytes(request);
-      accept(socket, () => {
-        known();
-        strangers.trust(request.socket);
+      const { socket } = request;
+      events.accept({
+        socket: webSocket,
+        presented: socket instanceof TLSSocket ? presented(socket) : undefined,
+        trust: () => {
+          known();
+          strangers.trust(socket);
+        },
       });
     });
     return new Listener(http, webSockets);
@@ -69,6 +93,20 @@ export class Listener {
   }
 }
 
+/** A server of these links alone. Certificates that changed are for connections from then on. */
+function serverFor(tuning: LinkTuning, tls: PeerTls | undefined, onRequest: RequestListener): Server {
+  const { handshakeTimeoutMs: handshakeTimeout } = tuning;
+  const timeouts = { headersTimeout: handshakeTimeout, requestTimeout: handshakeTimeout };
+  const options = { ...timeouts, connectionsCheckingInterval: CHECK_MS };
+  if (tls === undefined) return createServer(options, onRequest);
+  // Certificates are checked by the owner, who has a sentence for each fault: Node would close without one.
+  const mutual = { requestCert: true, rejectUnauthorized: false, handshakeTimeout };
+  const server = createTlsServer({ ...options, ...mutual, ...secureOptions(tls) }, onRequest);
+  const stop = tls.certificates.onChange(() => server.setSecureContext(secureOptions(tls)));
+  server.on('close', stop);
+  return server;
+}
+
 /** Ends a stranger's connection that sends much: the frame limit of a trusted peer is far too high for it. */
 function limitBytes({ socket }: IncomingMessage): () => void {
   const check = (): void => {
@@ -80,7 +118,8 @@ function limitBytes({ socket }: IncomingMessage): () => void {
 
 /** Connections without a proof; those above the limits are ended at once. */
 class Strangers {
-  readonly #addresses = new Map<Socket, string>();
+  /** Address by {@link nameOf} the connection: under TLS it has two sockets. */
+  readonly #addresses = new Map<string, string>();
 
   constructor(readonly quota: Quota) {}
 
@@ -90,15 +129,22 @@ class Strangers {
       socket.destroy();
       return;
     }
-    this.#addresses.set(socket, address);
-    socket.once('close', () => this.trust(socket));
+    const name = nameOf(socket);
+    this.#addresses.set(name, address);
+    socket.once('close', () => this.#leave(name));
   }
 
   /** The peer has proved itself. */
   trust(socket: Socket): void {
-    const address = this.#addresses.get(socket);
+    this.#leave(nameOf(socket));
+  }
+
+  #leave(name: string): void {
+    const address = this.#addresses.get(name);
     if (address === undefined) return;
-    this.#addresses.delete(socket);
+    this.#addresses.delete(name);
     this.quota.give(address);
   }
 }
+
+const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -1,5 +1,6 @@
 import { type AnyMessage, IsochronError, type NodeId, type Timestamp, type WallMs } from '@isochron/core';
 import type { FrameCodec } from '@isochron/wire';
+import type { PeerTls } from './identity.js';
 import type { TransportEvents } from './transport.js';
 
 /** Takes a line for the log. */
@@ -61,6 +62,8 @@ export interface WebSocketTransportOptions<M extends AnyMessage> {
   readonly secret: string | Uint8Array;
   /** Accepted as well, while one secret replaces the other. */
   readonly secondSecret?: string | Uint8Array | undefined;
+  /** Mutual TLS, for which all URLs of peers are `wss`; without it all are `ws`. */
+  readonly tls?: PeerTls | undefined;
   /** Hash of the parts of the cluster file that two linked nodes must share. */
   readonly clusterHash: string;
   readonly storeId: string;

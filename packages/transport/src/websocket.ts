@@ -1,3 +1,5 @@
+import type { X509Certificate } from 'node:crypto';
+import { TLSSocket } from 'node:tls';
 import { type AnyMessage, invariant, type NodeId } from '@isochron/core';
 import {
   Handshake,
@@ -11,8 +13,9 @@ import { WebSocket } from 'ws';
 import { Connection, type ConnectionEnd } from './connection.js';
 import { Dialer } from './dialer.js';
 import type { Envelope } from './envelope.js';
+import { dialOptions, isIssuedBy, namesAnother, nodeUri, type PeerTls } from './identity.js';
 import { Link } from './link.js';
-import { Listener } from './listener.js';
+import { type Incoming, Listener } from './listener.js';
 import {
   DEFAULT_TUNING,
   dials,
@@ -33,11 +36,12 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
   readonly #log: Log;
   readonly #links = new Map<NodeId, Link<M>>();
   readonly #dialers = new Map<NodeId, Dialer>();
-  /** All connections that have not ended, in whatever state. */
-  readonly #connections = new Set<Connection>();
+  /** All connections that have not ended, in whatever state, with the peer's certificate as far as it is known. */
+  readonly #connections = new Map<Connection, X509Certificate | undefined>();
   readonly #ends = new Map<string, number>();
   #listener: Listener | undefined;
   #keepAlive: NodeJS.Timeout | undefined;
+  #unwatch: (() => void) | undefined;
   #tickedAt = 0;
   #closing: Promise<void> | undefined;
   #stopped = false;
@@ -98,8 +102,12 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
   }
 
   async #open(): Promise<void> {
-    const { listen } = this.#options;
-    this.#listener = await Listener.open(listen, this.#tuning, (socket, trust) => this.#accept(socket, trust));
+    const { listen, tls } = this.#options;
+    this.#listener = await Listener.open(
+      { listen, tls, tuning: this.#tuning },
+      { accept: (incoming) => this.#accept(incoming), failed: (error) => this.#failed(error) },
+    );
+    this.#unwatch = tls?.certificates.onChange(() => this.#dropStrangers(tls));
     this.#tickedAt = performance.now();
     this.#keepAlive = setInterval(() => this.#tick(), this.#tuning.pingIntervalMs);
     for (const dialer of this.#dialers.values()) dialer.start();
@@ -107,8 +115,9 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
 
   async #close(): Promise<void> {
     this.#stopped = true;
-    const connections = [...this.#connections];
+    const connections = [...this.#connections.keys()];
     clearInterval(this.#keepAlive);
+    this.#unwatch?.();
     for (const dialer of this.#dialers.values()) dialer.stop();
     for (const connection of connections) connection.close('GOING_AWAY', 'the node shuts down');
     await this.#listener?.close();
@@ -125,19 +134,28 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
   }
 
   #dial({ node, url }: PeerAddress): void {
-    const socket = new WebSocket(url, { followRedirects: false, ...socketOptions(this.#tuning) });
-    this.#connect(socket, node, this.#handshake({ role: 'initiator', expected: node }), () => undefined);
+    const { tls } = this.#options;
+    const secure = tls === undefined ? {} : dialOptions(tls, node);
+    const socket = new WebSocket(url, { followRedirects: false, ...socketOptions(this.#tuning), ...secure });
+    const handshake = this.#handshake({ role: 'initiator', expected: node });
+    const connection = this.#connect(socket, node, handshake, () => undefined);
+    socket.once('upgrade', ({ socket: carrier }) => {
+      const isOpen = this.#connections.has(connection);
+      if (isOpen && carrier instanceof TLSSocket) this.#connections.set(connection, carrier.getPeerX509Certificate());
+    });
   }
 
-  #accept(socket: WebSocket, trust: () => void): void {
-    const handshaking = [...this.#connections].filter(({ peer }) => peer === undefined).length;
+  #accept({ socket, presented, trust }: Incoming): void {
+    const handshaking = [...this.#connections.keys()].filter(({ peer }) => peer === undefined).length;
     const connection = this.#connect(
       socket,
       undefined,
-      this.#handshake({ role: 'acceptor', admit: (peer) => this.#admit(peer) }),
+      this.#handshake({ role: 'acceptor', admit: (peer) => this.#admit(peer, presented?.certificate) }),
       trust,
     );
-    if (this.#stopped) connection.close('GOING_AWAY', 'the node shuts down');
+    this.#connections.set(connection, presented?.certificate);
+    if (presented?.refusal !== undefined) connection.close('PEER_REFUSED', presented.refusal);
+    else if (this.#stopped) connection.close('GOING_AWAY', 'the node shuts down');
     else if (handshaking >= this.#tuning.maxHandshakes) connection.close('TOO_MANY_HANDSHAKES', 'try again later');
   }
 
@@ -167,7 +185,7 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
       roundTrip: (from, ms) => this.#links.get(from.peer!.nodeId)!.counters.roundTrip(ms),
       closed: (closed, end) => this.#ended(closed, dialled, end),
     });
-    this.#connections.add(connection);
+    this.#connections.set(connection, undefined);
     return connection;
   }
 
@@ -175,9 +193,12 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     return this.#options.delayMs?.(this.#options.self, peer) ?? 0;
   }
 
-  /** Whether a node with a valid proof may link from outside. */
-  #admit(peer: PeerInfo): Refusal | undefined {
+  /** Whether a node with a valid proof may link from outside. @param certificate what it presented under TLS */
+  #admit(peer: PeerInfo, certificate: X509Certificate | undefined): Refusal | undefined {
     const refuse = (detail: string): Refusal => ({ code: 'PEER_REFUSED', detail });
+    const { tls } = this.#options;
+    const another = tls && namesAnother(certificate?.subjectAltName, nodeUri(tls.cluster, peer.nodeId));
+    if (another !== undefined) return refuse(another);
     const link = this.#links.get(peer.nodeId);
     if (link === undefined) return refuse(`${peer.nodeId} is not in the cluster file`);
     if (dials(this.#options.self, peer.nodeId)) return refuse('the node with the lower id dials');
@@ -186,9 +207,26 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     return other === peer.storeId ? undefined : refuse(`another ${peer.nodeId} is linked, with the store ${other}`);
   }
 
+  /** Authorities were dropped: links with certificates of theirs end. All others stay up. */
+  #dropStrangers({ certificates: { current } }: PeerTls): void {
+    for (const [connection, certificate] of [...this.#connections]) {
+      if (certificate === undefined || isIssuedBy(certificate, current.ca)) continue;
+      connection.close('PEER_REFUSED', 'the certificate of the peer is of an unknown authority');
+    }
+  }
+
+  #failed({ code = 'TLS_FAILED', message }: NodeJS.ErrnoException): void {
+    this.#count(code);
+    this.#log('debug', 'connection ended before TLS was agreed on', { code, detail: message });
+  }
+
+  #count(code: string): void {
+    this.#ends.set(code, (this.#ends.get(code) ?? 0) + 1);
+  }
+
   #ended(connection: Connection, dialled: NodeId | undefined, end: ConnectionEnd): void {
     this.#connections.delete(connection);
-    this.#ends.set(end.code, (this.#ends.get(end.code) ?? 0) + 1);
+    this.#count(end.code);
     if (this.#stopped) return;
     if (dialled !== undefined) this.#dialers.get(dialled)?.ended(end.code);
     const node = dialled ?? end.claimed;
@@ -200,6 +238,6 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     const now = performance.now();
     const stalled = now - this.#tickedAt > this.#tuning.pingIntervalMs * 2;
     this.#tickedAt = now;
-    for (const connection of this.#connections) connection.keepAlive(stalled);
+    for (const connection of this.#connections.keys()) connection.keepAlive(stalled);
   }
 }

@@ -1,10 +1,20 @@
 /** The commands that run nodes: `dev` and `node`. */
 import { DEFAULT_PROTOCOL, PROTOCOL_NAMES } from '@isochron/protocols/session-rules';
 import { type Command, Option } from 'commander';
+import { PORTS } from '../tls/exposure.js';
 import type { DevOptions } from './dev/plan.js';
 import { examples } from './help.js';
 import type { NodeOptions } from './node/command.js';
-import { hostNames, integer, nodeLimits, origins, peerDial, regionList, signedInteger } from './options.js';
+import {
+  hostNames,
+  insecurePorts,
+  integer,
+  nodeLimits,
+  origins,
+  peerDial,
+  regionList,
+  signedInteger,
+} from './options.js';
 
 const MAX_PORT = 65_535;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
@@ -78,6 +88,20 @@ export function clusterCommands(program: Command): void {
     .option('--rules <file>', 'access rules: who may do what with which documents; followed while the node runs')
     .option('--tls-cert <file>', 'serve the API over TLS 1.3 with this certificate, where its URL is https')
     .option('--tls-key <file>', 'private key of --tls-cert')
+    .option(
+      '--peer-cert <file>',
+      'link to peers over mutual TLS 1.3 with this certificate, where the peer URLs are wss',
+    )
+    .option('--peer-key <file>', 'private key of --peer-cert')
+    .option('--peer-ca <file>', 'certificate authorities of the peers; two while one replaces the other')
+    .addOption(
+      new Option(
+        '--insecure [ports]',
+        'let other machines reach these ports without TLS or keys: api, peer, metrics, with commas between them (default: all)',
+      )
+        .preset(PORTS.join(','))
+        .argParser(insecurePorts),
+    )
     .option('--api-host <address>', "address to listen on (default: the host of the node's api URL)")
     .addOption(
       new Option(
@@ -127,9 +151,10 @@ export function clusterCommands(program: Command): void {
     .addOption(logLevel())
     .addHelpText(
       'after',
-      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order: sessions move to other nodes, requests that have begun are finished; a second one ends it at once. ISOCHRON_API_KEYS holds the keys that callers need, with commas between them; without it the API is open, and listens on loopback only. Of two nodes, the one with the lower id dials the other.\n${examples(
+      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order: sessions move to other nodes, requests that have begun are finished; a second one ends it at once. ISOCHRON_API_KEYS holds the keys that callers need, with commas between them; without it the API is open. Without TLS and keys a port listens on loopback only, unless --insecure names it. Files of certificates are read again when they change. Of two nodes, the one with the lower id dials the other.\n${examples(
         'ISOCHRON_SECRET=… isochron node --config cluster.yaml --node virginia-1 --data /var/lib/isochron',
-        'isochron node --config cluster.yaml --node ireland-1 --peer-listen 0.0.0.0:7201 --peer-dial virginia-1=ws://10.0.0.7:7201',
+        'isochron node --config cluster.yaml --node virginia-1 --tls-cert api.pem --tls-key api-key.pem --peer-cert peer.pem --peer-key peer-key.pem --peer-ca ca.pem',
+        'isochron node --config cluster.yaml --node ireland-1 --insecure peer --peer-listen 0.0.0.0:7201 --peer-dial virginia-1=ws://10.0.0.7:7201',
       )}`,
     )
     .action(async (options: NodeOptions) => (await import('./node/command.js')).runNode(options));

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { DEFAULT_NODE_LIMITS, isLimit, type LimitName, type NodeLimits } from '../http/limits.js';
+import { PORTS, type Port } from '../tls/exposure.js';
 
 /** A parser of whole numbers between two bounds, for commander. */
 export const integer =
@@ -72,6 +73,14 @@ export function hostNames(text: string, before: readonly string[] = []): string[
   const isName = (name: string) => name === '*' || /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])$/.test(name);
   if (!given.every(isName)) throw new InvalidArgumentError('Expected a host name without a port, or *.');
   return [...before, ...given];
+}
+
+/** Ports with commas between them; all of them without a value. */
+export function insecurePorts(text: string): readonly Port[] {
+  const given = listed(text);
+  const ports = PORTS.filter((port) => given.includes(port));
+  if (given.length > 0 && ports.length === new Set(given).size) return ports;
+  throw new InvalidArgumentError(`Expected ${PORTS.join(', ')}, or some of them with commas between them.`);
 }
 
 /** A host name or address of a certificate, or several with commas; called once per occurrence of the option. */

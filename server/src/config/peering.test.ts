@@ -58,14 +58,20 @@ describe('an address that cannot be meant is refused with the reason', () => {
     },
   );
 
-  it.each(['', 'host:7201', 'ws://host', 'wss://host:7201', 'http://host:7201', 'ws://host:7201/a', 'ws://u@host:1'])(
+  it.each(['', 'host:7201', 'ws://host', 'wss://host', 'http://host:7201', 'ws://host:7201/a', 'ws://u@host:1'])(
     'an address to dial a peer at is refused with the reason: %j',
     (url) => {
       expect(refusal({ dial: { 'virginia-1': url } })).toBe(
-        `the address to dial virginia-1 at is not valid: "${url}"; expected ws://host:port, such as ws://10.0.0.7:7201`,
+        `the address to dial virginia-1 at is not valid: "${url}"; expected ws://host:port or wss://host:port, such as ws://10.0.0.7:7201`,
       );
     },
   );
+
+  it('an address to dial has TLS where the links of the cluster file have it, and only there', () => {
+    expect(refusal({ dial: { 'virginia-1': 'wss://host:7201' } })).toBe(
+      'the address to dial virginia-1 at is wss://host:7201: it has to be ws://',
+    );
+  });
 
   it('a port above 65535 is refused with the reason', () => {
     expect(refusal({ listen: 'host:65536' })).toContain('ws://host:65536');

@@ -21,8 +21,8 @@ const PeeringSchema = Type.Object(
       Type.Record(
         Type.String(),
         Type.String({
-          pattern: '^ws://([^\\s:/?#@]+|\\[[0-9a-fA-F:.]+\\]):\\d{1,5}$',
-          description: 'ws://host:port, such as ws://10.0.0.7:7201',
+          pattern: '^wss?://([^\\s:/?#@]+|\\[[0-9a-fA-F:.]+\\]):\\d{1,5}$',
+          description: 'ws://host:port or wss://host:port, such as ws://10.0.0.7:7201',
         }),
       ),
     ),
@@ -51,6 +51,8 @@ export function peeringOf(config: ClusterConfig, node: NodeId, options: PeeringO
   for (const [peer, url] of Object.entries(options.dial ?? {})) {
     checkDialled(peer, node, nodes);
     parsePeerUrl(url); // refuses a port out of range
+    const scheme = new URL(nodes[0]!.peer).protocol;
+    if (!url.startsWith(scheme)) throw refusal(`the address to dial ${peer} at is ${url}: it has to be ${scheme}//`);
   }
   const own = nodes.find(({ id }) => id === node)!;
   return {

@@ -8,7 +8,9 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { RulesCounts } from '../access/followed-rules.js';
 import type { DiskStatus, RunningNode } from '../node/api.js';
+import type { Certificates } from '../tls/certificates.js';
 import type { SessionCounts } from '../ws/session-route.js';
+import { certificateMetrics } from './certificate-metrics.js';
 import { costMetrics } from './cost-metrics.js';
 import type { HttpLatency } from './latency.js';
 import { sendProblem } from './problem.js';
@@ -20,6 +22,7 @@ import { isStale, replicationAges, stabilityOf } from './stability.js';
  * @param latency the API's request durations, when they are measured
  * @param serving the API's, so that both report the same readiness
  * @param rulesCounts the access rules of the node, where there are some
+ * @param certificates of the API and the links, where there are some
  * @param sessionCounts the API's sessions and their sockets, where it is served in this process
  */
 export function buildMetrics(
@@ -28,6 +31,7 @@ export function buildMetrics(
   serving = new Serving(node, node.config.settings.maxTransactionMs),
   sessionCounts?: () => SessionCounts,
   rulesCounts?: () => RulesCounts,
+  certificates: readonly Certificates[] = [],
 ): FastifyInstance {
   const registry = new Registry();
   registry.setDefaultLabels({ node: node.id, region: node.region });
@@ -43,6 +47,7 @@ export function buildMetrics(
   limitMetrics(serving, registry);
   if (sessionCounts !== undefined) sessionGauges(sessionCounts, registry);
   if (rulesCounts !== undefined) rulesMetrics(rulesCounts, registry);
+  certificateMetrics(certificates, registry);
   const app = fastify({ logger: false });
   app.setErrorHandler((error, request, reply) => sendProblem(reply, error, request.log));
   healthRoutes(app, node, serving);

@@ -33,6 +33,7 @@ import { isOutOfRoom, type ReopenableStore } from '@isochron/storage';
 import { WebSocketTransport } from '@isochron/transport';
 import { FrameCodec } from '@isochron/wire';
 import { type ClusterConfig, oneWayDelayMs } from '../config/cluster-file.js';
+import { peerTls } from '../tls/peer-tls.js';
 import { after } from './after.js';
 import type { Costs, NodeStatus, RunningNode } from './api.js';
 import { differingNodes, reportDifferences } from './cluster-file-log.js';
@@ -185,7 +186,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
 
   async listen(storeId: string): Promise<void> {
     await this.#disk.start();
-    const { config, secret, secondSecret, logger, peering } = this.options;
+    const { config, secret, secondSecret, logger, peering, peerCertificates } = this.options;
     const { membership, clock, drift } = this.machines;
     if (!membership.joined || !membership.settled)
       logRebuild(this.machines, this.topology, logger, () => this.#closing !== undefined);
@@ -196,6 +197,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
       ...peering,
       secret,
       secondSecret,
+      tls: peerCertificates && peerTls(config.cluster, peerCertificates),
       clusterHash: config.hash,
       storeId,
       epoch: EPOCH,

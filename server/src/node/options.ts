@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { ClusterConfig } from '../config/cluster-file.js';
 import type { Peering } from '../config/peering.js';
 import type { Secrets } from '../config/secret.js';
+import type { Certificates } from '../tls/certificates.js';
 
 /** Options of a node; the secrets are those that all nodes of the cluster share. */
 export interface NodeOptions extends Secrets {
@@ -13,6 +14,8 @@ export interface NodeOptions extends Secrets {
   readonly dataDir: string;
   /** Where this node listens for its peers and dials them. */
   readonly peering: Peering;
+  /** Certificates of the peering links; without them the links are not encrypted. Their owner closes them. */
+  readonly peerCertificates?: Certificates | undefined;
   readonly logger: Logger;
   /** Partitions without a copy on any node may come back empty (D10): an operator's one-time consent. */
   readonly acceptLoss?: boolean;

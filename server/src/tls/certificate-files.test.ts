@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { IsochronError } from '@isochron/core';
 import { TestAuthority } from '../testing/certificates.js';
-import { type CertificateChecks, type CertificateFiles, readCertificates, urisOf } from './certificate-files.js';
+import { type CertificateChecks, type CertificateFiles, readCertificates } from './certificate-files.js';
 
 const URI = 'isochron://shop/node/a-1';
 
@@ -99,21 +99,4 @@ describe('files of certificates', () => {
       /^no certificate authority in .*ca\.pem is valid now$/,
     );
   });
-});
-
-describe('the URIs of a certificate', () => {
-  it.each([
-    ['URI:isochron://a/node/b', ['isochron://a/node/b']],
-    ['DNS:x, URI:isochron://a/node/b, IP Address:::1', ['isochron://a/node/b']],
-    ['URI:isochron://a/node/b, URI:isochron://a/node/c', ['isochron://a/node/b', 'isochron://a/node/c']],
-    ['DNS:"x, URI:isochron://a/node/b"', []],
-    ['DNS:"x\\", URI:isochron://a/node/b, DNS:\\""', []],
-    ['DNS:x', []],
-    ['', []],
-  ])(
-    'the URIs of a certificate are those of its list, and never a part of another name: %s',
-    (subjectAltName, uris) => {
-      expect(urisOf({ subjectAltName })).toEqual(uris);
-    },
-  );
 });

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { types } from 'node:util';
 import { IsochronError } from '@isochron/core';
+import { urisOf } from '@isochron/transport';
 
 /** The files of one listener. */
 export interface CertificateFiles {
@@ -94,7 +95,7 @@ function checkDates(path: string, { validFrom, validTo }: X509Certificate, now: 
 }
 
 function checkUri(path: string, leaf: X509Certificate, uri: string): void {
-  const named = urisOf(leaf);
+  const named = urisOf(leaf.subjectAltName);
   if (named.includes(uri)) return;
   const instead = named.length === 0 ? 'no node' : named.join(', ');
   throw refusal(`the certificate in ${path} names ${instead}, and has to name ${uri}`);
@@ -129,12 +130,6 @@ function usable({ cert: path }: CertificateFiles, set: CertificateSet): Certific
   }
   return set;
 }
-
-/** The URIs that a certificate names. Node puts a name that could be mistaken for several between quotation marks. */
-export const urisOf = ({ subjectAltName = '' }: { readonly subjectAltName?: string | undefined }): string[] =>
-  [...subjectAltName.matchAll(/(?:^|, )(?:URI:(?<uri>[^",]+)|[^:]+:(?:"(?:[^"\\]|\\.)*"|[^",]*))(?=, |$)/g)].flatMap(
-    ({ groups }) => groups?.uri ?? [],
-  );
 
 const nameOf = ({ subject }: X509Certificate): string => subject.replaceAll('\n', ', ');
 

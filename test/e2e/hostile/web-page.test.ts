@@ -50,14 +50,18 @@ it('a node without keys logs that its API is open', () => {
 });
 
 it(
-  'a node without keys does not start at an address that other machines reach, and one with keys does',
+  'a node without keys or TLS does not start at an address that other machines reach, unless that is named',
   logged(async () => {
     await victim.cluster.stop();
     const args = ['--api-host', '0.0.0.0'];
     const open = victim.cluster.launch('virginia-1', { args });
     expect(await open.exited).toMatchObject({ code: 1 });
     expect(open.stderr).toContain('CONFIG_INVALID: without keys the API listens on loopback only');
-    await victim.cluster.restart('virginia-1', { args, env: { ISOCHRON_API_KEYS: 'one-key,another-key' } });
+    const env = { ISOCHRON_API_KEYS: 'one-key,another-key' };
+    const plain = victim.cluster.launch('virginia-1', { args, env });
+    expect(await plain.exited).toMatchObject({ code: 1 });
+    expect(plain.stderr).toContain('CONFIG_INVALID: without TLS the API listens on loopback only');
+    await victim.cluster.restart('virginia-1', { args: [...args, '--insecure', 'api'], env });
     expect((await call(victim.api, 'GET', keyPath('diary'))).status).toBe(401);
     const headers = { authorization: 'Bearer another-key' };
     expect((await call(victim.api, 'GET', keyPath('diary'), { headers })).json).toEqual({ secret: true });

@@ -27,7 +27,10 @@ describe('--metrics-host', () => {
       const files = ['--config', cluster.configFile, '--secret-file', cluster.secretFile];
       const { dataDir, metrics } = cluster.node('virginia-1');
       const listen = ['--metrics-port', new URL(metrics).port, '--metrics-host', '192.0.2.1'];
-      const result = await isochron(['node', '--node', 'virginia-1', ...files, '--data', dataDir, ...listen]);
+      const args = ['node', '--node', 'virginia-1', ...files, '--data', dataDir, ...listen];
+      const refused = await isochron(args);
+      expect(refused.stderr).toMatch(/^error: CONFIG_INVALID: metrics listen on loopback only, not on 192\.0\.2\.1/m);
+      const result = await isochron([...args, '--insecure', 'metrics']);
       expect(result.code).toBe(1);
       expect(result.stderr).toMatch(/^error: EADDRNOTAVAIL: .*--metrics-host/m);
     }),

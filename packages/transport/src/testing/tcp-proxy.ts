@@ -4,12 +4,16 @@ import { DelayLine, realTime } from '../delay-line.js';
 /** Direction of bytes: from the dialling to the listening side, or back. */
 export type Way = 'there' | 'back';
 
+/** Pieces of bytes in place of one: none, several, or others. */
+export type Alteration = (chunk: Buffer, way: Way) => readonly Buffer[];
+
 const BOTH_WAYS: readonly Way[] = ['there', 'back'];
 /** Bytes that may be under way on a delayed connection before its sender has to wait. */
 const MAX_UNDER_WAY = 2 ** 20;
 
 /**
- * A TCP proxy on 127.0.0.1 that a test puts before a port, to cut its connections, delay them or let them go silent.
+ * A TCP proxy on 127.0.0.1 that a test puts before a port, to cut its connections, delay them, let them go silent, or
+ * play the attacker who holds the wire.
  */
 export class TcpProxy {
   readonly #server: Server;
@@ -17,9 +21,12 @@ export class TcpProxy {
   readonly #silent = new Set<Way>();
   readonly #delayMs: Record<Way, number> = { there: 0, back: 0 };
   #isCut = false;
+  #targetPort: number;
+  #alter: Alteration | undefined;
 
   private constructor(targetPort: number) {
-    this.#server = createServer((inbound) => this.#join(inbound, targetPort));
+    this.#targetPort = targetPort;
+    this.#server = createServer((inbound) => this.#join(inbound));
   }
 
   static async open(targetPort: number): Promise<TcpProxy> {
@@ -49,9 +56,20 @@ export class TcpProxy {
     Object.assign(this.#delayMs, delayMs);
   }
 
-  /** Takes connections again, without a delay; silent ones go on. */
+  /** Passes on what `alter` makes of each piece of bytes. */
+  alter(alter: Alteration): void {
+    this.#alter = alter;
+  }
+
+  /** Leads new connections to another port. */
+  redirect(targetPort: number): void {
+    this.#targetPort = targetPort;
+  }
+
+  /** Takes connections again, without a delay or alterations; silent ones go on. */
   heal(): void {
     this.#isCut = false;
+    this.#alter = undefined;
     this.#silent.clear();
     this.delay({ there: 0, back: 0 });
     for (const socket of this.#sockets.keys()) socket.resume();
@@ -62,12 +80,12 @@ export class TcpProxy {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
-  #join(inbound: Socket, targetPort: number): void {
+  #join(inbound: Socket): void {
     if (this.#isCut) {
       inbound.destroy();
       return;
     }
-    const outbound = connect({ host: '127.0.0.1', port: targetPort, noDelay: true });
+    const outbound = connect({ host: '127.0.0.1', port: this.#targetPort, noDelay: true });
     inbound.setNoDelay(true);
     this.#carry(inbound, outbound, 'there');
     this.#carry(outbound, inbound, 'back');
@@ -78,7 +96,9 @@ export class TcpProxy {
     const resume = () => underWay < MAX_UNDER_WAY && !this.#silent.has(way) && from.resume();
     const line = new DelayLine<Buffer>(realTime, (chunk) => {
       underWay -= chunk.length;
-      if (to.write(chunk)) resume();
+      const pieces = this.#alter?.(chunk, way) ?? [chunk];
+      // The last write has the answer: whether all before it have left the buffer, too.
+      if (pieces.map((piece) => to.write(piece)).at(-1) !== false) resume();
       else from.pause();
     });
     this.#sockets.set(from, way);

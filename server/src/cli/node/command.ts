@@ -18,6 +18,7 @@ import { buildMetrics } from '../../http/metrics.js';
 import { isLoopback } from '../../http/origins.js';
 import { openNode } from '../../node/open.js';
 import { isDiskFailure } from '../../node/quarantine.js';
+import { checkExposure, type Exposure, type Port } from '../../tls/exposure.js';
 import { loadCertificates, type NodeCertificates, type TlsFlags } from '../../tls/flags.js';
 import { failureOf } from '../failures.js';
 import { boundHeapGrowth } from './heap.js';
@@ -51,6 +52,8 @@ export interface NodeOptions extends TlsFlags {
   /** The data have timestamps in the future: the node takes no writes. */
   readonly acceptFutureTimestamps: boolean;
   readonly clockSkewMs: number;
+  /** The ports that other machines may reach without TLS or credentials. */
+  readonly insecure?: readonly Port[];
   readonly logLevel: string;
 }
 
@@ -78,18 +81,26 @@ async function start(options: NodeOptions): Promise<void> {
   const secrets = loadSecrets({ secretFile: options.secretFile });
   const apiKeys = apiKeysFromEnv(process.env);
   const listen = listenAddress(api, options.apiHost);
-  if (apiKeys.length === 0) requireLoopback(listen.host);
+  const insecure = new Set(options.insecure);
   const logger = pino(
     { level: options.logLevel, base: { name: options.node } },
     pino.destination({ fd: 2, sync: true }),
   );
-  const certificates = loadCertificates(config, options.node, options, false, logger);
+  const certificates = loadCertificates(config, options.node, options, insecure.has('api'), logger);
+  const { metricsPort, metricsHost } = options;
+  const exposure: Exposure = {
+    api: { host: listen.host, encrypted: certificates.api !== undefined, authenticated: apiKeys.length > 0 },
+    peer: { host: peering.listen.host, encrypted: certificates.peer !== undefined },
+    metrics: metricsPort === undefined ? undefined : { host: metricsHost },
+  };
+  checkExposure(exposure, insecure);
   const fatal = fatalExit(logger);
   process.on('uncaughtException', fatal);
   if (apiKeys.length === 0) {
-    logger.warn(
-      'the API is open: every program that reaches it from this machine may read and write everything; set ISOCHRON_API_KEYS',
-    );
+    const who = isLoopback(listen.host)
+      ? 'every program that reaches it from this machine'
+      : 'every program that reaches it';
+    logger.warn(`the API is open: ${who} may read and write everything; set ISOCHRON_API_KEYS`);
   }
   for (const one of Object.values(certificates)) one?.watch();
   const access = options.rules === undefined ? undefined : accessRules(options.rules, config, logger);
@@ -150,7 +161,7 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   const { config, peering, secrets, apiKeys, access, certificates, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
   const { node: id, clockSkewMs, acceptLoss, acceptFutureTimestamps: acceptFuture } = options;
-  const common = { ...secrets, config, peering, logger, onFailure };
+  const common = { ...secrets, config, peering, peerCertificates: certificates.peer, logger, onFailure };
   const { limit: limits = {} } = options;
   const peerLimits = peerLimitsOf(limits);
   const node = await openNode({ ...common, peerLimits, node: id, dataDir, clockSkewMs, acceptLoss, acceptFuture });
@@ -159,7 +170,9 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   const { corsOrigin: corsOrigins, allowHost: allowHosts } = options;
   const shared = { ...secrets, apiKeys, access, certificates: certificates.api };
   const api = await buildApi(node, { ...shared, corsOrigins, allowHosts, limits, logger, serving, latency });
-  const metrics = buildMetrics(node, latency, serving, api.sessionCounts, access && (() => access.counts));
+  const loaded = Object.values(certificates).filter((one) => one !== undefined);
+  const rulesCounts = access && (() => access.counts);
+  const metrics = buildMetrics(node, latency, serving, api.sessionCounts, rulesCounts, loaded);
   const close = async () => {
     await api.drain();
     await api.close();
@@ -219,13 +232,4 @@ function listenAddress(api: string, apiHost: string | undefined): Address {
     host: apiHost ?? hostname.replace(/^\[(.*)\]$/, '$1'),
     port: Number(port || (protocol === 'https:' ? 443 : 80)),
   };
-}
-
-/** Without keys the API serves this machine only. @throws IsochronError `CONFIG_INVALID` */
-function requireLoopback(host: string): void {
-  if (isLoopback(host)) return;
-  throw new IsochronError(
-    'CONFIG_INVALID',
-    `without keys the API listens on loopback only, not on ${host}: set ISOCHRON_API_KEYS, or listen on 127.0.0.1`,
-  );
 }
