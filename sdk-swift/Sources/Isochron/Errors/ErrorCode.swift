@@ -157,14 +157,14 @@ extension IsochronError.Code: CaseIterable {
         .invalidRequest, .keyspaceUnknown, .keyNotFound, .keyInvalid, .valueInvalid, .valueTooLarge, .updateInvalid,
         .tooManyKeys, .tooManyWatches, .watchReused, .requestTooLarge, .unsupportedMediaType, .routeNotFound,
         .methodNotAllowed, .conditionalWriteUnsupported, .hostNotAllowed, .originNotAllowed, .unauthenticated,
-        .tokenInvalid, .tokenForeign, .timestampInFuture, .cursorInvalid, .transactionUnknown, .transactionExpired,
-        .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch, .outcomePending, .outcomeUnknown,
-        .outcomeForgotten, .snapshotTooOld, .changesGone, .watchTooLarge, .snapshotUnavailable, .sessionGap,
-        .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout,
-        .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
+        .permissionDenied, .tokenInvalid, .tokenForeign, .timestampInFuture, .cursorInvalid, .transactionUnknown,
+        .transactionExpired, .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch, .outcomePending,
+        .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .changesGone, .watchTooLarge, .snapshotUnavailable,
+        .sessionGap, .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady,
+        .stableTimeout, .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
         .rateLimited, .connectionLost, .offline, .tlsFailed, .clientClosed, .configInvalid, .certificateInvalid,
-        .placementMismatch, .peerRefused,
-        .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded, .storageFull, .storageFailed, .internal,
+        .placementMismatch, .peerRefused, .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded, .storageFull,
+        .storageFailed, .internal,
     ]
 
     private static let known = Set(allCases)
