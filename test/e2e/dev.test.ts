@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cleanUp, logged } from './harness.js';
-import { call, keyPath } from './http.js';
+import { call, keyPath, trust } from './http.js';
 import { freePortBase, isFree } from './ports.js';
 import { Child, ISOCHRON, isochron } from './processes.js';
 import { until } from './until.js';
@@ -74,6 +74,27 @@ function unwritable(): string | undefined {
 }
 
 describe('isochron dev', () => {
+  it(
+    'isochron dev --tls serves three regions over TLS, and its own commands reach them with the authority it prints',
+    logged(async () => {
+      const dev = await start('--tls', '--json');
+      const { nodes, ca } = JSON.parse(dev.stdout) as { nodes: { api: string }[]; ca: string };
+      expect(nodes.map((node) => node.api)).toEqual([0, 1, 2].map((i) => api(i).replace('http:', 'https:')));
+      trust(readFileSync(ca, 'utf8'));
+      expect((await call(nodes[0]!.api, 'PUT', keyPath('a'), { body: 1 })).status).toBe(200);
+      const env = { ISOCHRON_CA: ca, ISOCHRON_ENDPOINT: nodes[0]!.api };
+      const status = await isochron(['status', '--json'], { env });
+      const report = JSON.parse(status.stdout) as { nodes: { error: string | null }[] };
+      expect(report.nodes.map(({ error }) => error)).toEqual([null, null, null]);
+      const before = readFileSync(join(folder, 'data/certs/virginia-1/api.pem'), 'utf8');
+      expect(await dev.kill('SIGINT')).toEqual({ code: 0, signal: null });
+      const again = await start('--tls');
+      expect(again.stdout).toContain('Clients accept the certificates with');
+      expect(readFileSync(join(folder, 'data/certs/virginia-1/api.pem'), 'utf8')).toBe(before);
+      expect(await again.kill('SIGINT')).toEqual({ code: 0, signal: null });
+    }),
+  );
+
   it(
     'isochron dev starts three regions, prints their addresses, and stops all processes on Ctrl-C with exit code 0',
     logged(async () => {

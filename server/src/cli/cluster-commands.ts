@@ -49,6 +49,7 @@ export function clusterCommands(program: Command): void {
         .choices(['synced', 'memory'])
         .default('synced'),
     )
+    .option('--tls', 'serve API and links over TLS, with certificates in <data>/certs', false)
     .option('--keep-config', 'use <data>/cluster.yaml as it is, when there is one', false)
     .addOption(logLevel())
     .option('--json', 'print the endpoints as JSON, on one line', false)
@@ -57,6 +58,7 @@ export function clusterCommands(program: Command): void {
       examples(
         'isochron dev',
         'isochron dev --wan aws',
+        'isochron dev --tls',
         'isochron dev --protocol wren --data ./wren',
         'isochron dev --regions virginia,mumbai --nodes-per-region 2 --data /tmp/two',
       ),

@@ -8,6 +8,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { ReportedFailure } from '../failures.js';
 import { makeFolder, replaceFile } from '../files.js';
 import { Authority, type KeyPair, requestOf, type Validity, validFor } from './authority.js';
@@ -60,6 +61,21 @@ export class CertificateFolder {
     for (const one of missing) await this.#issue(authority, one, validFor(days));
     this.#spreadAuthority();
     return missing.map(({ name }) => name);
+  }
+
+  /** Issues the planned certificates that are missing, are for other names, or end within `leastDays`. */
+  async refresh(planned: readonly PlannedCertificate[], days: number, leastDays: number): Promise<void> {
+    const authority = await this.#loadAuthority();
+    for (const one of planned) if (!this.#isCurrent(one, leastDays)) await this.#issue(authority, one, validFor(days));
+    this.#spreadAuthority();
+  }
+
+  #isCurrent({ name, request }: PlannedCertificate, leastDays: number): boolean {
+    const { cert, key } = this.filesOf(name);
+    if (!existsSync(cert) || !existsSync(key)) return false;
+    const pem = readFileSync(cert, 'utf8');
+    const endsAt = Date.parse(new X509Certificate(pem).validTo);
+    return isDeepStrictEqual(requestOf(pem), request) && endsAt > validFor(leastDays).to;
   }
 
   /** Replaces certificates, for the same names and with new keys. Returns their names. */

@@ -1,6 +1,7 @@
 /** `isochron dev`: a cluster on this machine, one process per node. */
 import { Interrupted } from '../failures.js';
 import { print, remark } from '../output.js';
+import { certificateOptions, ensureCertificates } from './certificates.js';
 import { type DevCluster, planCluster, writeFolder } from './files.js';
 import type { DevOptions, PlannedNode } from './plan.js';
 import { checkPorts } from './ports.js';
@@ -13,6 +14,7 @@ export async function runDev(options: DevOptions): Promise<void> {
   const { config, nodes } = cluster;
   await checkPorts(nodes);
   const secretFile = writeFolder(cluster, options);
+  await ensureCertificates(cluster, options);
   const progress = new StartProgress(nodes);
   const supervisor = new Supervisor(nodes, (node) => nodeArgs(node, cluster, secretFile, options), {
     ready: (node, afterMs) => progress.ready(node, afterMs),
@@ -38,6 +40,7 @@ function nodeArgs(node: PlannedNode, { configFile }: DevCluster, secretFile: str
     '--node',
     node.id,
     ...files,
+    ...certificateOptions(node, options),
     '--metrics-port',
     String(node.metricsPort),
     '--log-level',

@@ -12,6 +12,7 @@ const DEFAULTS: DevOptions = {
   data: '/data',
   portBase: 7101,
   durability: 'synced',
+  tls: false,
   keepConfig: false,
   logLevel: 'info',
   json: false,
@@ -30,6 +31,14 @@ describe('the cluster file of isochron dev', () => {
     ]);
     expect(keyspaces).toEqual([{ name: 'default', partitions: 6, replication: 2 }]);
     expect([settings.durability, wan.oneWayMs]).toEqual(['synced', {}]);
+  });
+
+  it('the cluster file of isochron dev has URLs with TLS, and each node its certificates, on request', () => {
+    const config = configOf({ tls: true });
+    const [node] = config.regions[0]!.nodes;
+    expect([node!.api, node!.peer]).toEqual(['https://127.0.0.1:7101', 'wss://127.0.0.1:7201']);
+    const [planned] = planNodes(config, DEFAULTS);
+    expect([planned!.tls, planned!.ca]).toEqual([{ api: true, peer: true }, '/data/certs/ca.pem']);
   });
 
   it('the cluster file of isochron dev has the durability and the delays of the options', () => {

@@ -20,6 +20,8 @@ export interface DevOptions {
   readonly data: string;
   readonly portBase: number;
   readonly durability: 'synced' | 'memory';
+  /** Whether API and links are served over TLS. */
+  readonly tls: boolean;
   /** Uses the existing cluster file, and writes none. */
   readonly keepConfig: boolean;
   readonly logLevel: string;
@@ -40,6 +42,10 @@ export interface PlannedNode {
   readonly ports: readonly number[];
   readonly dataDir: string;
   readonly logFile: string;
+  /** Whether its API, and whether its links are served over TLS. */
+  readonly tls: { readonly api: boolean; readonly peer: boolean };
+  /** File with the authority of its certificates, which clients accept. */
+  readonly ca: string;
 }
 
 const HOST = '127.0.0.1';
@@ -70,7 +76,7 @@ export function devClusterFile(options: DevOptions): ClusterFile {
     regions: regions.map((id, r) => ({
       id,
       nodes: Array.from({ length: nodesPerRegion }, (_, n) =>
-        devNode(`${id}-${n + 1}`, portBase + r * nodesPerRegion + n),
+        devNode(`${id}-${n + 1}`, portBase + r * nodesPerRegion + n, options.tls ? 's' : ''),
       ),
     })),
   };
@@ -93,10 +99,10 @@ function defaultReplication(
   return servedProtocol(protocol).unsupported(partial) === undefined ? keyspaces[0]!.replication : regions.length;
 }
 
-const devNode = (id: string, port: number) => ({
+const devNode = (id: string, port: number, s: '' | 's') => ({
   id,
-  api: `http://${HOST}:${port}`,
-  peer: `ws://${HOST}:${port + PORT_STEP}`,
+  api: `http${s}://${HOST}:${port}`,
+  peer: `ws${s}://${HOST}:${port + PORT_STEP}`,
 });
 
 /** The part of a cluster file that the plan depends on: regions and nodes. */
@@ -121,8 +127,13 @@ export function planNodes({ regions }: Regions, options: Pick<DevOptions, 'data'
       ports: [portOf(api), portOf(peer), metricsPort],
       dataDir: join(options.data, id),
       logFile: join(options.data, id, 'node.log'),
+      tls: { api: api.startsWith('https:'), peer: peer.startsWith('wss:') },
+      ca: join(certificatesIn(options.data), 'ca.pem'),
     };
   });
 }
+
+/** Folder of the certificates of a development cluster. */
+export const certificatesIn = (data: string): string => join(data, 'certs');
 
 const portOf = (url: string): number => Number(new URL(url).port);

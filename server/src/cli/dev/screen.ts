@@ -65,15 +65,18 @@ export function commandsToTry(nodes: readonly PlannedNode[]): string[] {
   const first = nodes[0]!;
   const other = nodes.find(({ region }) => region !== first.region) ?? first;
   const path = '/v1/keyspaces/default/keys/hello';
-  const put = `curl -sX PUT ${first.api}${path} -H 'content-type: application/json' -d '{"from":"${first.region}"}'`;
+  const [accept, ca, env] = first.tls.api
+    ? [` --cacert ${first.ca}`, ` --ca ${first.ca}`, `NODE_EXTRA_CA_CERTS=${first.ca} `]
+    : ['', '', ''];
+  const put = `curl -sX PUT${accept} ${first.api}${path} -H 'content-type: application/json' -d '{"from":"${first.region}"}'`;
   // The defaults of these commands fit the default ports and three regions.
   const isDefault = nodes.map(({ api }) => api).join() === DEFAULT_APIS.join();
   const one = isDefault ? '' : ` --endpoint ${first.api}`;
   const all = isDefault ? '' : ` --endpoint ${nodes.map(({ api }) => api).join(',')}`;
   return [
-    `${put} && sleep 1 && curl -s ${other.api}${path}`,
-    `npm run -s isochron -- status${one}`,
-    `node examples/cities/dist/main.js${all}`,
+    `${put} && sleep 1 && curl -s${accept} ${other.api}${path}`,
+    `npm run -s isochron -- status${one}${ca}`,
+    `${env}node examples/cities/dist/main.js${all}`,
   ];
 }
 
@@ -87,9 +90,13 @@ export function welcome(config: ClusterConfig, nodes: readonly PlannedNode[], op
     endpointTable(nodes),
     'Try in another terminal:',
     ...commandsToTry(nodes).map((command) => `  ${colors.cyan(command)}`),
+    ...(nodes[0]!.tls.api ? [certificatesOf(nodes[0]!)] : []),
     `Data and logs: ${options.data}. Ctrl-C stops the cluster.`,
   ].join('\n');
 }
+
+const certificatesOf = ({ ca }: PlannedNode): string =>
+  `Clients accept the certificates with ${ca}: the option "ca" of the SDK, --ca or ISOCHRON_CA of isochron, --cacert of curl.`;
 
 /** The same for programs, as JSON. */
 export function welcomeJson(config: ClusterConfig, nodes: readonly PlannedNode[], options: DevOptions): string {
@@ -100,5 +107,7 @@ export function welcomeJson(config: ClusterConfig, nodes: readonly PlannedNode[]
     docs: `${api}/docs`,
     metrics,
   }));
-  return JSON.stringify({ cluster: config.cluster, protocol: config.protocol, data: options.data, nodes: endpoints });
+  const ca = nodes[0]!.tls.api ? { ca: nodes[0]!.ca } : {};
+  const { cluster, protocol } = config;
+  return JSON.stringify({ cluster, protocol, data: options.data, ...ca, nodes: endpoints });
 }

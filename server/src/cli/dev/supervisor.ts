@@ -112,7 +112,7 @@ export class Supervisor {
       return reason;
     });
     this.#stopping.signal.addEventListener('abort', () => over.abort(), { signal: over.signal });
-    const ready = waitUntilReady(child.node.api, over.signal).then(() =>
+    const ready = waitUntilReady(child.node, over.signal).then(() =>
       this.events.ready(child.node, performance.now() - startedAt),
     );
     // It never became ready because it ended or is being stopped: `ended` reports that.
