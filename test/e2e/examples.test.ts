@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ClusterConfig, parseClusterFile } from '@isochron/server';
 import { codeBlocks } from '../tidy/pages.js';
-import { type Answer, call, keyPath } from './http.js';
+import { type Answer, call, keyPath, trust } from './http.js';
 import { freePorts } from './ports.js';
-import { Child, killAll, ROOT } from './processes.js';
+import { Child, killAll, ROOT, run } from './processes.js';
 import { until } from './until.js';
 
 jest.setTimeout(60_000);
@@ -14,7 +14,7 @@ jest.setTimeout(60_000);
 const EXAMPLES = 'infra/examples';
 const files = readdirSync(join(ROOT, EXAMPLES)).filter((name) => name.endsWith('.yaml'));
 const page = `${EXAMPLES}/README.md`;
-const [command] = codeBlocks(page, readFileSync(join(ROOT, page), 'utf8')).filter(({ kind }) => kind === 'node');
+const blocks = codeBlocks(page, readFileSync(join(ROOT, page), 'utf8'));
 const KEY = 'the-key-of-the-examples';
 
 let folder: string;
@@ -34,19 +34,39 @@ async function onThisMachine(name: string): Promise<string> {
   return addresses.reduce((all, address, i) => all.replace(`//${address}"`, `//127.0.0.1:${ports[i]}"`), text);
 }
 
+/** The arguments of the command of the page of a kind, behind `node`, with this test's values of its options. */
+function argsOf(kind: string, values: Readonly<Record<string, string>>): string[] {
+  const { code } = blocks.find((block) => block.kind === kind)!;
+  const [node, ...args] = code.replace(/\\\n/g, ' ').trim().split(/\s+/);
+  expect([node, Object.keys(values).filter((option) => !args.includes(option))]).toEqual(['node', []]);
+  return args.map((arg, i) => values[args[i - 1] ?? ''] ?? arg);
+}
+
+/** Makes the certificates by the command of the page. Returns their folder. */
+async function certify(config: string): Promise<string> {
+  const certs = join(folder, 'certs');
+  expect(await run(process.execPath, argsOf('certs', { '--config': config, '--out': certs }))).toMatchObject({
+    code: 0,
+  });
+  trust(readFileSync(join(certs, 'ca.pem'), 'utf8'));
+  return certs;
+}
+
 /** Starts a node by the command of the page, with this test's files. */
-function start(id: string, config: string, metricsPort: number): Child {
-  const values: Record<string, string> = {
+function start(id: string, config: string, metricsPort: number, certs: string): Child {
+  const args = argsOf('node', {
     '--config': config,
     '--node': id,
     '--data': join(folder, id),
     '--secret-file': join(folder, 'secret'),
     '--metrics-port': String(metricsPort),
-  };
-  const [node, ...args] = command!.code.replace(/\\\n/g, ' ').trim().split(/\s+/);
-  expect([node, Object.keys(values).filter((option) => !args.includes(option))]).toEqual(['node', []]);
-  const own = args.map((arg, i) => values[args[i - 1] ?? ''] ?? arg);
-  return new Child(process.execPath, own, { channel: true, env: { ISOCHRON_API_KEYS: KEY } });
+    '--tls-cert': join(certs, id, 'api.pem'),
+    '--tls-key': join(certs, id, 'api-key.pem'),
+    '--peer-cert': join(certs, id, 'peer.pem'),
+    '--peer-key': join(certs, id, 'peer-key.pem'),
+    '--peer-ca': join(certs, id, 'ca.pem'),
+  });
+  return new Child(process.execPath, args, { channel: true, env: { ISOCHRON_API_KEYS: KEY } });
 }
 
 const apis = (config: ClusterConfig): string[] => config.regions.flatMap(({ nodes }) => nodes.map(({ api }) => api));
@@ -73,7 +93,8 @@ describe('the clusters of infra/examples', () => {
     writeFileSync(join(folder, 'secret'), 'the secret of the examples');
     const ids = config.regions.flatMap(({ nodes }) => nodes.map(({ id }) => id));
     const ports = await freePorts(ids.length);
-    const nodes = ids.map((id, i) => start(id, file, ports[i]!));
+    const certs = await certify(file);
+    const nodes = ids.map((id, i) => start(id, file, ports[i]!, certs));
     const explain = () => nodes.map(({ stderr }) => stderr.slice(-2000)).join('\n');
     const endpoints = apis(config);
     await until(

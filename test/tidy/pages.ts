@@ -25,6 +25,7 @@ export const KINDS: ReadonlyMap<string, { readonly language: string; readonly te
   ['http', { language: 'sh', test: 'test/e2e/pages.test.ts' }],
   ['start', { language: 'sh', test: 'test/e2e/pages.test.ts' }],
   ['node', { language: 'sh', test: 'test/e2e/examples.test.ts' }],
+  ['certs', { language: 'sh', test: 'test/e2e/examples.test.ts' }],
   ['cli', { language: 'sh', test: 'test/e2e/pages.test.ts' }],
   ['commands', { language: 'sh', test: 'test/tidy/pages.test.ts' }],
   ['docc', { language: 'swift', test: 'sdk-swift/Tests/IsochronTests/DocumentationTests.swift' }],
