@@ -25,12 +25,24 @@ const SETTINGS = Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[];
  * Connects to the nearest of the endpoints and opens a session, or continues one.
  *
  * Rejects with CONNECTION_LOST when none can be reached; with the cluster's refusal (UNAUTHENTICATED, TOKEN_INVALID,
- * TOKEN_FOREIGN, …); with TOKEN_INVALID for a damaged `session`; with INVALID_REQUEST for endpoints that are no URLs
- * and for unknown options; with SESSION_GAP when the writes of a `token`'s session were not visible within
+ * TOKEN_FOREIGN, …); with CREDENTIALS_UNAVAILABLE when `auth` gave no credentials within `requestTimeoutMs`; with
+ * TOKEN_INVALID for a damaged `session`; with INVALID_REQUEST for endpoints that are no URLs, for unknown options, and
+ * for `auth` beside `credentials`; with SESSION_GAP when the writes of a `token`'s session were not visible within
  * `requestTimeoutMs`; with the signal's reason.
  */
 export async function connect(options: ConnectOptions): Promise<IsochronClient> {
-  checkOptions(options, 'endpoints', 'token', 'credentials', 'session', 'signal', 'ca', 'WebSocket', ...SETTINGS);
+  checkOptions(
+    options,
+    'endpoints',
+    'token',
+    'credentials',
+    'auth',
+    'session',
+    'signal',
+    'ca',
+    'WebSocket',
+    ...SETTINGS,
+  );
   options.signal?.throwIfAborted();
   const session = options.session === undefined ? undefined : await imported(options.session);
   const driver = new Driver({ ...options, session }, await settle(options));
@@ -54,9 +66,9 @@ async function settle(options: ConnectOptions): Promise<Settings> {
   const { WebSocket: Global, process } = globalThis as { WebSocket?: WebSocketConstructor; process?: unknown };
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return {
-    credentials: undefined,
     ...DEFAULTS,
     ...(Object.fromEntries(given) as Partial<Settings>),
+    ...(options.auth && (await import('./auth.js')).renewed(IsochronError, options)),
     Homing: options.endpoints.length > 1 ? (await import('@isochron/client/link/homing')).Homing : undefined,
     WebSocket:
       options.WebSocket ??

@@ -206,6 +206,10 @@ export class Driver implements ClientEffects {
     loadEngine(protocol).then(loaded, (error: unknown) => loaded(toIsochronError(error)));
   }
 
+  authenticate(): void {
+    this.settings.authenticate?.(this);
+  }
+
   setTimer(atMs: number): void {
     clearTimeout(this.#timer);
     if (Number.isFinite(atMs))

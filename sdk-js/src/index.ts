@@ -35,7 +35,7 @@ export type {
 } from './api/watched.js';
 export { connect } from './connect.js';
 export type { JsonValue, MergePatch } from './documents.js';
-export type { ConnectOptions, Logger, SocketEvent, WebSocketConstructor, WebSocketLike } from './options.js';
+export type { Auth, ConnectOptions, Logger, SocketEvent, WebSocketConstructor, WebSocketLike } from './options.js';
 export {
   append,
   applyOperations,

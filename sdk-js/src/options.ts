@@ -1,5 +1,6 @@
 import type { Codec } from '@isochron/client/link/codec';
 import type { Homing } from '@isochron/client/link/homing';
+import type { OpenRenewal } from '@isochron/client/link/renewal';
 import type { ExportedSession } from '@isochron/client/session/exported';
 import type { RandomSource } from '@isochron/core/backoff';
 
@@ -31,6 +32,9 @@ export interface Logger {
   warn(message: string): void;
 }
 
+/** Gives credentials. */
+export type Auth = () => string | Promise<string>;
+
 /** The cluster, the credentials and the settings of a connection. */
 export interface ConnectOptions {
   /** Base URLs of nodes, `http(s)://` or `ws(s)://`. The nearest one is used, the others are for failover. */
@@ -42,6 +46,16 @@ export interface ConnectOptions {
   readonly token?: string;
   /** API key, if the cluster requires one. Sent in the first frame, never in the URL. */
   readonly credentials?: string;
+  /**
+   * Gives the newest credentials, such as the access token of an identity provider, in place of `credentials`. The
+   * client calls it before it connects, before the credentials expire, and after the cluster has refused them; one call
+   * at a time, which clients with the same function share. The session, its transactions and its watches go on.
+   *
+   * While it throws or rejects, or returns credentials that are refused, it is called again and again, with growing
+   * pauses. Requests that wait for it that long reject with CREDENTIALS_UNAVAILABLE after `requestTimeoutMs`. New
+   * credentials have to be of the same user: another one needs a client of its own.
+   */
+  readonly auth?: Auth;
   /**
    * A session that another client exported: this one continues it, causally after everything that one saw and wrote.
    */
@@ -77,10 +91,19 @@ export interface ConnectOptions {
   readonly logger?: Logger;
 }
 
+/** Takes the credentials of `auth`, or its error. */
+export interface Authenticated {
+  step(input: { readonly kind: 'credentials'; readonly credentials: unknown }): void;
+}
+
 /** Options with their defaults in place. */
 export interface Settings {
   readonly keyspace: string;
-  readonly credentials: string | undefined;
+  readonly credentials?: string | undefined;
+  /** Where the application has `auth`. */
+  readonly renewal?: OpenRenewal | undefined;
+  /** Gives a driver the credentials of `auth`. */
+  readonly authenticate?: ((driver: Authenticated) => void) | undefined;
   readonly requestTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly commitTimeoutMs: number;

@@ -47,7 +47,7 @@ class SharedSocket implements ChannelEvents {
   constructor(
     readonly pool: Pool,
     readonly url: string,
-    readonly credentials: string | undefined,
+    readonly credentials: unknown,
     subprotocol: string,
   ) {
     const socket: NodeSocket = new pool.Base(url, [SHARED_SUBPROTOCOL, subprotocol]);
@@ -251,7 +251,7 @@ class Pool {
   constructor(readonly Base: WebSocketConstructor) {}
 
   /** @throws the errors of a WebSocket's constructor */
-  open(url: string, subprotocol: string, credentials: string | undefined): WebSocketLike {
+  open(url: string, subprotocol: string, credentials: unknown): WebSocketLike {
     const fits = (one: SharedSocket): boolean => one.isOpen && one.url === url && one.credentials === credentials;
     let socket = [...this.#shared].find(fits);
     if (socket === undefined) {
@@ -281,9 +281,9 @@ const pools = new Map<WebSocketConstructor, Pool>();
 
 /**
  * A WebSocket class whose sockets are channels of shared ones, made with `Base`.
- * @param credentials of the session: only sessions with the same share a socket
+ * @param credentials of the session, or the function that gives them: only sessions with the same share a socket
  */
-export function sharedWebSocket(Base: WebSocketConstructor, credentials: string | undefined): WebSocketConstructor {
+export function sharedWebSocket(Base: WebSocketConstructor, credentials: unknown): WebSocketConstructor {
   const pool = pools.get(Base) ?? new Pool(Base);
   pools.set(Base, pool);
   return new Proxy(Base, {

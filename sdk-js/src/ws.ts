@@ -1,6 +1,6 @@
 /** The WebSocket in Node: browsers never load this file, so it shares no code with the others. */
 import type { IsochronError } from '@isochron/core/errors';
-import type { WebSocketConstructor, WebSocketLike } from './options.js';
+import type { ConnectOptions, WebSocketConstructor, WebSocketLike } from './options.js';
 
 /**
  * The class of the sockets that sessions share, made with the global one, or with that of the package `ws`. If
@@ -9,14 +9,14 @@ import type { WebSocketConstructor, WebSocketLike } from './options.js';
  */
 export async function nodeWebSocket(
   ErrorOf: typeof IsochronError,
-  { credentials, ca }: { readonly credentials?: string; readonly ca?: string | readonly string[] },
+  { auth, credentials, ca }: Pick<ConnectOptions, 'auth' | 'credentials' | 'ca'>,
   Global: WebSocketConstructor | undefined,
 ): Promise<WebSocketConstructor> {
   const Base =
     ca === undefined ? (Global ?? (await findWebSocket(ErrorOf))) : trusting(ca, await findWebSocket(ErrorOf));
   const { process } = globalThis as { process?: { versions?: { node?: string } } };
   if (process?.versions?.node === undefined) return Base;
-  return (await import('./shared.js')).sharedWebSocket(Base, credentials);
+  return (await import('./shared.js')).sharedWebSocket(Base, auth ?? credentials);
 }
 
 /**

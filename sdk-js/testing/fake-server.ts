@@ -161,6 +161,8 @@ export class FakeServer {
   unresponsive: Unresponsive | undefined;
   /** The welcome's commit timestamp of the session's last write. */
   hwt = 0;
+  /** How long credentials are valid once they are accepted; undefined: for ever. */
+  lifeMs: number | undefined;
   /** The state that it reports for a token's session. */
   seen: WireSeen | undefined;
   port = 0;
@@ -304,10 +306,18 @@ export class FakeServer {
         return this.#stable(frame);
       case 'ping':
         return { type: 'pong', id: frame.id };
+      case 'authenticate': {
+        const { now } = this.freshnessNow();
+        return { type: 'authenticated', id: frame.id, now, ...this.#expiry(now) };
+      }
       case 'changes':
       case 'live':
         return refusal(frame.id, 'FRAME_TYPE_UNKNOWN', false);
     }
+  }
+
+  #expiry(now: number): { readonly expiresAt?: number } {
+    return this.lifeMs === undefined ? {} : { expiresAt: now + this.lifeMs };
   }
 
   /** Its welcome. */
@@ -330,6 +340,7 @@ export class FakeServer {
       hwt: this.hwt,
       freshness: this.freshnessNow(),
       ...(this.unresponsive === undefined ? {} : { unresponsive: this.unresponsive }),
+      ...this.#expiry(this.freshnessNow().now),
       token: `${region}-${this.store.ust}`,
       credits,
       limits: {

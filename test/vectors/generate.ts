@@ -21,6 +21,7 @@ import { values } from './pure/values.js';
 import { queries } from './queries/queries.js';
 import { TraceDriver } from './steps/drive.js';
 import { STEP_PROTOCOLS, type StepProtocol } from './steps/protocols.js';
+import { RENEWAL_THEMES, THEMES, type Theme } from './steps/themes.js';
 import { TransactionDriver } from './transactions/drive.js';
 
 export interface VectorFile {
@@ -42,7 +43,7 @@ const namesOf = <T extends string>(table: Readonly<Record<T, unknown>>): T[] => 
 
 /** The last file, `manifest.json`, lists the others. */
 export function generate(options: GenerateOptions): VectorFile[] {
-  const files = [...sessions(options), ...traces(options), ...pure(options.seed)];
+  const files = [...sessions(options), ...traces(options), ...renewals(options), ...pure(options.seed)];
   const digests = files.map(({ name, text }) => [name, createHash('sha256').update(text).digest('hex')]);
   const manifest = { format: 1, ...options, files: Object.fromEntries(digests) };
   return [...files, { name: 'manifest.json', text: `${JSON.stringify(manifest, null, 2)}\n` }];
@@ -69,15 +70,30 @@ function operationFile(protocol: OperationName, seed: number, count: number): Ve
 
 /** A trace is as long as several sequences. */
 function traces({ seed, sequences }: GenerateOptions): VectorFile[] {
-  return STEP_PROTOCOLS.map((protocol) => traceFile(protocol, seed, Math.ceil(sequences / SEQUENCES_PER_TRACE)));
+  const count = Math.ceil(sequences / SEQUENCES_PER_TRACE);
+  return STEP_PROTOCOLS.map((protocol) => traceFile('steps', protocol, seed, count, THEMES));
 }
 
-function traceFile(protocol: StepProtocol, seed: number, count: number): VectorFile {
+/** Traces of clients whose credentials expire: of both kinds of protocols, and of nodes that chain no commits. */
+function renewals({ seed, sequences }: GenerateOptions): VectorFile[] {
+  const count = Math.ceil(sequences / SEQUENCES_PER_TRACE);
+  return STEP_PROTOCOLS.filter(({ name }) => ['paris', 'nocc', 'orbe'].includes(name)).map((protocol) =>
+    traceFile('renewals', protocol, seed, count, RENEWAL_THEMES),
+  );
+}
+
+function traceFile(
+  name: string,
+  protocol: StepProtocol,
+  seed: number,
+  count: number,
+  themes: readonly Theme[],
+): VectorFile {
   const drawn = Array.from({ length: count }, (_, i) =>
-    TraceDriver.trace(protocol, i, new Random(seedOf(seed, `steps/${protocol.name}`, i))),
+    TraceDriver.trace(protocol, i, new Random(seedOf(seed, `${name}/${protocol.name}`, i)), themes),
   );
   return {
-    name: `steps-${protocol.name}.json`,
+    name: `${name}-${protocol.name}.json`,
     text: linesOf({ format: 1, protocol: protocol.name, kind: 'steps' }, drawn),
   };
 }

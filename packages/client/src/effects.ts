@@ -11,6 +11,8 @@ export interface ClientEffects {
   close(socket: SocketId, abrupt: boolean): void;
   /** The client of a protocol is needed: `loaded` brings it. */
   load(protocol: string): void;
+  /** New credentials are needed: `credentials` brings them. Only with `renewal`, and one request at a time. */
+  authenticate(): void;
   /** A `timer` is due at this time. Only the newest one counts; infinity cancels it. */
   setTimer(atMs: number): void;
   /** A `turn` is due when the program's present turn is over: all requests of a turn leave in one message. */

@@ -20,7 +20,7 @@ import type { Caller, Cancellable } from './link/exchange.js';
 import type { ChangesRequest, ReadChanges } from './live/changes.js';
 import type { LiveObserver, LiveScope } from './live/observer.js';
 import { Loop } from './loop.js';
-import { decideClaim } from './session/claim.js';
+import type { DecideClaim } from './session/claim.js';
 import { commit } from './session/commits.js';
 import { ClientCore, type OpenLive } from './session/core.js';
 import type { OpenEngine } from './session/engine.js';
@@ -49,8 +49,17 @@ export type Call =
   | { readonly f: 'open'; readonly handle: HandleId }
   /** A write of one key: {@link Committed}. */
   | { readonly f: 'write'; readonly key: QualifiedKey; readonly value: Content }
-  /** Whether the `init` that a write committed made the key's document: {@link Claimed}, once that is stable. */
-  | { readonly f: 'claimed'; readonly key: QualifiedKey; readonly commit: Committed; readonly timeoutMs: number }
+  /**
+   * Whether the `init` that a write committed made the key's document: {@link Claimed}, once that is stable. `decide`
+   * is `decideClaim` of `session/claim`, which drivers load when it is used.
+   */
+  | {
+      readonly f: 'claimed';
+      readonly decide: DecideClaim;
+      readonly key: QualifiedKey;
+      readonly commit: Committed;
+      readonly timeoutMs: number;
+    }
   /** The writes of a handle: {@link Committed}. The handle ends when the commit's turn has come. */
   | { readonly f: 'commit'; readonly handle: HandleId }
   /** Waits until every node of every region serves a timestamp. */
@@ -99,6 +108,8 @@ export type ClientInput =
       readonly protocol: string;
       readonly engine: OpenEngine | IsochronError;
     }
+  /** The credentials that `authenticate` asked for, or the error that came instead. */
+  | { readonly kind: 'credentials'; readonly nowMs: number; readonly credentials: unknown }
   /**
    * The network may have changed, gone or come back: the connection is tested, or, without one, searched for at once.
    */
@@ -174,6 +185,9 @@ export class ClientMachine {
       case 'loaded':
         this.core.loaded(input.protocol, input.engine);
         break;
+      case 'credentials':
+        this.core.connector.renewal?.took(input.credentials);
+        break;
       case 'network':
         this.core.connector.networkChanged();
         break;
@@ -221,7 +235,7 @@ export class ClientMachine {
         return core.engine.write(call.key, call.value, caller);
       case 'claimed':
         core.requireUpdates();
-        return decideClaim(core, call.key, call.commit, call.timeoutMs, caller);
+        return call.decide(core, call.key, call.commit, call.timeoutMs, caller);
       case 'commit':
         return this.#commit(call.handle, caller);
       case 'stable':

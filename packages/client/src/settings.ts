@@ -1,4 +1,5 @@
 import type { Homing } from './link/homing.js';
+import type { OpenRenewal } from './link/renewal.js';
 import type { LinkSettings } from './link/settings.js';
 import type { ImportedSession } from './session/exported.js';
 
@@ -14,7 +15,10 @@ export interface ClientOptions {
 export interface ClientSettings extends LinkSettings {
   /** Name and version of the SDK. */
   readonly client: string;
-  readonly credentials: string | undefined;
+  /** Credentials that do not expire. */
+  readonly credentials?: string | undefined;
+  /** Renews credentials that the driver has on request (`authenticate`); undefined where it has none. */
+  readonly renewal?: OpenRenewal | undefined;
   readonly commitTimeoutMs: number;
   readonly returnAfterMs: number;
   /** The class that searches for a nearer endpoint; undefined with only one endpoint. */

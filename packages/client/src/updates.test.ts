@@ -1,6 +1,6 @@
 /** Updates and claims through the machine. */
 import { Update } from '@isochron/core/updates/update';
-import type { Claimed } from './session/claim.js';
+import { type Claimed, decideClaim } from './session/claim.js';
 import type { Committed } from './session/outcome.js';
 import { ALL, refusal, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
 import { World } from './testing/world.js';
@@ -47,7 +47,7 @@ describe('an update', () => {
 
 describe('a claim', () => {
   const claim = (world: World, commit: Committed, timeoutMs = 500) =>
-    world.call({ f: 'claimed', key: KEY, commit, timeoutMs });
+    world.call({ f: 'claimed', decide: decideClaim, key: KEY, commit, timeoutMs });
 
   it('a claim is decided by the version that made the document, at the timestamp of the claim', () => {
     const { world, node, committed } = connected();

@@ -135,6 +135,10 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'The client reports it: a certificate that it refuses (expired, for another host, of an authority that it does ' +
     'not trust), or a port without TLS. The message names the reason. Correct the certificate of the node or the ' +
     'URL, or give the client the authority as `ca`.',
+  CREDENTIALS_UNAVAILABLE:
+    'The credentials of the client have expired, or were refused, and its `auth` returned no others that the cluster ' +
+    'accepts for as long as the request may take: the SDKs report it, no node does. Nothing of a write was sent. ' +
+    '`cause` is the last reason. Sign in again; the client goes on calling `auth`.',
   CLIENT_CLOSED: 'The client was closed while the request waited. Open a new client to go on.',
   CONFIG_INVALID: 'The cluster file is wrong. The message names the line and the reason; correct it and start again.',
   CERTIFICATE_INVALID:

@@ -18,6 +18,7 @@ export * from './requests/origin.js';
 export * from './requests/range.js';
 export * from './requests/rules.js';
 export * from './served/answers.js';
+export * from './served/identity.js';
 export * from './served/limit-counts.js';
 export * from './served/operation-session.js';
 export * from './served/rates.js';

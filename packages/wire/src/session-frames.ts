@@ -12,6 +12,7 @@
  * Each frame is declared once, as a value; its type is inferred from it.
  */
 export type * from './session-frames/answers.js';
+export type { AuthenticatedFrame } from './session-frames/authenticated.js';
 export type * from './session-frames/feed-answers.js';
 export type { WireContent, WireUpdate, WireValue } from './session-frames/notation.js';
 export type * from './session-frames/operation-answers.js';

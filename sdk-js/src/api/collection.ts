@@ -90,12 +90,14 @@ export class Collection<T = unknown> extends ReadCollection<T> {
     const qualified = keyIn(this.scope, key, driver);
     const value = updateOf([{ op: 'init', value: document }], driver.limits);
     const { signal, id } = write;
+    // Before the write: the client must be able to decide what it has claimed.
+    const { decideClaim: decide } = await import('../live/readers.js');
     const commit = await driver.named.run(
       id,
       () => driver.call<Committed>({ f: 'write', key: qualified, value }, signal),
       (committed) => committed,
     );
-    const call = { f: 'claimed', key: qualified, commit, timeoutMs } as const;
+    const call = { f: 'claimed', decide, key: qualified, commit, timeoutMs } as const;
     const claimed = await driver.call<Claimed>(call, signal);
     return { won: claimed.won, value: decodeDocument<U>(claimed.value) };
   }

@@ -1,4 +1,7 @@
-/** The ways to read a watch, and the change feed: one file for bundlers, which then split the rest less. */
+/**
+ * The ways to read a watch, the change feed, and the outcomes of claims: one file for bundlers, which then split the
+ * rest less.
+ */
 import type { IsochronError } from '@isochron/core/errors';
 import type { Watched } from '../api/watched.js';
 import { Consumer } from './consumer.js';
@@ -27,6 +30,7 @@ export function subscribe<R>(
   return end;
 }
 
+export { decideClaim } from '@isochron/client/session/claim';
 export { feed } from './feed.js';
 
 interface Waiting<R> {

@@ -295,7 +295,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       {
         file: CONNECTOR,
         in: 'Connector.#adopt',
-        find: 'if (token !== undefined && token !== connection.helloToken) {',
+        find: 'if (token !== undefined && token !== connection.hello.token) {',
         replace: 'if (token !== undefined && token === null) {',
       },
     ],

@@ -18,6 +18,7 @@ import type {
   RequestFrame,
   ServerFrame,
   Unresponsive,
+  WelcomeFrame,
   WireContent,
   WireSeen,
   WireUpdate,
@@ -97,7 +98,7 @@ export class Cluster {
     return this.#operations;
   }
 
-  welcome(node: FakeNode, { token }: HelloFrame, unresponsive: Unresponsive | undefined): ServerFrame {
+  welcome(node: FakeNode, { token }: HelloFrame, unresponsive: Unresponsive | undefined): WelcomeFrame {
     const { kind, name, capabilities } = this.#protocol;
     const { ts: ust, deps } = kind === 'transactions' ? this.#world.sent() : { ts: 0, deps: undefined };
     const seen = kind === 'operations' && token !== undefined && this.#random.chance(0.6);
@@ -199,7 +200,8 @@ export class Cluster {
         const early = this.#random.chance(0.03) && frame.ts > 0;
         return { type: 'stable', id, ust: early ? frame.ts - 1 : Math.max(frame.ts, this.times.lagging()) };
       }
-      // The clients of the traces follow no changes.
+      // The clients of the traces follow no changes, and the network answers new credentials.
+      case 'authenticate':
       case 'changes':
       case 'live':
         return refusalFrame(id, 'FRAME_TYPE_UNKNOWN');

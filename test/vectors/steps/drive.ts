@@ -7,7 +7,7 @@ import type { Step, StepInput, StepSettings, StepTrace } from './format.js';
 import { Network } from './network.js';
 import type { StepProtocol } from './protocols.js';
 import { Recorder } from './recorder.js';
-import { THEMES } from './themes.js';
+import type { Theme } from './themes.js';
 
 /** Pauses between the application's actions, ms. */
 const PAUSES_MS = [0, 0, 0, 1, 5, 30, 200, 1500];
@@ -30,18 +30,18 @@ export class TraceDriver {
   #failedToConnect = false;
 
   /** @param index of the trace: the themes alternate */
-  static trace(protocol: StepProtocol, index: number, random: Random): StepTrace {
-    return new TraceDriver(protocol, index, random).#trace(`${protocol.name}/${index}`, protocol);
+  static trace(protocol: StepProtocol, index: number, random: Random, themes: readonly Theme[]): StepTrace {
+    const theme = themes[index % themes.length]!;
+    return new TraceDriver(protocol, theme, random).#trace(`${protocol.name}/${index}`, protocol);
   }
 
-  private constructor(protocol: StepProtocol, index: number, random: Random) {
-    const theme = THEMES[index % THEMES.length]!;
+  private constructor(protocol: StepProtocol, theme: Theme, random: Random) {
     this.#random = random;
     this.#network = new Network(protocol, theme, random);
     this.#application = new Application(protocol, theme, this.#network.cluster, random);
     this.#beganMs = random.pick([0, 1000.5, 86_400_000]);
     this.#nowMs = this.#beganMs;
-    this.#settings = this.#drawSettings(protocol);
+    this.#settings = this.#drawSettings(protocol, theme);
     this.#recorder = new Recorder(this.#settings, this.#nowMs, {
       // Few digits: sums and products of them are exact.
       random: () => random.below(1024) / 1024,
@@ -49,14 +49,14 @@ export class TraceDriver {
     });
   }
 
-  #drawSettings({ kind, name }: StepProtocol): StepSettings {
+  #drawSettings({ kind, name }: StepProtocol, { expires }: Theme): StepSettings {
     const random = this.#random;
     const { cluster } = this.#network;
     const bases = cluster.nodes.map(({ base }) => base).slice(0, 1 + random.below(cluster.nodes.length));
     const endpoints = random.chance(0.1) ? [...bases, 'https://nowhere.test/'] : bases;
     const common = {
       endpoints,
-      ...(random.chance(0.3) ? { credentials: 'key' } : {}),
+      ...(expires ? { auth: true as const } : random.chance(0.3) ? { credentials: 'key' } : {}),
       requestTimeoutMs: random.pick([800, 2000, 10_000]),
       connectTimeoutMs: random.pick([500, 3000]),
       commitTimeoutMs: random.pick([1000, 3000, 30_000]),
@@ -150,6 +150,9 @@ export class TraceDriver {
           break;
         case 'close':
           this.#network.close(effect.socket, effect.abrupt, this.#nowMs);
+          break;
+        case 'authenticate':
+          this.#network.authenticate(this.#nowMs);
           break;
         case 'setTimer':
           this.#timerMs = effect.at ?? Number.POSITIVE_INFINITY;

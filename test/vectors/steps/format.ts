@@ -33,6 +33,8 @@ export type StepInput =
   | { readonly do: 'message'; readonly socket: number; readonly data: string }
   | { readonly do: 'closed'; readonly socket: number; readonly code?: number; readonly reason: string }
   | { readonly do: 'loaded'; readonly protocol: string; readonly failed?: ErrorCode }
+  /** The credentials that were asked for; none where the application has failed to give some. */
+  | { readonly do: 'credentials'; readonly credentials?: string }
   | { readonly do: 'network' | 'timer' | 'turn' }
   /** Asks for the session as data. */
   | { readonly do: 'export' };
@@ -55,7 +57,7 @@ export type StepEffect =
   | { readonly do: 'close'; readonly socket: number; readonly abrupt: boolean }
   | { readonly do: 'load'; readonly protocol: string }
   | { readonly do: 'setTimer'; readonly at: number | null }
-  | { readonly do: 'turn' | 'changed' }
+  | { readonly do: 'turn' | 'changed' | 'authenticate' }
   | { readonly do: 'resolve'; readonly caller: number; readonly value: StepValue }
   | { readonly do: 'reject'; readonly caller: number; readonly error: StepError }
   /** The step itself is refused. */
@@ -92,6 +94,8 @@ export type Step = StepInput & {
 export interface StepSettings {
   readonly endpoints: readonly string[];
   readonly credentials?: string;
+  /** The application gives credentials on request. */
+  readonly auth?: true;
   readonly requestTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly commitTimeoutMs: number;

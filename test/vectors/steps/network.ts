@@ -6,6 +6,7 @@ import { drawChoice, REGIONS } from '../drawing.js';
 import { Cluster, type FakeNode, isHello, type OpenTransactions, refusalFrame } from './cluster.js';
 import { damaged } from './damage.js';
 import type { StepInput } from './format.js';
+import { Issuer } from './issuer.js';
 import type { StepProtocol } from './protocols.js';
 import type { Fault, Theme } from './themes.js';
 
@@ -13,6 +14,8 @@ interface Socket {
   readonly node: FakeNode | undefined;
   readonly open: OpenTransactions;
   greeted: boolean;
+  /** The steady time at which its credentials expire. */
+  expiresAtMs: number;
   /** Its last commit, and the outcome; undefined while undecided. */
   commit: { readonly tx: string; readonly isCommitted: boolean | undefined } | undefined;
 }
@@ -31,7 +34,7 @@ function commitBehind(state: Socket, frame: RequestFrame): ServerFrame | 'waits'
 
 interface Arrival {
   readonly atMs: number;
-  readonly input: StepInput & { readonly socket: number };
+  readonly input: StepInput;
 }
 
 /** A refusal of all writes at a node, in a region, or everywhere. */
@@ -50,6 +53,7 @@ export class Network {
   readonly cluster: Cluster;
   readonly #random: Random;
   readonly #theme: Theme;
+  readonly #issuer: Issuer;
   readonly #sockets = new Map<number, Socket>();
   #arrivals: Arrival[] = [];
   #spell: Spell | undefined;
@@ -60,6 +64,7 @@ export class Network {
     this.cluster = new Cluster(protocol, random);
     this.#theme = theme;
     this.#random = random;
+    this.#issuer = new Issuer(random);
   }
 
   heal(): void {
@@ -79,18 +84,32 @@ export class Network {
   /** The next arrival; undefined if its socket has closed. */
   take(): StepInput | undefined {
     const { input } = this.#arrivals.shift()!;
-    if (!this.#sockets.has(input.socket)) return undefined;
+    if ('socket' in input && !this.#sockets.has(input.socket)) return undefined;
     if (input.do === 'closed') this.#sockets.delete(input.socket);
     return input;
   }
 
   open(socket: number, url: string, nowMs: number): void {
     const node = this.cluster.nodes.find(({ base }) => url.startsWith(base.replace('http:', 'ws:')));
-    this.#sockets.set(socket, { node, open: new Map(), greeted: false, commit: undefined });
+    this.#sockets.set(socket, {
+      node,
+      open: new Map(),
+      greeted: false,
+      expiresAtMs: Number.POSITIVE_INFINITY,
+      commit: undefined,
+    });
     if (node === undefined) this.#arrive(nowMs + 1, { do: 'closed', socket, code: 1006, reason: 'no such host' });
     else if (nowMs < node.downUntilMs)
       this.#arrive(nowMs + node.delayMs, { do: 'closed', socket, code: 1006, reason: 'refused' });
     else if (nowMs >= node.silentUntilMs) this.#arrive(nowMs + 2 * node.delayMs, { do: 'opened', socket });
+  }
+
+  /** The client asks the application for credentials. */
+  authenticate(nowMs: number): void {
+    const given = this.#issuer.give(nowMs, this.#healed);
+    if (given === undefined) return;
+    const { afterMs, ...credentials } = given;
+    this.#arrive(nowMs + afterMs, { do: 'credentials', ...credentials });
   }
 
   close(socket: number, abrupt: boolean, nowMs: number): void {
@@ -139,8 +158,30 @@ export class Network {
       else this.#deliver(socket, node, nowMs, [refusalFrame(undefined, refusal)]);
       return;
     }
+    const leftMs = this.#theme.expires && this.#issuer.leftMs(hello.credentials, nowMs);
+    if (this.#theme.expires && leftMs === undefined) {
+      this.#deliver(socket, node, nowMs, [refusalFrame(undefined, 'UNAUTHENTICATED')]);
+      return;
+    }
     state.greeted = true;
-    this.#deliver(socket, node, nowMs, [this.cluster.welcome(node, hello, this.#unresponsive())]);
+    const welcome = this.cluster.welcome(node, hello, this.#unresponsive());
+    if (leftMs !== undefined) state.expiresAtMs = nowMs + leftMs;
+    const expiresAt = leftMs === undefined ? {} : { expiresAt: welcome.freshness.now + leftMs };
+    this.#deliver(socket, node, nowMs, [{ ...welcome, ...expiresAt }]);
+  }
+
+  /** The answer to new credentials, and to every request once the old ones have expired. */
+  #judge(state: Socket, frame: RequestFrame, nowMs: number): ServerFrame | undefined {
+    const { id } = frame;
+    if (frame.type !== 'authenticate') {
+      if (nowMs >= state.expiresAtMs) return refusalFrame(id, 'UNAUTHENTICATED');
+      return undefined;
+    }
+    const leftMs = this.#issuer.leftMs(frame.credentials, nowMs);
+    if (leftMs === undefined) return refusalFrame(id, 'UNAUTHENTICATED');
+    state.expiresAtMs = nowMs + leftMs;
+    const now = this.cluster.freshness().now;
+    return { type: 'authenticated', id, now, expiresAt: now + leftMs };
   }
 
   #request(
@@ -156,13 +197,15 @@ export class Network {
     // Sometimes a commit overtakes its predecessor.
     const behind = this.#chance(0.03) ? undefined : commitBehind(state, frame);
     if (behind === 'waits') return;
-    const refusal = behind ?? this.#refusal(node, frame, drawn === 'refused', nowMs);
+    const judged = this.#theme.expires && this.#judge(state, frame, nowMs);
+    const expired = judged?.type === 'error' ? judged : undefined;
+    const refusal = expired ?? behind ?? this.#refusal(node, frame, drawn === 'refused', nowMs);
     const fault = refusal === undefined ? drawn : 'none';
     if (fault === 'cutBefore') {
       this.#cut(socket, node, nowMs);
       return;
     }
-    const answer = refusal ?? this.cluster.answer(node, frame, open);
+    const answer = refusal ?? judged ?? this.cluster.answer(node, frame, open);
     if (frame.type === 'commit') {
       const isLost = fault !== 'none' && fault !== 'late' && fault !== 'goaway';
       state.commit = { tx: frame.tx, isCommitted: isLost ? undefined : answer.type === 'committed' };

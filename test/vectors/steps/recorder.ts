@@ -2,6 +2,7 @@
 import { jsonCodec } from '@isochron/client/link/codec';
 import type { Caller } from '@isochron/client/link/exchange';
 import { Homing } from '@isochron/client/link/homing';
+import { openRenewal } from '@isochron/client/link/renewal';
 import {
   type Call,
   type ClientEffects,
@@ -47,7 +48,7 @@ export class Recorder implements ClientEffects {
 
   constructor(settings: StepSettings, atMs: number, draws: Draws) {
     this.#draws = draws;
-    const { endpoints, token, session, credentials, returnAfterMs, ...timeouts } = settings;
+    const { endpoints, token, session, credentials, auth, returnAfterMs, ...timeouts } = settings;
     const options = {
       endpoints,
       token,
@@ -57,6 +58,7 @@ export class Recorder implements ClientEffects {
       ...timeouts,
       client: 'isochron-steps/1',
       credentials,
+      renewal: auth && openRenewal,
       returnAfterMs: returnAfterMs ?? Number.POSITIVE_INFINITY,
       Homing,
       codec: jsonCodec,
@@ -120,6 +122,8 @@ export class Recorder implements ClientEffects {
         return { kind: 'begin', handle: input.handle, mode: input.mode, at: input.snapshot };
       case 'loaded':
         return { kind: 'loaded', protocol: input.protocol, engine: engineOf(input.protocol, input.failed) };
+      case 'credentials':
+        return { kind: 'credentials', credentials: input.credentials };
       default: {
         const { do: kind, ...fields } = input;
         return { kind, ...fields } as Untimed<ClientInput>;
@@ -166,6 +170,10 @@ export class Recorder implements ClientEffects {
 
   load(protocol: string): void {
     this.#out.push({ do: 'load', protocol });
+  }
+
+  authenticate(): void {
+    this.#out.push({ do: 'authenticate' });
   }
 
   setTimer(atMs: number): void {

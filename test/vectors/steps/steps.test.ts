@@ -8,6 +8,8 @@ const NAMES = STEP_PROTOCOLS.map(({ name }) => name);
 const texts = new Map(generate(DEFAULTS).map(({ name, text }) => [name, text]));
 const fileOf = (protocol: string): StepFile => JSON.parse(texts.get(`steps-${protocol}.json`) ?? '{}') as StepFile;
 const files = NAMES.map(fileOf);
+const RENEWED = ['paris', 'nocc', 'orbe'];
+const renewals = RENEWED.map((protocol): StepFile => JSON.parse(texts.get(`renewals-${protocol}.json`) ?? '{}'));
 const traces = files.flatMap(({ sequences }) => sequences);
 const steps = traces.flatMap((trace) => trace.steps);
 const effects = steps.flatMap(({ out }) => out);
@@ -164,5 +166,36 @@ describe('a difference of step traces', () => {
     const at = trace!.steps.findIndex(({ random }) => random !== undefined);
     const changed = trace!.steps.map((step, i) => (i === at ? { ...step, random: [...step.random!, 0.5] } : step));
     expect(replayTrace({ ...trace!, steps: changed })).toMatchObject({ step: at, what: 'random' });
+  });
+});
+
+describe('the traces of clients whose credentials expire', () => {
+  const own = renewals.flatMap(({ sequences }) => sequences.flatMap((trace) => trace.steps));
+  const out = own.flatMap((step) => step.out);
+  const sent = out.flatMap((effect) => (effect.do === 'send' ? effect.frames : []));
+
+  it.each(renewals)('the traces of $protocol with renewals have the effects of the client machine', (file) => {
+    expect(file).toMatchObject({ format: 1, kind: 'steps' });
+    expect(file.sequences.length).toBeGreaterThanOrEqual(50);
+    expect(file.sequences.flatMap((trace) => replayTrace(trace) ?? [])).toEqual([]);
+  });
+
+  it('the traces with renewals ask for credentials, get some or none, and pass them to nodes', () => {
+    const given = own.flatMap((step) => (step.do === 'credentials' ? [step.credentials] : []));
+    expect(timesOf(out, (effect) => effect.do === 'authenticate')).toBeGreaterThan(500);
+    expect(timesOf(given, (credentials) => credentials === undefined)).toBeGreaterThan(30);
+    expect(timesOf(given, (credentials) => credentials === 'wrong')).toBeGreaterThan(10);
+    expect(timesOf(sent, (frame) => frame.type === 'authenticate')).toBeGreaterThan(200);
+    expect(timesOf(sent, (frame) => frame.type === 'hello' && frame.credentials !== undefined)).toBeGreaterThan(500);
+  });
+
+  it('the traces with renewals have messages that accept credentials, and that refuse them and requests', () => {
+    const messages = own.flatMap((step) => (step.do === 'message' ? [step.data] : []));
+    expect(timesOf(messages, (data) => data.includes('"authenticated"'))).toBeGreaterThan(200);
+    expect(timesOf(messages, (data) => data.includes('"UNAUTHENTICATED"'))).toBeGreaterThan(200);
+  });
+
+  it.each(['CREDENTIALS_UNAVAILABLE', 'UNAUTHENTICATED'])('the traces with renewals reject with %s', (code) => {
+    expect(timesOf(out, rejectedWith(code))).toBeGreaterThan(3);
   });
 });

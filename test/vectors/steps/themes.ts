@@ -43,6 +43,8 @@ export interface Theme {
   readonly refusedHello: number;
   /** Weights of the application's actions: absent ones stay unchanged. */
   readonly does: { readonly [action: string]: number };
+  /** The credentials of the client expire, and the application gives new ones. */
+  readonly expires?: true;
 }
 
 const faults = (weights: { readonly [F in Fault]?: number }): readonly Choice<Fault>[] =>
@@ -128,5 +130,28 @@ export const THEMES: readonly Theme[] = [
   theme('cancelled calls', {
     faults: faults({ none: 75, late: 15, swallowed: 6, cutAfter: 4 }),
     does: { cancel: 20, write: 10, stable: 4 },
+  }),
+];
+
+const expiring = (name: string, changes: Partial<Theme>): Theme => theme(name, { ...changes, expires: true });
+
+/** The themes of the traces whose credentials expire: a file of its own has those. */
+export const RENEWAL_THEMES: readonly Theme[] = [
+  expiring('expiring credentials', { does: { begin: 10, txRead: 20, write: 10, commit: 10 } }),
+  expiring('renewals that get lost', {
+    faults: faults({ none: 76, cutBefore: 6, cutAfter: 8, swallowed: 5, late: 5 }),
+    does: { write: 12, commit: 10 },
+  }),
+  expiring('refused credentials', {
+    faults: faults({ none: 80, refused: 16, late: 4 }),
+    codes: ['UNAUTHENTICATED', 'UNAUTHENTICATED', 'NOT_READY', 'OVERLOADED', 'TRANSACTION_UNKNOWN'],
+    writeCodes: ['UNAUTHENTICATED', 'UNAUTHENTICATED', 'NOT_READY', 'OUTCOME_PENDING'],
+    spell: 0.3,
+    refusedHello: 0.15,
+    does: { write: 14, commit: 10 },
+  }),
+  expiring('renewals over a fail-over', {
+    faults: faults({ none: 70, down: 10, silent: 6, goaway: 6, cutAfter: 8 }),
+    refusedHello: 0.1,
   }),
 ];

@@ -44,7 +44,6 @@ const ALL_ANSWER: Unresponsive = { nodes: [], regions: [] };
 
 export class Connection implements SocketListener, Carrier {
   readonly #socket: SocketId;
-  readonly #hello: HelloFrame;
   #inFlight = new TransientMap<number, Exchange>();
   /** How many of them wait by design. */
   #waits = 0;
@@ -69,22 +68,16 @@ export class Connection implements SocketListener, Carrier {
   constructor(
     readonly loop: Loop,
     readonly url: string,
-    hello: HelloFrame,
+    readonly hello: HelloFrame,
     readonly settings: LinkSettings,
     readonly owner: ConnectionOwner,
     settled: (error?: IsochronError) => void,
   ) {
-    this.#hello = hello;
     this.#unopened = settled;
     this.#socket = loop.open(url, this);
     const { connectTimeoutMs } = settings;
     const late = () => this.drop(lost(`${url} did not answer within ${connectTimeoutMs} ms`));
     this.#timer = loop.after(connectTimeoutMs, late);
-  }
-
-  /** The token that it was opened with. */
-  get helloToken(): string | undefined {
-    return this.#hello.token;
   }
 
   get region(): string {
@@ -218,7 +211,7 @@ export class Connection implements SocketListener, Carrier {
   }
 
   opened(): void {
-    if (!this.#closed) this.loop.out.send(this.#socket, this.settings.codec.encode(this.#hello));
+    if (!this.#closed) this.loop.out.send(this.#socket, this.settings.codec.encode(this.hello));
   }
 
   closed(code: number | undefined, reason: string): void {

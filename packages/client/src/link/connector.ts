@@ -17,6 +17,7 @@ import { firstOf, type Open } from './first-of.js';
 import type { Welcome } from './frames.js';
 import type { Homing } from './homing.js';
 import { nearest } from './nearest.js';
+import type { Renewal } from './renewal.js';
 
 const RECONNECT_BASE_MS = 100;
 const RECONNECT_CAP_MS = 30_000;
@@ -41,6 +42,10 @@ export interface ConnectorEvents {
 
 export class Connector implements ConnectionOwner {
   readonly dispatcher: Dispatcher;
+  /** Of credentials; undefined where they are not renewed. */
+  renewal: Renewal | undefined;
+  /** Runs a function once there are credentials. */
+  ready = (run: () => void): void => run();
   readonly #loop: Loop;
   readonly #settings: ClientSettings;
   readonly #events: ConnectorEvents;
@@ -221,7 +226,7 @@ export class Connector implements ConnectionOwner {
         resolve(connection);
       } else {
         this.#failed(endpoint.url, error);
-        reject(error);
+        reject(this.renewal?.refusedHello(error, connection.hello) ?? error);
       }
     };
     const connection: Connection = new Connection(
@@ -259,7 +264,7 @@ export class Connector implements ConnectionOwner {
 
   #hello(): HelloFrame {
     const token = this.#events.currentToken();
-    const { credentials } = this.#settings;
+    const { credentials } = this.renewal ?? this.#settings;
     return {
       type: 'hello',
       ...(token === undefined ? {} : { token }),
@@ -286,13 +291,14 @@ export class Connector implements ConnectionOwner {
     this.#current = connection;
     this.#events.welcomed(welcome);
     // Another connection has received a newer token since this one sent its hello.
-    if (token !== undefined && token !== connection.helloToken) {
+    if (token !== undefined && token !== connection.hello.token) {
       this.#events.token(token);
       connection.ping(undefined, token);
     }
     // Before any other request: it needs one of the credits.
     if (connection.rttMs === undefined) this.#measure(connection);
     this.dispatcher.attach(connection);
+    this.renewal?.adopted(connection);
     this.#events.changed();
     this.#homing?.start();
   }
@@ -348,15 +354,16 @@ export class Connector implements ConnectionOwner {
       return;
     }
     this.#round++;
-    const candidates = this.#endpoints.candidates(this.#loop.nowMs);
     const refuse = (error: IsochronError): void => this.dispatcher.refuseWaiting(error);
-    firstOf(this.#loop, candidates, this.#open, refuse, (connection) => {
-      if (connection !== undefined && this.#needsAnother) this.#adopt(connection);
-      else connection?.close();
-      // No other node takes the client now: the sooner this one closes, the sooner it is back.
-      if (connection === undefined && this.#leaving) this.#retire();
-      this.#nextRound();
-    });
+    this.ready(() =>
+      firstOf(this.#loop, this.#endpoints.candidates(this.#loop.nowMs), this.#open, refuse, (connection) => {
+        if (connection !== undefined && this.#needsAnother) this.#adopt(connection);
+        else connection?.close();
+        // No other node takes the client now: the sooner this one closes, the sooner it is back.
+        if (connection === undefined && this.#leaving) this.#retire();
+        this.#nextRound();
+      }),
+    );
   }
 }
 

@@ -5,6 +5,7 @@
 
 import { fullJitterMs } from '@isochron/core/backoff';
 import { IsochronError } from '@isochron/core/errors';
+import { late } from '../errors.js';
 import type { Loop, Timer } from '../loop.js';
 import type { Connection } from './connection.js';
 import type { Exchange } from './exchange.js';
@@ -28,7 +29,7 @@ export class Dispatcher {
   #connection: Connection | undefined;
   #waiting: Exchange[] = [];
   /** Refused requests that wait for their next attempt. */
-  readonly #resting = new Set<Exchange>();
+  readonly resting = new Set<Exchange>();
   #flushing = false;
   #sweeping: Timer | undefined;
   #sweepDueMs = 0;
@@ -37,6 +38,8 @@ export class Dispatcher {
   #offlineSinceMs: number;
   /** Called with every sweep, while there is anything to sweep. Returns whether another sweep is needed. */
   onSweep: (nowMs: number) => boolean = () => false;
+  /** The error of a request without an answer in time, with or without a connection. */
+  late = late;
   /** Connections with unanswered requests: the current one and those that drain. */
   readonly #connections = new Set<Connection>();
 
@@ -108,9 +111,9 @@ export class Dispatcher {
       exchange.failed(error);
       return;
     }
+    this.resting.add(exchange);
+    if (error.code === 'CREDENTIALS_UNAVAILABLE' || !Number.isFinite(retry.refusals)) return;
     if (retry.elsewhere !== false && connection === this.#connection) this.moveOn(connection, retry.elsewhere, error);
-    this.#resting.add(exchange);
-    if (!Number.isFinite(retry.refusals)) return;
     this.#loop.after(this.#pauseMs(error, retry.refusals), () => this.resume(exchange));
   }
 
@@ -122,7 +125,7 @@ export class Dispatcher {
 
   /** Repeats a refused request now, unless it has been repeated since. */
   resume(exchange: Exchange): void {
-    if (this.#resting.delete(exchange) && !exchange.settled) this.submit(exchange);
+    if (this.resting.delete(exchange) && !exchange.settled) this.submit(exchange);
   }
 
   /** The cluster refuses this client as such: waiting is of no use. */
@@ -154,7 +157,7 @@ export class Dispatcher {
   close(): void {
     this.#closed = true;
     const all = [...this.#all()];
-    this.#resting.clear();
+    this.resting.clear();
     this.#waiting = [];
     for (const exchange of all) if (!exchange.settled) exchange.closed();
   }
@@ -196,7 +199,7 @@ export class Dispatcher {
 
   *#all(): Generator<Exchange> {
     for (const connection of this.#connections) yield* connection.inFlight();
-    yield* this.#resting;
+    yield* this.resting;
     yield* this.#waiting;
   }
 
@@ -213,7 +216,7 @@ export class Dispatcher {
     let busy = false;
     for (const exchange of [...this.#all()]) {
       if (exchange.settled) continue;
-      const isOpen = exchange.deadlineMs > now || !exchange.expired(this.#connection === undefined);
+      const isOpen = exchange.deadlineMs > now || !exchange.expired(this.late(!this.#connection));
       if (isOpen && !exchange.waits) busy = true;
     }
     this.#waiting = this.#waiting.filter((exchange) => !exchange.settled);

@@ -1,7 +1,7 @@
 import type { IsochronError } from '@isochron/core/errors';
 import type { RegionId } from '@isochron/core/ids';
 import type { RequestFrame } from '@isochron/wire/session-frames';
-import { clientClosed, late, malformed } from '../errors.js';
+import { clientClosed, malformed } from '../errors.js';
 import type { Loop } from '../loop.js';
 import type { Codec } from './codec.js';
 import type { Answer } from './frames.js';
@@ -111,9 +111,9 @@ export abstract class Exchange<T = unknown> implements Cancellable {
     return { refusals: this.#refusals, elsewhere };
   }
 
-  /** The deadline has passed, with or without a connection. Returns whether that ended it. */
-  expired(isOffline: boolean): boolean {
-    this.failed(this.#lastRefusal ?? late(isOffline));
+  /** The deadline has passed. Returns whether that ended it, with its last refusal or else with this error. */
+  expired(late: IsochronError): boolean {
+    this.failed(this.#lastRefusal ?? late);
     return true;
   }
 

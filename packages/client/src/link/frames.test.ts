@@ -1,15 +1,18 @@
+import { authenticatedAnswer } from '@isochron/wire/session-frames/authenticated';
 import type { Kind } from '@isochron/wire/session-frames/notation';
 import { notation } from '@isochron/wire/session-frames/notation';
 import { ALL_SERVER_FRAMES, damagesOf, type Extent, sampleOf } from '@isochron/wire/testing/sample-frames';
-import { parseFrame, parts } from './frames.js';
+import { parseFrame, parserOf, parts } from './frames.js';
 import { operationFrames } from './operation-frames.js';
 
 const operations = operationFrames(parts, notation);
+const parseAuthenticated = parserOf(authenticatedAnswer(notation));
 const kinds = ALL_SERVER_FRAMES.map((kind) => [kind.type, kind] as const);
 
 /** Reads a frame as its client does. */
 function read(raw: unknown): object {
   const frame = parseFrame(raw);
+  if (frame.type === 'authenticated') return parseAuthenticated(frame.raw, 'authenticated');
   return frame.type === 'got' || frame.type === 'written' ? operations[frame.type](frame.raw) : frame;
 }
 

@@ -12,10 +12,10 @@ import { malformed } from '../errors.js';
 
 /**
  * The answers that the parts which use them validate themselves, so that others do not load it: single operations
- * (`operation-frames.ts`), changes and live queries (`live/frames.ts`).
+ * (`operation-frames.ts`), changes and live queries (`live/frames.ts`), renewed credentials (`renewal.ts`).
  */
 export interface LaterAnswer extends Read<typeof AnswerHead> {
-  readonly type: 'got' | 'written' | 'changes' | 'live';
+  readonly type: 'got' | 'written' | 'changes' | 'live' | 'authenticated';
   readonly raw: Raw;
 }
 
@@ -169,7 +169,7 @@ export type FrameParts = typeof parts;
 
 const parsers = new Map<string, Parse<object>>(SERVER_FRAMES.map((kind) => [kind.type, parserOf<object>(kind)]));
 const head = parserOf(AnswerHead);
-for (const type of ['got', 'written', 'changes', 'live'])
+for (const type of ['got', 'written', 'changes', 'live', 'authenticated'])
   parsers.set(type, (raw, name) => ({ type, ...head(raw, name), raw }));
 
 /** One frame from its decoded form. @throws IsochronError FRAME_INVALID */

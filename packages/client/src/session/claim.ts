@@ -39,13 +39,15 @@ class OriginExchange extends Exchange<KeyOrigin> {
  * Waits until the claim's transaction is stable, and reads the key at its timestamp: nothing at or below that can
  * change any more. Rejects with STABLE_TIMEOUT, and with SNAPSHOT_TOO_OLD for a claim that is asked for too late.
  */
-export function decideClaim(
+export type DecideClaim = (
   core: ClientCore,
   key: QualifiedKey,
-  { timestamp, txId }: Committed,
+  commit: Committed,
   timeoutMs: number,
-  { resolve, reject }: Caller<Claimed>,
-): Cancellable {
+  caller: Caller<Claimed>,
+) => Cancellable;
+
+export const decideClaim: DecideClaim = (core, key, { timestamp, txId }, timeoutMs, { resolve, reject }) => {
   const decide = ({ value, origin }: KeyOrigin): void =>
     resolve({ won: origin?.[0] === timestamp && origin[1] === txId, value: value?.[1] ?? null });
   const read = (): void => {
@@ -58,4 +60,4 @@ export function decideClaim(
   const waiting = core.stable(timestamp, timeoutMs, { resolve: read, reject });
   current ??= waiting;
   return { cancel: (reason) => current?.cancel(reason) };
-}
+};

@@ -99,7 +99,9 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     this.#imported = session;
     this.connector = new Connector(loop, endpoints, settings, this);
     this.queue = new CommitQueue(this);
-    this.connector.dispatcher.onSweep = (nowMs) => this.queue.sweep(nowMs);
+    const { connector } = this;
+    connector.dispatcher.onSweep = (nowMs) => this.queue.sweep(nowMs);
+    connector.renewal = settings.renewal?.(CLIENT_KIT, loop, settings, connector);
   }
 
   /** Defined from the first welcome on. */
@@ -258,7 +260,10 @@ export class ClientCore implements ClientParts, ConnectorEvents {
       if (this.#imported === undefined) current = this.#closeGap(caller);
       else caller.resolve();
     };
-    let current: Cancellable | undefined = this.connector.start({ resolve: started, reject: caller.reject });
+    let current: Cancellable | undefined = this.connector.start({
+      resolve: started,
+      reject: caller.reject,
+    });
     return { cancel: (reason) => current?.cancel(reason) };
   }
 

@@ -1,3 +1,4 @@
+import { fullJitterMs } from '@isochron/core/backoff';
 import { IsochronError } from '@isochron/core/errors';
 import { isTxId } from '@isochron/core/ids';
 import { notation } from '@isochron/wire/session-frames/notation';
@@ -17,6 +18,7 @@ export const CLIENT_KIT = {
   invalidSession,
   isTxId,
   updateOf,
+  fullJitterMs,
   parts,
   notation,
 };

@@ -1,7 +1,7 @@
 /** Repeats a write, unchanged, until its outcome is known (D4, D5). */
 import { IsochronError } from '@isochron/core/errors';
 import type { RegionId, Timestamp, TxId } from '@isochron/core/ids';
-import { late, OutcomeUnknownError } from '../errors.js';
+import { OutcomeUnknownError } from '../errors.js';
 import { type Carrier, type Elsewhere, Exchange, type Retry } from '../link/exchange.js';
 import type { ClientParts } from './parts.js';
 
@@ -33,6 +33,7 @@ const NOT_STARTED = new Set([
   'RATE_LIMITED',
   'SNAPSHOT_UNAVAILABLE',
   'SESSION_BLOCKED',
+  'CREDENTIALS_UNAVAILABLE',
 ]);
 /** A cohort has written down that this attempt never commits: it had no effect, and another attempt may commit (D4). */
 const ATTEMPT_ABORTED = new Set(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_FULL', 'CLOCK_DRIFT']);
@@ -146,10 +147,10 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   }
 
   /** No answer in time: a write that is not known to be refused may have happened. */
-  override expired(isOffline: boolean): boolean {
+  override expired(late: IsochronError): boolean {
     const now = this.#core.loop.nowMs;
     if (!this.#inDoubt) {
-      this.failed(this.#lastError ?? late(isOffline));
+      this.failed(this.#lastError ?? late);
       return true;
     }
     if (now >= this.#outcomeDeadlineMs && !this.overdue)

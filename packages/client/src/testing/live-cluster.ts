@@ -131,6 +131,15 @@ export class LiveNode extends ScriptedNode {
     }
   }
 
+  /** All requests that wait for changes are refused. */
+  refuseWaiting(code: string): void {
+    for (const watcher of this.#watchers.values()) {
+      const { waiting } = watcher;
+      watcher.waiting = undefined;
+      waiting?.reply(refusal(waiting.frame.id, code, false));
+    }
+  }
+
   override welcome(): WelcomeFrame {
     return { ...super.welcome(), ust: this.ust };
   }

@@ -9,6 +9,7 @@ import { parisSession } from '@isochron/protocols/paris/session';
 import type { ClientFrame, RequestFrame, ServerFrame } from '@isochron/wire/session-frames';
 import { jsonCodec } from '../link/codec.js';
 import { Homing } from '../link/homing.js';
+import { openRenewal } from '../link/renewal.js';
 import { openLive } from '../live/live.js';
 import type { LiveObserver, LiveScope } from '../live/observer.js';
 import {
@@ -59,6 +60,8 @@ export interface WorldOptions {
   readonly random?: RandomSource;
   /** The client of the cluster's protocol; by default that of PaRiS. */
   readonly engine?: OpenEngine;
+  /** Gives credentials, or an error; undefined never answers. Absent: they are not renewed. */
+  readonly auth?: () => unknown;
 }
 
 const ofParis = openTransactions((id, state) => new Session(id, parisSession, state));
@@ -82,6 +85,11 @@ export class World implements ClientEffects {
   readonly #engine: OpenEngine;
   /** How often the status has changed. */
   changes = 0;
+  /** How long `auth` takes, and how often it was called. */
+  authMs = 1;
+  authCalls = 0;
+  readonly #auth: (() => unknown) | undefined;
+  #isAuthCalled = false;
   /** Extra time of a message. */
   jitterMs: () => number = () => 0;
   #events: Due[] = [];
@@ -96,12 +104,14 @@ export class World implements ClientEffects {
 
   constructor(
     readonly nodes: readonly ScriptedNode[],
-    { settings, random = () => 0, engine = ofParis }: WorldOptions = {},
+    { settings, random = () => 0, engine = ofParis, auth }: WorldOptions = {},
   ) {
     this.#engine = engine;
+    this.#auth = auth;
     const all: ClientSettings = {
       client: 'test',
       credentials: undefined,
+      renewal: auth && openRenewal,
       requestTimeoutMs: 1000,
       connectTimeoutMs: 500,
       commitTimeoutMs: 3000,
@@ -256,6 +266,18 @@ export class World implements ClientEffects {
   load(protocol: string): void {
     this.loads.push(protocol);
     if (this.loadsAtOnce) this.#later(this.nowMs, () => this.loaded(protocol));
+  }
+
+  authenticate(): void {
+    if (this.#isAuthCalled) this.violations.push('credentials were asked for while the answer was awaited');
+    this.#isAuthCalled = true;
+    this.authCalls++;
+    this.#later(this.nowMs + this.authMs, () => {
+      const credentials = this.#auth?.();
+      if (credentials === undefined) return;
+      this.#isAuthCalled = false;
+      this.step({ kind: 'credentials', credentials });
+    });
   }
 
   setTimer(atMs: number): void {

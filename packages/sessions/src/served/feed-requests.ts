@@ -117,12 +117,16 @@ function changesOf(
 
 /** A request that waits: counted as one, as long as the node stays; undefined if it is refused. */
 function waits<R>(context: TransactionRequests, reply: Reply, answerOf: (result: R) => Answer): Done<R> | undefined {
+  const { node, client, identity } = context;
   const ends = answered(reply, answerOf);
   context.waiting++;
-  return context.node.serving.feed<R>(context.client, (result) => {
-    context.waiting--;
-    ends(result);
-  });
+  return identity.wait<R>(
+    (done) => node.serving.feed(client, done),
+    (result) => {
+      context.waiting--;
+      ends(result);
+    },
+  );
 }
 
 const bytesOf = (writes: readonly KeyWrite[]): number =>

@@ -2,7 +2,7 @@
  * A connection's session under protocols of single operations. The client keeps it, and sends its state with every
  * request; this side signs the new state.
  */
-import { ANONYMOUS_PRINCIPAL, type Principal, type RegionId, type Timestamp, type Version } from '@isochron/core';
+import type { Principal, RegionId, Timestamp, Version } from '@isochron/core';
 import type { GetResp, OperationSession, OperationSessionState, PutResp, RotResp } from '@isochron/protocols';
 import type { WireDependency, WireSeen } from '@isochron/wire/session-frames';
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
@@ -12,6 +12,7 @@ import { requireCapability } from '../requests/capabilities.js';
 import type { OperationTokens } from '../tokens/operation-token.js';
 import type { Answer, FrameEncoder } from './answers.js';
 import { attemptRegionsOf, type Checked, keysOf, plainOf, type RawFrame, requiredTx, seenOf } from './frames.js';
+import { Identity } from './identity.js';
 import { answered, COMMON_REQUESTS, checked, type Handlers, handlerOf, type Request, refuse } from './requests.js';
 import type { Reply, RequestContext, ServedNode, ServedSession } from './served-session.js';
 
@@ -25,7 +26,7 @@ export interface OperationParts {
 
 export class ConnectedOperations implements ServedSession, RequestContext {
   sentUst: Timestamp = 0;
-  principal = ANONYMOUS_PRINCIPAL;
+  readonly identity: Identity;
   client = '';
   readonly waiting = 0;
   #token = '';
@@ -34,10 +35,16 @@ export class ConnectedOperations implements ServedSession, RequestContext {
   constructor(
     readonly node: ServedNode,
     readonly parts: OperationParts,
-  ) {}
+  ) {
+    this.identity = new Identity(node);
+  }
+
+  get principal(): Principal {
+    return this.identity.principal;
+  }
 
   begin(principal: Principal, client: string, token: string | undefined): void {
-    this.principal = principal;
+    this.identity.begin(principal);
     this.client = client;
     const { node } = this;
     const { tokens } = this.parts;
@@ -69,7 +76,9 @@ export class ConnectedOperations implements ServedSession, RequestContext {
     handlerOf<ConnectedOperations>(OPERATION_REQUESTS, frame.type)!(frame, id, this, reply);
   }
 
-  end(): void {}
+  end(): void {
+    this.identity.end();
+  }
 
   sawStable(ust: Timestamp): undefined {
     if (ust > this.sentUst) this.sentUst = ust;

@@ -271,10 +271,9 @@ function status(frame: Request<'status'>, id: number, context: TransactionReques
 
 function stable(frame: Request<'stable'>, id: number, context: RequestContext, reply: Reply): void {
   const timeoutMs = frame.timeoutMs ?? DEFAULT_STABLE_TIMEOUT_MS;
-  context.node.serving.stable(
-    context.client,
-    claimed(context, frame.ts, 'ts'),
-    timeoutMs,
+  const ts = claimed(context, frame.ts, 'ts');
+  context.identity.wait<Timestamp>(
+    (done) => context.node.serving.stable(context.client, ts, timeoutMs, done),
     answered(reply, (ust) => withToken({ type: 'stable', id, ust }, context.sawStable(ust))),
   );
 }
@@ -283,13 +282,31 @@ function ping({ token }: Request<'ping'>, id: number, context: RequestContext, r
   reply(withToken({ type: 'pong', id }, token == null ? undefined : context.learn(token)));
 }
 
+function authenticate(
+  { credentials }: Request<'authenticate'>,
+  id: number,
+  context: RequestContext,
+  reply: Reply,
+): void {
+  context.identity.renew(
+    credentials,
+    answered(reply, ({ expiresAt }) => ({
+      type: 'authenticated',
+      id,
+      now: context.node.now(),
+      ...(expiresAt === null ? {} : { expiresAt }),
+    })),
+  );
+}
+
 /** A handler for every type of request. */
 export type Handlers<C> = { readonly [T in RequestFrame['type']]: Handler<C> };
 
 /** The requests of every kind of session. */
-export const COMMON_REQUESTS: Pick<Handlers<RequestContext>, 'stable' | 'ping'> = {
+export const COMMON_REQUESTS: Pick<Handlers<RequestContext>, 'stable' | 'ping' | 'authenticate'> = {
   stable: checked(FRAMES.stable, stable),
   ping: checked(FRAMES.ping, ping),
+  authenticate: checked(FRAMES.authenticate, authenticate),
 };
 
 /** A request that this kind of session does not support. */

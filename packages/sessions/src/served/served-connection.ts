@@ -10,6 +10,7 @@ import type { Done } from '../coordinator/request-port.js';
 import { asIsochronError } from '../requests/errors.js';
 import { type Answer, isLarge, type Outgoing } from './answers.js';
 import { checkOf, isFrame, type RawFrame } from './frames.js';
+import { expired } from './identity.js';
 import type { ServedNode, ServedSession } from './served-session.js';
 import { Share } from './share.js';
 
@@ -79,6 +80,7 @@ export class ServedConnection {
     this.#cancelHello = node.after(HELLO_TIMEOUT_MS, () => {
       this.#fail(new IsochronError('UNAUTHENTICATED', 'No hello in time.'), SESSION_CLOSE.unauthenticated);
     });
+    session.identity.lapsed = () => this.#fail(expired(), SESSION_CLOSE.unauthenticated);
   }
 
   /** A decoded message of so many bytes, not checked yet: a frame, or an array of frames. */
@@ -123,7 +125,13 @@ export class ServedConnection {
     const due = waits || this.#idleRounds <= LIVELY_ROUNDS || this.#idleRounds % IDLE_ROUNDS === 0;
     if (!changed && !due) return;
     const ust = this.node.ust();
-    if (!this.#greeted || this.link.isPaused || (ust <= this.session.sentUst && !changed)) return;
+    if (
+      !this.#greeted ||
+      this.session.identity.isExpired ||
+      this.link.isPaused ||
+      (ust <= this.session.sentUst && !changed)
+    )
+      return;
     this.session.sentUst = Math.max(ust, this.session.sentUst);
     this.#send({ type: 'ust', ust, freshness: this.node.freshness(), ...this.#unresponsive() });
   }
@@ -194,6 +202,7 @@ export class ServedConnection {
 
   #welcome(): WelcomeFrame {
     const { id, region, cluster, protocol, rules, maxTransactionMs, stalenessAlertMs, regions } = this.node;
+    const { expiresAt } = this.session.identity.principal;
     return {
       type: 'welcome',
       region,
@@ -204,6 +213,7 @@ export class ServedConnection {
       ...this.session.greeting(),
       freshness: this.node.freshness(),
       ...this.#unresponsive(),
+      ...(expiresAt === null ? {} : { expiresAt }),
       credits: this.node.credits,
       limits: rules.limits,
       maxTransactionMs,
@@ -233,6 +243,7 @@ export class ServedConnection {
     }
     this.#lastId = id;
     if (!isServed) this.#refuse(id, unknownType());
+    else if (type !== 'authenticate' && this.session.identity.isExpired) this.#refuse(id, expired());
     else if (this.#inFlight >= this.node.credits)
       this.#refuse(id, new IsochronError('CREDITS_EXHAUSTED', `At most ${this.node.credits} in flight.`));
     else this.#serve(id, frame, this.#share!);

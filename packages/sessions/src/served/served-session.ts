@@ -7,6 +7,7 @@ import type { Offer } from '../requests/capabilities.js';
 import type { Rules } from '../requests/rules.js';
 import type { Answer } from './answers.js';
 import type { RawFrame } from './frames.js';
+import type { Identity } from './identity.js';
 import type { Serving } from './serving.js';
 import type { After } from './stable-waiters.js';
 
@@ -62,6 +63,8 @@ export interface ServedSession {
    * @throws IsochronError for a bad token
    */
   begin(principal: Principal, client: string, token: string | undefined): void;
+  /** Whose it is, until when. */
+  readonly identity: Identity;
   /** Its part of the greeting. */
   greeting(): Pick<WelcomeFrame, 'ust' | 'deps' | 'stable' | 'seen' | 'hwt' | 'token'>;
   /** Requests that wait for changes: their client is not in a hurry. */
@@ -77,6 +80,7 @@ export interface ServedSession {
 /** The needs of requests of every kind of session. */
 export interface RequestContext {
   readonly node: ServedNode;
+  readonly identity: Identity;
   /** The holder of the session's share of the node. */
   readonly client: string;
   /** Takes a stable time, and returns the token that contains it if there is a new one. */

@@ -116,10 +116,12 @@ export class Serving {
    * Waits until every node of every region serves a timestamp, as long as this node stays. Ends with the time that all
    * of them serve, with `STABLE_TIMEOUT`, with `NOT_READY` when the node is about to close, or with `OVERLOADED`.
    * @param client the holder of the share that the wait uses
+   * @returns ends it early; undefined if it is refused
    */
-  stable(client: string, ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void {
+  stable(client: string, ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): Done<Timestamp> | undefined {
     const end = this.#wait(this.#waiting, client, 'stable time', done);
     if (end !== undefined) this.node.stable(ts, timeoutMs, end);
+    return end;
   }
 
   /**

@@ -1,5 +1,5 @@
 /** A connection's session under protocols with transactions. */
-import { ANONYMOUS_PRINCIPAL, type Principal, type Timestamp } from '@isochron/core';
+import type { Principal, Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import { JudgedCoordinator, type JudgedSession } from '../access/judged-coordinator.js';
 import type { Done } from '../coordinator/request-port.js';
@@ -7,6 +7,7 @@ import { depsField, NOTHING_SEEN, sameSnapshot } from '../snapshot.js';
 import { CommitOrder } from './commit-order.js';
 import { FEED_REQUESTS } from './feed-requests.js';
 import type { RawFrame } from './frames.js';
+import { Identity } from './identity.js';
 import {
   type Handlers,
   handlerOf,
@@ -24,7 +25,7 @@ const OWN_WRITES_MS = 2_000;
 
 export class TransactionSession implements ServedSession, TransactionRequests, JudgedSession {
   sentUst: Timestamp = 0;
-  principal = ANONYMOUS_PRINCIPAL;
+  readonly identity: Identity;
   readonly parts: TransactionParts;
   readonly commits = new CommitOrder();
   readonly watches: Watches;
@@ -39,6 +40,7 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
     readonly node: ServedNode,
     parts: TransactionParts,
   ) {
+    this.identity = new Identity(node);
     this.#rules = parts.tokens.rules;
     const { access, coordinator } = parts;
     this.parts =
@@ -56,12 +58,16 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
     this.node.serving.visibleHere(this.client, ts, OWN_WRITES_MS, done);
   }
 
+  get principal(): Principal {
+    return this.identity.principal;
+  }
+
   get seen(): Snapshot {
     return this.#seen;
   }
 
   begin(principal: Principal, client: string, token: string | undefined): void {
-    this.principal = principal;
+    this.identity.begin(principal);
     this.client = client;
     const { node } = this;
     const { tokens } = this.parts;
@@ -105,6 +111,7 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   }
 
   end(): void {
+    this.identity.end();
     this.watches.end();
   }
 

@@ -41,9 +41,9 @@ class Timers {
     return this.#waiting.size;
   }
 
-  /** Runs all that wait, in the order of their times. */
-  runAll(): void {
-    const due = [...this.#waiting].sort((a, b) => a.ms - b.ms);
+  /** Runs all that wait, or those set for at most this long, in the order of their times. */
+  runAll(ms = Number.POSITIVE_INFINITY): void {
+    const due = [...this.#waiting].filter((timer) => timer.ms <= ms).sort((a, b) => a.ms - b.ms);
     for (const timer of due) if (this.#waiting.delete(timer)) timer.run();
   }
 }
@@ -88,13 +88,17 @@ export class TestNode {
   readonly sessions: ServedSessions;
   ust = UST;
   steadyMs = 0;
+  /** Its wall clock. */
+  nowMs = NOW;
+  /** Checks credentials. */
+  authenticate: ServedNode['authenticate'] = (_credentials, done) => done(ANONYMOUS_PRINCIPAL);
   /** The highest timestamp that its clock has seen. */
   hlc: Timestamp = 0;
   isReady = true;
   freshness: Freshness = { now: NOW, stalenessMs: 20, stale: false, heldBackBy: null };
 
   constructor(limits: Partial<ServingLimits> = {}, capabilities: ReadonlySet<Capability> = PARIS) {
-    const clock = { now: () => NOW, steady: () => this.steadyMs, ust: () => this.ust };
+    const clock = { now: () => this.nowMs, steady: () => this.steadyMs, ust: () => this.ust };
     this.serving = new Serving(
       {
         ...clock,
@@ -127,7 +131,7 @@ export class TestNode {
       serving: this.serving,
       freshness: () => this.freshness,
       unresponsive: () => ({ nodes: [], regions: [] }),
-      authenticate: (_credentials, done) => done(ANONYMOUS_PRINCIPAL),
+      authenticate: (credentials, done) => this.authenticate(credentials, done),
       client: (_principal, address) => address,
       random: () => 0.5,
       after: this.timers.after,

@@ -364,6 +364,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
       const { engine, time } = this.client.place;
       time.after(0, () => this.#give({ kind: 'loaded', protocol, engine }));
     },
+    authenticate: () => {},
     setTimer: (atMs) => {
       const { time } = this.client.place;
       if (this.#timer !== undefined) time.cancel(this.#timer);

@@ -127,6 +127,7 @@ export class ClosedLoop implements ClientLink {
       },
       close: (socket) => void time.after(0, () => this.#give({ kind: 'closed', socket })),
       load: (protocol) => void time.after(0, () => this.#give({ kind: 'loaded', protocol, engine })),
+      authenticate: () => {},
       setTimer: (atMs) => {
         if (this.#timer !== undefined) time.cancel(this.#timer);
         this.#timer = Number.isFinite(atMs) ? time.at(atMs, () => this.#give({ kind: 'timer' })) : undefined;

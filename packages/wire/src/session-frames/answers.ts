@@ -1,4 +1,5 @@
-/** The frames of a node, except those of `operation-answers.ts` and `feed-answers.ts`. */
+/** The frames of a node, except those of `operation-answers.ts`, `feed-answers.ts` and `authenticated.ts`. */
+import type { AuthenticatedFrame } from './authenticated.js';
 import type { ChangesAnswerFrame, LiveAnswerFrame } from './feed-answers.js';
 import {
   count,
@@ -81,6 +82,11 @@ export const WelcomeFrame = frame('welcome', {
   freshness: Freshness,
   /** Absent if every node answers. */
   unresponsive: optional(Unresponsive),
+  /**
+   * When the credentials expire, by the node's wall clock: from then on it serves nothing but `authenticate` (U1).
+   * Absent for credentials that do not expire.
+   */
+  expiresAt: optional(count),
   token: text,
   /** Requests that may be in flight; 0 means 1. */
   credits: count,
@@ -228,6 +234,7 @@ export type ServerFrame =
   | GotFrame
   | WrittenFrame
   | ChangesAnswerFrame
-  | LiveAnswerFrame;
+  | LiveAnswerFrame
+  | AuthenticatedFrame;
 /** The frames that answer one request. */
 export type AnswerFrame = Exclude<ServerFrame, WelcomeFrame | ErrorFrame | UstFrame | GoawayFrame>;

@@ -27,7 +27,11 @@ import { operationAnswers } from './operation-answers.js';
  */
 export const MAX_TOKEN_LENGTH = 65_536;
 
+/** Most characters of credentials: a JWT with many claims. An HTTP header holds twice as many. */
+export const MAX_CREDENTIALS_LENGTH = 8192;
+
 const shortText = textUpTo(4096);
+const credentials = textUpTo(MAX_CREDENTIALS_LENGTH);
 const token = textUpTo(MAX_TOKEN_LENGTH);
 /**
  * The entries of a snapshot beside its timestamp, under protocols whose snapshots have them (`protocol` of the
@@ -40,8 +44,8 @@ const { seen } = operationAnswers(notation);
 export const HelloFrame = frame('hello', {
   /** Continues a session: proves its `ust` and `hwt`. */
   token: optional(token),
-  /** API key, if the cluster requires one. */
-  credentials: optional(shortText),
+  /** API key or token of an identity provider, if the cluster requires one. */
+  credentials: optional(credentials),
   /** Name and version of the client, for the operator's logs. */
   client: optional(text),
 });
@@ -222,6 +226,13 @@ export const PingFrame = frame('ping', {
 });
 export type PingFrame = Infer<typeof PingFrame>;
 
+/**
+ * Renews the credentials of the connection (U1): another token of the same principal, from which `expiresAt` counts
+ * from now on. Refused with UNAUTHENTICATED, the connection goes on as it was.
+ */
+export const AuthenticateFrame = frame('authenticate', { id: count, credentials });
+export type AuthenticateFrame = Infer<typeof AuthenticateFrame>;
+
 /** All requests, by type. */
 export const REQUEST_FRAMES = {
   start: StartFrame,
@@ -238,6 +249,7 @@ export const REQUEST_FRAMES = {
   ping: PingFrame,
   changes: ChangesFrame,
   live: LiveFrame,
+  authenticate: AuthenticateFrame,
 };
 export type RequestFrame = Infer<(typeof REQUEST_FRAMES)[keyof typeof REQUEST_FRAMES]>;
 export type ClientFrame = HelloFrame | RequestFrame;

@@ -1,5 +1,6 @@
 /** Samples of session frames, made from their declarations: tests build theirs from these, or damage them. */
 import { SERVER_FRAMES } from '../session-frames/answers.js';
+import { authenticatedAnswer } from '../session-frames/authenticated.js';
 import { type Kind, notation } from '../session-frames/notation.js';
 import { operationAnswers } from '../session-frames/operation-answers.js';
 import { HelloFrame, REQUEST_FRAMES } from '../session-frames/requests.js';
@@ -7,7 +8,7 @@ import { HelloFrame, REQUEST_FRAMES } from '../session-frames/requests.js';
 const { got, written } = operationAnswers(notation);
 /** The declarations of all frames of a client, and of a node. */
 export const ALL_CLIENT_FRAMES = [HelloFrame, ...Object.values(REQUEST_FRAMES)] as const;
-export const ALL_SERVER_FRAMES = [...SERVER_FRAMES, got, written] as const;
+export const ALL_SERVER_FRAMES = [...SERVER_FRAMES, got, written, authenticatedAnswer(notation)] as const;
 
 /** Samples of texts, by the name of their field. */
 const TEXTS: Readonly<Record<string, string>> = {

@@ -126,6 +126,8 @@ extension IsochronError {
         /// The client refuses the certificate of the node, or the node does not serve TLS. Only this client reports it;
         /// the message has the reason.
         public static let tlsFailed = Code(rawValue: "TLS_FAILED")
+        /// The credentials have expired, or were refused, and the application gave no others in time.
+        public static let credentialsUnavailable = Code(rawValue: "CREDENTIALS_UNAVAILABLE")
         /// The client has been closed.
         public static let clientClosed = Code(rawValue: "CLIENT_CLOSED")
         /// The cluster file is not valid.
@@ -162,16 +164,16 @@ extension IsochronError.Code: CaseIterable {
         .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .changesGone, .watchTooLarge, .snapshotUnavailable,
         .sessionGap, .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady,
         .stableTimeout, .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
-        .rateLimited, .connectionLost, .offline, .tlsFailed, .clientClosed, .configInvalid, .certificateInvalid,
-        .placementMismatch, .peerRefused, .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded, .storageFull,
-        .storageFailed, .internal,
+        .rateLimited, .connectionLost, .offline, .tlsFailed, .credentialsUnavailable, .clientClosed, .configInvalid,
+        .certificateInvalid, .placementMismatch, .peerRefused, .peerVersionMismatch, .peerConfigMismatch,
+        .rebuildNeeded, .storageFull, .storageFailed, .internal,
     ]
 
     private static let known = Set(allCases)
     private static let helped: Set<IsochronError.Code> = [
         .outcomePending, .outcomeUnknown, .snapshotUnavailable, .sessionGap, .sessionBlocked, .replicaUnreachable,
         .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout, .creditsExhausted, .rateLimited,
-        .connectionLost, .offline, .rebuildNeeded, .storageFull, .storageFailed, .internal,
+        .connectionLost, .offline, .credentialsUnavailable, .rebuildNeeded, .storageFull, .storageFailed, .internal,
     ]
 
     /// Whether the code is in ``allCases``.
