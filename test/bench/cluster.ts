@@ -1,6 +1,7 @@
 /** A cluster of real processes on real sockets and real LevelDB. */
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Topology } from '@isochron/core';
@@ -13,6 +14,7 @@ import {
   parseClusterFile,
   writeClusterFile,
 } from '@isochron/server';
+import { get } from './get.js';
 import { freePorts } from './ports.js';
 import { LoggedProcess } from './processes.js';
 import { ROOT } from './root.js';
@@ -30,6 +32,8 @@ export interface Layout {
    * Clock offsets, ms: of the nodes in the order of the cluster file, from the start again when the list is shorter.
    */
   readonly skewsMs: readonly number[];
+  /** Whether API and links have TLS. */
+  readonly tls?: boolean;
   /** Options of `isochron node`, for every node. */
   readonly nodeArgs?: readonly string[];
   /** Whether the nodes can be profiled while they run: {@link ClusterNode.inspector} is their port for it. */
@@ -58,6 +62,7 @@ export type ExecArgv = (node: string) => readonly string[];
 
 const POLL_INTERVAL_MS = 50;
 const READY_TIMEOUT_MS = 60_000;
+const OK = 200;
 const OVERLOADED = 503;
 const STABLE_TIMEOUT_MS = 60_000;
 
@@ -73,6 +78,8 @@ export class ClusterNode {
     readonly dataFolder: string,
     /** Port of V8's inspector; undefined unless the layout asks for it. */
     readonly inspector: number | undefined,
+    /** Certificate authorities of its API; undefined without TLS. */
+    readonly ca: string | undefined,
     readonly start: () => LoggedProcess,
   ) {
     this.#process = start();
@@ -90,18 +97,17 @@ export class ClusterNode {
   }
 
   async get<T>(path: string): Promise<T> {
-    return JSON.parse(await this.#text(this.url + path)) as T;
+    return JSON.parse(await this.#text(this.url + path, this.ca)) as T;
   }
 
   /** As `get`, but repeats a refused request: a node that was stopped may report overload for up to a second. */
   async getAwake<T>(path: string): Promise<T> {
     const deadline = performance.now() + READY_TIMEOUT_MS;
     for (;;) {
-      const answer = await fetch(this.url + path);
-      const text = await answer.text();
-      if (answer.ok) return JSON.parse(text) as T;
-      if (answer.status !== OVERLOADED || performance.now() > deadline)
-        throw new Error(`${this.id} answers ${answer.status} to ${path}: ${text}`);
+      const { status, text } = await get(this.url + path, this.ca);
+      if (status === OK) return JSON.parse(text) as T;
+      if (status !== OVERLOADED || performance.now() > deadline)
+        throw new Error(`${this.id} answers ${status} to ${path}: ${text}`);
       await delay(POLL_INTERVAL_MS);
     }
   }
@@ -111,11 +117,10 @@ export class ClusterNode {
     return this.#text(this.metricsUrl);
   }
 
-  async #text(url: string): Promise<string> {
+  async #text(url: string, ca?: string): Promise<string> {
     this.process.check();
-    const answer = await fetch(url);
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${this.id} answers ${answer.status} to ${url}: ${text}`);
+    const { status, text } = await get(url, ca);
+    if (status !== OK) throw new Error(`${this.id} answers ${status} to ${url}: ${text}`);
     return text;
   }
 
@@ -136,8 +141,8 @@ export class ClusterNode {
 
   /** Before it listens, connecting fails: it is not ready, either. */
   #isReady(): Promise<boolean> {
-    return fetch(`${this.url}/readyz`).then(
-      ({ ok }) => ok,
+    return get(`${this.url}/readyz`, this.ca).then(
+      ({ status }) => status === OK,
       () => false,
     );
   }
@@ -148,6 +153,8 @@ export class Cluster {
     readonly nodes: readonly ClusterNode[],
     readonly topology: Topology,
     readonly configFile: string,
+    /** Certificate authorities of the API; undefined without TLS. */
+    readonly ca: string | undefined,
   ) {}
 
   /** Starts the nodes, with all their files in the folder. @throws Error when one does not become ready */
@@ -159,6 +166,8 @@ export class Cluster {
     const text = clusterFile(layout, ports);
     writeFileSync(configFile, text);
     const config = parseClusterFile(text, configFile);
+    const certs = layout.tls ? certify(folder, configFile) : undefined;
+    const ca = certs === undefined ? undefined : readFileSync(join(certs, 'ca.pem'), 'utf8');
     const files = ['--config', configFile, '--secret-file', ensureSecretFile(folder)];
     const named = config.regions.flatMap(({ id: region, nodes }) => nodes.map((node) => ({ ...node, region })));
     const nodes = named.map(({ id, region, api }, i) => {
@@ -170,13 +179,14 @@ export class Cluster {
       const inspector = layout.inspected ? ports[3 * count + i]! : undefined;
       const inspect = inspector === undefined ? [] : [`--inspect=127.0.0.1:${inspector}`];
       const run = [...execArgv(id), ...inspect, CLI, 'node', '--node', id, ...files, ...own, '--log-level', 'warn'];
-      const args = [...run, ...(layout.nodeArgs ?? [])];
+      const secure = certs === undefined ? [] : certificateArgs(join(certs, id));
+      const args = [...run, ...secure, ...(layout.nodeArgs ?? [])];
       const log = join(data, 'node.log');
       const metrics = `http://127.0.0.1:${metricsPort}/metrics`;
       const start = (): LoggedProcess => new LoggedProcess(id, process.execPath, args, log);
-      return new ClusterNode(id, region, api, metrics, data, inspector, start);
+      return new ClusterNode(id, region, api, metrics, data, inspector, ca, start);
     });
-    const cluster = new Cluster(nodes, new Topology(clusterSpec(config)), configFile);
+    const cluster = new Cluster(nodes, new Topology(clusterSpec(config)), configFile, ca);
     try {
       await Promise.all(nodes.map((node) => node.ready()));
     } catch (error) {
@@ -220,12 +230,26 @@ export class Cluster {
 
 const CLI = join(ROOT, 'server/dist/cli/main.js');
 
+/** Makes the certificates of a cluster. Returns their folder. */
+function certify(folder: string, configFile: string): string {
+  const out = join(folder, 'certs');
+  execFileSync(process.execPath, [CLI, 'certs', 'create', '--config', configFile, '--out', out], { stdio: 'pipe' });
+  return out;
+}
+
+function certificateArgs(folder: string): string[] {
+  const api = ['--tls-cert', join(folder, 'api.pem'), '--tls-key', join(folder, 'api-key.pem')];
+  const peer = ['--peer-cert', join(folder, 'peer.pem'), '--peer-key', join(folder, 'peer-key.pem')];
+  return [...api, ...peer, '--peer-ca', join(folder, 'ca.pem')];
+}
+
 function clusterFile(layout: Layout, ports: readonly number[]): string {
-  const { protocol, regions, nodesPerRegion, partitions, replication, wan } = layout;
+  const { protocol, regions, nodesPerRegion, partitions, replication, wan, tls } = layout;
+  const s = tls ? 's' : '';
   const nodesOf = (region: string, r: number) =>
     Array.from({ length: nodesPerRegion }, (_, n) => {
       const first = 2 * (r * nodesPerRegion + n);
-      const [api, peer] = [`http://127.0.0.1:${ports[first]}`, `ws://127.0.0.1:${ports[first + 1]}`];
+      const [api, peer] = [`http${s}://127.0.0.1:${ports[first]}`, `ws${s}://127.0.0.1:${ports[first + 1]}`];
       return { id: `${region}-${n + 1}`, api, peer };
     });
   return writeClusterFile({

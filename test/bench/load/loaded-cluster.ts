@@ -1,5 +1,6 @@
 /** The data that load generators need of a cluster: its file, its keys, its connections. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { type QualifiedKey, Topology, unqualify } from '@isochron/core';
 import { connect, type IsochronClient } from '@isochron/sdk';
 import { clusterSpec, parseClusterFile } from '@isochron/server';
@@ -30,11 +31,13 @@ function readCluster(configFile: string): LoadedCluster {
   const topology = new Topology(clusterSpec(config));
   const endpoints = new Map(config.regions.map(({ id, nodes }) => [id, nodes.map(({ api }) => api)]));
   const tables = new Map<number, KeyTable>();
+  const caFile = join(dirname(configFile), 'certs/ca.pem');
+  const trusted = existsSync(caFile) ? { ca: readFileSync(caFile, 'utf8') } : {};
   return {
     topology,
     endpoints: (region) => endpoints.get(region) ?? [],
     connect: (region, own = false) =>
-      connect({ endpoints: endpoints.get(region) ?? [], ...(own ? { WebSocket } : {}) }),
+      connect({ endpoints: endpoints.get(region) ?? [], ...(own ? { WebSocket } : {}), ...trusted }),
     table: (keysPerPartition) => {
       const table = tables.get(keysPerPartition) ?? new KeyTable(topology, keysPerPartition);
       tables.set(keysPerPartition, table);

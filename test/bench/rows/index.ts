@@ -19,6 +19,7 @@ import { staleness, stalenessWan } from './staleness.js';
 import { secondStart } from './start.js';
 import { startAfterKill } from './start-after-kill.js';
 import { swiftReads } from './swift.js';
+import { tls } from './tls.js';
 import { sdkTransactions } from './transactions.js';
 import { waits } from './waits.js';
 import { watches, watchesLong } from './watches.js';
@@ -44,6 +45,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   hotKey,
   feed,
   fairness,
+  tls,
   watches,
   watchesLong,
   writeAmplification,

@@ -1,0 +1,19 @@
+/** A GET from a node, also over TLS. */
+import { get as getPlain } from 'node:http';
+import { get as getOverTls } from 'node:https';
+import { text as textOf } from 'node:stream/consumers';
+
+export interface GetAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** @param ca certificate authorities of the node, where it has TLS */
+export const get = (url: string, ca?: string): Promise<GetAnswer> =>
+  new Promise((resolve, reject) => {
+    const send = ca === undefined ? getPlain : getOverTls;
+    const sent = send(url, { agent: false, ...(ca === undefined ? {} : { ca }) }, (answer) => {
+      textOf(answer).then((text) => resolve({ status: answer.statusCode ?? 0, text }), reject);
+    });
+    sent.on('error', reject);
+  });

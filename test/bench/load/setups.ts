@@ -1,0 +1,27 @@
+/** Session set-ups: connections that are opened, greeted and closed, each with a socket of its own. */
+import { connect } from '@isochron/sdk';
+import { WebSocket } from 'ws';
+import { answerJobs } from '../jobs.js';
+import type { Load } from '../rounds.js';
+import { runWindow } from './window.js';
+
+export interface SetupJob {
+  readonly endpoint: string;
+  /** Certificate authorities of the node, where it has TLS. */
+  readonly ca?: string | undefined;
+  /** Sessions that are set up at the same time. */
+  readonly inFlight: number;
+  readonly durationMs: number;
+}
+
+answerJobs<SetupJob, Load>(({ endpoint, ca, inFlight, durationMs }) => {
+  class OwnSocket extends WebSocket {
+    constructor(url: string, protocols?: string[]) {
+      super(url, protocols, ca === undefined ? {} : { ca });
+    }
+  }
+  return runWindow(inFlight, durationMs, async () => {
+    const client = await connect({ endpoints: [endpoint], WebSocket: OwnSocket });
+    await client.close();
+  });
+});
