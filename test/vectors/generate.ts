@@ -20,7 +20,7 @@ import { patches } from './pure/patches.js';
 import { values } from './pure/values.js';
 import { queries } from './queries/queries.js';
 import { TraceDriver } from './steps/drive.js';
-import { STEP_PROTOCOLS, type StepProtocol } from './steps/protocols.js';
+import { RENEWAL_PROTOCOLS, STEP_PROTOCOLS, type StepProtocol } from './steps/protocols.js';
 import { RENEWAL_THEMES, THEMES, type Theme } from './steps/themes.js';
 import { TransactionDriver } from './transactions/drive.js';
 
@@ -77,7 +77,7 @@ function traces({ seed, sequences }: GenerateOptions): VectorFile[] {
 /** Traces of clients whose credentials expire: of both kinds of protocols, and of nodes that chain no commits. */
 function renewals({ seed, sequences }: GenerateOptions): VectorFile[] {
   const count = Math.ceil(sequences / SEQUENCES_PER_TRACE);
-  return STEP_PROTOCOLS.filter(({ name }) => ['paris', 'nocc', 'orbe'].includes(name)).map((protocol) =>
+  return RENEWAL_PROTOCOLS.map((protocol) =>
     traceFile('renewals', protocol, seed, count, RENEWAL_THEMES),
   );
 }

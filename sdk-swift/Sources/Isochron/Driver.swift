@@ -169,6 +169,7 @@ final class Driver {
     private func closeSockets() async {
         await withCheckedContinuation { closed in
             step(.call(.close, PendingCall { _ in closed.resume() }))
+            effects.cancel()
         }
     }
 

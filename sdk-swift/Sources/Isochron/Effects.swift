@@ -9,6 +9,8 @@ final class Effects: ClientEffects {
     private var sockets: [SocketId: Socket] = [:]
     private var alarm: Alarm?
     private var toLoad: [String] = []
+    /// The call of `auth` that is under way.
+    private var authenticating: Task<Void, Never>?
 
     @SessionActor
     private final class Socket {
@@ -46,6 +48,24 @@ final class Effects: ClientEffects {
             let name = toLoad.removeFirst()
             driver?.step(.loaded(name, loadKind(name)))
         }
+    }
+
+    func authenticate() {
+        guard let auth = settings.auth else { return }
+        authenticating = Task { @SessionActor [weak self] in
+            let answer: Result<String, any Error>
+            do {
+                answer = .success(try await auth())
+            } catch {
+                answer = .failure(error)
+            }
+            self?.driver?.step(.credentials(answer))
+        }
+    }
+
+    /// The client is closed: an answer of `auth` has no effect any more.
+    func cancel() {
+        authenticating?.cancel()
     }
 
     func setTimer(_ atMs: Double) {

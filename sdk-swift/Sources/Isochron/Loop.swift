@@ -127,5 +127,9 @@ final class Loop {
         out?.log(.debug, message())
     }
 
+    func warn(_ message: @autoclosure () -> String) {
+        out?.log(.warning, message())
+    }
+
     private var inOrder: [(key: SocketId, value: any SocketListener)] { sockets.sorted { $0.key < $1.key } }
 }

@@ -15,6 +15,8 @@ protocol ClientEffects: AnyObject {
     func close(_ socket: SocketId, abrupt: Bool)
     /// Load the sessions of a protocol; `loaded` returns them.
     func load(_ protocolName: String)
+    /// New credentials are needed: `credentials` brings them. Only where they are renewed, and one request at a time.
+    func authenticate()
     /// Call `timer` at this time. Only the newest request counts; infinite for no timer.
     func setTimer(_ atMs: Double)
     /// Call `turn` at the end of the program's present turn: all requests of a turn leave in one message.
@@ -93,6 +95,8 @@ enum ClientInput {
     case closed(SocketId, code: UInt16?, reason: String)
     /// The requested sessions of a protocol, or the reason for their absence.
     case loaded(String, Result<SessionKind, IsochronError>)
+    /// The requested credentials, or the error that came instead.
+    case credentials(Result<String, any Error>)
     /// The network may have changed: the client tests its connection, or without one connects at once.
     case network
     /// Observes ranges from now on.
@@ -162,6 +166,7 @@ final class ClientMachine {
         case .message(let socket, let message): loop.socket(socket)?.received(message)
         case .closed(let socket, let code, let reason): loop.closed(socket, code, reason)
         case .loaded(let name, let kind): core.loaded(name, kind)
+        case .credentials(let answer): core.connector.renewal?.took(answer)
         case .network: core.connector.networkChanged()
         case .watch(let observer, let ranges):
             let live = core.live ?? Live(core)

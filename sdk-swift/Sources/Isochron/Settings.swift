@@ -2,7 +2,10 @@
 struct ClientSettings: Sendable {
     /// Name and version of the SDK, for the operator's logs.
     let client: String
+    /// Credentials that do not expire.
     let credentials: String?
+    /// Whether the driver has credentials on request (`authenticate`), which are renewed.
+    let renewsCredentials: Bool
     let requestTimeoutMs: Double
     let connectTimeoutMs: Double
     let commitTimeoutMs: Double
@@ -16,6 +19,8 @@ struct ClientSettings: Sendable {
 struct Settings: Sendable {
     let keyspace: String
     let client: ClientSettings
+    /// Gives the newest credentials.
+    let auth: (@Sendable () async throws -> String)?
     let sockets: any SessionSockets
     let timing: any Timing
     /// Uniform in `0 ..< 1`.

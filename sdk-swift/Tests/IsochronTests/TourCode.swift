@@ -21,6 +21,10 @@ private struct User: Codable, Sendable {
     var id: Int
 }
 
+private struct SignIn: Sendable {
+    func token() async throws -> String { "" }
+}
+
 /// The landing page, and README.md of the repository.
 enum LandingPageCode {
     static func overview() async throws {
@@ -55,6 +59,13 @@ enum TourCode {
         options.ca = try String(contentsOfFile: "ca.pem", encoding: .utf8)
         let secured = try await IsochronClient.connect(endpoints: ["https://node.example:7101"], options: options)
         await secured.close()
+        // End
+    }
+
+    private static func connectWithTokens(_ signIn: SignIn) async throws {
+        // Block
+        let member = try await IsochronClient.connect(endpoints: ["https://eu.example"]) { try await signIn.token() }
+        await member.close()
         // End
     }
 

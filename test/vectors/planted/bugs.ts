@@ -3,6 +3,7 @@ import { CLIENT } from './client-bugs.js';
 import { FOLD } from './fold-bugs.js';
 import type { Kind, PlantedBug } from './planted-bug.js';
 import { QUERY } from './query-bugs.js';
+import { RENEWAL } from './renewal-bugs.js';
 import { TLS } from './tls-bugs.js';
 
 export type { Kind, PlantedBug } from './planted-bug.js';
@@ -12,8 +13,9 @@ export const SESSIONS = 'sdk-swift/Sources/IsochronSession';
 export const CLIENT_SOURCES = 'sdk-swift/Sources/Isochron';
 
 /** The step traces and the listeners with TLS must detect the bugs of the client. */
+const OF_CLIENT: readonly Kind[] = ['steps', 'renewals', 'tls'];
 export const sourcesOf = ({ at }: PlantedBug): string =>
-  at.includes('steps') || at.includes('tls') ? CLIENT_SOURCES : SESSIONS;
+  at.some((kind) => OF_CLIENT.includes(kind)) ? CLIENT_SOURCES : SESSIONS;
 
 const plant =
   (at: Kind) =>
@@ -312,5 +314,6 @@ export const PLANTED: readonly PlantedBug[] = [
   ...FOLD,
   ...QUERY,
   ...CLIENT,
+  ...RENEWAL,
   ...TLS,
 ];

@@ -5,7 +5,7 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { OPERATION_PROTOCOLS, TRANSACTION_PROTOCOLS } from '@isochron/protocols';
-import { STEP_PROTOCOLS } from '../steps/protocols.js';
+import { RENEWAL_PROTOCOLS, STEP_PROTOCOLS } from '../steps/protocols.js';
 import { CLIENT_SOURCES, type PlantedBug, SESSIONS, sourcesOf } from './bugs.js';
 import { patched, type SwiftPatch } from './planted-bug.js';
 
@@ -130,6 +130,7 @@ struct VectorSet {
     let folds: FoldVectors
     let queries: QueryVectors
     let steps: [(name: String, text: String)]
+    let renewals: [(name: String, text: String)]
 
     init() throws {
         transactions = try ${JSON.stringify(Object.keys(TRANSACTION_PROTOCOLS))}.map { try readSequences(of: $0) }
@@ -139,9 +140,12 @@ struct VectorSet {
         backoff = try readVectors("backoff.json")
         folds = try readVectors("folds.json")
         queries = try readVectors("queries.json")
-        steps = try ${JSON.stringify(STEP_PROTOCOLS.map(({ name }) => name))}.map { name in
-            (name, try String(contentsOf: vectorsFolder().appendingPathComponent("steps-\\(name).json"), encoding: .utf8))
-        }
+        steps = try ${JSON.stringify(STEP_PROTOCOLS.map(({ name }) => `steps-${name}`))}.map(Self.traces)
+        renewals = try ${JSON.stringify(RENEWAL_PROTOCOLS.map(({ name }) => `renewals-${name}`))}.map(Self.traces)
+    }
+
+    private static func traces(_ name: String) throws -> (String, String) {
+        (name, try String(contentsOf: vectorsFolder().appendingPathComponent("\\(name).json"), encoding: .utf8))
     }
 }
 
@@ -182,8 +186,8 @@ func queries(_ vectors: VectorSet) -> [Check] {
     [{ line("queries", check(vectors.queries)) }]
 }
 
-func steps(_ vectors: VectorSet) -> [Check] {
-    vectors.steps.map { name, text in
+func steps(_ files: [(name: String, text: String)]) -> [Check] {
+    files.map { name, text in
         {
             var differences: [StepDifference] = []
             for trace in text.split(separator: "\\n").dropFirst().dropLast() {
@@ -226,8 +230,8 @@ const judge = (bugs: readonly PlantedBug[]): string => `import Planted
 let vectors = try VectorSet()
 let checks = [
     "transactions": transactions(vectors), "operations": operations(vectors), "names": names(vectors),
-    "folds": folds(vectors), "queries": queries(vectors), "steps": steps(vectors),
-    "tls": tls(),
+    "folds": folds(vectors), "queries": queries(vectors), "steps": steps(vectors.steps),
+    "renewals": steps(vectors.renewals), "tls": tls(),
 ]
 let bugs: [(name: String, at: [String])] = [
     ("none", checks.keys.sorted()),

@@ -20,3 +20,8 @@ export const STEP_PROTOCOLS: readonly StepProtocol[] = [
   { kind: 'operations', name: 'orbe', capabilities: ['operations', 'stable'] },
   { kind: 'operations', name: 'cc-lo', capabilities: ['operations', 'rot', 'stable', 'snapshots'] },
 ];
+
+/** Those of the traces of clients whose credentials expire: of both kinds, and of nodes that chain no commits. */
+export const RENEWAL_PROTOCOLS: readonly StepProtocol[] = STEP_PROTOCOLS.filter(({ name }) =>
+  ['paris', 'nocc', 'orbe'].includes(name),
+);

@@ -37,26 +37,36 @@ public struct ClientOptions: Sendable {
     public init() {}
 
     /// Throws INVALID_REQUEST.
-    func settings(credentials: String?) throws(IsochronError) -> Settings {
+    func settings(
+        credentials: String?, auth: (@Sendable () async throws -> String)?
+    ) throws(IsochronError) -> Settings {
         Settings(
             keyspace: keyspace,
             client: ClientSettings(
-                client: "isochron-swift/0.1.0", credentials: credentials, requestTimeoutMs: requestTimeout.inMs,
-                connectTimeoutMs: connectTimeout.inMs, commitTimeoutMs: commitTimeout.inMs,
+                client: "isochron-swift/0.1.0", credentials: credentials, renewsCredentials: auth != nil,
+                requestTimeoutMs: requestTimeout.inMs, connectTimeoutMs: connectTimeout.inMs, commitTimeoutMs: commitTimeout.inMs,
                 returnAfterMs: returnAfter?.inMs ?? .infinity, newId: { randomSessionId() }),
-            sockets: try sockets(credentials: credentials), timing: timing, random: random, logger: logger)
+            auth: auth, sockets: try sockets(credentials: credentials, isOwn: auth != nil), timing: timing, random: random, logger: logger)
     }
 
-    private func sockets(credentials: String?) throws(IsochronError) -> any SessionSockets {
+    /// Clients whose credentials change share no socket.
+    private func sockets(credentials: String?, isOwn: Bool) throws(IsochronError) -> any SessionSockets {
         if let transport {
             if ca == nil { return OwnSockets(transport: transport) }
             throw IsochronError(.invalidRequest, "a `transport` has authorities of its own: omit `ca`")
         }
-        if let socketPool { return SharedSockets(pool: socketPool, credentials: credentials) }
-        do {
-            return SharedSockets(pool: try .ofProcess(ca: ca), credentials: credentials)
-        } catch {
-            throw IsochronError(.invalidRequest, error.description, cause: error)
+        let pool = try pool
+        return isOwn ? OwnSockets(transport: pool.transport) : SharedSockets(pool: pool, credentials: credentials)
+    }
+
+    private var pool: SocketPool {
+        get throws(IsochronError) {
+            if let socketPool { return socketPool }
+            do {
+                return try .ofProcess(ca: ca)
+            } catch {
+                throw IsochronError(.invalidRequest, error.description, cause: error)
+            }
         }
     }
 }

@@ -33,6 +33,13 @@ public actor IsochronClient {
     ///   - endpoints: base URLs of nodes, `http(s)://` or `ws(s)://`. The nearest one is used, the others serve for
     ///     failover.
     ///   - credentials: API key, if the cluster requires one. Sent in the first frame, never in the URL.
+    ///   - auth: gives the newest credentials, such as the access token of an identity provider, in place of
+    ///     `credentials`. The client calls it before it connects, before the credentials expire, and after the cluster
+    ///     has refused them; one call at a time. The session, its transactions and its watches go on. While it throws,
+    ///     or returns credentials that are refused, it is called again and again, with growing pauses; requests that
+    ///     wait for it throw CREDENTIALS_UNAVAILABLE after `requestTimeout`. New credentials have to be of the same
+    ///     user: another one needs a client of its own. It is cancelled when the client closes. With `credentials`:
+    ///     INVALID_REQUEST.
     ///   - session: an exported session: this client continues it, causally after everything that it has seen and
     ///     written
     ///   - token: a session token, for instance of an HTTP answer: this session's reads contain everything that the
@@ -40,14 +47,16 @@ public actor IsochronClient {
     ///     they are visible everywhere. With a `session` or a `store`: INVALID_REQUEST.
     ///   - store: keeps the session between launches, see ``SessionStore``. A given `session` takes precedence.
     ///   - options: options of the client
-    /// - Throws: CONNECTION_LOST if no endpoint can be reached; TLS_FAILED if the certificate of none is accepted; the
-    ///   cluster's refusal (UNAUTHENTICATED, TOKEN_INVALID, TOKEN_FOREIGN, …); TOKEN_INVALID for a session of another
+    /// - Throws: CONNECTION_LOST if no endpoint can be reached; TLS_FAILED if the certificate of none is accepted;
+    ///   CREDENTIALS_UNAVAILABLE if `auth` gave none that the cluster accepts within `requestTimeout`; the cluster's
+    ///   refusal (UNAUTHENTICATED, TOKEN_INVALID, TOKEN_FOREIGN, …); TOKEN_INVALID for a session of another
     ///   protocol; INVALID_REQUEST for endpoints that are not URLs, and for a `ca` without certificates;
     ///   KEYSPACE_UNKNOWN; SESSION_GAP if the writes of a `token` were not visible within `requestTimeout`; errors of the
     ///   store; `CancellationError`.
     public static func connect(
-        endpoints: [String], credentials: String? = nil, session: ExportedSession? = nil, token: String? = nil,
-        store: (any SessionStore)? = nil, options: ClientOptions = ClientOptions()
+        endpoints: [String], credentials: String? = nil, auth: (@Sendable () async throws -> String)? = nil,
+        session: ExportedSession? = nil, token: String? = nil, store: (any SessionStore)? = nil,
+        options: ClientOptions = ClientOptions()
     ) async throws -> IsochronClient {
         try Task.checkCancellation()
         // The store would keep a session before its gap is closed; a restart would not wait for the missing writes.
@@ -55,7 +64,10 @@ public actor IsochronClient {
             let message = "a token begins a session: omit the session and the store"
             throw IsochronError(.invalidRequest, message)
         }
-        let settings = try options.settings(credentials: credentials)
+        if auth != nil, credentials != nil {
+            throw IsochronError(.invalidRequest, "`auth` and `credentials` exclude each other")
+        }
+        let settings = try options.settings(credentials: credentials, auth: auth)
         if let problem = Scope(keyspace: settings.keyspace).problem { throw problem }
         var imported = session
         if imported == nil { imported = try await store?.load() }

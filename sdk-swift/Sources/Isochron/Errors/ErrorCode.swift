@@ -123,11 +123,12 @@ extension IsochronError {
         public static let connectionLost = Code(rawValue: "CONNECTION_LOST")
         /// No node could be reached for as long as the request may take.
         public static let offline = Code(rawValue: "OFFLINE")
+        /// The credentials have expired, or were refused, and the app gave no others in time. Only this client reports it;
+        /// ``IsochronError/cause`` is the last reason.
+        public static let credentialsUnavailable = Code(rawValue: "CREDENTIALS_UNAVAILABLE")
         /// The client refuses the certificate of the node, or the node does not serve TLS. Only this client reports it;
         /// the message has the reason.
         public static let tlsFailed = Code(rawValue: "TLS_FAILED")
-        /// The credentials have expired, or were refused, and the application gave no others in time.
-        public static let credentialsUnavailable = Code(rawValue: "CREDENTIALS_UNAVAILABLE")
         /// The client has been closed.
         public static let clientClosed = Code(rawValue: "CLIENT_CLOSED")
         /// The cluster file is not valid.

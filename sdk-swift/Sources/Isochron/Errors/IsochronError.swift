@@ -25,8 +25,9 @@ public struct IsochronError: Error, Sendable {
     /// After how many milliseconds, from the answer on, the node allows the same request again. With
     /// ``Code-swift.struct/rateLimited``, for which the client waits by itself; else nil.
     public let retryAfterMs: Double?
-    /// The underlying error, if known.
-    public let cause: (any Error)?
+    /// The underlying error, if known. Of CREDENTIALS_UNAVAILABLE, the last failure to get credentials.
+    public var cause: (any Error)? { source() }
+    private let source: @Sendable () -> (any Error)?
     /// Id of the transaction whose outcome is not known, or which could not be saved; else nil.
     public let txId: TxId?
     /// Id of the transaction without a known outcome that blocks an unsent write; else nil.
@@ -47,11 +48,20 @@ public struct IsochronError: Error, Sendable {
         self.message = message
         self.retryable = retryable ?? code.isRetryable
         self.retryAfterMs = retryAfterMs
-        self.cause = cause
+        source = { cause }
         self.txId = txId
         self.sentAfter = sentAfter
         self.blockedBy = blockedBy
         self.outcome = outcome
+    }
+
+    /// - Parameter cause: the underlying error, as it is known when it is asked for
+    init(_ code: Code, _ message: String, cause: @escaping @Sendable () -> (any Error)?) {
+        self.code = code
+        self.message = message
+        retryable = code.isRetryable
+        source = cause
+        (retryAfterMs, txId, blockedBy, sentAfter, outcome) = (nil, nil, nil, nil, nil)
     }
 }
 

@@ -29,14 +29,13 @@ final class Connection: SocketListener {
     ]
 
     let url: String
-    /// The token of its hello.
-    let helloToken: String?
+    /// Its first frame.
+    let hello: Hello
     private let loop: Loop
     private let settings: ClientSettings
     /// The owner of this object.
     private weak var owner: (any ConnectionOwner)?
     private var socket: SocketId = 0
-    private var hello: Hello?
     private var greeting: Welcome?
     private var byId: [Int64: Exchange] = [:]
     /// How many of them wait by design.
@@ -60,19 +59,18 @@ final class Connection: SocketListener {
     private(set) var rttMs: Double?
 
     init(
-        _ loop: Loop, _ url: String, helloToken: String?, _ settings: ClientSettings, _ owner: any ConnectionOwner
+        _ loop: Loop, _ url: String, _ hello: Hello, _ settings: ClientSettings, _ owner: any ConnectionOwner
     ) {
         self.loop = loop
         self.url = url
-        self.helloToken = helloToken
+        self.hello = hello
         self.settings = settings
         self.owner = owner
     }
 
     /// Opens the connection, up to its welcome. Fails with the server's refusal, or with CONNECTION_LOST.
-    func open(_ hello: Hello, _ opened: @escaping Opened) {
+    func open(_ opened: @escaping Opened) {
         unopened = opened
-        self.hello = hello
         socket = loop.open(url, self)
         let late = "\(url) did not answer within \(Int(min(settings.connectTimeoutMs, 1e15))) ms"
         timer = loop.after(settings.connectTimeoutMs) { [weak self] in self?.drop(.lost(late)) }
@@ -202,7 +200,7 @@ final class Connection: SocketListener {
     }
 
     func opened() {
-        if !isClosed, let hello { loop.out?.send(socket, JSONCodec.pack([JSONCodec.encode(hello)])) }
+        if !isClosed { loop.out?.send(socket, JSONCodec.pack([JSONCodec.encode(hello)])) }
     }
 
     func closed(_ code: UInt16?, _ reason: String) {
@@ -317,5 +315,6 @@ extension Welcome {
         (maxTransactionMs, stalenessAlertMs) = (nil, nil)
         freshness = Freshness(now: 0, stalenessMs: 0, stale: false, heldBackBy: nil)
         (unresponsive, token, credits, limits, regions) = (.nothing, "", 0, .standard, [])
+        expiresAt = nil
     }
 }

@@ -28,6 +28,8 @@ final class Connector {
     let dispatcher: Dispatcher
     private let endpoints: Endpoints
     private let homing: Homing
+    /// Of credentials; nil where they are not renewed.
+    private(set) var renewal: Renewal?
     /// The client's core, which owns this object.
     private weak var events: (any ConnectorEvents)?
     private(set) var current: Connection?
@@ -59,6 +61,9 @@ final class Connector {
             moveOn(from, whereTo, why.message)
         }
         homing.ports = self
+        if settings.renewsCredentials {
+            renewal = Renewal(loop, self, requestTimeoutMs: settings.requestTimeoutMs)
+        }
     }
 
     /// First connection: to the nearest of all endpoints that answer.
@@ -72,6 +77,7 @@ final class Connector {
     func close(_ done: @escaping @SessionActor () -> Void) {
         if isClosed { return done() }
         isClosed = true
+        renewal?.close(.clientWasClosed)
         dispatcher.close()
         loop.closeAll(waitMs: Self.closeWaitMs, done)
     }
@@ -118,15 +124,19 @@ final class Connector {
     /// Fails if the endpoint cannot be used: with its refusal, for another cluster, or with CONNECTION_LOST.
     func open(_ endpoint: Endpoint, _ opened: @escaping Connection.Opened) {
         if isClosed { return opened(.failure(.clientWasClosed)) }
-        let hello = Hello(token: events?.currentToken, credentials: settings.credentials, client: settings.client)
-        let connection = Connection(loop, endpoint.url, helloToken: hello.token, settings, self)
-        connection.open(hello) { [self] result in
+        let credentials = renewal == nil ? settings.credentials : renewal?.credentials
+        let hello = Hello(token: events?.currentToken, credentials: credentials, client: settings.client)
+        let connection = Connection(loop, endpoint.url, hello, settings, self)
+        connection.open { [self] result in
             let settled: Connection.Opened = { [self] result in
                 switch result {
-                case .success(let connection): endpoint.region = connection.region
-                case .failure(let error): failed(endpoint.url, error)
+                case .success(let connection):
+                    endpoint.region = connection.region
+                    opened(.success(connection))
+                case .failure(let error):
+                    failed(endpoint.url, error)
+                    opened(.failure(renewal?.refusedHello(error, hello) ?? error))
                 }
-                opened(result)
             }
             if case .success(let connection) = result { fit(connection, settled) } else { settled(result) }
         }
@@ -164,13 +174,14 @@ final class Connector {
         current = connection
         events?.welcomed(welcome)
         // Another connection has received a newer token since this one sent its hello.
-        if let token, token != connection.helloToken {
+        if let token, token != connection.hello.token {
             events?.token(token)
             connection.ping(token: token)
         }
         // Before all other requests, because it needs one of the credits.
         if connection.rttMs == nil { measure(connection) }
         dispatcher.attach(connection)
+        renewal?.adopted(connection)
         events?.changed()
         homing.start()
     }
@@ -205,6 +216,7 @@ final class Connector {
 
     /// The network may have changed: sockets of the old one would be silent.
     func networkChanged() {
+        renewal?.hasten()
         current?.ask()
         dispatcher.watch()
         round = 0
@@ -238,6 +250,11 @@ final class Connector {
             return
         }
         round += 1
+        guard let renewal else { return tryAll() }
+        renewal.ready { [weak self] in self?.tryAll() }
+    }
+
+    private func tryAll() {
         let candidates = endpoints.candidates(loop.nowMs)
         let attempts = FirstOf(
             candidates, loop, open: open, close: { $0.close() },
@@ -260,7 +277,7 @@ final class Connector {
 
 extension Connector: ConnectionOwner {
     func refused(_ exchange: Exchange, _ error: IsochronError, on connection: Connection) {
-        dispatcher.refused(exchange, error, on: connection)
+        dispatcher.refused(exchange, renewal?.refused(exchange, error, connection) ?? error, on: connection)
     }
 
     func progressed(_ connection: Connection) {

@@ -33,6 +33,8 @@ final class Dispatcher {
     private var lastOnlineMs: Double
     /// Called with every sweep while there are deadlines. Returns whether it needs another sweep.
     var onSweep: @SessionActor (_ nowMs: Double) -> Bool = { _ in false }
+    /// The error of a request without an answer in time, with or without a connection.
+    var late: @SessionActor (_ isOffline: Bool) -> IsochronError = { .late(isOffline: $0) }
     /// Connections that still owe answers: the current one and the draining ones.
     private var connections: [Connection] = []
 
@@ -86,9 +88,10 @@ final class Dispatcher {
     func refused(_ exchange: Exchange, _ error: IsochronError, on connection: Connection) {
         if exchange.settled { return }
         guard let retry = exchange.refused(error, on: connection) else { return exchange.failed(error) }
-        if retry.elsewhere != .nowhere, connection === self.connection { moveOn(connection, retry.elsewhere, error) }
         resting.append(exchange)
+        if error.code == .credentialsUnavailable { return }
         guard let refusals = retry.refusals else { return }
+        if retry.elsewhere != .nowhere, connection === self.connection { moveOn(connection, retry.elsewhere, error) }
         loop.after(pauseMs(error, refusals)) { [weak self] in self?.resume(exchange) }
     }
 
@@ -103,6 +106,11 @@ final class Dispatcher {
         guard let at = resting.firstIndex(where: { $0 === exchange }) else { return }
         resting.remove(at: at)
         if !exchange.settled { submit(exchange) }
+    }
+
+    /// Repeats all refused requests now.
+    func resumeAll() {
+        for exchange in resting { resume(exchange) }
     }
 
     /// The cluster refuses this client as such: waiting is of no use.
@@ -191,10 +199,11 @@ final class Dispatcher {
         for connection in connections { connection.checkQuiet(now, quietMs) }
         var busy = false
         for exchange in all where !exchange.settled {
-            let isOpen = exchange.deadlineMs > now || !exchange.expired(isOffline: connection == nil)
+            let isOpen = exchange.deadlineMs > now || !exchange.expired(late(connection == nil))
             if isOpen, !exchange.waits { busy = true }
         }
         waiting.removeAll(where: \.settled)
+        resting.removeAll(where: \.settled)
         if onSweep(now) || busy { watch() }
     }
 }

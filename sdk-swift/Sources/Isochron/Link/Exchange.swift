@@ -67,9 +67,9 @@ class Exchange: Cancellable {
         return Retry(refusals: refusals, elsewhere: Self.elsewhere[error.code] ?? often)
     }
 
-    /// The deadline has passed, with or without a connection. Returns whether the exchange has ended.
-    func expired(isOffline: Bool) -> Bool {
-        failed(lastRefusal ?? .late(isOffline: isOffline))
+    /// The deadline has passed. Returns whether that ended the exchange, with its last refusal or else with this error.
+    func expired(_ late: IsochronError) -> Bool {
+        failed(lastRefusal ?? late)
         return true
     }
 

@@ -113,12 +113,13 @@ final class ClientCore {
     /// Connects, and waits until the session of a token sees the writes of that token.
     func connect(_ caller: @escaping Caller<Void>) -> any Cancellable {
         let connecting = Connecting()
-        connecting.current = connector.start { [self] result in
+        let started: Caller<Void> = { [self] result in
             switch result {
             case .success where imported == nil: connecting.current = closeGap(caller)
             default: caller(result)
             }
         }
+        connecting.current = connector.renewal?.start(started) ?? connector.start(started)
         return connecting
     }
 

@@ -17,7 +17,7 @@ extension Connection {
 class OutcomeExchange: QueuedExchange<Committed> {
     /// Answers after which nothing can have happened: the node refused before it began.
     private static let notStarted: Set<IsochronError.Code> = [
-        .notReady, .creditsExhausted, .rateLimited, .snapshotUnavailable, .sessionBlocked,
+        .notReady, .creditsExhausted, .rateLimited, .snapshotUnavailable, .sessionBlocked, .credentialsUnavailable,
     ]
     /// A cohort has recorded that this attempt never commits: nothing of it has happened, and another attempt may
     /// commit.
@@ -126,10 +126,10 @@ class OutcomeExchange: QueuedExchange<Committed> {
     }
 
     /// No answer in time: a write that was not refused may have happened.
-    final override func expired(isOffline: Bool) -> Bool {
+    final override func expired(_ late: IsochronError) -> Bool {
         let now = core.loop.nowMs
         if !inDoubt {
-            failed(lastError ?? .late(isOffline: isOffline))
+            failed(lastError ?? late)
             return true
         }
         if now >= outcomeDeadlineMs, !overdue { unknown("no answer before the deadline", lastError) }

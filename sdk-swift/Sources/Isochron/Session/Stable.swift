@@ -30,7 +30,7 @@ final class StableExchange: AwaitedExchange<Timestamp> {
         error.code == .stableTimeout ? nil : super.refused(error, on: connection)
     }
 
-    override func expired(isOffline: Bool) -> Bool {
+    override func expired(_ late: IsochronError) -> Bool {
         failed(IsochronError(.stableTimeout, "\(timestamp) did not become stable in time"))
         return true
     }

@@ -60,6 +60,7 @@ extension Answer.Body {
             self = .status(try TransactionStatus.State(frame), try frame.required("ts").present?.timestamp("ts"))
         case "stable": self = .stable(try frame.timestamp("ust"))
         case "pong": self = .pong
+        case "authenticated": self = .authenticated(frame)
         case "changes": self = .changes(frame)
         case "live": self = .live(frame)
         default: return nil
@@ -80,6 +81,7 @@ extension Answer.Body {
         case .status: "status"
         case .stable: "stable"
         case .pong: "pong"
+        case .authenticated: "authenticated"
         case .changes: "changes"
         case .live: "live"
         }
@@ -108,6 +110,7 @@ extension Welcome {
         hwt = try frame.timestamp("hwt")
         freshness = try frame.required("freshness").freshness()
         unresponsive = try frame.unresponsive()
+        expiresAt = try frame["expiresAt"]?.count("expiresAt")
         token = try frame.text("token")
         credits = Int(clamping: max(1, try frame.count("credits")))
         limits = try frame.required("limits").limits()

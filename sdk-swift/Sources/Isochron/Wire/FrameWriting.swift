@@ -81,6 +81,9 @@ extension JSONWriter {
         case .ping(let token):
             head(#"{"type":"ping","id":"#, id)
             if let token { member(#","token":"#, token) }
+        case .authenticate(let credentials):
+            head(#"{"type":"authenticate","id":"#, id)
+            member(#","credentials":"#, credentials)
         case .changes(let changes):
             head(#"{"type":"changes","id":"#, id)
             self.changes(changes)

@@ -31,6 +31,8 @@ struct Welcome: Sendable {
     /// Age of stable time from which on it is stale, ms.
     let stalenessAlertMs: Int64?
     let unresponsive: Unresponsive
+    /// When the credentials expire, by the node's wall clock (U1); nil if they do not.
+    let expiresAt: Int64?
     let token: String
     /// Requests that may be in flight.
     let credits: Int
@@ -117,6 +119,8 @@ struct Answer: Sendable {
         case status(TransactionStatus.State, Timestamp?)
         case stable(Timestamp)
         case pong
+        /// Validated by its exchange.
+        case authenticated(Raw.Members)
         /// Validated by their exchanges, which know the timestamp that they asked for.
         case changes(Raw.Members)
         case live(Raw.Members)

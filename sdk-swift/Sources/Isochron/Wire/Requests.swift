@@ -24,6 +24,8 @@ enum Request: Sendable {
     case put(PutRequest, attemptRegions: [RegionId])
     case stable(ts: Timestamp, timeoutMs: Int64)
     case ping(token: String?)
+    /// Renews the credentials of the connection (U2, a session keeps its principal), by others of the same principal.
+    case authenticate(credentials: String)
     case changes(ChangesRequest)
     case live(LiveRequest)
 }

@@ -162,6 +162,8 @@ final class ScriptedNetwork: ClientEffects {
         if loadsAtOnce { later(nowMs) { [self] in loaded(protocolName) } }
     }
 
+    func authenticate() { violated("no credentials are renewed") }
+
     func setTimer(_ atMs: Double) {
         timerMs = atMs
     }

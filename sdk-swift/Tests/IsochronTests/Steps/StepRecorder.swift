@@ -24,6 +24,7 @@ final class StepRecorder: ClientEffects {
         let draws = draws
         let client = ClientSettings(
             client: "isochron-steps/1", credentials: try settings["credentials"]?.text("credentials"),
+            renewsCredentials: settings["auth"] == .bool(true),
             requestTimeoutMs: try settings.required("requestTimeoutMs").double(),
             connectTimeoutMs: try settings.required("connectTimeoutMs").double(),
             commitTimeoutMs: try settings.required("commitTimeoutMs").double(),
@@ -96,6 +97,9 @@ final class StepRecorder: ClientEffects {
                 return .loaded(protocolName, loadKind(protocolName))
             }
             return .loaded(protocolName, .failure(IsochronError(IsochronError.Code(rawValue: failed), failed)))
+        case "credentials":
+            let credentials = try step["credentials"]?.text("credentials")
+            return .credentials(credentials.map { .success($0) } ?? .failure(Unknown(what: "credentials")))
         case "network": return .network
         case "timer": return .timer
         case "turn": return .turn
@@ -164,6 +168,10 @@ final class StepRecorder: ClientEffects {
 
     func load(_ protocolName: String) {
         effects.append(object(("do", .string("load")), ("protocol", .string(protocolName))))
+    }
+
+    func authenticate() {
+        effects.append(object(("do", .string("authenticate"))))
     }
 
     func setTimer(_ atMs: Double) {

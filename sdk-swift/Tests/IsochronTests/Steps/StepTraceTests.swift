@@ -10,18 +10,24 @@ final class StepTraceTests: XCTestCase, @unchecked Sendable {
         ?? URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent(".vectors").path
 
-    func testTheMachineHasTheEffectsOfTheTracesOfParis() async throws { try await replayAll("paris") }
+    func testTheMachineHasTheEffectsOfTheTracesOfParis() async throws { try await replayAll("steps-paris") }
 
-    func testTheMachineHasTheEffectsOfTheTracesOfNocc() async throws { try await replayAll("nocc") }
+    func testTheMachineHasTheEffectsOfTheTracesOfNocc() async throws { try await replayAll("steps-nocc") }
 
-    func testTheMachineHasTheEffectsOfTheTracesOfWren() async throws { try await replayAll("wren") }
+    func testTheMachineHasTheEffectsOfTheTracesOfWren() async throws { try await replayAll("steps-wren") }
 
-    func testTheMachineHasTheEffectsOfTheTracesOfOrbe() async throws { try await replayAll("orbe") }
+    func testTheMachineHasTheEffectsOfTheTracesOfOrbe() async throws { try await replayAll("steps-orbe") }
 
-    func testTheMachineHasTheEffectsOfTheTracesOfCcLo() async throws { try await replayAll("cc-lo") }
+    func testTheMachineHasTheEffectsOfTheTracesOfCcLo() async throws { try await replayAll("steps-cc-lo") }
 
-    private func replayAll(_ protocolName: String) async throws {
-        let path = "\(Self.folder)/steps-\(protocolName).json"
+    func testCredentialsAreRenewedAsInTheTracesOfParis() async throws { try await replayAll("renewals-paris") }
+
+    func testCredentialsAreRenewedAsInTheTracesOfNocc() async throws { try await replayAll("renewals-nocc") }
+
+    func testCredentialsAreRenewedAsInTheTracesOfOrbe() async throws { try await replayAll("renewals-orbe") }
+
+    private func replayAll(_ name: String) async throws {
+        let path = "\(Self.folder)/\(name).json"
         let text = try String(contentsOfFile: path, encoding: .utf8)
         // One trace in each line, between the head and the end.
         let traces = text.split(separator: "\n").dropFirst().dropLast()

@@ -116,6 +116,8 @@ final class FakeServer {
     var hwt: Int64 = 0
     /// Reported state of a token's session.
     var seen: JSONValue?
+    /// How long it accepts credentials; nil for ever.
+    var lifeMs: Int64?
     /// Invalid members of the welcome.
     var welcome: [String: JSONValue] = [:]
     /// The readers of its log.
@@ -245,6 +247,10 @@ final class FakeServer {
                 return ["type": "stable", "id": .integer(frame.id), "ust": .integer(store.ust)]
             }
             return errorFrame(frame.id, "STABLE_TIMEOUT", retryable: true)
+        case "authenticate":
+            var renewed: [String: JSONValue] = ["type": "authenticated", "id": .integer(frame.id), "now": 7]
+            renewed["expiresAt"] = lifeMs.map { .integer(7 + $0) }
+            return .object(renewed)
         default: return ["type": "pong", "id": .integer(frame.id)]
         }
     }
@@ -268,6 +274,7 @@ final class FakeServer {
         if let deps { frame["deps"] = deps }
         if !options.capabilities.contains("stable-snapshots") { frame["stable"] = .integer(ust) }
         if let seen { frame["seen"] = seen }
+        if let lifeMs { frame["expiresAt"] = .integer(nowMs + lifeMs) }
         frame["unresponsive"] = unresponsiveNow
         return .object(frame.merging(welcome) { $1 })
     }
@@ -290,13 +297,14 @@ final class FakeServer {
 
     /// Reported freshness: its clock equals the store's stable time.
     var freshnessNow: JSONValue {
-        let now = wallMs(of: lag ?? store.ust).rounded(.up)
         var members: [String: JSONValue] = [
-            "now": .integer(Int64(now)), "stalenessMs": 0, "stale": false, "heldBackBy": nil,
+            "now": .integer(nowMs), "stalenessMs": 0, "stale": false, "heldBackBy": nil,
         ]
         members.merge(freshness) { $1 }
         return .object(members)
     }
+
+    private var nowMs: Int64 { Int64(wallMs(of: lag ?? store.ust).rounded(.up)) }
 
     private var deps: JSONValue? { store.deps.map { .array($0.map { .integer($0) }) } }
 

@@ -23,13 +23,25 @@ final class World {
         _ servers: [FakeServer], session: ExportedSession? = nil, token: String? = nil, credentials: String? = nil,
         store: (any SessionStore)? = nil, _ change: (inout ClientOptions) -> Void = { _ in }
     ) async throws -> IsochronClient {
+        try await IsochronClient.connect(
+            endpoints: servers.map(\.url), credentials: credentials, session: session, token: token, store: store,
+            options: options(change))
+    }
+
+    /// A client like those of `client`, whose credentials are renewed.
+    func client(
+        _ servers: [FakeServer], renewing auth: @escaping @Sendable () async throws -> String,
+        _ change: (inout ClientOptions) -> Void
+    ) async throws -> IsochronClient {
+        try await IsochronClient.connect(endpoints: servers.map(\.url), auth: auth, options: options(change))
+    }
+
+    private func options(_ change: (inout ClientOptions) -> Void) -> ClientOptions {
         var options = ClientOptions()
         options.transport = network
         options.random = { 0 }
         change(&options)
-        return try await IsochronClient.connect(
-            endpoints: servers.map(\.url), credentials: credentials, session: session, token: token, store: store,
-            options: options)
+        return options
     }
 }
 
