@@ -61,6 +61,10 @@ export interface HowToConnect {
   readonly session?: string;
   /** File that keeps the session when the process ends. */
   readonly store?: string;
+  /** The accepted certificate authorities, in PEM. */
+  readonly ca?: string;
+  /** File with the newest credentials: the client reads it whenever it asks for them. */
+  readonly auth?: string;
 }
 
 /** One process with several clients. */

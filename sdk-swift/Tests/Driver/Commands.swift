@@ -14,6 +14,10 @@ struct Command: Decodable, Sendable {
     var session: String?
     /// Path of a file that keeps the session.
     var store: String?
+    /// Authorities in PEM.
+    var ca: String?
+    /// Path of a file with the newest credentials.
+    var auth: String?
     var key: String?
     var keys: [String]?
     var value: String?

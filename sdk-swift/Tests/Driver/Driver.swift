@@ -70,8 +70,12 @@ actor Driver {
         var options = ClientOptions()
         options.requestTimeout = .seconds(60)
         options.commitTimeout = .seconds(60)
+        options.ca = command.ca
+        let auth = command.auth.map { path in
+            { @Sendable () async throws -> String in try String(contentsOfFile: path, encoding: .utf8) }
+        }
         return try await IsochronClient.connect(
-            endpoints: command.endpoints ?? [], session: try command.session.map(ExportedSession.init(json:)),
+            endpoints: command.endpoints ?? [], auth: auth, session: try command.session.map(ExportedSession.init(json:)),
             store: command.store.map { FileSessionStore(url: URL(fileURLWithPath: $0)) }, options: options)
     }
 
