@@ -132,9 +132,9 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'no node does. Nothing of a write was sent. Show what is known, and try again when the status is ' +
     '`online`.',
   TLS_FAILED:
-    'The client reports it: a certificate that it refuses (expired, for another host, of an authority that it does ' +
-    'not trust), or a port without TLS. The message names the reason. Correct the certificate of the node or the ' +
-    'URL, or give the client the authority as `ca`.',
+    'The Swift SDK reports it (the TypeScript SDK CONNECTION_LOST): a certificate that the client refuses (expired, ' +
+    'for another host, of an authority that it does not trust), or a port without TLS. The message names the reason. ' +
+    'Correct the certificate of the node or the URL, or give the client the authority as `ca`.',
   CREDENTIALS_UNAVAILABLE:
     'The credentials of the client have expired, or were refused, and its `auth` returned no others that the cluster ' +
     'accepts for as long as the request may take: the SDKs report it, no node does. Nothing of a write was sent. ' +

@@ -75,7 +75,8 @@ actor Driver {
             { @Sendable () async throws -> String in try String(contentsOfFile: path, encoding: .utf8) }
         }
         return try await IsochronClient.connect(
-            endpoints: command.endpoints ?? [], auth: auth, session: try command.session.map(ExportedSession.init(json:)),
+            endpoints: command.endpoints ?? [], auth: auth,
+            session: try command.session.map(ExportedSession.init(json:)),
             store: command.store.map { FileSessionStore(url: URL(fileURLWithPath: $0)) }, options: options)
     }
 

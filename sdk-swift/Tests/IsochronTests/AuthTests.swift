@@ -18,6 +18,7 @@ private final class Issuer: Sendable {
         self.give = give
     }
 
+    @Sendable
     func next() async throws -> String {
         let call = counts.change { counts in
             counts.calls += 1
@@ -30,6 +31,10 @@ private final class Issuer: Sendable {
     }
 }
 
+private func isImpatient(_ options: inout ClientOptions) {
+    options.requestTimeout = .milliseconds(50)
+}
+
 private struct SignedOut: Error, Equatable {}
 
 /// Credentials that an app gives on request. The step traces of the renewals test the machine; this is its driver.
@@ -38,7 +43,7 @@ final class AuthTests: XCTestCase, @unchecked Sendable {
     func testAuthIsCalledBeforeTheClientConnectsAndItsResultIsPartOfTheGreetingAlone() async throws {
         let world = World()
         let node = world.server()
-        let app = try await world.client([node], renewing: { "token" }) { _ in }
+        let app = try await world.client([node], renewing: { "token" })
         try await app.set("a", 1)
         XCTAssertEqual(node.received("hello").map { $0.text("credentials") }, ["token"])
         XCTAssertEqual(node.received("authenticate").count, 0)
@@ -49,7 +54,7 @@ final class AuthTests: XCTestCase, @unchecked Sendable {
         let (world, timing, issuer) = (World(), ManualTiming(), Issuer())
         let node = world.server()
         node.lifeMs = 60_000
-        let app = try await world.client([node], renewing: { try await issuer.next() }) { $0.timing = timing }
+        let app = try await world.client([node], renewing: issuer.next, changing: { $0.timing = timing })
         await timing.advance(44_000)
         XCTAssertEqual(issuer.counts.get().calls, 1)
         await timing.advance(16_000)
@@ -67,7 +72,7 @@ final class AuthTests: XCTestCase, @unchecked Sendable {
         let world = World()
         let node = world.server()
         let isExpired = Locked(true)
-        let app = try await world.client([node], renewing: { "token" }) { _ in }
+        let app = try await world.client([node], renewing: { "token" })
         node.script = { frame in
             if frame.type == "authenticate" { isExpired.set(false) }
             if frame.type != "commit" || !isExpired.get() { return .answer }
@@ -83,13 +88,13 @@ final class AuthTests: XCTestCase, @unchecked Sendable {
         let world = World()
         let node = world.server()
         let failing = await thrown {
-            try await world.client([node], renewing: { throw SignedOut() }) { $0.requestTimeout = .milliseconds(50) }
+            try await world.client([node], renewing: { throw SignedOut() }, changing: isImpatient)
         }
         let error = try XCTUnwrap(failing as? IsochronError)
         XCTAssertEqual(error.code, .credentialsUnavailable)
         XCTAssertEqual(error.cause as? SignedOut, SignedOut())
         let empty = await code {
-            try await world.client([node], renewing: { "" }) { $0.requestTimeout = .milliseconds(50) }
+            try await world.client([node], renewing: { "" }, changing: isImpatient)
         }
         XCTAssertEqual(empty, .credentialsUnavailable)
         XCTAssertEqual(node.received("hello").count, 0)
@@ -100,9 +105,7 @@ final class AuthTests: XCTestCase, @unchecked Sendable {
         let world = World()
         let node = world.server()
         let issuer = Issuer { call in if call == 1 { "token" } else { throw SignedOut() } }
-        let app = try await world.client([node], renewing: { try await issuer.next() }) {
-            $0.requestTimeout = .milliseconds(50)
-        }
+        let app = try await world.client([node], renewing: issuer.next, changing: isImpatient)
         node.script = { frame in
             frame.type == "commit" ? refusal(frame.id, "UNAUTHENTICATED", retryable: false) : .answer
         }
@@ -126,7 +129,7 @@ final class AuthTests: XCTestCase, @unchecked Sendable {
             return "too late"
         }
         node.lifeMs = 1
-        let app = try await world.client([node], renewing: { try await issuer.next() }) { _ in }
+        let app = try await world.client([node], renewing: issuer.next)
         try await until("it is asked again") { issuer.counts.get().calls == 2 }
         await app.close()
         try await until("it is cancelled") { wasCancelled.get() }

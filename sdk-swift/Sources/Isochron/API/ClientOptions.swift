@@ -44,9 +44,11 @@ public struct ClientOptions: Sendable {
             keyspace: keyspace,
             client: ClientSettings(
                 client: "isochron-swift/0.1.0", credentials: credentials, renewsCredentials: auth != nil,
-                requestTimeoutMs: requestTimeout.inMs, connectTimeoutMs: connectTimeout.inMs, commitTimeoutMs: commitTimeout.inMs,
-                returnAfterMs: returnAfter?.inMs ?? .infinity, newId: { randomSessionId() }),
-            auth: auth, sockets: try sockets(credentials: credentials, isOwn: auth != nil), timing: timing, random: random, logger: logger)
+                requestTimeoutMs: requestTimeout.inMs, connectTimeoutMs: connectTimeout.inMs,
+                commitTimeoutMs: commitTimeout.inMs, returnAfterMs: returnAfter?.inMs ?? .infinity,
+                newId: { randomSessionId() }),
+            auth: auth, sockets: try sockets(credentials: credentials, isOwn: auth != nil), timing: timing,
+            random: random, logger: logger)
     }
 
     /// Clients whose credentials change share no socket.

@@ -123,8 +123,8 @@ extension IsochronError {
         public static let connectionLost = Code(rawValue: "CONNECTION_LOST")
         /// No node could be reached for as long as the request may take.
         public static let offline = Code(rawValue: "OFFLINE")
-        /// The credentials have expired, or were refused, and the app gave no others in time. Only this client reports it;
-        /// ``IsochronError/cause`` is the last reason.
+        /// The credentials have expired, or were refused, and the app gave no others in time. Only this client reports
+        /// it; ``IsochronError/cause`` is the last reason.
         public static let credentialsUnavailable = Code(rawValue: "CREDENTIALS_UNAVAILABLE")
         /// The client refuses the certificate of the node, or the node does not serve TLS. Only this client reports it;
         /// the message has the reason.

@@ -31,7 +31,7 @@ final class World {
     /// A client like those of `client`, whose credentials are renewed.
     func client(
         _ servers: [FakeServer], renewing auth: @escaping @Sendable () async throws -> String,
-        _ change: (inout ClientOptions) -> Void
+        changing change: (inout ClientOptions) -> Void = { _ in }
     ) async throws -> IsochronClient {
         try await IsochronClient.connect(endpoints: servers.map(\.url), auth: auth, options: options(change))
     }
