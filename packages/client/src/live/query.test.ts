@@ -29,7 +29,7 @@ describe('the form of a query', () => {
       where({ path: '/a~2', op: '==', value: 1 }),
       'where[1].path has to be a JSON Pointer (RFC 6901): empty, or names that each follow a slash',
     ],
-    [where({ path: '/a', op: '=', value: 1 }), 'where[1].op is none of ==, !=, <, <=, >, >=, in, array-contains'],
+    [where({ path: '/a', op: '=', value: 1 }), 'where[1].op must be one of ==, !=, <, <=, >, >=, in, array-contains'],
     [where({ path: '/a', op: '==' }), 'where[1] has to have a value'],
     [where({ path: '/a', op: 'in', value: 1 }), 'where[1].value has to be an array: op is in'],
     [where({ path: '/a', op: '<', value: [] }), 'where[1].value has to be a number, a text or a boolean: op is <'],

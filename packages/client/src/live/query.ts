@@ -99,7 +99,7 @@ function checkCondition(clause: JsonObject, at: string): asserts clause is JsonO
   checkNames(clause, at, ['path', 'op', 'value']);
   const { op, value } = clause;
   if (typeof op !== 'string' || !COMPARISONS.includes(op))
-    throw invalid(`${at}.op is none of ${COMPARISONS.join(', ')}`);
+    throw invalid(`${at}.op must be one of ${COMPARISONS.join(', ')}`);
   if (value === undefined) throw invalid(`${at} has to have a value`);
   if (op === 'in' && !Array.isArray(value)) throw invalid(`${at}.value has to be an array: op is in`);
   if (/[<>]/.test(op) && !['boolean', 'number', 'string'].includes(typeof value))
