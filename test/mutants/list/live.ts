@@ -2,6 +2,7 @@
 import type { Mutant, Profile } from '../mutant.js';
 import {
   COLLECTED,
+  FEED_SCOPE,
   FEEDS,
   FOLLOWING,
   LIVE_DOCUMENTS,
@@ -83,6 +84,21 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
         in: 'Following.onPage',
         find: 'for (const { key } of tx.writes) this.#index',
         replace: 'for (const { key } of tx.writes.slice(0, 1)) this.#index',
+      },
+    ],
+    seeds: { from: 1, count: 100 },
+    profile: LIVE,
+  },
+  {
+    name: 'keys-ask-the-wrong-partition',
+    breaks: 'LQ4',
+    does: 'reads the partition of another key for a named one',
+    patches: [
+      {
+        file: FEED_SCOPE,
+        in: 'partitionsOf',
+        find: 'topology.partitionOf(key)',
+        replace: 'topology.partitionOf(key + key)',
       },
     ],
     seeds: { from: 1, count: 100 },

@@ -176,11 +176,16 @@ export class FeedsWorld {
     this.nodes.get(node)!.feeds.step({ kind: 'message', now: this.nowMs, from, message }, this.#effects(node));
   }
 
+  #answered(ref: number, message: TransactionMessage): void {
+    if (this.answers.has(ref)) throw new Error(`the request ${ref} is answered a second time`);
+    this.answers.set(ref, message);
+  }
+
   #effects(node: NodeId): Effects<TransactionMessage> {
     const from = { node, machine: 'feeds' };
     const send = (to: Address, message: TransactionMessage): void => {
       if (to.machine !== 'client') this.#sent.push({ to, from, message });
-      else if ('ref' in message) this.answers.set(message.ref, message);
+      else if ('ref' in message) this.#answered(message.ref, message);
     };
     return {
       send,

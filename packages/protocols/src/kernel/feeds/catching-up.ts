@@ -31,6 +31,10 @@ export class CatchingUp {
     return true;
   }
 
+  isActive(reader: Reader): boolean {
+    return this.#active.has(reader);
+  }
+
   /** Whether a reader is active, or could be. */
   admits(reader: Reader): boolean {
     return this.#active.has(reader) || this.#fits(reader);

@@ -234,11 +234,12 @@ export class Feeds implements Machine<TransactionMessage> {
     }
     if (this.#readers.size === 0) this.#client.clear();
     this.#client.retry(now, out);
-    this.following.run(now, out);
+    this.following.timer(now, out);
   }
 
   #plan(now: WallMs, out: Out): void {
-    if (this.following.isBusy) out.setTimer('readers', now);
+    const turn = this.following.nextTurn(now);
+    if (turn !== undefined) out.setTimer('readers', turn);
     if (this.#server.waiting === 0 && this.#readers.size === 0) return;
     out.setTimer('round', this.state.activity.nextRound(now, this.state.settings.gossipIntervalMs));
   }

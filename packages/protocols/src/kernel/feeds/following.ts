@@ -19,6 +19,7 @@ import type { HeldScope, Reader } from './reader.js';
 import type { Scope } from './scope.js';
 import { ScopeIndex } from './scope-index.js';
 import { Tails } from './tails.js';
+import { Turns } from './turns.js';
 
 type Out = Effects<FeedMessage>;
 
@@ -28,11 +29,14 @@ export interface FollowingLimits {
   readonly cacheBytes: number;
   /** Pages that readers that are behind keep at most. */
   readonly behindPages: number;
-  /** Transactions and pages that one step examines; readers that are not done go on in the next one. */
+  /** Transactions and pages that one step examines; readers that are not done go on in the next one, after a rest. */
   readonly stepWork: number;
 }
 
 export const FOLLOWING_LIMITS: FollowingLimits = { cacheBytes: 16 * 2 ** 20, behindPages: 256, stepWork: 50_000 };
+
+/** An answer costs a node as much as this many examined transactions: most of that is for its session and socket. */
+const ANSWER_WORK = 200;
 
 /** How a reader's request ends: with everything up to its position, or without. */
 export interface Ends {
@@ -51,6 +55,9 @@ export class Following {
   readonly #behind: CatchingUp;
   /** Readers to look at. */
   readonly #ready = new Set<Reader>();
+  /** Readers at the tails that something has come for: looked at with the next turn. */
+  readonly #gathered = new Set<Reader>();
+  readonly #turns = new Turns();
 
   constructor(
     readonly state: FeedsState,
@@ -67,9 +74,10 @@ export class Following {
     return this.#tails.size;
   }
 
-  /** Whether readers are left for the next step. */
-  get isBusy(): boolean {
-    return this.#ready.size > 0;
+  /** When the next turn is due; undefined while no reader waits for one. */
+  nextTurn(now: WallMs): WallMs | undefined {
+    if (this.#ready.size > 0) return this.#turns.next(now);
+    return this.#gathered.size > 0 ? this.#turns.gatheredBy : undefined;
   }
 
   /** Adds a scope to a reader. */
@@ -89,7 +97,7 @@ export class Following {
   /** The reader is gone. */
   drop(reader: Reader): void {
     for (const held of reader.scopes()) this.#leave(held);
-    this.#ready.delete(reader);
+    this.#unschedule(reader);
   }
 
   /** A reader's request begins, or its time is over: an answer, if there is one by now. */
@@ -104,7 +112,7 @@ export class Following {
     if (reader.isSettled) reader.advanceTo(this.#tails.lowest(reader.partitions.keys()) ?? this.state.stable.value);
     this.#waitNoMore(reader);
     this.#behind.leave(reader);
-    this.#ready.delete(reader);
+    this.#unschedule(reader);
   }
 
   onPage(page: ChangesPageResp, now: WallMs, out: Out): void {
@@ -114,10 +122,10 @@ export class Following {
     const end = this.#tails.end(partition);
     if (end !== undefined && page.after <= end && upTo > end) {
       for (const { tx } of changesAfter(page, end))
-        for (const { key } of tx.writes) this.#index.find(key, ({ reader }) => this.#found(reader));
+        for (const { key } of tx.writes) this.#index.find(key, ({ reader }) => this.#found(reader, now));
       this.#tails.raise(partition, upTo);
     }
-    this.#wake(partition);
+    this.#wake(partition, now);
     this.#follow(partition, now, out);
   }
 
@@ -125,26 +133,38 @@ export class Following {
   onGone({ partition, after, truncatedUpTo }: ChangesPageResp, readers: Iterable<Reader>, now: WallMs, out: Out): void {
     for (const reader of this.#waiting.get(partition) ?? [])
       if (reader.position === after) this.ends.gone(reader, truncatedUpTo, out);
-    this.#wake(partition);
+    this.#wake(partition, now);
     if (this.#tails.end(partition) === after) {
       // The tail has a gap: what its readers lack of it they have to request themselves.
-      for (const reader of readers) if (reader.partitions.has(partition)) this.#unsettle(reader);
+      for (const reader of readers) if (reader.partitions.has(partition)) this.#unsettle(reader, now);
       this.#tails.raise(partition, Math.max(truncatedUpTo, this.state.stable.value));
     }
     // The refused request may have been the one that was to bring the tail's next page.
     this.#follow(partition, now, out);
   }
 
-  /** Looks at the readers that may go on, until the work of a step is done. */
+  /** A timer has fired: looks also at the readers at the tails. */
+  timer(now: WallMs, out: Out): void {
+    this.#turns.timer(now);
+    for (const reader of this.#gathered) this.#ready.add(reader);
+    this.#gathered.clear();
+    this.run(now, out);
+  }
+
+  /** Looks at the readers that may go on, until the work of a step is done: then they rest. */
   run(now: WallMs, out: Out): void {
+    if (this.#turns.isResting(now)) return;
     for (let work = 0; ; ) {
       const reader = this.#next();
       if (reader === undefined) return;
       if (work >= this.limits.stepWork) {
         this.#ready.add(reader);
+        this.#turns.full();
         return;
       }
-      if (reader.request !== undefined) work += this.#advance(reader, this.limits.stepWork - work, now, out);
+      if (reader.request === undefined) continue;
+      work += this.#advance(reader, this.limits.stepWork - work, now, out);
+      if (reader.request === undefined) work += ANSWER_WORK;
     }
   }
 
@@ -186,9 +206,11 @@ export class Following {
     const isBehind = missing.some((partition) => this.#tails.end(partition)! > reader.position);
     const mayGather = isBehind && reader.isLive && this.#behind.admits(reader);
     const isLate = now >= (isBehind ? catchUpBy : deadline);
-    if (isLate || (!collected.isEmpty && !mayGather)) this.ends.answer(reader, out);
-    else if (isBehind) this.#catchUp(reader, pages, missing, now, out);
-    else this.#settle(reader, missing);
+    const isDone = isLate || (!collected.isEmpty && !mayGather);
+    if (isBehind && !isDone) this.#catchUp(reader, pages, missing, now, out);
+    // Before the answer, too: the next request of a settled reader costs nothing.
+    if (!isBehind) this.#settle(reader, missing);
+    if (isDone) this.ends.answer(reader, out);
   }
 
   /** Requests the pages that a reader lacks, when it is its turn. */
@@ -240,18 +262,28 @@ export class Following {
   }
 
   /** A change is in a scope of the reader. */
-  #found(reader: Reader): void {
+  #found(reader: Reader, now: WallMs): void {
     if (!reader.isSettled) return;
     this.counters.found++;
-    this.#unsettle(reader);
+    this.#unsettle(reader, now);
   }
 
   /** Before a tail moves: up to the lowest one, nothing was found. */
-  #unsettle(reader: Reader): void {
+  #unsettle(reader: Reader, now: WallMs): void {
     if (!reader.isSettled) return;
     reader.advanceTo(this.#tails.lowest(reader.partitions.keys())!);
     reader.isSettled = false;
-    this.#ready.add(reader);
+    this.#gather(reader, now);
+  }
+
+  #gather(reader: Reader, now: WallMs): void {
+    if (this.#gathered.size === 0) this.#turns.gather(now);
+    this.#gathered.add(reader);
+  }
+
+  #unschedule(reader: Reader): void {
+    this.#ready.delete(reader);
+    this.#gathered.delete(reader);
   }
 
   #wait(reader: Reader, partition: PartitionId): void {
@@ -265,10 +297,11 @@ export class Following {
     reader.waitsAt = undefined;
   }
 
-  #wake(partition: PartitionId): void {
+  #wake(partition: PartitionId, now: WallMs): void {
     for (const reader of this.#waiting.get(partition) ?? []) {
       reader.waitsAt = undefined;
-      this.#ready.add(reader);
+      if (this.#behind.isActive(reader)) this.#ready.add(reader);
+      else this.#gather(reader, now);
     }
     this.#waiting.delete(partition);
   }
