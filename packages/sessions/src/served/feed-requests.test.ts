@@ -111,6 +111,29 @@ describe('a request for the changes of watched scopes', () => {
     expect(frames.filter(({ type }) => type === 'ust').length).toBeLessThan(20);
   });
 
+  it('a client that gets a change each second, and asks for the next one, gets stable time as seldom as an idle one', () => {
+    const { send, frames } = client();
+    send({ ...LIVE, add: [{ watch: 1, ...IN }] });
+    for (let second = 0; second < 80; second++) {
+      node.ust++;
+      answer(node.ust);
+      send(LIVE);
+      node.ust++;
+      node.sessions.tick(false);
+    }
+    expect(frames.filter(({ type }) => type === 'live')).toHaveLength(80);
+    const count = () => frames.filter(({ type }) => type === 'ust').length;
+    const before = count();
+    expect(before).toBeLessThan(20);
+    // Any other request: its client gets it each second again.
+    send({ type: 'ping' });
+    for (let second = 0; second < 5; second++) {
+      node.ust++;
+      node.sessions.tick(false);
+    }
+    expect(count()).toBe(before + 5);
+  });
+
   it('a node that is about to close ends the requests that wait for changes at once, and takes no new ones', () => {
     const { send, frames } = client();
     send({ ...LIVE, add: [{ watch: 1, ...IN }] });

@@ -72,6 +72,11 @@ export class ConnectedOperations implements ServedSession, RequestContext {
     return handlerOf<ConnectedOperations>(OPERATION_REQUESTS, type) !== undefined;
   }
 
+  /** No protocol with single operations has a change feed. */
+  follows(): boolean {
+    return false;
+  }
+
   serve(frame: RawFrame, id: number, reply: Reply): void {
     handlerOf<ConnectedOperations>(OPERATION_REQUESTS, frame.type)!(frame, id, this, reply);
   }

@@ -45,7 +45,9 @@ export interface SessionLink {
 }
 
 /**
- * Rounds after a client's last message in each of which it gets the stable time: its own writes become part of that.
+ * Rounds after a client's last request in each of which it gets the stable time: its own writes become part of that. A
+ * request that waits for changes does not count: its answer has the stable time, and a client that follows changes sends
+ * one after each answer.
  */
 const LIVELY_ROUNDS = 5;
 /** An idle client gets it once in this many rounds: often enough that it never has to ping the node. */
@@ -67,7 +69,7 @@ export class ServedConnection {
   #lastId = 0;
   /** From the welcome on. */
   #share: Share | undefined;
-  /** Rounds since the client's last message. */
+  /** Rounds since the client's last request that does not wait for changes. */
   #idleRounds = 0;
 
   constructor(
@@ -86,7 +88,6 @@ export class ServedConnection {
   /** A decoded message of so many bytes, not checked yet: a frame, or an array of frames. */
   receive(message: unknown, bytes = 0): void {
     this.#share?.received(bytes);
-    this.#idleRounds = 0;
     this.#inFlight -= this.#answered;
     this.#answered = 0;
     if (!Array.isArray(message)) this.#frame(message);
@@ -192,6 +193,7 @@ export class ServedConnection {
     this.#cancelHello();
     this.#greeted = true;
     this.#share = new Share(this.node.serving, client);
+    this.#idleRounds = 0;
     this.link.greeted?.();
     this.#send(this.#welcome());
   }
@@ -259,6 +261,7 @@ export class ServedConnection {
       return;
     }
     this.#inFlight++;
+    if (!this.session.follows(frame.type)) this.#idleRounds = 0;
     try {
       this.session.serve(frame, id, (result) => this.#reply(id, result));
     } catch (thrown) {

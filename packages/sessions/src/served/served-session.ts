@@ -73,6 +73,8 @@ export interface ServedSession {
   end(): void;
   /** Whether there are requests of this type. */
   serves(type: unknown): boolean;
+  /** Whether requests of this type wait for changes. */
+  follows(type: unknown): boolean;
   /** Serves a request of such a type. @throws IsochronError instead of a reply, for a request that cannot be served */
   serve(frame: RawFrame, id: number, reply: Reply): void;
 }

@@ -96,6 +96,10 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
     return handlerOf<TransactionRequests>(REQUESTS, type) !== undefined;
   }
 
+  follows(type: unknown): boolean {
+    return typeof type === 'string' && Object.hasOwn(FEED_REQUESTS, type);
+  }
+
   serve(frame: RawFrame, id: number, reply: Reply): void {
     handlerOf<TransactionRequests>(REQUESTS, frame.type)!(frame, id, this, reply);
   }
