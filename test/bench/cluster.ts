@@ -54,6 +54,9 @@ export const SMALL_LAYOUT: Layout = {
   skewsMs: [0],
 };
 
+/** Options of nodes that take 20,000 connections, also from one address. */
+export const MANY_CONNECTIONS = ['--limit', 'connections=20000,connectionsPerAddress=20000'] as const;
+
 /** The slowest of the delays between the regions with `wan: 'aws'`. */
 export const SLOWEST_AWS_ONE_WAY_MS = Math.max(...Object.values(awsOneWayMs(REGIONS)));
 

@@ -1,6 +1,6 @@
 /** The costs of an idle cluster. Must be first: memory does not shrink to this size after work. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { REGIONS } from '../cluster.js';
+import { MANY_CONNECTIONS, REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
 import { atMost, figureOf, type Row, type Target } from '../figures.js';
 import type { IdleSessionsJob } from '../load/idle-sessions.js';
@@ -21,8 +21,6 @@ const SESSIONS: readonly { readonly sessions: number; readonly target?: Target }
 ];
 const QUICK_DIVISOR = 100;
 const QUICK_PARTITIONS_DIVISOR = 20;
-/** More connections than a node takes from one address by default. */
-const NODE_ARGS = ['--limit', 'connections=20000,connectionsPerAddress=20000'];
 
 export const idle: Benchmark = {
   name: 'idle',
@@ -58,7 +56,7 @@ export const idleSessions: Benchmark = {
   name: 'idle-sessions',
   about: 'CPU that idle sessions cost',
   run: async (context) => {
-    const { configFile, pids } = await context.cluster('idle-sessions', { nodeArgs: NODE_ARGS });
+    const { configFile, pids } = await context.cluster('idle-sessions', { nodeArgs: MANY_CONNECTIONS });
     const none = await watch(context, pids);
     const helper = context.helper<IdleSessionsJob, number>('./load/idle-sessions.js');
     const rows: Row[] = [];

@@ -1,58 +1,34 @@
 /** Live queries: many sockets with a few watches each on one node. */
-import { setTimeout as delay } from 'node:timers/promises';
-import { type Cluster, type ClusterNode, REGIONS } from '../cluster.js';
+import { REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
 import { atMost, figureOf, type Row } from '../figures.js';
-import { AUDIENCES, type ChangeJob, type WatchersJob, type WatchersLoad } from '../load/watchers.js';
-import { cpuMs } from '../proc.js';
+import type { PushesJob, PushesLoad } from '../limits/pushes.js';
+import type { PushedJob } from '../load/pushed.js';
+import { AUDIENCES, type Audience } from '../load/watcher.js';
+import { type Changed, cpuShare, resident, startWatchers, type Watched } from './watched.js';
 
-const SOCKETS = 10_000;
-const QUICK_SOCKETS = 100;
-const CHANGES_PER_SECOND = 1000;
-const QUICK_CHANGES_PER_SECOND = 50;
 const VALUE_CHARACTERS = 100;
-const SETTLE_MS = 5000;
-const QUICK_FACTOR = 40;
 const STALLED_MS = 20_000;
+const QUICK_FACTOR = 40;
 const LONG_ROUNDS = 120;
-/** More connections than a node takes from one address by default. */
-const NODE_ARGS = ['--limit', 'connections=20000,connectionsPerAddress=20000'];
-
-/** A cluster with watching sockets at its first node, and the process that holds them. */
-interface Watched {
-  readonly cluster: Cluster;
-  readonly node: ClusterNode;
-  readonly sockets: number;
-  /** Resident bytes that a watch adds to the node, its socket not counted. */
-  readonly bytesPerWatch: number;
-  run(job: WatchersJob): Promise<WatchersLoad>;
-  change(audience: number, durationMs: number): Promise<Changed>;
-  stop(): Promise<void>;
-}
-
-interface Changed extends WatchersLoad {
-  /** CPU of the node, percent of a core. */
-  readonly cpu: number | undefined;
-}
 
 export const watches: Benchmark = {
   name: 'watches',
   about: 'live queries: 10,000 sockets with 5 watches each on one node, 1,000 changes a second',
   run: async (context) => {
     const watched = await startWatchers(context, 'watches');
-    const rows: Row[] = [memoryRow(watched)];
-    for (const audience of new Set(AUDIENCES)) {
-      const loads: Changed[] = [];
-      await watched.change(audience, context.settings.durationMs);
-      for (let round = 1; round <= context.settings.rounds; round++) {
-        context.progress.step(`changes for ${audience} watchers, round ${round}`);
-        loads.push(await watched.change(audience, context.settings.durationMs));
-      }
-      rows.push(...changeRows(audience, loads, watched.sockets));
-    }
-    rows.push(await stalledRow(context, watched));
+    const unwatched = await roundsOf(context, watched, 0);
+    const rounds = new Map<Audience, Changed[]>();
+    for (const audience of new Set(AUDIENCES)) rounds.set(audience, await roundsOf(context, watched, audience));
+    const stalled = await stalledRow(context, watched);
+    await watched.run({ kind: 'settle' });
     await watched.stop();
-    return rows;
+    const rows = [memoryRow(watched), ...unwatchedRow(unwatched, watched.sockets)];
+    for (const [audience, loads] of rounds) {
+      const bare = await bareShare(context, watched.sockets, loads);
+      rows.push(...changeRows(audience, loads, watched.sockets, bare));
+    }
+    return [...rows, stalled];
   },
 };
 
@@ -70,13 +46,14 @@ export const watchesLong: Benchmark = {
       sizes.push(await resident(watched.node));
     }
     await watched.stop();
-    const [second, last] = [sizes.slice(sizes.length / 6, sizes.length / 3), sizes.slice((-sizes.length * 1) / 6)];
+    const sixth = sizes.length / 6;
+    const growth = medianOf(sizes.slice(-sixth)) - medianOf(sizes.slice(sixth, 2 * sixth));
     return [
       {
         benchmark: 'watches-long',
         what: 'growth of a node with watching sockets, from the second to the last sixth of the time (RSS)',
         unit: 'MB',
-        measured: figureOf([(medianOf(last) - medianOf(second)) / 1e6]),
+        measured: figureOf([growth / 1e6]),
         details: { sizes },
       },
     ];
@@ -85,46 +62,32 @@ export const watchesLong: Benchmark = {
 
 const medianOf = (values: readonly number[]): number => figureOf(values).median;
 
-const resident = async (node: ClusterNode): Promise<number> => (await node.status()).rssBytes;
+async function roundsOf(context: Context, watched: Watched, audience: Audience | 0): Promise<Changed[]> {
+  const { rounds, durationMs } = context.settings;
+  const loads: Changed[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    context.progress.step(`changes for ${audience} watchers, ${round === 0 ? 'warm-up' : `round ${round}`}`);
+    loads.push(await watched.change(audience, durationMs));
+  }
+  return loads.slice(1);
+}
 
-async function startWatchers(context: Context, name: string): Promise<Watched> {
-  const { quick } = context.settings;
-  const sockets = quick ? QUICK_SOCKETS : SOCKETS;
-  const cluster = await context.cluster(name, { nodeArgs: NODE_ARGS });
-  const node = cluster.nodes[0]!;
-  const { configFile } = cluster;
-  const helper = context.helper<WatchersJob, WatchersLoad>('./load/watchers.js');
-  const settle = () => delay(SETTLE_MS / (quick ? QUICK_FACTOR : 1));
-  context.progress.step(`opening ${sockets} sockets`);
-  await helper.run({ kind: 'open', configFile, region: node.region, sockets });
-  await settle();
-  const open = await resident(node);
-  await helper.run({ kind: 'watch' });
-  await settle();
-  const bytesPerWatch = ((await resident(node)) - open) / (sockets * AUDIENCES.length);
-  const change = async (audience: number, durationMs: number): Promise<Changed> => {
-    const pid = node.process.pid;
-    const [cpu, began] = [cpuMs(pid), performance.now()];
-    const job: ChangeJob = {
-      kind: 'change',
-      configFile,
-      region: node.region,
-      audience,
-      changesPerSecond: quick ? QUICK_CHANGES_PER_SECOND : CHANGES_PER_SECOND,
-      durationMs,
-      values: context.valuesOf(VALUE_CHARACTERS),
-    };
-    const load = await helper.run(job);
-    const after = cpuMs(pid);
-    const share =
-      cpu === undefined || after === undefined ? undefined : ((after - cpu) * 100) / (performance.now() - began);
-    return { ...load, cpu: share };
-  };
-  const stop = async (): Promise<void> => {
-    await helper.stop();
-    await context.stopCluster(name);
-  };
-  return { cluster, node, sockets, bytesPerWatch, run: (job) => helper.run(job), change, stop };
+/** CPU of a bare server that sends as many messages of the same size to as many sockets, percent of a core. */
+async function bareShare(context: Context, sockets: number, loads: readonly Changed[]): Promise<number | undefined> {
+  context.progress.step('the bare server');
+  const server = context.helper<PushesJob, PushesLoad>('./limits/pushes.js');
+  const clients = context.helper<PushedJob, number>('./load/pushed.js');
+  const { port } = await server.run({ kind: 'listen' });
+  await clients.run({ url: `ws://127.0.0.1:${port}`, sockets });
+  const messages = loads.reduce((sum, load) => sum + load.messages, 0);
+  const bytes = Math.round(loads.reduce((sum, load) => sum + load.bytes, 0) / Math.max(1, messages));
+  const messagesPerSecond = (messages * 1000) / loads.reduce((sum, { elapsedMs }) => sum + elapsedMs, 0);
+  const { durationMs } = context.settings;
+  const job = { kind: 'push', bytes, messagesPerSecond, durationMs } as const;
+  const [, share] = await cpuShare(server.pid, () => server.run(job));
+  await clients.stop();
+  await server.stop();
+  return share;
 }
 
 const memoryRow = ({ bytesPerWatch, sockets }: Watched): Row => ({
@@ -135,26 +98,35 @@ const memoryRow = ({ bytesPerWatch, sockets }: Watched): Row => ({
   target: atMost(2),
 });
 
-function changeRows(audience: number, loads: readonly Changed[], sockets: number): Row[] {
+/** What the changes cost without their watchers. */
+function unwatchedRow(loads: readonly Changed[], sockets: number): Row[] {
+  const shares = sharesOf(loads);
+  const what = `CPU of the node: ${sockets.toLocaleString('en-US')} sockets, changes that concern none`;
+  return shares.length === 0 ? [] : [{ benchmark: 'watches', what, unit: '% of a core', measured: figureOf(shares) }];
+}
+
+const sharesOf = (loads: readonly Changed[]): number[] => loads.flatMap(({ cpu }) => (cpu === undefined ? [] : [cpu]));
+
+function changeRows(audience: number, loads: readonly Changed[], sockets: number, bare: number | undefined): Row[] {
   const about = `${sockets.toLocaleString('en-US')} sockets, changes that concern ${audience.toLocaleString('en-US')}`;
-  const shares = loads.flatMap(({ cpu }) => (cpu === undefined ? [] : [cpu]));
+  const shares = sharesOf(loads);
   const perSecond = (count: (load: Changed) => number) =>
     figureOf(loads.map((load) => (count(load) * 1000) / load.elapsedMs));
+  const [p50Ms, p99Ms] = [loads.map(({ latency }) => latency!.p50Ms), loads.map(({ latency }) => latency!.p99Ms)];
   const details = {
-    p50Ms: loads.map(({ latency }) => latency?.p50Ms),
+    p50Ms,
     changes: perSecond(({ operations }) => operations),
     messages: perSecond(({ messages }) => messages),
     bytes: perSecond(({ bytes }) => bytes),
+    failed: loads.map(({ failed }) => failed),
+    missing: loads.map(({ missing }) => missing),
   };
   const delays: Row = {
     benchmark: 'watches',
     what: `delay behind stable time, p99: ${about}`,
     unit: 'ms',
-    measured: figureOf(loads.map(({ latency }) => latency?.p99Ms ?? 0)),
-    latency: {
-      p50Ms: medianOf(loads.map(({ latency }) => latency?.p50Ms ?? 0)),
-      p99Ms: medianOf(loads.map(({ latency }) => latency?.p99Ms ?? 0)),
-    },
+    measured: figureOf(p99Ms),
+    latency: { p50Ms: medianOf(p50Ms), p99Ms: medianOf(p99Ms) },
     target: atMost(50),
     details,
   };
@@ -164,15 +136,25 @@ function changeRows(audience: number, loads: readonly Changed[], sockets: number
     unit: '/s',
     measured: perSecond((load) => load.delivered),
   };
-  if (shares.length === 0) return [delays, delivered];
-  const cpu: Row = {
-    benchmark: 'watches',
-    what: `CPU of the node: ${about}`,
-    unit: '% of a core',
-    measured: figureOf(shares),
-    target: atMost(50),
-  };
-  return [delays, delivered, cpu];
+  const cpu: Row[] = shares.length === 0 ? [] : [cpuRow(about, shares, bare)];
+  return [delays, delivered, ...cpu, ...missingRow(about, loads)];
+}
+
+const cpuRow = (about: string, shares: readonly number[], bare: number | undefined): Row => ({
+  benchmark: 'watches',
+  what: `CPU of the node: ${about}`,
+  unit: '% of a core',
+  measured: figureOf(shares),
+  limit: bare === undefined ? undefined : { what: 'ws: as many messages of that size', figure: figureOf([bare]) },
+  target: atMost(50),
+});
+
+/** A line only where something was missing. */
+function missingRow(about: string, loads: readonly Changed[]): Row[] {
+  const missing = loads.map((load) => load.missing + load.failed);
+  if (Math.max(...missing) === 0) return [];
+  const what = `commits without an answer, and documents that are not there 2 s after a round: ${about}`;
+  return [{ benchmark: 'watches', what, unit: '', measured: figureOf(missing), target: atMost(0) }];
 }
 
 /** Memory that readers cost which take no more answers while everything that they watch changes. */
