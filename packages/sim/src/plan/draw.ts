@@ -179,7 +179,10 @@ const drawTokens = (random: Random, sessions: readonly SessionPlan[]): readonly 
 const drawCredits = (random: Random): Pick<Environment, 'credits'> =>
   random.chance(0.9) ? {} : { credits: integer(random, 1, 3) };
 
-/** A request that waits for changes takes a credit for as long, and its successor another one. */
+/**
+ * A request that waits for changes takes a credit for as long, and its successor another one: clients with few credits
+ * have those two besides.
+ */
 const withCreditsToWait = (environment: Environment): Environment =>
   environment.credits === undefined ? environment : { ...environment, credits: environment.credits + 2 };
 
