@@ -1,7 +1,7 @@
 /**
- * Watchers of live queries, each on a socket of its own, and a writer of what they watch. Every document that arrives is
- * verified. What has not arrived some time after a round is reported; in the end each change has to be at each of its
- * watchers.
+ * Watchers of live queries, each on a socket of its own, and writers of what they watch. Every document that arrives
+ * is verified. What has not arrived some time after a round is reported; in the end each change has to be at each of
+ * its watchers.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type IsochronClient, IsochronError } from '@isochron/sdk';

@@ -46,8 +46,8 @@ export interface SessionLink {
 
 /**
  * Rounds after a client's last request in each of which it gets the stable time: its own writes become part of that. A
- * request that waits for changes does not count: its answer has the stable time, and a client that follows changes sends
- * one after each answer.
+ * request that waits for changes does not count: its answer has the stable time, and a client that follows changes
+ * sends one after each answer.
  */
 const LIVELY_ROUNDS = 5;
 /** An idle client gets it once in this many rounds: often enough that it never has to ping the node. */

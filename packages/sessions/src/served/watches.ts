@@ -32,6 +32,8 @@ export class Watches {
    * @throws IsochronError `WATCH_REUSED`, `TOO_MANY_WATCHES`, `INVALID_REQUEST`, and for keys that the rules refuse
    */
   change(remove: readonly number[], add: readonly Checked<WatchedScope>[], rules: Rules): Watch[] {
+    // Most requests follow an answer, with the same scopes.
+    if (remove.length === 0 && add.length === 0) return [];
     const left = new Map(this.#keys);
     for (const number of remove) left.delete(number);
     if (left.size + add.length > MAX_WATCHES) throw tooMany(`${MAX_WATCHES} scopes`);
