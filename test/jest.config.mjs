@@ -7,11 +7,11 @@ export default {
   testTimeout: 60_000,
   testMatch: ['<rootDir>/{packages,server,sdk-js,examples,test}/**/*.test.ts'],
   testSequencer: '<rootDir>/test/jest-sequencer.mjs',
-  transformIgnorePatterns: ['/node_modules/(?!@marcbachmann/cel-js/)'],
   modulePathIgnorePatterns: ['/dist/'],
+  // Packages that are ES modules alone, which Jest cannot load as such.
+  transformIgnorePatterns: ['/node_modules/(?!jose/|@marcbachmann/cel-js/)'],
   transform: {
-    // An ES module, which Jest cannot load as such.
-    '\\.ts$|cel-js/lib/.*\\.js$': [
+    '\\.ts$|/node_modules/(?:jose/.*|@marcbachmann/cel-js/lib/.*)\\.js$': [
       '@swc/jest',
       { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } },
     ],

@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { IsochronError } from '@isochron/core';
 import { parsePeerUrl } from '@isochron/transport';
 import fc from 'fast-check';
+import { Authenticator } from '../../server/src/auth/authenticator.js';
+import { apiKeysFromEnv } from '../../server/src/auth/hook.js';
 import { parseClusterFile } from '../../server/src/config/cluster-file.js';
 import { peeringOf } from '../../server/src/config/peering.js';
 import { loadSecrets, MIN_SECRET_LENGTH } from '../../server/src/config/secret.js';
-import { Authenticator, apiKeysFromEnv } from '../../server/src/http/auth.js';
 import { fuzz } from './fuzz.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'isochron-fuzz-'));
@@ -94,7 +95,7 @@ describe('the environment', () => {
     [fc.array(text, { maxLength: 5 }), text, fc.nat()],
     (keys, guess, pick) => {
       const listed = apiKeysFromEnv({ ISOCHRON_API_KEYS: keys.join(',') });
-      const authenticator = new Authenticator(listed, { secret: 'a secret of the cluster' });
+      const authenticator = new Authenticator({ apiKeys: listed, secret: 'a secret of the cluster' });
       const principalOf = (credentials: string | undefined): string | undefined => {
         let id: string | undefined;
         authenticator.authenticate(credentials, (result) => {

@@ -7,6 +7,9 @@ export const ROLES = ['operator', 'reader', 'writer'] as const;
  */
 export type Role = (typeof ROLES)[number];
 
+/** Longest id of a principal, in UTF-8 bytes. */
+export const MAX_PRINCIPAL_LENGTH = 512;
+
 /** Who makes a request, as the node has verified it. */
 export interface Principal {
   /**

@@ -20,6 +20,7 @@ const COMMANDS = [
   'bench',
   'certs',
   'rules',
+  'keys',
 ];
 
 /** Runs the command line and records its output. */
@@ -47,7 +48,7 @@ describe('isochron', () => {
     expect(stdout).toMatch(new RegExp(`Examples:\\n.*isochron ${name}`, 's'));
   });
 
-  it.each(COMMANDS.filter((name) => !['node', 'certs', 'rules'].includes(name)))(
+  it.each(COMMANDS.filter((name) => !['node', 'certs', 'rules', 'keys'].includes(name)))(
     'isochron has --json for "%s"',
     async (name) => {
       expect((await run(name, '--help')).stdout).toContain('--json');

@@ -13,6 +13,7 @@ import type { OutcomeOptions } from './data/outcome.js';
 import type { ExportOptions, ImportOptions } from './data/transfer.js';
 import { failureOf, UsageError } from './failures.js';
 import { examples } from './help.js';
+import { apiKeyCommands } from './keys/commands.js';
 import type { LossesOptions } from './losses/command.js';
 import { endpoint, endpointList, integer, positive } from './options.js';
 import { remark } from './output.js';
@@ -57,6 +58,7 @@ export function buildProgram(): Command {
   observeCommands(program);
   certificateCommands(program);
   rulesCommands(program);
+  apiKeyCommands(program);
   return program;
 }
 

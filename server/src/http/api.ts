@@ -6,13 +6,15 @@ import websocket from '@fastify/websocket';
 import { IsochronError } from '@isochron/core';
 import { type AccessRules, Rules, ServedSessions, Serving } from '@isochron/sessions';
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from 'fastify';
+import type { AuthFile } from '../auth/auth-file.js';
+import { Authenticator } from '../auth/authenticator.js';
+import { identifyCallers } from '../auth/hook.js';
 import type { Secrets } from '../config/secret.js';
 import type { AnyNode } from '../node/api.js';
 import { tlsServers } from '../tls/api-server.js';
 import type { Certificates } from '../tls/certificates.js';
 import { servedNode } from '../ws/served-node.js';
 import { handleProtocols, type SessionCounts, SessionHub } from '../ws/session-route.js';
-import { Authenticator, identifyCallers } from './auth.js';
 import { limitBodies } from './bodies.js';
 import { jsonBodyParser } from './body.js';
 import { answerBrokenRequest } from './broken-request.js';
@@ -36,8 +38,10 @@ import { schemaError, validatorFor } from './validation.js';
 
 /** Options of the API, with the secrets that sign session tokens. Limits come from the node's cluster file. */
 export interface ApiOptions extends Secrets {
-  /** Accepted API keys; none: the API is open. */
+  /** API keys that have all roles. Without these and without `auth` the API is open. */
   readonly apiKeys?: readonly string[];
+  /** Issuers and API keys of a file. Its owner closes it. */
+  readonly auth?: Pick<AuthFile, 'current' | 'onChange'> | undefined;
   /** Who may do what with which documents; absent: everything is allowed. */
   readonly access?: AccessRules | undefined;
   readonly logger?: FastifyBaseLogger;
@@ -97,13 +101,14 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   });
   const connections = new Connections(app.server, bounds, serving.reached.reached);
   const rules = new Rules(node.topology, limits);
-  const auth = new Authenticator(options.apiKeys ?? [], options);
+  const auth = new Authenticator(options);
   const { access } = options;
   const data = dataApi(node, { secrets: options, rules, auth, log: app.log, serving, access });
   const { api, handOver } = data;
   const failed = new FailedAuthentications(bounds, serving);
   const served = servedNode(api, failed);
   const hub = new SessionHub(api, new ServedSessions(served, () => data.openSession(served)), bounds, connections);
+  app.addHook('onClose', async () => auth.close());
   app.decorate('sessionCounts', () => hub.counts);
   app.decorate('drain', (bounds?: Partial<DrainBounds>) => drain({ api, handOver, hub, server: app.server }, bounds));
   app.setErrorHandler((error, request, reply) =>

@@ -21,12 +21,12 @@ import {
   type Serving,
 } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import type { Authenticator } from '../auth/authenticator.js';
 import type { RunningNode, TransactionsNode } from '../node/api.js';
 import { TransactionRequests } from '../node/promised.js';
 import type { HttpSessions } from '../session/http-sessions.js';
 import { newSessionId } from '../session/ids.js';
 import { Answers, JSON_TYPE } from './answers.js';
-import type { Authenticator } from './auth.js';
 import { avoidingPart } from './avoided.js';
 import { ReadHeaders } from './read-headers.js';
 import { StabilityMonitor } from './stability.js';

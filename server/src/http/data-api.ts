@@ -10,11 +10,11 @@ import {
   unsupported,
 } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Authenticator } from '../auth/authenticator.js';
 import type { Secrets } from '../config/secret.js';
 import { type AnyNode, type OperationsNode, runsTransactions, type TransactionsNode } from '../node/api.js';
 import { HttpSessions } from '../session/http-sessions.js';
 import { operationTokens, sessionTokens } from '../session/tokens.js';
-import type { Authenticator } from './auth.js';
 import { ApiContext, TransactionsContext } from './context.js';
 import type { OneShots } from './one-shots.js';
 import { OperationOneShots } from './operation-one-shots.js';

@@ -116,7 +116,9 @@ const PROBLEMS = {
     'Retry-After': { type: 'integer', description: 'of 503: seconds to wait before the next try' },
   }),
 };
-const API_KEY_NOTE = 'One of the keys in `ISOCHRON_API_KEYS` of the node. Without keys, the node asks for none.';
+const CREDENTIALS_NOTE =
+  'An API key, or a token (JWT) of an issuer that the node accepts. Without `--auth` and `ISOCHRON_API_KEYS`, the node ' +
+  'asks for none.';
 /** The route requires a key where the node does. */
 const KEYED = [{ apiKey: [] }];
 const OPEN = [{ apiKey: [] }, {}];
@@ -132,7 +134,7 @@ export async function registerOpenApi(app: FastifyInstance, keyed: boolean): Pro
           'Geo-replicated transactional key-value and document store. Reads see one causally consistent snapshot and never wait.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
-      components: { securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: API_KEY_NOTE } } },
+      components: { securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: CREDENTIALS_NOTE } } },
       security: keyed ? KEYED : OPEN,
       tags: ['keys', 'transactions', 'changes', 'time', 'operations'].map((name) => ({ name })),
     },

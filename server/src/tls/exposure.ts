@@ -29,7 +29,7 @@ export function checkExposure({ api, peer, metrics }: Exposure, insecure: Readon
     );
   };
   const keyless = 'without keys the API listens';
-  demand('api', api.host, api.authenticated, keyless, 'set ISOCHRON_API_KEYS, listen on 127.0.0.1');
+  demand('api', api.host, api.authenticated, keyless, 'give --auth, set ISOCHRON_API_KEYS, listen on 127.0.0.1');
   demand('api', api.host, api.encrypted, 'without TLS the API listens', 'give --tls-cert and --tls-key');
   const plain = 'without TLS a node listens for its peers';
   demand('peer', peer.host, peer.encrypted, plain, 'give --peer-cert, --peer-key and --peer-ca');

@@ -7,11 +7,12 @@ import { Serving } from '@isochron/sessions';
 import { isOutOfRoom } from '@isochron/storage';
 import { type Logger, pino } from 'pino';
 import { FollowedRules } from '../../access/followed-rules.js';
+import { AuthFile } from '../../auth/auth-file.js';
+import { apiKeysFromEnv } from '../../auth/hook.js';
 import { type ClusterConfig, parseClusterFile } from '../../config/cluster-file.js';
 import { type Peering, peeringOf } from '../../config/peering.js';
 import { loadSecrets, type Secrets } from '../../config/secret.js';
 import { buildApi } from '../../http/api.js';
-import { apiKeysFromEnv } from '../../http/auth.js';
 import { HttpLatency } from '../../http/latency.js';
 import { DEFAULT_NODE_LIMITS, type NodeLimits } from '../../http/limits.js';
 import { buildMetrics } from '../../http/metrics.js';
@@ -35,6 +36,8 @@ export interface NodeOptions extends TlsFlags {
   readonly node: string;
   readonly data?: string;
   readonly secretFile?: string;
+  /** File of issuers and API keys. */
+  readonly auth?: string;
   readonly metricsPort?: number;
   /** Address that the metrics listen on; default loopback. */
   readonly metricsHost: string;
@@ -80,31 +83,34 @@ async function start(options: NodeOptions): Promise<void> {
   });
   const secrets = loadSecrets({ secretFile: options.secretFile });
   const apiKeys = apiKeysFromEnv(process.env);
+  const isOpen = apiKeys.length === 0 && options.auth === undefined;
   const listen = listenAddress(api, options.apiHost);
   const insecure = new Set(options.insecure);
   const logger = pino(
     { level: options.logLevel, base: { name: options.node } },
     pino.destination({ fd: 2, sync: true }),
   );
+  const auth = options.auth === undefined ? undefined : new AuthFile(options.auth, logger);
   const certificates = loadCertificates(config, options.node, options, insecure.has('api'), logger);
   const { metricsPort, metricsHost } = options;
   const exposure: Exposure = {
-    api: { host: listen.host, encrypted: certificates.api !== undefined, authenticated: apiKeys.length > 0 },
+    api: { host: listen.host, encrypted: certificates.api !== undefined, authenticated: !isOpen },
     peer: { host: peering.listen.host, encrypted: certificates.peer !== undefined },
     metrics: metricsPort === undefined ? undefined : { host: metricsHost },
   };
   checkExposure(exposure, insecure);
   const fatal = fatalExit(logger);
   process.on('uncaughtException', fatal);
-  if (apiKeys.length === 0) {
+  if (isOpen) {
     const who = isLoopback(listen.host)
       ? 'every program that reaches it from this machine'
       : 'every program that reaches it';
-    logger.warn(`the API is open: ${who} may read and write everything; set ISOCHRON_API_KEYS`);
+    logger.warn(`the API is open: ${who} may read and write everything; give --auth or set ISOCHRON_API_KEYS`);
   }
   for (const one of Object.values(certificates)) one?.watch();
   const access = options.rules === undefined ? undefined : accessRules(options.rules, config, logger);
-  const parts = { config, peering, secrets, apiKeys, access, certificates, api, listen, logger };
+  auth?.watch();
+  const parts = { config, peering, secrets, apiKeys, auth, access, certificates, api, listen, logger };
   // A node whose disk must not be used is opened again: the verdict on its data was written down before it failed
   // (D10). So is a node that could not write because its disk was full (D11).
   const onFailure = (error: unknown): void => {
@@ -133,6 +139,7 @@ interface Parts {
   readonly peering: Peering;
   readonly secrets: Secrets;
   readonly apiKeys: readonly string[];
+  readonly auth: AuthFile | undefined;
   readonly certificates: NodeCertificates;
   readonly access: FollowedRules | undefined;
   /** URL of this node's API. */
@@ -158,7 +165,7 @@ async function serveWhenThereIsRoom(options: NodeOptions, parts: Parts): Promise
 
 /** Opens all parts, and returns a function that closes them. */
 async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
-  const { config, peering, secrets, apiKeys, access, certificates, logger, onFailure } = parts;
+  const { config, peering, secrets, apiKeys, auth, access, certificates, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
   const { node: id, clockSkewMs, acceptLoss, acceptFutureTimestamps: acceptFuture } = options;
   const common = { ...secrets, config, peering, peerCertificates: certificates.peer, logger, onFailure };
@@ -168,7 +175,7 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   const latency = new HttpLatency();
   const serving = new Serving(node, config.settings.maxTransactionMs, limits);
   const { corsOrigin: corsOrigins, allowHost: allowHosts } = options;
-  const shared = { ...secrets, apiKeys, access, certificates: certificates.api };
+  const shared = { ...secrets, apiKeys, auth, access, certificates: certificates.api };
   const api = await buildApi(node, { ...shared, corsOrigins, allowHosts, limits, logger, serving, latency });
   const loaded = Object.values(certificates).filter((one) => one !== undefined);
   const rulesCounts = access && (() => access.counts);

@@ -27,9 +27,9 @@ import {
   foldedVersion,
   key,
   keys,
-  name,
   node,
   partition,
+  principal,
   region,
   txId,
   versions,
@@ -76,7 +76,7 @@ export const PutReq = message('PutReq', 66, {
   /** The highest `ust` that the session knew when it first sent the PUT (D5). */
   sentAfter: timestamp,
   attemptRegions: list(region, 16),
-  principal: name,
+  principal,
   /** The version's dependencies, under protocols whose dependencies name keys; absent when there are none. */
   depends: dependencies,
 });
@@ -133,7 +133,7 @@ export const PutSliceReq = message('PutSliceReq', 72, {
   /** Number of earlier attempts (D4). */
   attempt: uint,
   sentAfter: timestamp,
-  principal: name,
+  principal,
   key,
   value: nullable(value),
   seen,

@@ -10,6 +10,7 @@ import {
   type LogGroup,
   type LoggedTx,
   list,
+  MAX_PRINCIPAL_LENGTH,
   type NodeId,
   nullable,
   type Origin,
@@ -30,6 +31,7 @@ import {
 
 export const partition: Kind<PartitionId> = uint;
 export const name = text(128);
+export const principal = text(MAX_PRINCIPAL_LENGTH);
 export const region: Kind<RegionId> = name;
 export const node: Kind<NodeId> = name;
 export const txId: Kind<TxId> = name;

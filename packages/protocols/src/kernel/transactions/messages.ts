@@ -42,6 +42,7 @@ import {
   node,
   partition,
   partitions,
+  principal,
   region,
   txId,
   versions,
@@ -144,7 +145,7 @@ export const CommitReq = message('CommitReq', 7, {
   hwt: timestamp,
   sentAfter: timestamp,
   attemptRegions: list(region, 16),
-  principal: name,
+  principal,
   writes,
   /** The other entries of `snapshot`, or of the session's `seen`, under protocols that have them. */
   deps,
@@ -274,7 +275,7 @@ export const PrepareReq = message('PrepareReq', 18, {
   /** `max(ust, hwt)`: everything the client has seen. */
   ht: timestamp,
   sentAfter: timestamp,
-  principal: name,
+  principal,
   writes,
   /** The dependencies of the transaction's versions beside their timestamp, under protocols that track them. */
   deps,

@@ -1,0 +1,125 @@
+/** An issuer whose tokens (JWT) are accepted: who a token names, once its signature and its claims are checked. */
+import { IsochronError, MAX_PRINCIPAL_LENGTH, type Principal, ROLES, type Role } from '@isochron/core';
+import { createLocalJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import type { Logger } from 'pino';
+import type { IssuerConfig } from './auth-file.js';
+import { type FetchTimes, RemoteKeys } from './remote-keys.js';
+
+export interface IssuerOptions {
+  readonly times: FetchTimes;
+  readonly logger: Pick<Logger, 'warn'>;
+  /** Its keys have changed: tokens that were accepted have to be checked again. */
+  readonly changed: () => void;
+  /** Wall clock, ms. */
+  readonly now: () => number;
+}
+
+/** The principal of a token, as long as its issuer is accepted. */
+class TokenPrincipal implements Principal {
+  constructor(
+    readonly issuer: Issuer,
+    readonly id: string,
+    readonly grantedRoles: ReadonlySet<Role>,
+    readonly claims: JWTPayload,
+    readonly expiry: number,
+  ) {}
+
+  get roles(): ReadonlySet<Role> {
+    return this.issuer.isAccepted ? this.grantedRoles : NO_ROLES;
+  }
+
+  get expiresAt(): number {
+    return this.issuer.isAccepted ? this.expiry : 0;
+  }
+}
+
+const NO_ROLES: ReadonlySet<Role> = new Set();
+/** The roles of a token without the claim for them. */
+const DEFAULT_ROLES: ReadonlySet<Role> = new Set(['reader', 'writer']);
+
+export class Issuer {
+  readonly #remote: RemoteKeys | undefined;
+  readonly #find: JWTVerifyGetKey;
+  #isAccepted = true;
+
+  constructor(
+    readonly config: IssuerConfig,
+    readonly options: IssuerOptions,
+  ) {
+    const { issuer, source } = config;
+    if ('jwks' in source) {
+      this.#remote = new RemoteKeys({ ...options, issuer, url: source.jwks });
+      this.#find = this.#remote.find;
+    } else this.#find = createLocalJWKSet({ keys: [...source.keys] });
+  }
+
+  /** Until {@link close}. */
+  get isAccepted(): boolean {
+    return this.#isAccepted;
+  }
+
+  /**
+   * The principal of a token.
+   * @throws IsochronError `UNAUTHENTICATED` with the reason; `NOT_READY` if the issuer's keys cannot be fetched
+   */
+  async verify(token: string): Promise<Principal> {
+    const { issuer, audience, algorithms, clockToleranceS, rolesClaim } = this.config;
+    const options = { issuer, audience, algorithms: [...algorithms], clockTolerance: clockToleranceS };
+    const checks = { ...options, requiredClaims: ['sub', 'exp'], currentDate: new Date(this.options.now()) };
+    const { payload } = await jwtVerify(token, this.#find, checks).catch((error: unknown) => {
+      throw refusalOf(error);
+    });
+    const expiry = ((payload.exp ?? 0) + clockToleranceS) * 1000;
+    return new TokenPrincipal(this, idOf(issuer, payload.sub), rolesOf(payload, rolesClaim), payload, expiry);
+  }
+
+  /** Its tokens are accepted no more, and those that were end. */
+  close(): void {
+    this.#isAccepted = false;
+    this.#remote?.close();
+  }
+}
+
+function idOf(issuer: string, subject: unknown): string {
+  if (typeof subject !== 'string' || subject === '') throw unauthenticated('The token names no subject ("sub").');
+  const id = `${issuer}#${subject}`;
+  if (Buffer.byteLength(id) <= MAX_PRINCIPAL_LENGTH) return id;
+  throw unauthenticated(`The issuer and the subject of the token have more than ${MAX_PRINCIPAL_LENGTH} bytes.`);
+}
+
+/** Names that are no roles of the cluster count for nothing: the claim may be shared with other services. */
+function rolesOf(payload: JWTPayload, claim: string): ReadonlySet<Role> {
+  const named = payload[claim];
+  if (named === undefined) return DEFAULT_ROLES;
+  if (Array.isArray(named)) return new Set(ROLES.filter((role) => named.includes(role)));
+  throw unauthenticated(`The claim "${claim}" of the token is not a list of roles.`);
+}
+
+/** The refusal of credentials, for the caller. */
+export const unauthenticated = (detail: string, cause?: unknown): IsochronError =>
+  new IsochronError('UNAUTHENTICATED', detail, { cause });
+
+/** Sentences for errors of the library, by their code. */
+const REASONS: Readonly<Record<string, string>> = {
+  [errors.JWTExpired.code]: 'The token has expired. Sign in again.',
+  [errors.JOSEAlgNotAllowed.code]: 'The token is signed with an algorithm that this cluster does not accept.',
+  [errors.JOSENotSupported.code]: 'The token is signed with an algorithm that this cluster does not accept.',
+  [errors.JWSSignatureVerificationFailed.code]: 'The signature of the token is not that of its issuer.',
+  [errors.JWKSNoMatchingKey.code]: 'The token is signed with a key that its issuer does not publish.',
+  [errors.JWKSMultipleMatchingKeys.code]: 'The token does not name its key ("kid"), and several may be meant.',
+};
+
+const CLAIMS: Readonly<Record<string, string>> = {
+  iss: 'The token is of an issuer that this cluster does not accept.',
+  aud: 'The token is for another audience.',
+  nbf: 'The token is not valid yet. Compare the clocks of its issuer and of this node.',
+  sub: 'The token names no subject ("sub").',
+  exp: 'The token has no time at which it expires ("exp").',
+};
+
+function refusalOf(error: unknown): IsochronError {
+  if (error instanceof IsochronError) return error;
+  const byClaim = error instanceof errors.JWTClaimValidationFailed ? CLAIMS[error.claim] : undefined;
+  const byCode = error instanceof errors.JOSEError ? REASONS[error.code] : undefined;
+  return unauthenticated(byClaim ?? byCode ?? 'The token is not a valid JWT.', error);
+}

@@ -1,0 +1,134 @@
+/**
+ * The public keys of an issuer behind a URL (JWKS). They are fetched at the first token, every few minutes, and when a
+ * token names a key that is not among them; keys that are known stay in use while the URL does not answer. No request
+ * waits longer than one fetch may take, and a flood of tokens with invented keys causes one fetch in a while.
+ */
+import { IsochronError } from '@isochron/core';
+import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
+import type { Logger } from 'pino';
+
+/** Times of fetching, ms. */
+export interface FetchTimes {
+  /** Longest time of a fetch, with its body. */
+  readonly timeoutMs: number;
+  /** Least time after a fetch before an unknown key causes the next one. */
+  readonly cooldownMs: number;
+  /** Least time after a fetch that failed. */
+  readonly retryMs: number;
+  /** Time after which the set is fetched again, so that removed keys go. */
+  readonly refreshMs: number;
+}
+
+export const DEFAULT_FETCH_TIMES: FetchTimes = {
+  timeoutMs: 3_000,
+  cooldownMs: 5_000,
+  retryMs: 2_000,
+  refreshMs: 300_000,
+};
+
+/** Longest key set, bytes. */
+const MAX_SET_BYTES = 256 * 1024;
+
+export interface RemoteKeysOptions {
+  readonly issuer: string;
+  readonly url: string;
+  readonly times: FetchTimes;
+  readonly logger: Pick<Logger, 'warn'>;
+  /** The set has changed: tokens that were accepted have to be checked again. */
+  readonly changed: () => void;
+}
+
+export class RemoteKeys {
+  #find: JWTVerifyGetKey | undefined;
+  #text = '';
+  #fetching: Promise<void> | undefined;
+  #hasFailed = false;
+  /** By the steady clock. */
+  #nextFetchMs = 0;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(readonly options: RemoteKeysOptions) {
+    this.#timer = setInterval(() => void this.#fetchOnce(), options.times.refreshMs).unref();
+    void this.#fetchOnce();
+  }
+
+  /**
+   * The key of a token.
+   * @throws JWKSNoMatchingKey; IsochronError `NOT_READY` if the set was needed and cannot be fetched
+   */
+  readonly find: JWTVerifyGetKey = async (header, token) => {
+    try {
+      return await this.#known(header, token);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+      if (this.#fetching === undefined && performance.now() < this.#nextFetchMs)
+        throw this.#hasFailed ? this.#outage() : error;
+    }
+    await this.#fetchOnce();
+    if (this.#hasFailed) throw this.#outage();
+    return this.#known(header, token);
+  };
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #known(...[header, token]: Parameters<JWTVerifyGetKey>): ReturnType<JWTVerifyGetKey> {
+    if (this.#find === undefined) throw new errors.JWKSNoMatchingKey();
+    return this.#find(header, token);
+  }
+
+  /** Fetches, unless that is going on: then the caller waits for the same fetch. Never fails. */
+  #fetchOnce(): Promise<void> {
+    this.#fetching ??= this.#fetch().finally(() => {
+      this.#fetching = undefined;
+    });
+    return this.#fetching;
+  }
+
+  async #fetch(): Promise<void> {
+    const { url, issuer, times, logger } = this.options;
+    try {
+      this.#take(await textOf(url, times.timeoutMs));
+      this.#hasFailed = false;
+    } catch (err) {
+      this.#hasFailed = true;
+      logger.warn({ err, issuer }, 'the keys of an issuer cannot be fetched; those that are known stay in use');
+    }
+    this.#nextFetchMs = performance.now() + (this.#hasFailed ? times.retryMs : times.cooldownMs);
+  }
+
+  #take(text: string): void {
+    if (text === this.#text) return;
+    const find = createLocalJWKSet(JSON.parse(text));
+    const isFirst = this.#find === undefined;
+    this.#find = find;
+    this.#text = text;
+    if (!isFirst) this.options.changed();
+  }
+
+  #outage(): IsochronError {
+    return new IsochronError(
+      'NOT_READY',
+      'The keys of the issuer cannot be fetched now, so that this token cannot be checked here. Try again.',
+    );
+  }
+}
+
+/** The body at a URL. @throws if there is none in time, it is too long, or the status is not 200 */
+async function textOf(url: string, timeoutMs: number): Promise<string> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  const answer = await fetch(url, { signal, redirect: 'error', headers: { accept: 'application/json' } });
+  if (answer.status !== 200) {
+    await answer.body?.cancel();
+    throw new Error(`the status is ${answer.status}`);
+  }
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_SET_BYTES) throw new Error(`the key set is longer than ${MAX_SET_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
