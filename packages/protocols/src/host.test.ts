@@ -43,7 +43,7 @@ describe('a host', () => {
       prefetch: (_needs, done) => prefetches.push(done),
       transmit: (_node, envelopes) => sent.push(...envelopes.map(({ message }) => message.text)),
       endOfTurn: (run) => run(),
-      wakeAt: () => undefined,
+      wakeAfter: () => undefined,
       fail: (error) => {
         throw error;
       },
@@ -94,4 +94,43 @@ describe('a host', () => {
     prefetches[1]!();
     expect(machine.seen).toEqual(['cold']);
   });
+});
+
+it('a clock that is set back before the first step of a machine, and forward again, delays no timer', () => {
+  let wall = 10_000_000_000;
+  const wakes: number[] = [];
+  const stepped: string[] = [];
+  const host = new Host<Note>('a', {
+    now: () => wall,
+    persist: () => undefined,
+    resident: () => true,
+    prefetch: () => undefined,
+    transmit: () => undefined,
+    endOfTurn: (run) => run(),
+    wakeAfter: (ms) => wakes.push(ms),
+    fail: (error) => {
+      throw error;
+    },
+  });
+  host.add('m', {
+    step: (input, out) => {
+      if (input.kind !== 'timer') return;
+      stepped.push(input.timer);
+      out.setTimer('round', input.now + 10);
+    },
+    invariants: () => undefined,
+    describe: () => ({}),
+  });
+  wall -= 805_789_848;
+  host.run();
+  expect([stepped, wakes]).toEqual([['start'], [10]]);
+  wall += 10;
+  host.wake();
+  wall += 805_789_848;
+  for (let i = 0; i < 3; i++) {
+    wall += 10;
+    host.wake();
+  }
+  expect(stepped.slice(0, 3)).toEqual(['start', 'round', 'round']);
+  expect(Math.max(...wakes)).toBeLessThanOrEqual(10);
 });

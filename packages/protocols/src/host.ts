@@ -25,8 +25,10 @@ export interface HostPorts<M extends AnyMessage> {
    * turn.
    */
   endOfTurn(run: () => void): void;
-  /** Asks for a call of `wake` when `now` shows this time. Only the latest request counts. */
-  wakeAt(at: WallMs): void;
+  /**
+   * Asks for a call of `wake` after this time on a monotonic clock, ms, or earlier. Only the latest request counts.
+   */
+  wakeAfter(ms: number): void;
   /** A write failed or an invariant broke: the node must stop, nothing more may leave. */
   fail(error: unknown): void;
 }
@@ -268,7 +270,8 @@ export class Host<M extends AnyMessage> {
   /** Effects wait for the end of the turn, so that the effects of many inputs share frames and durable batches. */
   #afterwards(): void {
     const next = this.#timers.next();
-    if (next !== undefined) this.ports.wakeAt(this.#clock.wallOf(next));
+    // By a new reading: the machine's clock may have been set since the inputs of this run.
+    if (next !== undefined) this.ports.wakeAfter(next - this.#clock.now());
     if (this.#flushing || (this.#outgoing.size === 0 && this.#batch.length === 0)) return;
     this.#flushing = true;
     this.ports.endOfTurn(this.#flush);

@@ -27,9 +27,4 @@ export class SteadyClock {
     else if (this.#ahead <= MAX_CATCH_UP_MS) this.#ahead = Math.max(0, this.#ahead - passed / 2);
     return Math.ceil(wall + this.#ahead);
   }
-
-  /** When the machine's clock will show about this time, at its present speed. */
-  wallOf(at: WallMs): WallMs {
-    return at - this.#ahead;
-  }
 }

@@ -101,13 +101,10 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   #transport: WebSocketTransport<M> | undefined;
   #peers: PeerClocks<M> | undefined;
   readonly #progress = new StableProgress();
-  readonly #timer = new WakeTimer(
-    () => this.now(),
-    () => {
-      this.host.wake();
-      this.#advanced();
-    },
-  );
+  readonly #timer = new WakeTimer(() => {
+    this.host.wake();
+    this.#advanced();
+  });
   #closing: Promise<void> | undefined;
   #stopReporting = (): void => {};
   /** The disk has no room even for refusals: the node has cut itself off, and serves reads. */
@@ -141,7 +138,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
       },
       transmit: (to, envelopes) => this.#transport?.send(to, envelopes),
       endOfTurn: (run) => setImmediate(run),
-      wakeAt: (at) => this.#timer.wakeAt(at),
+      wakeAfter: (ms) => this.#timer.wakeAfter(ms),
       fail: (error) => this.#fail(error),
     });
     const settings = { ...DEFAULT_SETTINGS, ...options.config.settings };

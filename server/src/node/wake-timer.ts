@@ -1,14 +1,15 @@
-/** One timer for all machines of a node. It is moved only when an earlier time is asked for. */
+/**
+ * One timer for all machines of a node, on a monotonic clock: wall clocks are set. It is moved only when an earlier
+ * time is asked for.
+ */
 export class WakeTimer {
   #set: { readonly at: number; readonly timer: NodeJS.Timeout } | undefined;
 
-  constructor(
-    readonly now: () => number,
-    readonly wake: () => void,
-  ) {}
+  constructor(readonly wake: () => void) {}
 
-  /** Wakes the machines at a time of the node's clock, or before. */
-  wakeAt(at: number): void {
+  /** Wakes the machines after a time in ms, or before; after 1 ms at least. */
+  wakeAfter(ms: number): void {
+    const at = performance.now() + Math.max(1, ms);
     if (this.#set !== undefined) {
       if (this.#set.at <= at) return;
       clearTimeout(this.#set.timer);
@@ -18,7 +19,7 @@ export class WakeTimer {
         this.#set = undefined;
         this.wake();
       },
-      Math.max(1, at - this.now()),
+      Math.max(1, ms),
     );
     this.#set = { at, timer };
   }

@@ -76,7 +76,7 @@ export class ScaleNode {
     openFrames: (world: SessionsWorld<NodeMessage>) => SessionsNode<NodeMessage>,
   ) {
     this.loop = new EventLoop(world.time, world.cores, world.model.turnUs);
-    const timer = new WakeTimer(world.time, clock, () => this.loop.submit(() => this.host.wake()));
+    const timer = new WakeTimer(world.time, () => this.loop.submit(() => this.host.wake()));
     this.host = new Host<M>(id, {
       now: () => clock.now(),
       persist: (records, done) => this.#persist(records, done),
@@ -84,7 +84,7 @@ export class ScaleNode {
       prefetch: (_needs, done) => done(),
       transmit: (to, envelopes) => this.#transmit(to, envelopes),
       endOfTurn: (run) => this.loop.lastInTurn(run),
-      wakeAt: (at) => timer.wakeAt(at),
+      wakeAfter: (ms) => timer.wakeAfter(ms),
       fail: (error) => {
         throw error;
       },

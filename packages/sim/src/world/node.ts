@@ -82,7 +82,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     readonly world: NodeWorld<M>,
   ) {
     this.#random = world.random;
-    this.#timer = new WakeTimer(world.time, clock, () => this.#whenRunning(() => this.#host?.wake()));
+    this.#timer = new WakeTimer(world.time, () => this.#whenRunning(() => this.#host?.wake()));
   }
 
   /** The machines of the running process. */
@@ -268,8 +268,8 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
       endOfTurn: (run) => {
         time.after(0, living(run));
       },
-      wakeAt: (at) => {
-        if (this.incarnation === incarnation && this.up) this.#timer.wakeAt(at);
+      wakeAfter: (ms) => {
+        if (this.incarnation === incarnation && this.up) this.#timer.wakeAfter(ms);
       },
       fail: (error) => listener.failed(this.id, error),
     });

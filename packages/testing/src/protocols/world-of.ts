@@ -313,8 +313,8 @@ export class WorldOf<
       prefetch: (_needs, done) => void this.#time.after(this.#prefetchMs, done),
       transmit: (to, envelopes) => this.#transmit(node, to, envelopes),
       endOfTurn: (run) => run(),
-      wakeAt: (at) => {
-        node.wakeMs = at - node.skewMs - START;
+      wakeAfter: (ms) => {
+        node.wakeMs = this.now - START + ms;
       },
       fail: (error) => {
         this.failure = error;
