@@ -77,9 +77,7 @@ function traces({ seed, sequences }: GenerateOptions): VectorFile[] {
 /** Traces of clients whose credentials expire: of both kinds of protocols, and of nodes that chain no commits. */
 function renewals({ seed, sequences }: GenerateOptions): VectorFile[] {
   const count = Math.ceil(sequences / SEQUENCES_PER_TRACE);
-  return RENEWAL_PROTOCOLS.map((protocol) =>
-    traceFile('renewals', protocol, seed, count, RENEWAL_THEMES),
-  );
+  return RENEWAL_PROTOCOLS.map((protocol) => traceFile('renewals', protocol, seed, count, RENEWAL_THEMES));
 }
 
 function traceFile(
