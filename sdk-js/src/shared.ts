@@ -8,12 +8,15 @@
 import { type ChannelEvents, Channels } from '@isochron/wire/channels/channels';
 import { CHANNEL_LIMITS, ChannelFault, SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
 import { type Carrier, Member, type Message } from './member.js';
-import type { WebSocketConstructor, WebSocketLike } from './options.js';
+import type { SocketEvent, WebSocketConstructor, WebSocketLike } from './options.js';
 
 /** How long a socket without a session stays open, if it does not keep the process alive meanwhile, ms. */
 const LINGER_MS = 5000;
 /** Close code of a channel that its client has given up (*going away*), and of an invalid text. */
 const [GIVEN_UP, NOT_TEXT] = [1001, 1007];
+/** Close code of a socket that could not agree on TLS, and the codes of Node's errors for that. */
+const TLS_FAILED = 1015;
+const TLS_ERROR = /^(?:ERR_(?:TLS|SSL)_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA$|EPROTO$)/;
 /** Largest accepted message: the default of `ws`. */
 const MAX_MESSAGE_BYTES = 100 * 1024 * 1024;
 const RULES = {
@@ -56,10 +59,17 @@ class SharedSocket implements ChannelEvents {
     let failure = '';
     socket.addEventListener('open', () => this.#opened());
     socket.addEventListener('message', ({ data }) => this.#receive(data));
-    socket.addEventListener('error', ({ message = '' }) => {
-      failure = message;
-    });
-    socket.addEventListener('close', ({ code = 0, reason = '' }) => this.#lost(code, reason || failure));
+    let isOfTls = false;
+    socket.addEventListener(
+      'error',
+      ({ message = '', error }: SocketEvent & { readonly error?: { code?: unknown } }) => {
+        failure = message;
+        isOfTls = TLS_ERROR.test(String(error?.code));
+      },
+    );
+    socket.addEventListener('close', ({ code = 0, reason = '' }) =>
+      this.#lost(isOfTls ? TLS_FAILED : code, reason || failure),
+    );
   }
 
   /** Whether a further session may join. */
