@@ -16,6 +16,7 @@ export * from './requests/change-documents.js';
 export * from './requests/errors.js';
 export * from './requests/origin.js';
 export * from './requests/range.js';
+export * from './requests/roles.js';
 export * from './requests/rules.js';
 export * from './served/answers.js';
 export * from './served/identity.js';

@@ -9,6 +9,7 @@ import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstanc
 import type { AuthFile } from '../auth/auth-file.js';
 import { Authenticator } from '../auth/authenticator.js';
 import { identifyCallers } from '../auth/hook.js';
+import { requireRoles } from '../auth/roles.js';
 import type { Secrets } from '../config/secret.js';
 import type { AnyNode } from '../node/api.js';
 import { tlsServers } from '../tls/api-server.js';
@@ -191,6 +192,7 @@ async function versionOne(
     });
     identifyCallers(routes, api.auth, failed);
     limitRates(routes, api);
+    requireRoles(routes, api);
     keyRoutes(routes, api, oneShots);
     batchRoutes(routes, api, oneShots);
     moreRoutes(routes);

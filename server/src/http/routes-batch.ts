@@ -20,7 +20,7 @@ export function batchRoutes(app: FastifyInstance, api: ApiContext, data: OneShot
     body: ReadBody,
   };
   const readDocs = { headers: SessionHeaders, response: { 200: json(ReadAnswer, 'the values', READ_HEADERS) } };
-  app.post('/v1/read', { schema: read, config: { docs: readDocs } }, readBatch(api, data));
+  app.post('/v1/read', { schema: read, config: { access: 'read', docs: readDocs } }, readBatch(api, data));
   const write = {
     tags: ['transactions'],
     operationId: 'commit',
@@ -32,7 +32,7 @@ export function batchRoutes(app: FastifyInstance, api: ApiContext, data: OneShot
     headers: WriteHeaders,
     response: { 200: json(CommitAnswer, 'committed, durably', WRITE_HEADERS) },
   };
-  app.post('/v1/commit', { schema: write, config: { docs: writeDocs } }, (request, reply) =>
+  app.post('/v1/commit', { schema: write, config: { access: 'write', docs: writeDocs } }, (request, reply) =>
     commitBatch(api, data, request, reply),
   );
 }

@@ -44,7 +44,9 @@ export function changesRoutes(app: FastifyInstance, api: TransactionsContext): v
   const description = 'one message; with `Accept: text/event-stream` a stream of them';
   const content = { 'application/x-ndjson': { schema: ChangesAnswer }, [STREAM]: { schema: { type: 'string' } } };
   const docs = { response: { 200: { description, headers: HEADERS, content } } };
-  app.get('/v1/changes', { schema, config: { docs } }, (request, reply) => changes(api, request, reply));
+  app.get('/v1/changes', { schema, config: { access: 'read', docs } }, (request, reply) =>
+    changes(api, request, reply),
+  );
 }
 
 async function changes(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

@@ -30,7 +30,7 @@ export function claimRoutes(app: FastifyInstance, api: TransactionsContext, data
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
     const bodyLimit = api.rules.limits.maxValueBytes;
-    const config = { docs, bodyIsValue: true };
+    const config = { access: 'write', docs, bodyIsValue: true } as const;
     scope.post('/v1/keyspaces/:keyspace/keys/:key/claim', { schema, config, bodyLimit }, (request, reply) =>
       claim(api, data, request, reply),
     );

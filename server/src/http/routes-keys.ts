@@ -63,9 +63,9 @@ export function keyRoutes(app: FastifyInstance, api: ApiContext, data: OneShots)
       summary: 'Newest value of a key in the stable snapshot',
       querystring: AtQuery,
     };
-    app.get(path, { schema: get, config: { docs: getDocs } }, getKey(api, data));
+    app.get(path, { schema: get, config: { access: 'read', docs: getDocs } }, getKey(api, data));
     const remove = { ...common(i, 'deleteKey'), summary: 'Deletes a key', querystring: EmptyQuery };
-    app.delete(path, { schema: remove, config: { docs: writeDocs } }, (request, reply) =>
+    app.delete(path, { schema: remove, config: { access: 'write', docs: writeDocs } }, (request, reply) =>
       deleteKey(api, data, request, reply),
     );
   });
@@ -84,13 +84,13 @@ function bodyRoutes(scope: FastifyInstance, api: ApiContext, data: OneShots): vo
   PATHS.forEach((path, i) => {
     const common = { tags: ['keys'], hide: i > 0, querystring: EmptyQuery };
     const put = { ...common, operationId: 'putKey', summary: 'Writes a key' };
-    const putConfig = { docs: putDocs, bodyIsValue: true };
+    const putConfig = { access: 'write', docs: putDocs, bodyIsValue: true } as const;
     scope.put(path, { schema: put, config: putConfig, bodyLimit }, (request, reply) =>
       putKey(api, data, request, reply),
     );
     const summary = 'Changes a document: by a merge patch (RFC 7396) or by operations';
     const patch = { ...common, operationId: 'patchKey', summary, description: PATCH_NOTE };
-    const patchConfig = { docs: patchDocs, bodyIsValue: true };
+    const patchConfig = { access: 'write', docs: patchDocs, bodyIsValue: true } as const;
     scope.patch(path, { schema: patch, config: patchConfig, bodyLimit }, (request, reply) =>
       patchKey(api, data, request, reply),
     );

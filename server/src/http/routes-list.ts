@@ -36,7 +36,9 @@ export function listRoutes(app: FastifyInstance, api: TransactionsContext): void
   const schema = { tags: ['keys'], operationId: 'listKeys', summary, querystring: ListQuery };
   const response = { 200: json(ListAnswer, 'a page', READ_HEADERS) };
   const docs = { params: KeyspaceParams, headers: SessionHeaders, response };
-  app.get('/v1/keyspaces/:keyspace/keys', { schema, config: { docs } }, (request, reply) => list(api, request, reply));
+  app.get('/v1/keyspaces/:keyspace/keys', { schema, config: { access: 'read', docs } }, (request, reply) =>
+    list(api, request, reply),
+  );
 }
 
 async function list(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {

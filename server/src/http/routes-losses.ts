@@ -23,7 +23,11 @@ export function lossRoutes(app: FastifyInstance, api: ApiContext): void {
     '/v1/losses',
     {
       schema: list,
-      config: { observes: true, docs: { response: { 200: json(LossesAnswer, 'the losses', PLAIN_HEADERS) } } },
+      config: {
+        access: 'operate',
+        observes: true,
+        docs: { response: { 200: json(LossesAnswer, 'the losses', PLAIN_HEADERS) } },
+      },
     },
     (request, reply) => {
       const { all = false, limit = DEFAULT_LIMIT } = request.query as Static<typeof LossesQuery>;
@@ -38,8 +42,10 @@ export function lossRoutes(app: FastifyInstance, api: ApiContext): void {
     body: AcknowledgeBody,
   };
   const docs = { response: { 200: json(AcknowledgeAnswer, 'acknowledged, durably', PLAIN_HEADERS) } };
-  app.post('/v1/losses/acknowledge', { schema: acknowledge, config: { observes: true, docs } }, (request, reply) =>
-    acknowledgeLosses(api, request, reply),
+  app.post(
+    '/v1/losses/acknowledge',
+    { schema: acknowledge, config: { access: 'operate', observes: true, docs } },
+    (request, reply) => acknowledgeLosses(api, request, reply),
   );
 }
 

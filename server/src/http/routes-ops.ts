@@ -31,7 +31,10 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
   };
   app.get(
     '/v1/clock',
-    { schema: clock, config: { observes: true, docs: { response: { 200: json(ClockAnswer, 'now', PLAIN_HEADERS) } } } },
+    {
+      schema: clock,
+      config: { access: 'any', observes: true, docs: { response: { 200: json(ClockAnswer, 'now', PLAIN_HEADERS) } } },
+    },
     (_request, reply) => {
       const answer = { ust: api.node.ust(), hlc: api.node.hlc(), ...api.stability.freshness };
       api.sendJson(reply, JSON.stringify(answer));
@@ -45,7 +48,10 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
   };
   app.get(
     '/v1/stable',
-    { schema: stable, config: { docs: { response: { 200: json(StableAnswer, 'it is', PLAIN_HEADERS) } } } },
+    {
+      schema: stable,
+      config: { access: 'any', docs: { response: { 200: json(StableAnswer, 'it is', PLAIN_HEADERS) } } },
+    },
     (request, reply) => waitStable(api, request, reply),
   );
   const summary = 'The cluster file, and the status of this node';
@@ -54,7 +60,11 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
     '/v1/cluster',
     {
       schema: cluster,
-      config: { observes: true, docs: { response: { 200: json(ClusterAnswer, 'the cluster', PLAIN_HEADERS) } } },
+      config: {
+        access: 'any',
+        observes: true,
+        docs: { response: { 200: json(ClusterAnswer, 'the cluster', PLAIN_HEADERS) } },
+      },
     },
     (_request, reply) => api.sendJson(reply, JSON.stringify(clusterSummary(api.node))),
   );

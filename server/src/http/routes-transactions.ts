@@ -61,14 +61,14 @@ export function transactionRoutes(app: FastifyInstance, api: TransactionsContext
     optionalBody: true,
     response: { 201: json(StartAnswer, 'open until expiresAt', START_HEADERS) },
   };
-  app.post('/v1/transactions', { schema: start, config: { docs: startDocs } }, (request, reply) =>
+  app.post('/v1/transactions', { schema: start, config: { access: 'read', docs: startDocs } }, (request, reply) =>
     open(api, request, reply),
   );
   app.post(
     '/v1/transactions/:id/read',
     {
       schema: { ...common, operationId: 'readInTransaction', summary: 'Reads in it', body: TxReadBody },
-      config: { observes: true, docs: docs(200, json(ReadAnswer, 'the values', READ_HEADERS)) },
+      config: { access: 'read', observes: true, docs: docs(200, json(ReadAnswer, 'the values', READ_HEADERS)) },
     },
     (request, reply) => read(api, request, reply),
   );
@@ -76,7 +76,7 @@ export function transactionRoutes(app: FastifyInstance, api: TransactionsContext
     '/v1/transactions/:id/commit',
     {
       schema: { ...common, operationId: 'commitTransaction', summary: 'Commits it', body: CommitBody },
-      config: { observes: true, docs: docs(200, json(CommitAnswer, 'committed', WRITE_HEADERS)) },
+      config: { access: 'write', observes: true, docs: docs(200, json(CommitAnswer, 'committed', WRITE_HEADERS)) },
     },
     (request, reply) => commitOpen(api, request, reply),
   );
@@ -84,7 +84,7 @@ export function transactionRoutes(app: FastifyInstance, api: TransactionsContext
     '/v1/transactions/:id',
     {
       schema: { ...common, operationId: 'endTransaction', summary: 'Ends it without a commit' },
-      config: { observes: true, docs: docs(204, { type: 'null', description: 'ended' }) },
+      config: { access: 'read', observes: true, docs: docs(204, { type: 'null', description: 'ended' }) },
     },
     (request, reply) => end(api, request, reply),
   );
@@ -97,7 +97,7 @@ export function transactionRoutes(app: FastifyInstance, api: TransactionsContext
         summary: 'Outcome of a transaction, from any node',
         querystring: StatusQuery,
       },
-      config: { observes: true, docs: docs(200, json(StatusAnswer, 'its state', PLAIN_HEADERS)) },
+      config: { access: 'read', observes: true, docs: docs(200, json(StatusAnswer, 'its state', PLAIN_HEADERS)) },
     },
     (request, reply) => status(api, request, reply),
   );

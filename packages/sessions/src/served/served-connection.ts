@@ -8,6 +8,7 @@ import { SESSION_CLOSE, type WelcomeFrame } from '@isochron/wire/session-frames'
 import { HelloFrame } from '@isochron/wire/session-frames/requests';
 import type { Done } from '../coordinator/request-port.js';
 import { asIsochronError } from '../requests/errors.js';
+import { accessOf, requireRole } from '../requests/roles.js';
 import { type Answer, isLarge, type Outgoing } from './answers.js';
 import { checkOf, isFrame, type RawFrame } from './frames.js';
 import { expired } from './identity.js';
@@ -263,6 +264,7 @@ export class ServedConnection {
     this.#inFlight++;
     if (!this.session.follows(frame.type)) this.#idleRounds = 0;
     try {
+      requireRole(this.session.identity.principal, accessOf(frame.type));
       this.session.serve(frame, id, (result) => this.#reply(id, result));
     } catch (thrown) {
       this.#reply(id, asIsochronError(thrown));
