@@ -33,14 +33,14 @@ const SETTINGS = Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[];
 export async function connect(options: ConnectOptions): Promise<IsochronClient> {
   checkOptions(
     options,
-    'endpoints',
-    'token',
-    'credentials',
     'auth',
-    'session',
-    'signal',
     'ca',
+    'token',
+    'signal',
     'WebSocket',
+    'session',
+    'credentials',
+    'endpoints',
     ...SETTINGS,
   );
   options.signal?.throwIfAborted();
