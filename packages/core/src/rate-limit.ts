@@ -21,6 +21,9 @@ interface Bucket {
 export class RateLimit<H = string> {
   readonly #buckets = new Map<H, Bucket>();
   readonly #unitMs: number;
+  /** The holder that was looked up last, as the next one is often the same. */
+  #last: H | undefined;
+  #lastBucket: Bucket | undefined;
 
   /**
    * @param units that a full bucket holds: they may be taken at once, and are there again after `periodMs`
@@ -58,44 +61,64 @@ export class RateLimit<H = string> {
     return Math.max(1, Math.ceil(bucket.promisedAt - this.periodMs - nowMs));
   }
 
-  /** Takes units that have been used, even if they are not there. */
-  charge(holder: H, units: number, nowMs: number): void {
-    this.#bucket(holder, nowMs).fullAt += units * this.#unitMs;
+  /** Takes units that have been used, even if they are not there. @returns as `waitMs` */
+  charge(holder: H, units: number, nowMs: number): number {
+    const bucket = this.#bucket(holder, nowMs);
+    bucket.fullAt += units * this.#unitMs;
+    return this.#waitMs(bucket, nowMs);
   }
 
   /** After how many ms something is in the bucket of a holder; 0 if there is now. */
   waitMs(holder: H, nowMs: number): number {
-    const bucket = this.#buckets.get(holder);
-    const waitMs = bucket === undefined ? 0 : bucket.fullAt - this.periodMs - nowMs;
-    return waitMs < 0 ? 0 : Math.min(Math.ceil(waitMs), MAX_WAIT_MS);
+    const bucket = this.#find(holder);
+    return bucket === undefined ? 0 : this.#waitMs(bucket, nowMs);
+  }
+
+  #waitMs({ fullAt }: Bucket, nowMs: number): number {
+    const waitMs = fullAt - this.periodMs - nowMs;
+    return waitMs <= 0 ? 0 : Math.min(Math.ceil(waitMs), MAX_WAIT_MS);
   }
 
   /** Units in the bucket of a holder, rounded down. */
   left(holder: H, nowMs: number): number {
-    const bucket = this.#buckets.get(holder);
+    const bucket = this.#find(holder);
     if (bucket === undefined || bucket.fullAt <= nowMs) return this.units;
     return Math.max(0, Math.floor((nowMs + this.periodMs - bucket.fullAt) / this.#unitMs));
   }
 
   #bucket(holder: H, nowMs: number): Bucket {
-    const known = this.#buckets.get(holder);
+    const known = this.#find(holder);
     if (known === undefined) return this.#begin(holder, nowMs);
     if (known.fullAt < nowMs) known.fullAt = nowMs;
     return known;
   }
 
-  /** A full bucket is as good as none. Each new one has two others looked at, so holders that have stopped go. */
+  #find(holder: H): Bucket | undefined {
+    if (holder === this.#last) return this.#lastBucket;
+    this.#last = holder;
+    this.#lastBucket = this.#buckets.get(holder);
+    return this.#lastBucket;
+  }
+
+  /**
+   * A full bucket is as good as none. Above half of the bound each new one has two others looked at, so holders that
+   * have stopped go; below it, holders that come and go cost nothing.
+   */
   #begin(holder: H, nowMs: number): Bucket {
-    for (let looks = 0; looks < 2; looks++) {
-      const [oldest] = this.#buckets;
-      if (oldest === undefined) break;
-      const [other, bucket] = oldest;
-      this.#buckets.delete(other);
-      const isNeeded = bucket.fullAt > nowMs && this.#buckets.size < this.maxHolders - 1;
-      if (isNeeded) this.#buckets.set(other, bucket);
-    }
+    for (let looks = 0; looks < 2 && this.#buckets.size > this.maxHolders / 2; looks++) this.#lookAtOldest(nowMs);
     const bucket = { fullAt: nowMs, promisedAt: nowMs };
     this.#buckets.set(holder, bucket);
+    this.#last = holder;
+    this.#lastBucket = bucket;
     return bucket;
+  }
+
+  #lookAtOldest(nowMs: number): void {
+    const [oldest] = this.#buckets;
+    if (oldest === undefined) return;
+    const [holder, bucket] = oldest;
+    this.#buckets.delete(holder);
+    const isNeeded = bucket.fullAt > nowMs && this.#buckets.size < this.maxHolders - 1;
+    if (isNeeded) this.#buckets.set(holder, bucket);
   }
 }

@@ -32,10 +32,10 @@ export class Rates {
   /**
    * A request comes. Hot: runs for each of them.
    * @param requests how many it counts as
+   * @param bytesMs how long it has to wait for its client's bytes, where that is known
    * @returns 0 if it may be served; else after how many ms it may be sent again
    */
-  take(client: string, requests: number, nowMs: number): number {
-    const bytesMs = this.#bytes.waitMs(client, nowMs);
+  take(client: string, requests: number, nowMs: number, bytesMs = this.#bytes.waitMs(client, nowMs)): number {
     if (bytesMs > 0) return this.#reached('bytesPerSecondPerClient', bytesMs);
     const requestsMs = this.#requests.take(client, requests, nowMs);
     return requestsMs === 0 ? 0 : this.#reached('requestsPerSecondPerClient', requestsMs);
@@ -55,9 +55,12 @@ export class Rates {
     if (retryAfterMs > 0) throw rateLimited(retryAfterMs);
   }
 
-  /** Bytes have come from the client, or have been made for it. */
-  useBytes(client: string, bytes: number, nowMs: number): void {
-    this.#bytes.charge(client, bytes, nowMs);
+  /**
+   * Bytes have come from the client, or have been made for it.
+   * @returns how long its next requests have to wait for them, ms
+   */
+  useBytes(client: string, bytes: number, nowMs: number): number {
+    return this.#bytes.charge(client, bytes, nowMs);
   }
 
   /**

@@ -24,6 +24,8 @@ export class Share {
   #nowMs = 0;
   /** Bytes of answers that are not counted yet. */
   #bytes = 0;
+  /** How long the frames of the message that has come have to wait for the client's bytes. */
+  #bytesMs = 0;
   #rests = 0;
   #restedAtMs = Number.NEGATIVE_INFINITY;
 
@@ -37,7 +39,7 @@ export class Share {
   received(bytes: number): void {
     const { rates } = this.serving;
     this.#nowMs = rates.steady();
-    rates.useBytes(this.client, bytes + this.#bytes, this.#nowMs);
+    this.#bytesMs = rates.useBytes(this.client, bytes + this.#bytes, this.#nowMs);
     this.#bytes = 0;
   }
 
@@ -56,7 +58,7 @@ export class Share {
     }
     const retryAfterMs = releases
       ? rates.takeAbove(this.client, this.#nowMs)
-      : rates.take(this.client, requestsIn(frame), this.#nowMs);
+      : rates.take(this.client, requestsIn(frame), this.#nowMs, this.#bytesMs);
     return retryAfterMs === 0
       ? undefined
       : { code: 'RATE_LIMITED', detail: RATE_DETAIL, retryable: true, retryAfterMs };
