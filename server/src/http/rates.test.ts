@@ -50,10 +50,13 @@ it('answers name the quota and its rest only once more than half of it is used',
   await under({ requestsPerSecondPerClient: 100 });
   const [first] = await times(1, get);
   expect(first!.headers.ratelimit).toBeUndefined();
-  const answers = await Promise.all(Array.from({ length: 80 }, () => get()));
-  const named = answers.flatMap(({ headers }) => (headers.ratelimit === undefined ? [] : [String(headers.ratelimit)]));
-  expect(named.length).toBeGreaterThan(0);
-  for (const text of named) expect(text).toMatch(/^"requests";r=[1-4]?\d;t=1$/);
+  let named: unknown;
+  // On a slow machine the budget may be full again before the second request.
+  while (named === undefined) {
+    await api.call('POST', '/v1/read', { body: KEYS(95) });
+    named = (await get()).headers.ratelimit;
+  }
+  expect(named).toMatch(/^"requests";r=[1-4]?\d;t=1$/);
 });
 
 it('principals have a budget each, whatever their addresses, and one that is used up leaves the others theirs', async () => {

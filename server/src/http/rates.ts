@@ -7,7 +7,7 @@ import { rateLimited } from '@isochron/sessions';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiContext } from './context.js';
 
-/** How long a refusal waits, ms. */
+/** How long a refusal waits on average, ms: from half to one and a half of it, so that they do not come together. */
 const HELD_MS = 500;
 /** Refusals that wait, in all and for each client. */
 const HELD = 1024;
@@ -32,10 +32,13 @@ export function limitRates(app: FastifyInstance, api: ApiContext): void {
     const error = rateLimited(waitMs);
     if (!rates.refuse(client, now)) done(error);
     else if (held.take(client)) {
-      setTimeout(() => {
-        held.give(client);
-        done(error);
-      }, HELD_MS);
+      setTimeout(
+        () => {
+          held.give(client);
+          done(error);
+        },
+        HELD_MS * (0.5 + Math.random()),
+      );
     } else {
       reply.hijack();
       request.raw.socket.destroy();

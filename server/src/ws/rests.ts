@@ -18,6 +18,8 @@ export interface Reader {
 
 export class Rests {
   #isResting = false;
+  /** Whether the message that is delivered has begun another rest. */
+  #begun = false;
   /** Bounded by what a paused side has received: a chunk of a socket, or the window of a channel. */
   #held: Message[] = [];
 
@@ -36,19 +38,21 @@ export class Rests {
   /** Begins a rest. */
   begin(ms: number): void {
     this.#isResting = true;
+    this.#begun = true;
     this.reader.pause();
     after(ms, () => this.#end());
   }
 
+  /** Delivers one message in each turn of the event loop, so that other clients have theirs. */
   #end(): void {
-    this.#isResting = false;
-    while (!this.#isResting) {
-      const message = this.#held.shift();
-      if (message === undefined) {
-        this.reader.resume();
-        return;
-      }
-      this.reader.deliver(message.data, message.isBinary);
+    const message = this.#held.shift();
+    this.#isResting = message !== undefined;
+    if (message === undefined) {
+      this.reader.resume();
+      return;
     }
+    this.#begun = false;
+    this.reader.deliver(message.data, message.isBinary);
+    if (!this.#begun) setImmediate(() => this.#end());
   }
 }

@@ -193,7 +193,7 @@ export class ServedConnection {
     }
     this.#cancelHello();
     this.#greeted = true;
-    this.#share = new Share(this.node.serving, client);
+    this.#share = new Share(this.node.serving, client, () => this.node.random());
     this.#idleRounds = 0;
     this.link.greeted?.();
     this.#send(this.#welcome());

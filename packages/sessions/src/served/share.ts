@@ -3,7 +3,10 @@ import type { ErrorFrame } from '@isochron/wire/session-frames';
 import type { RawFrame } from './frames.js';
 import type { Serving } from './serving.js';
 
-/** How long a client that causes too many refusals is not read from, ms. Shorter than any client's patience. */
+/**
+ * How long a connection that causes too many refusals is not read from, ms, on average: from half to one and a half of
+ * it, so that the connections of a client do not come back together. Shorter than any client's patience.
+ */
 const REST_MS = 500;
 /** So many rests with less than this time in between end the connection. */
 const MAX_RESTS = 60;
@@ -28,11 +31,14 @@ export class Share {
   #bytesMs = 0;
   #rests = 0;
   #restedAtMs = Number.NEGATIVE_INFINITY;
+  #restMs = 0;
 
   constructor(
     readonly serving: Serving,
     /** The holder of the share. */
     readonly client: string,
+    /** From 0, below 1. */
+    readonly random: () => number,
   ) {}
 
   /** A message of so many bytes has come. */
@@ -69,10 +75,11 @@ export class Share {
     const now = this.#nowMs;
     if (!this.serving.rates.refuse(this.client, now)) return undefined;
     const sinceMs = now - this.#restedAtMs;
-    if (sinceMs < REST_MS) return undefined;
+    if (sinceMs < this.#restMs) return undefined;
     this.#rests = sinceMs > FORGIVEN_AFTER_MS ? 1 : this.#rests + 1;
     this.#restedAtMs = now;
-    return this.#rests > MAX_RESTS ? 'close' : { restMs: REST_MS };
+    this.#restMs = REST_MS * (0.5 + this.random());
+    return this.#rests > MAX_RESTS ? 'close' : { restMs: this.#restMs };
   }
 }
 
