@@ -1,5 +1,6 @@
 export * from './access/judged-coordinator.js';
 export * from './access/policy.js';
+export type { Documents } from './access/reads.js';
 export * from './bounded-map.js';
 export * from './caller.js';
 export * from './callers.js';

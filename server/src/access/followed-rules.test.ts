@@ -48,6 +48,15 @@ describe('the rules of a node', () => {
   it('refusals are counted', () => {
     const rules = followed(`rules: [${RULE}]`);
     rules.refused(ANONYMOUS_PRINCIPAL, new IsochronError('PERMISSION_DENIED', 'no'));
-    expect(rules.counts.refusals).toBe(1);
+    expect(rules.counts).toMatchObject({ refusals: 1, faults: 0 });
+    expect(lines).toEqual([]);
+  });
+
+  it('conditions that cost too much are counted, and logged now and then', () => {
+    const rules = followed(`rules: [${RULE}]`);
+    for (let i = 0; i < 3; i++)
+      rules.refused(ANONYMOUS_PRINCIPAL, new IsochronError('PERMISSION_DENIED', 'no', { cause: new Error('why') }));
+    expect(rules.counts).toMatchObject({ refusals: 3, faults: 3 });
+    expect(lines).toEqual(['a condition of an access rule may not read what it asks for']);
   });
 });

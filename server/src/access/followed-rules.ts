@@ -13,15 +13,21 @@ export interface RulesCounts {
   /** How often changed files were refused, and taken, since the start. */
   readonly failures: number;
   readonly reloads: number;
-  /** Operations that were refused. */
+  /** Operations that were refused, and those among them whose condition would have cost too much. */
   readonly refusals: number;
+  readonly faults: number;
 }
+
+/** At most one line of the log in this time is about conditions that cost too much, ms. */
+const MS_BETWEEN_FAULTS = 10_000;
 
 export class FollowedRules implements AccessRules {
   #policy: Policy;
   #failures = 0;
   #reloads = 0;
   #refusals = 0;
+  #faults = 0;
+  #lastFaultMs = Number.NEGATIVE_INFINITY;
   #stop: () => void = () => undefined;
 
   /**
@@ -31,7 +37,7 @@ export class FollowedRules implements AccessRules {
   constructor(
     readonly file: string,
     readonly keyspaces: readonly string[],
-    readonly logger: Pick<Logger, 'info' | 'error'>,
+    readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>,
     readonly refusal: (principal: Principal, error: IsochronError) => void = () => undefined,
   ) {
     this.#policy = this.#read();
@@ -44,11 +50,12 @@ export class FollowedRules implements AccessRules {
 
   get counts(): RulesCounts {
     const rules = this.#policy.names.length;
-    return { rules, failures: this.#failures, reloads: this.#reloads, refusals: this.#refusals };
+    return { rules, failures: this.#failures, reloads: this.#reloads, refusals: this.#refusals, faults: this.#faults };
   }
 
   refused(principal: Principal, error: IsochronError): void {
     this.#refusals++;
+    if (error.cause !== undefined) this.#fault(error);
     this.refusal(principal, error);
   }
 
@@ -72,6 +79,13 @@ export class FollowedRules implements AccessRules {
 
   close(): void {
     this.#stop();
+  }
+
+  #fault(err: IsochronError): void {
+    this.#faults++;
+    if (performance.now() - this.#lastFaultMs < MS_BETWEEN_FAULTS) return;
+    this.#lastFaultMs = performance.now();
+    this.logger.warn({ err }, 'a condition of an access rule may not read what it asks for');
   }
 
   #read(): Policy {

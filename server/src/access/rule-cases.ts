@@ -83,5 +83,7 @@ function resultOf({ name, expect, rule }: RuleCase, verdict: Verdict | NotOne): 
 function actualOf(verdict: Verdict | NotOne): string {
   if (verdict.kind === 'not one') return `a case has one of ${OPERATIONS.join(', ')}`;
   if (verdict.kind !== 'allowed' && verdict.kind !== 'refused') return verdict.kind;
-  return verdict.rule === null ? 'refused: no rule allows it' : `${verdict.kind} by ${verdict.rule}`;
+  if (verdict.rule === null) return 'refused: no rule allows it';
+  const fault = verdict.kind === 'refused' && verdict.fault !== undefined ? `: ${verdict.fault}` : '';
+  return `${verdict.kind} by ${verdict.rule}${fault}`;
 }

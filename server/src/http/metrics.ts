@@ -184,6 +184,7 @@ function rulesMetrics(counts: () => RulesCounts, registry: Registry): void {
   total('reloads', 'Changed files of access rules that were taken.', ({ reloads }) => reloads);
   total('failures', 'Changed files of access rules that were refused.', ({ failures }) => failures);
   total('refusals', 'Operations that access rules or roles refused.', ({ refusals }) => refusals);
+  total('faults', 'Refusals by a condition that may not read what it asks for.', ({ faults }) => faults);
 }
 
 function stabilityGauges(node: RunningNode, registry: Registry): void {

@@ -1,7 +1,7 @@
 /**
  * Conditions of access rules, in the Common Expression Language (CEL). A condition is checked and planned once. Its
  * evaluation takes time in proportion to the documents that it reads: no macro is inside of another one, what a macro
- * repeats reads no document, and there are no regular expressions.
+ * repeats or a search looks for reads no document, and there are no regular expressions.
  */
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 
@@ -12,14 +12,18 @@ const VARIABLES = { auth: 'map', key: 'string', document: 'dyn', incoming: 'dyn'
 export interface Facts {
   /** `id`, `roles` and `claims` of the principal. */
   readonly auth: object;
-  readonly key: string;
+  /** Absent where it is judged for a range. */
+  readonly key?: string;
   /** JSON values; null for no document. */
   readonly document: unknown;
   readonly incoming: unknown;
   /** The time of the snapshot, ms. */
   readonly at: number;
   readonly captures: Readonly<Record<string, string>>;
-  /** The document of a key in the snapshot. */
+}
+
+/** The other documents of the snapshot. */
+export interface Others {
   get(key: string): unknown;
 }
 
@@ -28,6 +32,8 @@ const LIMITS = { maxAstNodes: 400, maxDepth: 40, maxListElements: 100, maxMapEnt
 const MAX_LENGTH = 2_000;
 /** Calls of `get` in one condition. */
 const MAX_GETS = 10;
+/** Most characters of a document, times those of the principal or key that are compared with its parts. */
+const MAX_PRODUCT = 2 ** 24;
 
 const MACROS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 /** Functions and methods of conditions: each takes time in proportion to its arguments. */
@@ -36,11 +42,13 @@ const FUNCTIONS: ReadonlySet<string> = new Set([
   ...['get', 'has', 'size', 'startsWith', 'endsWith', 'contains', 'lowerAscii', 'upperAscii', 'trim'],
   ...['int', 'double', 'string', 'bool', 'type', 'split', 'substring', 'indexOf'],
 ]);
+/** Methods that may compare their argument with each place of a text. */
+const SEARCHES: ReadonlySet<string> = new Set(['contains', 'indexOf', 'split']);
 /** A macro repeats its body, so that must not read what is as long as a document. */
 const LONG: ReadonlySet<string> = new Set(['document', 'incoming']);
 
-/** Holds the facts of the evaluation that goes on now. */
-let current: Facts | undefined;
+/** The other documents of the evaluation that goes on now. */
+let current: Others | undefined;
 
 const numbers: Readonly<Record<string, (a: number, b: number) => number>> = {
   '+': (a, b) => a + b,
@@ -65,8 +73,7 @@ const BASE = baseEnvironment();
 
 export class Condition {
   readonly #evaluate: (context: Record<string, unknown>) => unknown;
-  /** Names of its text. */
-  readonly #names: ReadonlySet<string>;
+  readonly #use: Use;
 
   /** @throws Error with the reason, for a text that is no condition */
   constructor(
@@ -83,29 +90,35 @@ export class Condition {
     const { valid, type, error } = parsed.check();
     if (!valid) throw new Error(firstLine(error?.message ?? 'the condition is not valid'));
     if (type !== 'bool' && type !== 'dyn') throw new Error(`the condition is a ${type}, not true or false`);
-    const use = new Use();
-    use.add(parsed.ast, undefined);
-    this.#names = use.names;
+    this.#use = new Use(new Set([...Object.keys(VARIABLES), ...captures]));
+    this.#use.add(parsed.ast, undefined);
     this.#evaluate = (context) => parsed(context);
   }
 
   /** Whether it reads a document of the question. */
   uses(name: 'document' | 'incoming'): boolean {
-    return this.#names.has(name);
+    return this.#use.names.has(name);
   }
 
-  /** Whether it names a capture. */
-  usesCapture(name: string): boolean {
-    return this.#names.has(name);
+  /**
+   * The most characters of a document that it may read: fewer where it repeats comparisons with something long.
+   * @param place the key, of which captures are parts
+   */
+  longest({ id, claims }: { readonly id: string; readonly claims: object }, place: string): number {
+    const { repeated } = this.#use;
+    if (repeated.size === 0) return Number.POSITIVE_INFINITY;
+    const principal = repeated.has('auth') ? id.length + JSON.stringify(claims).length : 0;
+    return MAX_PRODUCT / (place.length + principal);
   }
 
   /** @throws the error of `get`, or of the evaluation: a condition with an error does not hold */
-  holds(facts: Facts): boolean {
-    const { auth, key, document, incoming, at, captures } = facts;
+  holds({ captures, auth, key, document, incoming, at }: Facts, others: Others): boolean {
     const outer = current;
-    current = facts;
+    current = others;
+    const context: Record<string, unknown> = { ...captures, auth, document, incoming, at };
+    if (key !== undefined) context.key = key;
     try {
-      return this.#evaluate({ ...captures, auth, key, document, incoming, at }) === true;
+      return this.#evaluate(context) === true;
     } finally {
       current = outer;
     }
@@ -115,37 +128,56 @@ export class Condition {
 /** Walks over a condition, and refuses what could take long. */
 class Use {
   readonly names = new Set<string>();
+  /** Names that are evaluated again and again. */
+  readonly repeated = new Set<string>();
   #gets = 0;
 
-  /** @param macro the macro in whose body the node is */
-  add(node: ASTNode, macro: string | undefined): void {
+  /** @param known names of the condition; all others are items of macros */
+  constructor(readonly known: ReadonlySet<string>) {}
+
+  /** @param within the macro in whose body the node is, or the search that looks for it */
+  add(node: ASTNode, within: string | undefined): void {
     const { op, args } = node;
-    if (op === 'id') this.#name(String(args), macro);
+    if (op === 'id') this.#name(String(args), within);
     else if (op === 'call') {
       const [name, given] = args as [string, ASTNode[]];
-      this.#call(name, macro);
-      for (const one of given) this.add(one, macro);
+      this.#call(name, within);
+      for (const one of given) this.add(one, within);
     } else if (op === 'rcall') {
       const [name, receiver, given] = args as [string, ASTNode, ASTNode[]];
-      this.#call(name, macro);
-      this.add(receiver, macro);
-      for (const one of given) this.add(one, MACROS.has(name) ? name : macro);
-    } else for (const one of nodesIn(args)) this.add(one, macro);
+      this.#call(name, within);
+      if (MACROS.has(name)) this.#macro(name, receiver, given);
+      this.add(receiver, within);
+      for (const one of given) this.add(one, MACROS.has(name) || SEARCHES.has(name) ? name : within);
+    } else for (const one of nodesIn(args)) this.add(one, within);
   }
 
-  #name(name: string, macro: string | undefined): void {
+  #name(name: string, within: string | undefined): void {
     this.names.add(name);
-    if (macro !== undefined && LONG.has(name)) throw new Error(`"${name}" cannot be read inside of ${macro}()`);
+    if (within === undefined) return;
+    if (LONG.has(name)) throw new Error(`"${name}" cannot be read inside of ${within}()`);
+    if (this.known.has(name)) this.repeated.add(name);
+    else if (SEARCHES.has(within))
+      throw new Error(`${within}() looks for a text of the condition, the principal or the key, not for "${name}"`);
   }
 
-  #call(name: string, macro: string | undefined): void {
+  #call(name: string, within: string | undefined): void {
     if (!FUNCTIONS.has(name)) throw new Error(`conditions have no function "${name}"`);
-    if (macro !== undefined && MACROS.has(name)) throw new Error(`${name}() cannot be inside of ${macro}()`);
-    if (name !== 'get') return;
-    if (macro !== undefined) throw new Error(`get() cannot be inside of ${macro}()`);
-    if (++this.#gets > MAX_GETS) throw new Error(`a condition reads ${MAX_GETS} other documents at most`);
+    if (within !== undefined && (MACROS.has(name) || name === 'get'))
+      throw new Error(`${name}() cannot be inside of ${within}()`);
+    if (name === 'get' && ++this.#gets > MAX_GETS)
+      throw new Error(`a condition reads ${MAX_GETS} other documents at most`);
+  }
+
+  /** A map over a map could double a value with each of them; an item with the name of another value would hide it. */
+  #macro(name: string, receiver: ASTNode, [item]: readonly ASTNode[]): void {
+    if (name === 'map' && hasMap(receiver)) throw new Error('map() cannot follow map()');
+    if (item?.op === 'id' && this.known.has(String(item.args)))
+      throw new Error(`items of ${name}() need another name than "${item.args}"`);
   }
 }
+
+const hasMap = ({ op, args }: ASTNode): boolean => (op === 'rcall' && args[0] === 'map') || nodesIn(args).some(hasMap);
 
 /** The nodes among the parts of a node. */
 function nodesIn(args: unknown): ASTNode[] {

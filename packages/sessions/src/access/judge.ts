@@ -19,7 +19,8 @@ import type { Snapshot } from '@isochron/protocols';
 import type { CoordinatorPort } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
 import { wanted } from '../snapshot.js';
-import { type DocumentQuestion, type Documents, MAX_READ, type Policy, type Verdict } from './policy.js';
+import type { DocumentQuestion, Policy, Verdict } from './policy.js';
+import { type Documents, MAX_READ } from './reads.js';
 
 /** A snapshot that is read: that of an open transaction, or any one by its timestamp. */
 export interface Place {
@@ -137,20 +138,24 @@ function folded(document: Value | null, update: Update): Value | null {
   return fold.result();
 }
 
-/** The refusal of an operation. It names the rule, and nothing of the data: not even whether the document is there. */
-export const denied = (verb: string, rule: string | null): IsochronError =>
+/**
+ * The refusal of an operation. It names the rule, and nothing of the data: not even whether the document is there.
+ * @param fault for the node's log alone
+ */
+export const denied = (verb: string, rule: string | null, fault?: string): IsochronError =>
   new IsochronError(
     'PERMISSION_DENIED',
     rule === null
       ? `No access rule allows this principal to ${verb} here.`
       : `The access rule ${rule} does not allow it.`,
+    fault === undefined ? {} : { cause: new Error(fault) },
   );
 
 /** The first refusal among verdicts on questions, as an error. */
 export function refusalIn(questions: readonly Question[], verdicts: readonly Verdict[]): IsochronError | undefined {
   const i = verdicts.findIndex(({ kind }) => kind === 'refused');
   const verdict = verdicts[i];
-  return verdict?.kind === 'refused' ? denied(questions[i]!.verb, verdict.rule) : undefined;
+  return verdict?.kind === 'refused' ? denied(questions[i]!.verb, verdict.rule, verdict.fault) : undefined;
 }
 
 /** Every key of a range begins with this: as much as both of its bounds fix. */

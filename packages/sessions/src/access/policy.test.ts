@@ -129,9 +129,38 @@ describe('access rules', () => {
       Array.from({ length: count }, (_, i) => `get('albums/${from + i}') == null`).join(' && ');
     const others = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`albums/${i}`, null]));
     expect(allows(gets(0, 10), { others })).toBe(true);
-    expect(verdictOf(policyOf({ when: `${gets(0, 10)} && false` }, { when: gets(10, 1) }), { others }).kind).toBe(
-      'refused',
-    );
+    expect(verdictOf(policyOf({ when: `${gets(0, 10)} && false` }, { when: gets(10, 1) }), { others })).toEqual({
+      kind: 'refused',
+      rule: 'rule-1',
+      fault: 'rules read 10 documents at most for one question',
+    });
+  });
+
+  it('bytes are no value for a rule: one that reads them does not allow, and others may', () => {
+    const question = { verb: 'get' as const, key: 'albums/7', principal: principalOf('ann'), at: AT, incoming: null };
+    const judged = (...rules: Partial<RuleSource>[]) =>
+      policyOf(...rules).judge({ ...question, document: new Uint8Array(2) }, new Map());
+    const fault = 'it reads a document that is bytes';
+    expect(judged({ when: 'document == null' })).toEqual({ kind: 'refused', rule: 'rule-0', fault });
+    expect(judged({ when: 'document == null' }, {})).toMatchObject({ kind: 'allowed', rule: 'rule-1' });
+  });
+
+  it('a long document is not compared part by part with long claims (AR6)', () => {
+    const policy = policyOf({ when: 'document.list.exists(x, x in auth.claims.teams)' });
+    const judged = (items: number, teams: number) =>
+      policy.judge(
+        {
+          verb: 'get',
+          key: 'albums/7',
+          principal: { ...principalOf('ann'), claims: { teams: Array.from({ length: teams }, (_, i) => i) } },
+          at: AT,
+          document: JSON.stringify({ list: [...Array(items).fill(-1), 1] }),
+          incoming: null,
+        },
+        new Map(),
+      );
+    expect([judged(100_000, 10).kind, judged(100, 2_000).kind]).toEqual(['allowed', 'allowed']);
+    expect(judged(100_000, 2_000)).toMatchObject({ kind: 'refused', fault: expect.stringContaining('each part') });
   });
 
   it('a principal needs the role for an operation, whatever the rules allow', () => {
@@ -207,6 +236,12 @@ describe('lists', () => {
     expect(range(policyOf({ allow: ['list'], when: "album == '7'" }), 'albums/')).toBe('refused');
   });
 
+  it('a condition that needs the key does not hold for a range, whose keys differ in it', () => {
+    const policy = policyOf({ allow: ['get', 'list'], when: "!key.startsWith('albums/secret')" });
+    expect(range(policy, 'albums/')).toBe('refused');
+    expect(verdictOf(policy, {}).kind).toBe('allowed');
+  });
+
   it('a filter judges each document of a list', () => {
     const policy = policyOf({ allow: ['list'], when: 'document.owner == auth.id', filter: true });
     expect(range(policy, 'albums/')).toBe('filtered');
@@ -225,6 +260,13 @@ describe('rules that cannot be used', () => {
     ['has a regular expression', { when: "auth.id.matches('(a+)+$')" }],
     ['binds a name', { when: 'cel.bind(x, auth.roles, size(x) > 1)' }],
     ['has a macro inside of a macro', { when: 'auth.roles.all(a, auth.roles.all(b, a == b))' }],
+    ['doubles a value with each map', { when: "['a'].map(x, x + x).map(y, y + y).size() == 1" }],
+    ['maps within the list of a map', { when: '[[1].map(x, [x, x])].map(y, [y, y]).size() == 1' }],
+    ['searches a document for a document', { when: 'document.text.contains(document.part)' }],
+    ['searches a document for another one', { when: "document.text.contains(get('albums/x').part)" }],
+    ['searches for each item', { when: "document.list.exists(x, 'aaa'.contains(x))" }],
+    ['splits a document by a document', { when: 'size(document.text.split(document.part)) > 1' }],
+    ['hides the principal behind an item', { when: "document.list.exists(auth, 'aaa'.contains(auth))" }],
     ['reads a document for each item', { when: "document.list.all(x, get('albums/' + x) == null)" }],
     ['searches a document for each item', { when: 'document.list.all(x, x in document.list)' }],
     ['reads eleven documents', { when: Array.from({ length: 11 }, () => "get('albums/x') == null").join(' || ') }],

@@ -4,7 +4,8 @@
  */
 import { type Principal, type QualifiedKey, type Timestamp, type Value, wallOf } from '@isochron/core';
 import { Condition, type Facts } from './condition.js';
-import { type Captures, Pattern } from './pattern.js';
+import { Pattern } from './pattern.js';
+import { type Documents, Reads, Unreadable } from './reads.js';
 
 /** Operations that rules allow. */
 export const VERBS = ['get', 'list', 'create', 'update', 'delete'] as const;
@@ -58,15 +59,10 @@ export type Verdict =
   | { readonly kind: 'allowed'; readonly rule: string; readonly read: ReadonlySet<QualifiedKey> }
   /** Each document of the list is judged. */
   | { readonly kind: 'filtered' }
-  /** By the last rule that could have allowed it; null without one. */
-  | { readonly kind: 'refused'; readonly rule: string | null }
+  /** By the last rule that could have allowed it; null without one. `fault`: it would have cost too much, and why. */
+  | { readonly kind: 'refused'; readonly rule: string | null; readonly fault?: string }
   /** Documents that have to be read in the same snapshot first. */
   | { readonly kind: 'needs'; readonly keys: readonly QualifiedKey[] };
-
-/** Documents of the snapshot: undefined for one that was not read, null where there is none. */
-export interface Documents {
-  get(key: QualifiedKey): Value | null | undefined;
-}
 
 interface Rule {
   readonly name: string;
@@ -76,13 +72,8 @@ interface Rule {
   readonly filters: boolean;
 }
 
-/** Documents that one question may read beside its own. */
-export const MAX_READ = 10;
 const MAX_RULES = 500;
 const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
-
-/** The evaluation lacks a document, or may read no more of them. */
-class Unread extends Error {}
 
 export class Policy {
   readonly #rules: readonly Rule[];
@@ -116,26 +107,31 @@ export class Policy {
 
   /** Judges an operation on a document. @param documents those of the snapshot that were read for it so far */
   judge(question: DocumentQuestion, documents: Documents): Verdict {
-    const parse = new Parsed();
-    const { verb, key } = question;
-    return this.#first(verb, documents, question.principal, (rule) => {
-      const captures = rule.pattern.match(key);
+    const { verb, key, principal, at } = question;
+    return this.#first(verb, principal, documents, key, ({ pattern, condition }, reads) => {
+      const captures = pattern.match(key);
       if (captures === undefined) return undefined;
+      const value = (name: 'document' | 'incoming') => (condition?.uses(name) ? reads.value(question[name]) : null);
       return {
-        ...facts(question, captures),
+        auth: authOf(principal),
+        at: wallOf(at),
+        captures,
         key,
-        document: rule.condition?.uses('document') ? parse.value(question.document) : null,
-        incoming: rule.condition?.uses('incoming') ? parse.value(question.incoming) : null,
+        document: value('document'),
+        incoming: value('incoming'),
       };
     });
   }
 
-  /** Judges a list as a whole. @param documents those of the snapshot that were read for it so far */
+  /**
+   * Judges a list as a whole. Conditions have no `key` then, and not the last capture: they differ from document to
+   * document. @param documents those of the snapshot that were read for it so far
+   */
   judgeRange(question: RangeQuestion, documents: Documents): Verdict {
-    const { prefix } = question;
-    const verdict = this.#first('list', documents, question.principal, (rule) => {
+    const { prefix, principal, at } = question;
+    const verdict = this.#first('list', principal, documents, prefix, (rule) => {
       const captures = rule.filters ? undefined : rule.pattern.cover(prefix);
-      return captures && { ...facts(question, captures), key: prefix, document: null, incoming: null };
+      return captures && { auth: authOf(principal), at: wallOf(at), captures, document: null, incoming: null };
     });
     if (verdict.kind !== 'refused') return verdict;
     const keyspace = prefix.slice(0, prefix.indexOf('/'));
@@ -145,98 +141,42 @@ export class Policy {
     return filters ? { kind: 'filtered' } : verdict;
   }
 
-  /** The first rule that allows it decides. */
-  #first(
-    verb: Verb,
-    documents: Documents,
-    { roles }: Principal,
-    factsOf: (rule: Rule) => Omit<Facts, 'get'> | undefined,
-  ): Verdict {
+  /** The first rule that allows it decides. @param place the key, or the beginning of all keys */
+  #first(verb: Verb, principal: Principal, documents: Documents, place: string, factsOf: FactsOf): Verdict {
+    const { roles } = principal;
     if (!roles.has(verb === 'get' || verb === 'list' ? 'reader' : 'writer') && !roles.has('writer'))
       return { kind: 'refused', rule: null };
     const reads = new Reads(documents, this.keyspaces);
-    let refusedBy: string | null = null;
+    let refusal: Verdict = { kind: 'refused', rule: null };
     for (const rule of this.#rules) {
       if (!rule.allows.has(verb)) continue;
-      const given = factsOf(rule);
-      if (given === undefined) continue;
-      reads.begin();
-      if (holds(rule, { ...given, get: (key) => reads.get(key) }))
-        return { kind: 'allowed', rule: rule.name, read: reads.read };
+      reads.begin(rule.condition?.longest(principal, place) ?? Number.POSITIVE_INFINITY);
+      const found = outcomeOf(rule, reads, factsOf);
+      if (found === 'holds') return { kind: 'allowed', rule: rule.name, read: reads.read };
       // Another rule may allow it without, but the document decides whether this one does.
-      refusedBy = rule.name;
+      if (found !== 'other keys') refusal = { kind: 'refused', rule: rule.name, ...found };
     }
     const { missing } = reads;
-    return missing.size > 0 ? { kind: 'needs', keys: [...missing] } : { kind: 'refused', rule: refusedBy };
+    return missing.size > 0 ? { kind: 'needs', keys: [...missing] } : refusal;
   }
 }
 
-/** A condition that ends with an error does not hold. */
-function holds({ condition }: Rule, facts: Facts): boolean {
+/** The facts of a question for a rule; undefined where its pattern does not match. */
+type FactsOf = (rule: Rule, reads: Reads) => Facts | undefined;
+
+/** Whether a rule holds. A condition that ends with an error does not. */
+function outcomeOf(rule: Rule, reads: Reads, factsOf: FactsOf): 'other keys' | 'holds' | { readonly fault?: string } {
   try {
-    return condition === undefined || condition.holds(facts);
-  } catch {
-    return false;
+    const given = factsOf(rule, reads);
+    if (given === undefined) return 'other keys';
+    const { condition } = rule;
+    return condition === undefined || condition.holds(given, reads) ? 'holds' : {};
+  } catch (error) {
+    return error instanceof Unreadable ? { fault: error.message } : {};
   }
 }
 
-/** The documents that the rules read for one question. */
-class Reads {
-  /** Those that have to be read before the question can be judged. */
-  readonly missing = new Set<QualifiedKey>();
-  readonly #all = new Set<QualifiedKey>();
-  readonly #parsed = new Parsed();
-  #now = new Set<QualifiedKey>();
-
-  constructor(
-    readonly documents: Documents,
-    readonly keyspaces: readonly string[],
-  ) {}
-
-  /** Those that the present rule has read. */
-  get read(): ReadonlySet<QualifiedKey> {
-    return this.#now;
-  }
-
-  /** The next rule. */
-  begin(): void {
-    this.#now = new Set();
-  }
-
-  get(key: string): unknown {
-    if (!this.keyspaces.some((name) => key.startsWith(`${name}/`) && key.length > name.length + 1))
-      throw new Unread('no key of this cluster');
-    this.#all.add(key);
-    if (this.#all.size > MAX_READ) throw new Unread(`rules read ${MAX_READ} documents at most for one question`);
-    this.#now.add(key);
-    const document = this.documents.get(key);
-    if (document === undefined) {
-      this.missing.add(key);
-      throw new Unread('not read yet');
-    }
-    return this.#parsed.value(document);
-  }
-}
-
-/** The JSON values of documents, each parsed once. Bytes are no value for a rule. */
-class Parsed {
-  readonly #values = new Map<string, unknown>();
-
-  value(document: Value | null): unknown {
-    if (document === null) return null;
-    if (typeof document !== 'string') throw new Unread('the document is bytes');
-    const known = this.#values.get(document);
-    if (known !== undefined) return known;
-    const value: unknown = JSON.parse(document);
-    this.#values.set(document, value);
-    return value;
-  }
-}
-
-const facts = ({ principal, at }: Asker, captures: Captures) => {
-  const { id, roles, claims } = principal;
-  return { auth: { id, roles: [...roles], claims }, at: wallOf(at), captures };
-};
+const authOf = ({ id, roles, claims }: Principal) => ({ id, roles: [...roles], claims });
 
 function ruleOf(
   { name, match, allow, when, filter = false }: RuleSource,
