@@ -10,7 +10,6 @@ import {
   type Principal,
   type QualifiedKey,
   type Timestamp,
-  type TxId,
   Update,
   type Value,
   type Version,
@@ -22,12 +21,14 @@ import { wanted } from '../snapshot.js';
 import type { DocumentQuestion, Policy, Verdict } from './policy.js';
 import { type Documents, MAX_READ } from './reads.js';
 
-/** A snapshot that is read: that of an open transaction, or any one by its timestamp. */
+/**
+ * A snapshot that is read. It is named by itself and not by a transaction that is open there: that may end before the
+ * documents of rules are read.
+ */
 export interface Place {
   readonly snapshot: Snapshot;
-  /** The open transaction, and its coordinator. */
-  readonly txId: TxId | null;
-  readonly coordinator: NodeId | undefined;
+  /** The node that has read in it. */
+  readonly coordinator?: NodeId | undefined;
 }
 
 /** Documents that were read in a place, null where there is none. */
@@ -51,7 +52,10 @@ export class Judge {
   judge(questions: readonly Question[], place: Place, versions: Versions, done: Done<readonly Verdict[]>): void {
     const asker = { principal: this.principal, at: place.snapshot.ts };
     this.settle(
-      () => questions.map((question) => this.policy.judge({ ...question, ...asker }, documentsOf(versions))),
+      () => {
+        const documents = documentsOf(versions);
+        return questions.map((question) => this.policy.judge({ ...question, ...asker }, documents));
+      },
       place,
       versions,
       done,
@@ -92,8 +96,8 @@ export class Judge {
       done();
       return;
     }
-    const { snapshot, txId, coordinator } = place;
-    const request = { txId, ...wanted(snapshot, txId === null ? snapshot : null), keys };
+    const { snapshot, coordinator } = place;
+    const request = { txId: null, ...wanted(snapshot, snapshot), keys };
     this.port.read(
       request,
       (result) => {

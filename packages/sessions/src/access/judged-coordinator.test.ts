@@ -91,6 +91,19 @@ describe('reads', () => {
     expect(refused).toHaveLength(2);
   });
 
+  it('documents of rules are read in the snapshot itself, since the transaction may end before (AR1)', () => {
+    const ann = judged('bob');
+    endOf((done) => ann.start({ txId: 'open', ust: 0, at: null }, done));
+    const snapshot = node.ust;
+    node.store({ [ALBUM]: { owner: 'ann', readers: [] } });
+    const asked = jest.spyOn(node, 'read');
+    read(ann, PHOTO, { txId: 'open' });
+    expect(asked.mock.calls.map(([{ txId, at }]) => ({ txId, at }))).toEqual([
+      { txId: 'open', at: null },
+      { txId: null, at: snapshot },
+    ]);
+  });
+
   it('one key that is refused refuses the read, also where there is no document', () => {
     node.store({ [PHOTO]: { of: 'us' } });
     const both = { keys: [PHOTO, 'notes/1', 'albums/8/photos/1'] };
@@ -150,6 +163,18 @@ describe('writes', () => {
     node.store({ [ALBUM]: { owner: 'bob', readers: [] } });
     expect(commit(ann, { [PHOTO]: '{}' }, { txId: 'open', snapshot: null })).toMatchObject({ type: 'CommitResp' });
     expect(commit(ann, { 'albums/7/photos/2': '{}' })).toMatch('owners-add');
+  });
+
+  it('a commit of an open transaction that needs own writes is judged with them alone, not in its snapshot (AR3)', () => {
+    const owner = judged('ann', node.clock + 1);
+    endOf((done) => owner.start({ txId: 'open', ust: 0, at: null }, done));
+    const made = node.store({ 'albums/8': { owner: 'ann', readers: [] } }, false);
+    const done: unknown[] = [];
+    const request = { txId: 'open', snapshot: null, hwt: made, sentAfter: 0, attemptRegions: ['r'], principal: 'p' };
+    owner.commit({ ...request, writes: [{ key: 'albums/8/photos/1', value: '{}' }] }, (result) => done.push(result));
+    node.ust = made;
+    for (const go of waiting) go();
+    expect(done).toMatchObject([{ type: 'CommitResp' }]);
   });
 
   it('a client that names an old snapshot does not get back a permission that it has lost (AR2)', () => {

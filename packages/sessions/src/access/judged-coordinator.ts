@@ -119,7 +119,7 @@ export class JudgedCoordinator implements CoordinatorPort {
           attempt,
           (result) => {
             if (result instanceof IsochronError) end(result);
-            else this.#judgeWrites(judge, request, result, coordinator, end);
+            else this.#judgeWrites(judge, request.writes, result, coordinator, end);
           },
           coordinator,
         );
@@ -178,12 +178,12 @@ export class JudgedCoordinator implements CoordinatorPort {
 
   #judgeRead(
     judge: Judge,
-    { txId, keys }: Unreferenced<ReadReq>,
+    { keys }: Unreferenced<ReadReq>,
     result: ReadResp,
     coordinator: NodeId | undefined,
     done: Done<ReadResp>,
   ): void {
-    const place = { snapshot: snapshotOf(result), txId, coordinator };
+    const place = { snapshot: snapshotOf(result), coordinator };
     const versions: Versions = new Map(keys.map((key, i) => [key, result.versions[i] ?? null]));
     const questions = keys.map((key) => readOf(key, versions.get(key)));
     judge.judge(questions, place, versions, (verdicts) => {
@@ -194,12 +194,12 @@ export class JudgedCoordinator implements CoordinatorPort {
 
   #judgeList(
     judge: Judge,
-    { txId, range }: Unreferenced<ListReq>,
+    { range }: Unreferenced<ListReq>,
     result: ListResp,
     coordinator: NodeId | undefined,
     done: Done<ListResp>,
   ): void {
-    const place = { snapshot: snapshotOf(result), txId, coordinator };
+    const place = { snapshot: snapshotOf(result), coordinator };
     const versions: Versions = new Map(result.entries.map(({ key, version }) => [key, version]));
     judge.judgeRange(prefixOf(range.start, range.end ?? ''), place, versions, (verdict) => {
       if (verdict instanceof IsochronError) done(verdict);
@@ -222,12 +222,12 @@ export class JudgedCoordinator implements CoordinatorPort {
 
   #judgeWrites(
     judge: Judge,
-    { txId, snapshot, writes }: Unreferenced<CommitReq>,
+    writes: CommitReq['writes'],
     result: ReadResp,
     coordinator: NodeId | undefined,
     done: Done<object>,
   ): void {
-    const place = { snapshot: snapshotOf(result), txId: snapshot === null ? txId : null, coordinator };
+    const place = { snapshot: snapshotOf(result), coordinator };
     const versions: Versions = new Map(writes.map(({ key }, i) => [key, result.versions[i] ?? null]));
     const questions = writes.map((write) => writeOf(write, versions.get(write.key)));
     judge.judge(questions, place, versions, (verdicts) => {
@@ -299,7 +299,7 @@ export class JudgedCoordinator implements CoordinatorPort {
   }
 
   #judgePage(judge: Judge, prefix: string, page: ChangesResp, done: Done<ChangesResp>): void {
-    const place = { snapshot: { ts: page.to }, txId: null, coordinator: undefined };
+    const place = { snapshot: { ts: page.to } };
     const versions: Versions = new Map();
     const end = this.#audited(done);
     judge.judgeRange(prefix, place, versions, (verdict) => {

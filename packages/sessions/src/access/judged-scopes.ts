@@ -29,7 +29,7 @@ export class JudgedScopes {
     const touched = [...this.#scopes.values()]
       .map((scope): Touched => ({ scope, changes: answer.changes.filter(({ key }) => isIn(scope, key)) }))
       .filter(({ changes }) => changes.length > 0);
-    const place = { snapshot: { ts: answer.to }, txId: null, coordinator: undefined };
+    const place = { snapshot: { ts: answer.to } };
     this.#judgeRanges(judge, touched, place, new Map(), (versions) => {
       if (versions instanceof IsochronError) done(versions);
       else this.#judgeKeys(judge, answer, touched, place, versions, done);
