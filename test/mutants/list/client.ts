@@ -32,6 +32,9 @@ const FEW_CREDITS: Profile = { environment: { credits: 2 }, faults: { kinds: ['s
 /** The same, with stable time far behind the sessions' writes. */
 const BEHIND: Profile = { ...UNDISTURBED, settings: { applyIntervalMs: 400, gossipIntervalMs: 400 } };
 
+/** The same, with credentials that expire. */
+const EXPIRING: Profile = { ...UNDISTURBED, environment: { credentialsMs: 1_500 } };
+
 /** Sessions that write several keys at once. */
 const BURSTS: Profile = { ...RECONNECTING, bursts: 12 };
 
@@ -301,5 +304,35 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 1, count: 0 },
     profile: CARRIED,
+  },
+  {
+    name: 'serves-after-expiry',
+    breaks: 'U1',
+    does: 'serves a session whose credentials have expired',
+    patches: [
+      {
+        file: 'packages/sessions/src/served/served-connection.ts',
+        in: 'ServedConnection.#request',
+        find: "type !== 'authenticate' && this.session.identity.isExpired",
+        replace: "type === 'hello' && this.session.identity.isExpired",
+      },
+    ],
+    seeds: { from: 1, count: 10 },
+    profile: EXPIRING,
+  },
+  {
+    name: 'session-changes-principal',
+    breaks: 'U2',
+    does: 'accepts credentials of another principal for a session',
+    patches: [
+      {
+        file: 'packages/sessions/src/served/identity.ts',
+        in: 'Identity.#renewed',
+        find: 'if (result.id !== this.#principal.id)',
+        replace: "if (result.id === '')",
+      },
+    ],
+    seeds: { from: 1, count: 10 },
+    profile: EXPIRING,
   },
 ];

@@ -2,7 +2,13 @@ import type { DurableRecord, NodeId, Timestamp, Topology } from '@isochron/core'
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { MemoryState } from '@isochron/storage';
 import type { FaultPlan } from '../plan/plan.js';
-import type { ClientObservations, FeedObservations, LiveObservations, Observations } from './observations.js';
+import type {
+  ClientObservations,
+  CredentialObservations,
+  FeedObservations,
+  LiveObservations,
+  Observations,
+} from './observations.js';
 
 /** The kinds of failures. */
 export type FailureKind =
@@ -58,7 +64,12 @@ export interface CheckContext {
   fail(check: string, message: string, about: readonly string[]): void;
 }
 
-type Everything = Observations & ClientObservations & FeedObservations & LiveObservations & NodeObservations;
+type Everything = Observations &
+  ClientObservations &
+  FeedObservations &
+  LiveObservations &
+  CredentialObservations &
+  NodeObservations;
 type Handler = (...args: never[]) => void;
 
 const NAMES = {
@@ -99,6 +110,8 @@ const NAMES = {
   liveAnew: 1,
   liveTurned: 1,
   liveEnded: 1,
+  servedExpired: 1,
+  changedPrincipal: 1,
   wrote: 1,
   durable: 1,
   frameLeft: 1,

@@ -144,6 +144,14 @@ export interface LiveWatch {
 }
 
 /** The events of live queries, reported by the simulator itself. */
+/** What nodes did with credentials that they have to refuse. */
+export interface CredentialObservations {
+  /** A request was served that came after the expiry of its session's credentials, by the clock of the node. */
+  servedExpired(node: NodeId): void;
+  /** Credentials of another principal were accepted for a session. */
+  changedPrincipal(node: NodeId): void;
+}
+
 export interface LiveObservations {
   /** An observer was called: all its scopes at one snapshot. */
   liveShown(watch: LiveWatch, snapshot: Timestamp, views: readonly ScopeView[]): void;

@@ -17,6 +17,7 @@ import {
   type TransactionStatus,
 } from '@isochron/client';
 import type { Caller } from '@isochron/client/link/exchange';
+import { openRenewal } from '@isochron/client/link/renewal';
 import { openLive } from '@isochron/client/live/live';
 import type { LiveObserver, LiveScope } from '@isochron/client/live/observer';
 import type { AnyMessage } from '@isochron/core';
@@ -36,6 +37,7 @@ import type { LiveObservations } from '../checks/observations.js';
 import { type Co, waitFor } from '../engine/coroutine.js';
 import { urlOf } from '../protocols/sessions.js';
 import type { ActorClient } from './actor.js';
+import { newCredentials } from './credentials.js';
 import { LiveQueries } from './live.js';
 import {
   type BeginOptions,
@@ -50,6 +52,8 @@ import { MachineOperation, MachineTransaction, type TransactionsSession } from '
 
 /** How long a client that has moved finds only the nodes of its new region. */
 const MOVING_MS = 2_000;
+/** How long an application needs for new credentials, at most. */
+const AUTH_MS = 50;
 const CONNECT_TIMEOUT_MS = 1_000;
 const RETURN_AFTER_MS = 3_000;
 /** About how long a client waits that has found no node, as at the beginning of a run. */
@@ -98,6 +102,8 @@ export interface ClientPlace<M extends AnyMessage> {
   readonly requestTimeoutMs: number;
   /** After this time an unfinished commit is reported to the application as unknown. */
   readonly commitTimeoutMs: number;
+  /** How long its credentials are valid; undefined where it has none. */
+  readonly credentialsMs: number | undefined;
   readonly engine: OpenEngine;
   /** Its name for observers. */
   readonly session: string;
@@ -204,7 +210,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     let ids = 0;
     const settings = {
       client: 'simulated',
-      credentials: undefined,
+      renewal: client.place.credentialsMs === undefined ? undefined : openRenewal,
       requestTimeoutMs,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       commitTimeoutMs,
@@ -364,7 +370,12 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
       const { engine, time } = this.client.place;
       time.after(0, () => this.#give({ kind: 'loaded', protocol, engine }));
     },
-    authenticate: () => {},
+    authenticate: () => {
+      const { time, random } = this.client.place;
+      time.after(random.float() * AUTH_MS, () => {
+        this.#give({ kind: 'credentials', credentials: newCredentials(this.client.place) });
+      });
+    },
     setTimer: (atMs) => {
       const { time } = this.client.place;
       if (this.#timer !== undefined) time.cancel(this.#timer);
@@ -473,7 +484,8 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     if (frame === undefined) return;
     watched.isElsewhere = true;
     const { sockets, topology, random, time } = this.client.place;
-    const hello = { type: 'hello', client: 'simulated' };
+    const credentials = newCredentials(this.client.place);
+    const hello = { type: 'hello', client: 'simulated', ...(credentials === undefined ? {} : { credentials }) };
     const socket: ClientSocket<M> = sockets.connect(this.client.region, random.pick(topology.nodesOf(region)), {
       opened: () => socket.write(JSON.stringify([hello, { ...frame, id: 1 }])),
       message: () => {},

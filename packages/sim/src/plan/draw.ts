@@ -55,6 +55,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     ...(protocol.drawTimes?.(drawn, streams.of('draw times'), topology) ?? drawn),
     ...drawImpatience(streams.of('draw impatience')),
     ...drawCredits(streams.of('draw credits')),
+    ...drawCredentials(streams.of('draw credentials')),
   };
   const drawnSessions = drawSessions(streams.of('draw sessions'), topology, size.transactions, protocol.drawMix);
   const sessions = drawTokens(streams.of('draw tokens'), drawnSessions);
@@ -178,6 +179,10 @@ const drawTokens = (random: Random, sessions: readonly SessionPlan[]): readonly 
 /** Some nodes serve few requests of a client at once. */
 const drawCredits = (random: Random): Pick<Environment, 'credits'> =>
   random.chance(0.9) ? {} : { credits: integer(random, 1, 3) };
+
+/** Some clients have credentials that expire. */
+const drawCredentials = (random: Random): Pick<Environment, 'credentialsMs'> =>
+  random.chance(0.75) ? {} : { credentialsMs: Math.round(logBetween(random, 1_000, 8_000)) };
 
 /**
  * A request that waits for changes takes a credit for as long, and its successor another one: clients with few credits

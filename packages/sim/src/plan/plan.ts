@@ -7,7 +7,7 @@ import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core
 import type { SessionStoreLimits } from '@isochron/sessions';
 
 /** Changes with the draws, so that an old seed is recognised as meaning another plan. */
-export const DRAW_VERSION = 13;
+export const DRAW_VERSION = 14;
 
 export interface Plan {
   readonly draw: number;
@@ -67,6 +67,8 @@ export interface Environment {
    * After this time a client reports that the outcome of a commit is unknown, and finds it out later; absent: never.
    */
   readonly commitTimeoutMs?: number;
+  /** How long the credentials of clients are valid; absent: they have none. */
+  readonly credentialsMs?: number;
   /** Requests that a client's connection may have in flight; absent: as many as at a server. */
   readonly credits?: number;
   /** Requests of all clients together that a node serves in a second; absent: as many as a server. */

@@ -1,6 +1,5 @@
 /** The session frames of a simulated node: the server's session host, driven as the server drives it. */
 import {
-  ANONYMOUS_PRINCIPAL,
   type AnyMessage,
   DEFAULT_LIMITS,
   type NodeId,
@@ -22,6 +21,7 @@ import {
   StableWaiters,
   type TokenCluster,
 } from '@isochron/sessions';
+import { principalOf } from '../clients/credentials.js';
 
 /** Name of the machine that gets the coordinator's answers to session frames. */
 export const FRAMES_MACHINE = 'session-frames';
@@ -135,7 +135,7 @@ export function sessionsNode<M extends AnyMessage>(
       heldBackBy: null,
     }),
     unresponsive: () => world.unresponsive(),
-    authenticate: (_credentials, done) => done(ANONYMOUS_PRINCIPAL),
+    authenticate: (credentials, done) => done(principalOf(credentials, now())),
     client: (_principal, address) => address,
     random: () => world.random(),
     after,

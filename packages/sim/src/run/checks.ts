@@ -6,6 +6,7 @@ import type { Check, CheckContext } from '../checks/check.js';
 import { ClientReads } from '../checks/client-reads.js';
 import { CompleteIsEverywhere } from '../checks/complete-is-everywhere.js';
 import type { HealedWorld } from '../checks/convergence.js';
+import { ExpiredAreRefused, RenewalIsNotNoticed } from '../checks/credentials.js';
 import { FeedsMakeCopies } from '../checks/feed-copies.js';
 import { FirstReports, NothingBeforeReports } from '../checks/first-reports.js';
 import { ConsistentHistory } from '../checks/history.js';
@@ -101,6 +102,8 @@ export function createChecks<M extends AnyMessage>(
     new MemoryIsBounded(context, loads, 50 + mostInFlight(plan), caches),
     ...(clientSnapshots ? [new WritesGoOn(context, plan), new WritesAscend(context)] : []),
     new UndisturbedAreAnswered(context, plan),
+    new ExpiredAreRefused(context),
+    new RenewalIsNotNoticed(context, plan),
     new TimestampsStayNear(context, plan),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
   ];

@@ -19,6 +19,7 @@ import { Actor } from '../clients/actor.js';
 import { Client } from '../clients/client.js';
 import { FeedReader } from '../clients/feed-reader.js';
 import { HttpCaller } from '../clients/http-caller.js';
+import { Intruder } from '../clients/intruder.js';
 import { Histories } from '../clients/recorder.js';
 import type { FaultWorld } from '../faults/fault.js';
 import { startFault } from '../faults/table.js';
@@ -51,6 +52,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   readonly #actors: Actor[];
   readonly #callers: HttpCaller[];
   readonly #readers: FeedReader[];
+  readonly #intruders: Intruder<M>[];
   readonly #failures: Failure[] = [];
   readonly #healing = new Set<() => void>();
   #newcomers = 0;
@@ -84,17 +86,18 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     this.#actors = this.#createActors(plan.sessions);
     this.#callers = this.#createCallers();
     this.#readers = this.#createReaders();
+    this.#intruders = this.#createIntruders();
   }
 
   run(): Result {
     this.#cluster.start();
-    for (const client of [...this.#actors, ...this.#callers, ...this.#readers]) client.start();
+    for (const client of [...this.#actors, ...this.#callers, ...this.#readers, ...this.#intruders]) client.start();
     this.#planFaults();
     this.#everyRound();
     const { time } = this.#cluster;
     time.runUntil(this.plan.safetyMs, () => this.#over || this.#allFinished());
     this.#heal();
-    for (const client of [...this.#actors, ...this.#callers]) client.stop();
+    for (const client of [...this.#actors, ...this.#callers, ...this.#intruders]) client.stop();
     for (const reader of this.#readers) reader.hurry();
     const missing = this.#awaitGoals() ?? this.#awaitReaders() ?? this.#awaitLiveViews();
     for (const actor of this.#actors) actor.abandon();
@@ -368,7 +371,9 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   ): Actor[] {
     const { time, streams, sockets, topology } = this.#cluster;
     const { engine } = this.adapter;
-    const place = { time, sockets, topology, requestTimeoutMs, commitTimeoutMs, engine, observer: this.#observer };
+    const { credentialsMs } = this.plan.environment;
+    const observer = this.#observer;
+    const place = { time, sockets, topology, requestTimeoutMs, commitTimeoutMs, credentialsMs, engine, observer };
     const world = {
       histories: this.#histories,
       observer: this.#observer,
@@ -397,6 +402,14 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return callers.map(
       (plan) => new HttpCaller(plan, this.#cluster, streams.of('http', plan.name), requestTimeoutMs, world),
     );
+  }
+
+  /** Where clients have credentials. */
+  #createIntruders(): Intruder<M>[] {
+    const { time, streams, sockets, topology } = this.#cluster;
+    if (this.plan.environment.credentialsMs === undefined) return [];
+    const wall = (node: NodeId) => this.#cluster.node(node).clock.now();
+    return [new Intruder({ time, random: streams.of('intruder'), sockets, topology, observer: this.#observer, wall })];
   }
 
   #createReaders(): FeedReader[] {

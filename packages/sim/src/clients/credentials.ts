@@ -1,0 +1,25 @@
+/** Credentials of simulated clients. Every node trusts their text: who it is, and until when. */
+import { ANONYMOUS_PRINCIPAL, IsochronError, type Principal, ROLES, type WallMs } from '@isochron/core';
+import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
+import { WallClock } from '@isochron/simulated-world/wall-clock';
+
+export const credentialsOf = (principal: string, expiresAt: WallMs): string => `${principal}@${Math.floor(expiresAt)}`;
+
+/** The principal of credentials at a node; callers without any are anonymous. */
+export function principalOf(credentials: string | undefined, now: WallMs): Principal | IsochronError {
+  if (credentials === undefined) return ANONYMOUS_PRINCIPAL;
+  const [id = '', end = ''] = credentials.split('@');
+  const expiresAt = Number(end);
+  if (!(expiresAt > now)) return new IsochronError('UNAUTHENTICATED', 'The credentials have expired.');
+  return { id, roles: new Set(ROLES), claims: {}, expiresAt };
+}
+
+/** A client with credentials, if they are valid for a time. */
+interface Holder {
+  readonly session: string;
+  readonly credentialsMs: number | undefined;
+  readonly time: VirtualTime;
+}
+
+export const newCredentials = ({ session, credentialsMs, time }: Holder): string | undefined =>
+  credentialsMs === undefined ? undefined : credentialsOf(session, WallClock.truth(time) + credentialsMs);
