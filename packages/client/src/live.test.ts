@@ -186,6 +186,20 @@ describe('a watch', () => {
     stabilise();
     expect([good.last, good.error]).toEqual([['default/a=2'], undefined]);
   });
+
+  it('a scope that access rules end ends its observers with PERMISSION_DENIED, and the others go on (AR4)', () => {
+    const { watch, other, stabilise, node } = scene();
+    const [one, two, kept] = [watch({ keys: ['default/a'] }), watch({ keys: ['default/a'] }), watch(ALL_KEYS)];
+    node.refuses = ({ keys }) => keys?.includes('default/a') ?? false;
+    other({ a: '2' });
+    stabilise();
+    expect([one.error, two.error, kept.error]).toEqual(['PERMISSION_DENIED', 'PERMISSION_DENIED', undefined]);
+    expect([one.last, kept.last]).toEqual([['default/a=1'], ['default/a=2']]);
+    other({ a: '3' });
+    stabilise();
+    expect([one.last, kept.last]).toEqual([['default/a=1'], ['default/a=3']]);
+    expect(node.received('live').flatMap(({ remove = [] }) => remove)).toHaveLength(1);
+  });
 });
 
 describe('own writes', () => {

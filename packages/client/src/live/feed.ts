@@ -117,6 +117,10 @@ export class Feed implements LiveRequests {
     this.#failures = 0;
     // A request behind one that named a scope may be answered before that one is refused.
     for (const [scope, number] of request.added) if (this.#numbers.get(scope) === number) scope.since = request.number;
+    for (const [number, error] of answer.ended) {
+      const scopes = [...this.events.scopes()].filter((scope) => this.#numbers.get(scope) === number);
+      this.events.refused(scopes, error);
+    }
     this.events.answered(request, answer);
   }
 

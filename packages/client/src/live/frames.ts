@@ -1,8 +1,9 @@
 /** Validates the answers of the feed (D12): a damaged one is FRAME_INVALID, and changes nothing. */
+import type { IsochronError } from '@isochron/core/errors';
 import type { Content, QualifiedKey, Timestamp, TxId } from '@isochron/core/ids';
 import { feedAnswers } from '@isochron/wire/session-frames/feed-answers';
 import { notation, type Read } from '@isochron/wire/session-frames/notation';
-import { malformed } from '../errors.js';
+import { malformed, serverError } from '../errors.js';
 import { parserOf, type Raw } from '../link/frames.js';
 
 const answers = feedAnswers(notation);
@@ -25,6 +26,8 @@ export interface LiveAnswer {
   readonly to: Timestamp;
   /** For each key, its changes from the newest write on that is no update (LQ4). */
   readonly changes: readonly KeyChanges[];
+  /** Scopes that access rules have ended at `to` (AR4): their numbers, and the reason of each. */
+  readonly ended: readonly (readonly [number, IsochronError])[];
 }
 
 /** `changes` */
@@ -39,14 +42,17 @@ function areWithin(after: Timestamp, to: Timestamp, stamps: readonly Timestamp[]
 
 /** The answer to a request for the changes after a timestamp. @throws IsochronError FRAME_INVALID */
 export function parseLive(raw: Raw, after: Timestamp): LiveAnswer {
-  const { to, changes } = liveFrame(raw, 'live');
+  const { to, changes, ended = [] } = liveFrame(raw, 'live');
   if (to < after) throw malformed('changes up to a time before the one that they follow');
   const parsed = changes.map(([key, contents]): KeyChanges => {
     const stamps = contents.map(([ct]) => ct);
     if (!areWithin(after, to, stamps)) throw malformed('changes out of their range');
     return [key, contents.map(([ct, txId, value]) => ({ ct, txId, value }))];
   });
-  return { to, changes: parsed };
+  const reasons = ended.map(
+    ([number, code, detail]) => [number, serverError({ code, detail, retryable: false })] as const,
+  );
+  return { to, changes: parsed, ended: reasons };
 }
 
 /** A page of the change feed. @throws IsochronError FRAME_INVALID */

@@ -36,7 +36,7 @@ export interface LiveObserver {
    * whenever something in one of them has changed.
    */
   next(snapshot: Timestamp, views: readonly ScopeView[]): void;
-  /** The observer has ended: WATCH_TOO_LARGE, NOT_SUPPORTED_BY_PROTOCOL, CLIENT_CLOSED, KEYSPACE_UNKNOWN ... */
+  /** The observer has ended: WATCH_TOO_LARGE, PERMISSION_DENIED, CLIENT_CLOSED, KEYSPACE_UNKNOWN ... */
   failed(error: IsochronError): void;
 }
 

@@ -107,6 +107,8 @@ export class LiveNode extends ScriptedNode {
   nowMs: () => number = () => 0;
   /** The end of an answer, at or below the node's stable time: answers may be cut. */
   cut: (after: Timestamp, to: Timestamp) => Timestamp = (_after, to) => to;
+  /** Whether access rules refuse a scope now. */
+  refuses: (scope: WatchedScope) => boolean = () => false;
   /** Runs before a frame is answered. */
   fault: (frame: ClientFrame) => ReturnType<ScriptedNode['script']> = () => undefined;
   readonly violations: string[] = [];
@@ -227,7 +229,12 @@ export class LiveNode extends ScriptedNode {
       return;
     }
     const to = this.cut(after, Math.max(after, this.ust));
+    const refused = [...scopes.values()].filter((scope) => this.refuses(scope));
+    for (const { watch } of refused) scopes.delete(watch);
+    const ended = refused.map(
+      ({ watch }) => [watch, 'PERMISSION_DENIED', 'The access rule album refuses it.'] as const,
+    );
     const changes = this.cluster.changes([...scopes.values()], after, to);
-    reply({ type: 'live', id, to, changes });
+    reply({ type: 'live', id, to, changes, ...(ended.length > 0 && { ended }) });
   }
 }
