@@ -3,6 +3,7 @@ import { Topology } from '@isochron/core';
 import { type Plan, PROTOCOLS } from '@isochron/sim';
 import { Streams } from '@isochron/sim/engine/streams';
 import { faultKind } from '@isochron/sim/faults/table';
+import { drawSomeAlbums } from '@isochron/sim/plan/draw-albums';
 import { drawBurst } from '@isochron/sim/plan/draw-bursts';
 import { drawCallers } from '@isochron/sim/plan/draw-http';
 import { withSomeLive } from '@isochron/sim/plan/draw-live';
@@ -23,6 +24,7 @@ export function profiled(plan: Plan, profile: Profile): Plan {
     ...(http === undefined ? {} : { http: drawHttp(plan, http) }),
     ...(reads === 'changes' ? { readers: drawReaders(plan) } : {}),
     ...(reads === 'live' ? { sessions: withSomeLive(new Streams(plan.seed).of('profile live'), plan.sessions) } : {}),
+    ...(reads === 'albums' ? { albums: drawAlbums(plan) } : {}),
     faults: faults === undefined ? plan.faults : drawFaults(plan, faults),
   };
 }
@@ -48,6 +50,9 @@ const SPAN_MS = 3_000;
 
 const drawReaders = (plan: Plan): Plan['readers'] =>
   drawFollowers(new Streams(plan.seed).of('profile readers'), keysOf(plan), SPAN_MS);
+
+const drawAlbums = (plan: Plan): Plan['albums'] =>
+  drawSomeAlbums(new Streams(plan.seed).of('profile albums'), new Topology(plan.cluster));
 
 function drawBursts(plan: Plan, count: number): Plan['sessions'] {
   const random = new Streams(plan.seed).of('profile bursts');

@@ -1,4 +1,5 @@
 import type { Mutant } from '../mutant.js';
+import { ACCESS_MUTANTS } from './access.js';
 import { AVAILABILITY_MUTANTS } from './availability.js';
 import { CHANGES_MUTANTS } from './changes.js';
 import { CLIENT_MUTANTS } from './client.js';
@@ -27,6 +28,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...UPDATE_MUTANTS,
   ...CHANGES_MUTANTS,
   ...LIVE_MUTANTS,
+  ...ACCESS_MUTANTS,
   ...FAMILY_MUTANTS,
   ...OPERATION_MUTANTS,
   ...NAMED_MUTANTS,

@@ -3,6 +3,7 @@ import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { MemoryState } from '@isochron/storage';
 import type { FaultPlan } from '../plan/plan.js';
 import type {
+  AlbumObservations,
   ClientObservations,
   CredentialObservations,
   FeedObservations,
@@ -69,6 +70,7 @@ type Everything = Observations &
   FeedObservations &
   LiveObservations &
   CredentialObservations &
+  AlbumObservations &
   NodeObservations;
 type Handler = (...args: never[]) => void;
 
@@ -112,6 +114,10 @@ const NAMES = {
   liveEnded: 1,
   servedExpired: 1,
   changedPrincipal: 1,
+  albumInvites: 1,
+  photoAdded: 1,
+  photoShown: 1,
+  albumRefused: 1,
   wrote: 1,
   durable: 1,
   frameLeft: 1,

@@ -14,6 +14,7 @@ import type {
 import type { Snapshot } from '@isochron/protocols';
 import type { LiveScopePlan, ReaderPlan } from '../plan/plan.js';
 import type { ChangesAnswer } from '../protocols/http.js';
+import type { Photo } from './photo.js';
 
 /**
  * The events of machines, in terms that all protocols share. An adapter translates messages into them; checks listen. A
@@ -161,6 +162,20 @@ export interface LiveObservations {
   liveTurned(watch: LiveWatch): void;
   /** Its observer was called for the last time: with this code where its client has ended it. */
   liveEnded(watch: LiveWatch, code?: string): void;
+}
+
+/** The events of sessions with albums, reported by the simulator itself. */
+export interface AlbumObservations {
+  /** The owner of an album is about to invite a principal, and knows that it has taken out these photos. */
+  albumInvites(reader: string, taken: readonly string[]): void;
+  /** A session has received that its photo is committed. */
+  photoAdded(session: string, photo: Photo): void;
+  /** A session of a principal was shown a photo, in this way. */
+  photoShown(session: string, principal: string, photo: Photo, way: string): void;
+  /**
+   * A request was refused by an access rule; `isOwnPhoto`: an owner was to add a photo to an album that it has made.
+   */
+  albumRefused(session: string, isOwnPhoto: boolean): void;
 }
 
 /** The state of a client at a read, derived from its own requests and answers. */

@@ -105,6 +105,8 @@ export interface ClientPlace<M extends AnyMessage> {
   /** How long its credentials are valid; undefined where it has none. */
   readonly credentialsMs: number | undefined;
   readonly engine: OpenEngine;
+  /** Its principal; absent: one of its own, where it has credentials. */
+  readonly principal?: string | undefined;
   /** Its name for observers. */
   readonly session: string;
   readonly observer: LiveObservations;
@@ -210,7 +212,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     let ids = 0;
     const settings = {
       client: 'simulated',
-      renewal: client.place.credentialsMs === undefined ? undefined : openRenewal,
+      renewal: newCredentials(client.place) === undefined ? undefined : openRenewal,
       requestTimeoutMs,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       commitTimeoutMs,

@@ -14,12 +14,18 @@ export function principalOf(credentials: string | undefined, now: WallMs): Princ
   return { id, roles: new Set(ROLES), claims: {}, expiresAt };
 }
 
-/** A client with credentials, if they are valid for a time. */
+/** How long credentials are valid where none expire within a run, ms. */
+const FOREVER_MS = 1e9;
+
+/** A client with credentials, if it names a principal or they are valid for a time. */
 interface Holder {
   readonly session: string;
+  readonly principal?: string | undefined;
   readonly credentialsMs: number | undefined;
   readonly time: VirtualTime;
 }
 
-export const newCredentials = ({ session, credentialsMs, time }: Holder): string | undefined =>
-  credentialsMs === undefined ? undefined : credentialsOf(session, WallClock.truth(time) + credentialsMs);
+export const newCredentials = ({ session, principal, credentialsMs, time }: Holder): string | undefined =>
+  credentialsMs === undefined && principal === undefined
+    ? undefined
+    : credentialsOf(principal ?? session, WallClock.truth(time) + (credentialsMs ?? FOREVER_MS));

@@ -5,6 +5,7 @@ import { between, integer, logBetween, rounded, weighted } from '@isochron/simul
 import { Streams } from '../engine/streams.js';
 import type { Settings } from '../protocols/adapter.js';
 import { drawRoom, drawVerification } from '../protocols/settings.js';
+import { drawAlbums } from './draw-albums.js';
 import { withBursts } from './draw-bursts.js';
 import { drawDrains, drawFaults, drawLostAnswers } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
@@ -33,6 +34,8 @@ export interface DrawnProtocol {
   readonly drawsReaders: boolean;
   /** Whether clients have live queries. */
   readonly drawsLive: boolean;
+  /** Whether sessions may be under access rules. */
+  readonly drawsAlbums: boolean;
   /** Opens the HTTP API of a node, under protocols that have one here. */
   readonly openHttp?: unknown;
 }
@@ -78,6 +81,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const updating = protocol.drawsUpdates ? withUpdates(streams.of('draw updates'), bursting) : bursting;
   const observing = protocol.drawsLive ? withLive(streams.of('draw live'), updating) : updating;
   const follows = readers !== undefined || observing !== updating;
+  const albums = protocol.drawsAlbums ? drawAlbums(streams.of('draw albums'), topology) : undefined;
   const lostAnswers = drawLostAnswers(streams.of('draw lost answers'), scene, spanMs);
   const faults = [...drawFaults(streams, scene, spanMs), ...drains, ...lostAnswers].sort((a, b) => a.atMs - b.atMs);
   return {
@@ -86,10 +90,11 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     seed,
     cluster,
     settings: follows ? { ...settings, ...drawRetention(streams.of('draw retention')) } : settings,
-    environment: observing === updating ? environment : withCreditsToWait(environment),
+    environment: observing === updating && albums === undefined ? environment : withCreditsToWait(environment),
     sessions: observing,
     ...(http === undefined ? {} : { http }),
     ...(readers === undefined ? {} : { readers }),
+    ...(albums === undefined ? {} : { albums }),
     faults,
     safetyMs,
   };

@@ -22,6 +22,8 @@ export interface Plan {
   readonly http?: HttpPlan | undefined;
   /** Readers of the change feed; absent in runs without any, and in plans from before there were some. */
   readonly readers?: readonly ReaderPlan[] | undefined;
+  /** Albums under access rules; absent in runs without rules, and in plans from before there were some. */
+  readonly albums?: AlbumsPlan | undefined;
   readonly faults: readonly FaultPlan[];
   /** The first phase ends when all sessions have, but not later than this (ms). */
   readonly safetyMs: number;
@@ -128,6 +130,41 @@ export interface ReaderPlan {
   /** Times during which it asks for nothing. */
   readonly stops: readonly { readonly atMs: number; readonly forMs: number }[];
 }
+
+/**
+ * Sessions of several principals under access rules: owners change who may see their albums, and others look on. All
+ * other sessions of the run may do everything.
+ */
+export interface AlbumsPlan {
+  /** The keyspace of the albums. */
+  readonly keyspace: string;
+  readonly sessions: readonly AlbumSessionPlan[];
+}
+
+export interface AlbumSessionPlan {
+  readonly name: string;
+  readonly principal: string;
+  readonly region: RegionId;
+  readonly steps: readonly AlbumStepPlan[];
+}
+
+/** A step of a session with albums. An album has the name of its owner. */
+export type AlbumStepPlan = { readonly thinkMs: number } & (
+  | { readonly f: 'create' }
+  /** The owner lets a principal see the album from now on, perhaps after it has taken a photo out, or no more. */
+  | { readonly f: 'invite'; readonly reader: string; readonly takes: 'none' | 'oldest' | 'new' }
+  | { readonly f: 'remove'; readonly reader: string }
+  /** A photo is added to an album, or the owner takes the oldest one of this session out. */
+  | { readonly f: 'add'; readonly album: string }
+  | { readonly f: 'take' }
+  /** Reads of an album's photos: one of those that were added last, and all of them in a snapshot of some age. */
+  | { readonly f: 'get'; readonly album: string; readonly back: number }
+  | { readonly f: 'list'; readonly album: string; readonly ageMs: number }
+  /** A live query, and pages of the change feed with pauses between them. */
+  | { readonly f: 'live'; readonly album: string; readonly forMs: number }
+  | { readonly f: 'follow'; readonly album: string; readonly pages: number; readonly pauseMs: number }
+  | { readonly f: 'move'; readonly region: RegionId }
+);
 
 export type TransactionPlan =
   | InteractivePlan

@@ -94,6 +94,8 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   readonly drawsReaders: boolean;
   /** Whether clients have live queries. */
   readonly drawsLive: boolean;
+  /** Whether requests can be judged by access rules in the snapshot that they read. */
+  readonly drawsAlbums: boolean;
   readonly atOnce: AtOnce;
   /** Draws settings, small enough to take effect within a run. */
   drawSettings(random: Random): Settings;

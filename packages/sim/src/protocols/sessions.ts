@@ -11,6 +11,7 @@ import {
 } from '@isochron/core';
 import { DEFAULT_SETTINGS, type Envelope, type Machine, type Unresponsive } from '@isochron/protocols';
 import {
+  type AccessRules,
   type Done,
   type Offer,
   Rules,
@@ -41,6 +42,8 @@ export interface SessionsWorld<M extends AnyMessage> {
   readonly credits: number;
   /** Requests of all clients together that it serves in a second; undefined: as many as a server. */
   readonly requestsPerSecond?: number | undefined;
+  /** The access rules of the cluster; absent where it has none. */
+  readonly access?: AccessRules | undefined;
   /** Its number among the processes of the node. */
   readonly incarnation: number;
   wall(): WallMs;

@@ -1,6 +1,7 @@
 import type { AnyMessage } from '@isochron/core';
 import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import { AcknowledgedIsKept } from '../checks/acknowledged.js';
+import { AlbumsArePrivate } from '../checks/albums.js';
 import { ChangesAreComplete, type Retention } from '../checks/changes.js';
 import type { Check, CheckContext } from '../checks/check.js';
 import { ClientReads } from '../checks/client-reads.js';
@@ -38,6 +39,7 @@ import type { Histories } from '../clients/recorder.js';
 import type { Plan } from '../plan/plan.js';
 import type { Demands } from '../protocols/adapter.js';
 import type { Cluster } from '../world/cluster.js';
+import { slowestMs } from './probe.js';
 
 /** Every check of a run. */
 export interface Checks {
@@ -105,6 +107,7 @@ export function createChecks<M extends AnyMessage>(
     new ExpiredAreRefused(context),
     new RenewalIsNotNoticed(context, plan),
     new TimestampsStayNear(context, plan),
+    new AlbumsArePrivate(context, isPrompt(plan)),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
   ];
   const { topology } = cluster;
@@ -119,8 +122,12 @@ function retentionOf({ settings }: Plan): Retention {
   return changeRetentionBytes === undefined ? changeRetentionMs : undefined;
 }
 
+/** Whether a write is part of the next snapshots within half of the time that a session waits for that. */
+const isPrompt = ({ environment }: Plan): boolean =>
+  slowestMs({ environment }) < 150 && environment.clocks.every(({ skewMs }) => Math.abs(skewMs) <= 100);
+
 /** Items of one kind that a run's clients can have in flight at once: HTTP callers do not wait for answers. */
-function mostInFlight({ sessions, http }: Plan): number {
+function mostInFlight({ sessions, http, albums }: Plan): number {
   const ofCallers = (http?.callers ?? []).map(({ requests }) => Math.max(20, requests.length));
-  return ofCallers.reduce((sum, count) => sum + count, 20 * sessions.length);
+  return ofCallers.reduce((sum, count) => sum + count, 20 * (sessions.length + (albums?.sessions.length ?? 0)));
 }

@@ -16,6 +16,7 @@ import type { MemoryState } from '@isochron/storage';
 import { type Failure, type FailureKind, toAll } from '../checks/check.js';
 import { GOALS } from '../checks/convergence.js';
 import { Actor } from '../clients/actor.js';
+import { AlbumActor } from '../clients/album-actor.js';
 import { Client } from '../clients/client.js';
 import { FeedReader } from '../clients/feed-reader.js';
 import { HttpCaller } from '../clients/http-caller.js';
@@ -53,10 +54,11 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   readonly #callers: HttpCaller[];
   readonly #readers: FeedReader[];
   readonly #intruders: Intruder<M>[];
+  readonly #albums: AlbumActor<M>[];
   readonly #failures: Failure[] = [];
   readonly #healing = new Set<() => void>();
   #newcomers = 0;
-  #awaited: Actor | HttpCaller | undefined;
+  #awaited: Actor | HttpCaller | AlbumActor<M> | undefined;
   #crashes = 0;
   #faults = 0;
   #crashed = false;
@@ -87,17 +89,18 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     this.#callers = this.#createCallers();
     this.#readers = this.#createReaders();
     this.#intruders = this.#createIntruders();
+    this.#albums = this.#createAlbums();
   }
 
   run(): Result {
     this.#cluster.start();
-    for (const client of [...this.#actors, ...this.#callers, ...this.#readers, ...this.#intruders]) client.start();
+    for (const client of [...this.#working, ...this.#readers, ...this.#intruders]) client.start();
     this.#planFaults();
     this.#everyRound();
     const { time } = this.#cluster;
     time.runUntil(this.plan.safetyMs, () => this.#over || this.#allFinished());
     this.#heal();
-    for (const client of [...this.#actors, ...this.#callers, ...this.#intruders]) client.stop();
+    for (const client of [...this.#working, ...this.#intruders]) client.stop();
     for (const reader of this.#readers) reader.hurry();
     const missing = this.#awaitGoals() ?? this.#awaitReaders() ?? this.#awaitLiveViews();
     for (const actor of this.#actors) actor.abandon();
@@ -341,16 +344,20 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return problems.flat();
   }
 
+  /** The clients whose work ends. */
+  get #working(): readonly (Actor | HttpCaller | AlbumActor<M>)[] {
+    return [...this.#actors, ...this.#callers, ...this.#albums];
+  }
+
   /** Called after every event: the first unfinished client is mostly the same as before. */
   #allFinished(): boolean {
     if (this.#awaited?.finished === false) return false;
-    this.#awaited = [...this.#actors, ...this.#callers].find((client) => !client.finished);
+    this.#awaited = this.#working.find((client) => !client.finished);
     return this.#awaited === undefined;
   }
 
   #unfinished(): string[] {
-    const clients = [...this.#actors, ...this.#callers];
-    return clients.filter((client) => !client.finished).map(({ name, doing }) => `${name} (${doing})`);
+    return this.#working.filter((client) => !client.finished).map(({ name, doing }) => `${name} (${doing})`);
   }
 
   #begin(keys: readonly QualifiedKey[]): void {
@@ -365,15 +372,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     for (const actor of actors) actor.start();
   }
 
-  #createActors(
-    plans: readonly SessionPlan[],
-    { requestTimeoutMs, commitTimeoutMs = Number.POSITIVE_INFINITY }: Patience = this.plan.environment,
-  ): Actor[] {
-    const { time, streams, sockets, topology } = this.#cluster;
-    const { engine } = this.adapter;
-    const { credentialsMs } = this.plan.environment;
-    const observer = this.#observer;
-    const place = { time, sockets, topology, requestTimeoutMs, commitTimeoutMs, credentialsMs, engine, observer };
+  #createActors(plans: readonly SessionPlan[], patience: Patience = this.plan.environment): Actor[] {
     const world = {
       histories: this.#histories,
       observer: this.#observer,
@@ -383,11 +382,29 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
       newcomers: (keys: readonly QualifiedKey[]) => this.#begin(keys),
     };
     return plans.map((session) => {
-      const random = streams.of('client', session.name);
-      const note = (what: () => string) => this.#trace.add(session.name, what);
-      const client = new Client({ ...place, random, session: session.name, note }, session.region);
+      const client = this.#client(session, patience);
       return new Actor(session, client, world, (id, state) => client.open(id, state));
     });
+  }
+
+  #client({ name, region }: Pick<SessionPlan, 'name' | 'region'>, patience: Patience, principal?: string): Client<M> {
+    const { time, streams, sockets, topology } = this.#cluster;
+    const { requestTimeoutMs, commitTimeoutMs = Number.POSITIVE_INFINITY } = patience;
+    const place = {
+      time,
+      sockets,
+      topology,
+      requestTimeoutMs,
+      commitTimeoutMs,
+      engine: this.adapter.engine,
+      observer: this.#observer,
+      random: streams.of('client', name),
+      credentialsMs: this.plan.environment.credentialsMs,
+      principal,
+      session: name,
+      note: (what: () => string) => this.#trace.add(name, what),
+    };
+    return new Client(place, region);
   }
 
   #createCallers(): HttpCaller[] {
@@ -410,6 +427,17 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     if (this.plan.environment.credentialsMs === undefined) return [];
     const wall = (node: NodeId) => this.#cluster.node(node).clock.now();
     return [new Intruder({ time, random: streams.of('intruder'), sockets, topology, observer: this.#observer, wall })];
+  }
+
+  #createAlbums(): AlbumActor<M>[] {
+    const { albums } = this.plan;
+    if (albums === undefined) return [];
+    const note = (session: string, what: () => string) => this.#trace.add(session, what);
+    const world = { keyspace: albums.keyspace, observer: this.#observer, photos: new Map(), note };
+    return albums.sessions.map((plan) => {
+      const client = this.#client(plan, this.plan.environment, plan.principal);
+      return new AlbumActor(plan, client, world, client.open(plan.name.padEnd(16, '_'), {}));
+    });
   }
 
   #createReaders(): FeedReader[] {

@@ -12,7 +12,12 @@ export function removeNode(plan: Plan, node: NodeId): Plan | undefined {
   }));
   const emptied = all.findIndex((region) => region.nodes.length === 0);
   const regions = all.filter((_region, i) => i !== emptied);
-  if (emptied >= 0 && JSON.stringify([plan.sessions, plan.http ?? null, plan.faults]).includes(`"${all[emptied]!.id}"`))
+  if (
+    emptied >= 0 &&
+    JSON.stringify([plan.sessions, plan.http ?? null, plan.albums ?? null, plan.faults]).includes(
+      `"${all[emptied]!.id}"`,
+    )
+  )
     return undefined;
   if (JSON.stringify(plan.faults).includes(`"${node}"`)) return undefined;
   const cluster = withRegions(plan.cluster, regions);

@@ -1,5 +1,13 @@
 /** Makes a failing plan smaller: fewer faults, sessions and transactions, a plainer world, a shorter run. */
-import type { HttpCallerPlan, HttpRequestPlan, Plan, ReaderPlan, SessionPlan, TransactionPlan } from '../plan/plan.js';
+import type {
+  AlbumSessionPlan,
+  HttpCallerPlan,
+  HttpRequestPlan,
+  Plan,
+  ReaderPlan,
+  SessionPlan,
+  TransactionPlan,
+} from '../plan/plan.js';
 import { minimise } from './minimise.js';
 import { removeNode } from './remove-node.js';
 
@@ -30,6 +38,7 @@ const PASSES: readonly Pass[] = [
   fewerTransactions,
   fewerRequests,
   fewerReaders,
+  fewerAlbums,
   fewerSteps,
   fewerNodes,
   plainerWorld,
@@ -84,6 +93,22 @@ function fewerReaders(plan: Plan, fails: (plan: Plan) => boolean): Plan {
   const { changeRetentionMs: _ms, changeRetentionBytes: _bytes, ...settings } = plan.settings;
   const unlimited = { ...withReaders(readers), settings };
   return fails(unlimited) ? unlimited : withReaders(readers);
+}
+
+/** The sessions with albums, and their steps. */
+function fewerAlbums(plan: Plan, fails: (plan: Plan) => boolean): Plan {
+  const { albums } = plan;
+  if (albums === undefined) return plan;
+  const { albums: _none, ...without } = plan;
+  if (fails(without)) return without;
+  const withSessions = (sessions: readonly AlbumSessionPlan[]): Plan => ({ ...plan, albums: { ...albums, sessions } });
+  let sessions = minimise(albums.sessions, (some) => fails(withSessions(some)));
+  sessions.forEach((session, i) => {
+    const replaced = (steps: AlbumSessionPlan['steps']) =>
+      sessions.map((one, j) => (i === j ? { ...session, steps } : one));
+    sessions = replaced(minimise(session.steps, (some) => fails(withSessions(replaced(some)))));
+  });
+  return withSessions(sessions);
 }
 
 /** The plan with these transactions alone. */

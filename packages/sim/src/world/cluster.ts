@@ -9,7 +9,7 @@ import {
   Topology,
 } from '@isochron/core';
 import type { Envelope } from '@isochron/protocols';
-import { CREDITS } from '@isochron/sessions';
+import { type AccessRules, CREDITS, Policy } from '@isochron/sessions';
 import { exponential } from '@isochron/simulated-world/draws';
 import { Link } from '@isochron/simulated-world/link';
 import { VirtualTime } from '@isochron/simulated-world/virtual-time';
@@ -17,6 +17,7 @@ import { WallClock } from '@isochron/simulated-world/wall-clock';
 import type { MemoryState } from '@isochron/storage';
 import { SocketNetwork } from '../clients/sockets.js';
 import { Streams } from '../engine/streams.js';
+import { albumRules } from '../plan/album-rules.js';
 import type { Plan } from '../plan/plan.js';
 import type { ProtocolAdapter } from '../protocols/adapter.js';
 import type { HttpAnswer, HttpRequest } from '../protocols/http.js';
@@ -64,6 +65,7 @@ export class Cluster<M extends AnyMessage> {
   readonly #lostData = new Set<NodeId>();
   /** Regions that are cut off, and how often. */
   readonly #isolated = new Map<RegionId, number>();
+  readonly #access: AccessRules | undefined;
 
   constructor(
     readonly plan: Plan,
@@ -72,6 +74,7 @@ export class Cluster<M extends AnyMessage> {
   ) {
     this.topology = new Topology(plan.cluster);
     this.streams = new Streams(plan.seed);
+    this.#access = accessOf(plan, this.topology);
     this.nodes = this.topology.nodes.map((id, i) => this.#node(id, i));
     for (const node of this.nodes) {
       this.#byId.set(node.id, node);
@@ -286,6 +289,7 @@ export class Cluster<M extends AnyMessage> {
       settings: this.plan.settings,
       credits: this.plan.environment.credits ?? CREDITS,
       requestsPerSecond: this.plan.environment.requestsPerSecond,
+      access: this.#access,
       incarnation,
       random: () => random.float(),
     });
@@ -333,6 +337,11 @@ export class Cluster<M extends AnyMessage> {
     const pace = { ...environment, delayMs: environment.delayMs[i]![j]! * slow, greet };
     return new Link<Frame<M>>(this.time, this.streams.of('link', pair(a.id, b.id)), pace, a, b);
   }
+}
+
+function accessOf({ albums }: Plan, { keyspaces }: Topology): AccessRules | undefined {
+  if (albums === undefined) return undefined;
+  return { policy: new Policy(albumRules(albums, keyspaces), keyspaces), refused: () => {} };
 }
 
 const pair = (a: NodeId, b: NodeId): string => (a < b ? `${a}|${b}` : `${b}|${a}`);

@@ -29,7 +29,7 @@ export type HttpProcess<M extends AnyMessage> = Pick<HttpWorld<M>, 'post' | 'fir
 /** The parts of the process that the session frames of a node use. */
 export type SessionsProcess<M extends AnyMessage> = Omit<
   SessionsWorld<M>,
-  'node' | 'region' | 'topology' | 'settings' | 'credits' | 'requestsPerSecond' | 'incarnation' | 'random'
+  'node' | 'region' | 'topology' | 'settings' | 'credits' | 'requestsPerSecond' | 'access' | 'incarnation' | 'random'
 >;
 
 /** The parts of the world that a node uses. */

@@ -101,6 +101,7 @@ export function operationAdapter(
     drawsUpdates: false,
     drawsReaders: false,
     drawsLive: false,
+    drawsAlbums: false,
     ...(plans ?? { fit: everywhere, drawMix: operationMix(readsAtOnce ? ROT_WEIGHT : 0) }),
     atOnce: { reads: readsAtOnce ? 10_000 : 1, writes: 1 },
     createNode: (options) => createNode(options, protocol),

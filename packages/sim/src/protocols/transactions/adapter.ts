@@ -84,6 +84,7 @@ export function transactionAdapter(
     drawsUpdates: capabilities.has('updates'),
     drawsReaders: capabilities.has('changes'),
     drawsLive: capabilities.has('live-queries'),
+    drawsAlbums: capabilities.has('live-queries'),
     atOnce: AT_ONCE,
     createNode: (options) => createNode(options, protocol),
     openHttp: (world) => new HttpFront(world, sessionTokens(world.topology, entry), createSession),

@@ -18,6 +18,6 @@ export function openSessions(world: SessionsWorld<NodeMessage>, entry: Transacti
     world,
     { name: entry.protocol.name, capabilities: entry.capabilities },
     port as Machine<NodeMessage>,
-    (node) => new TransactionSession(node, { coordinator: port, outcomes, tokens }),
+    (node) => new TransactionSession(node, { coordinator: port, access: world.access, outcomes, tokens }),
   );
 }

@@ -1,0 +1,94 @@
+/** Access rules (AR1 to AR4). */
+import type { Mutant, Profile } from '../mutant.js';
+import { JUDGE, JUDGED_COORDINATOR, JUDGED_SCOPES } from './files.js';
+
+/** Every run has albums, whose owners change who sees them. */
+const ALBUMS: Profile = { reads: 'albums' };
+
+export const ACCESS_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'rules-at-the-newest-snapshot',
+    breaks: 'AR1',
+    does: 'judges by the newest documents instead of those of the snapshot that is read',
+    patches: [
+      { file: JUDGE, in: 'Judge.read', find: '...wanted(snapshot, snapshot)', replace: '...wanted(snapshot, null)' },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: ALBUMS,
+  },
+  {
+    name: 'rules-at-an-older-snapshot',
+    breaks: 'AR1',
+    does: 'judges by documents that are half a second older than the snapshot that is read',
+    patches: [
+      {
+        file: JUDGE,
+        in: 'Judge.read',
+        find: '...wanted(snapshot, snapshot)',
+        replace: '...wanted(snapshot, { ts: Math.max(0, snapshot.ts - 500 * 4096) })',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: ALBUMS,
+  },
+  {
+    name: 'refused-after-the-commit',
+    breaks: 'AR2',
+    does: 'begins a commit before its refusal',
+    patches: [
+      {
+        file: JUDGED_COORDINATOR,
+        in: 'JudgedCoordinator.#refuseCommit',
+        find: 'const { txId } = request;',
+        replace: 'const { txId } = request; this.port.commit(request, () => undefined, coordinator);',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: ALBUMS,
+  },
+  {
+    name: 'own-writes-are-not-judged-with',
+    breaks: 'AR3',
+    does: 'refuses at once what the own writes of the session would allow',
+    patches: [
+      {
+        file: JUDGED_COORDINATOR,
+        in: 'JudgedCoordinator.#withOwnWrites',
+        find: 'if (!isDenied || !isFree || own <= request.ust) {',
+        replace: 'if (own >= 0) {',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: { ...ALBUMS, faults: { kinds: [], count: 0, untilMs: 0 } },
+  },
+  {
+    name: 'live-judged-before-its-end',
+    breaks: 'AR4',
+    does: 'judges an answer to live queries half a second before its end',
+    patches: [
+      {
+        file: JUDGED_SCOPES,
+        in: 'JudgedScopes.judge',
+        find: 'snapshot: { ts: answer.to }',
+        replace: 'snapshot: { ts: Math.max(0, answer.to - 500 * 4096) }',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: ALBUMS,
+  },
+  {
+    name: 'page-across-a-permission',
+    breaks: 'AR4',
+    does: 'gives a page of the change feed although the permission has come within it',
+    patches: [
+      {
+        file: JUDGED_COORDINATOR,
+        in: 'JudgedCoordinator.#judgePage',
+        find: 'some((key) => hasChanged(versions.get(key), page.from))',
+        replace: 'some(() => false)',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: ALBUMS,
+  },
+];
