@@ -99,9 +99,8 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     this.#imported = session;
     this.connector = new Connector(loop, endpoints, settings, this);
     this.queue = new CommitQueue(this);
-    const { connector } = this;
-    connector.dispatcher.onSweep = (nowMs) => this.queue.sweep(nowMs);
-    connector.renewal = settings.renewal?.(CLIENT_KIT, loop, settings, connector);
+    this.connector.dispatcher.onSweep = (nowMs) => this.queue.sweep(nowMs);
+    this.connector.renewal = settings.renewal?.(CLIENT_KIT, loop, settings, this.connector);
   }
 
   /** Defined from the first welcome on. */
