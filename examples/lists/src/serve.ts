@@ -10,6 +10,7 @@ const MEMBERS = ['Ann', 'Ben'];
 interface Options {
   readonly node?: readonly string[];
   readonly port: string;
+  readonly issuer?: string;
 }
 
 const command = new Command('lists')
@@ -20,9 +21,10 @@ const command = new Command('lists')
     (text: string, before: readonly string[] | undefined) => [...(before ?? []), ...text.split(',')],
   )
   .option('--port <n>', 'port of the page', '5180')
+  .option('--issuer <url>', 'members sign in at this OpenID Connect provider, which has a client "lists"')
   .action(serve);
 
-async function serve({ node = DEFAULT_NODES, port }: Options): Promise<void> {
+async function serve({ node = DEFAULT_NODES, port, issuer }: Options): Promise<void> {
   const root = fileURLToPath(new URL('..', import.meta.url));
   const server = await createServer({
     root,
@@ -32,8 +34,9 @@ async function serve({ node = DEFAULT_NODES, port }: Options): Promise<void> {
   });
   await server.listen();
   for (const [i, url] of node.entries()) {
-    const query = new URLSearchParams({ member: MEMBERS[i] ?? `Guest ${i + 1}`, node: url });
-    console.log(`${query.get('member')} at ${url}:  http://127.0.0.1:${port}/?${query}`);
+    const member = MEMBERS[i] ?? `Guest ${i + 1}`;
+    const query = new URLSearchParams({ ...(issuer === undefined ? { member } : { issuer }), node: url });
+    console.log(`${member} at ${url}:  http://127.0.0.1:${port}/?${query}`);
   }
 }
 

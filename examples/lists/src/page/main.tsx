@@ -1,4 +1,7 @@
-/** The page: `?member=Ann&node=http://127.0.0.1:7101`. The client finds the other nodes by itself. */
+/**
+ * The page: `?member=Ann&node=http://127.0.0.1:7101`, or with `&issuer=…` instead of a member, who signs in there. The
+ * client finds the other nodes by itself.
+ */
 import { connect } from '@isochron/sdk';
 import { IsochronProvider } from '@isochron/sdk/react';
 import { StrictMode } from 'react';
@@ -6,20 +9,33 @@ import { createRoot } from 'react-dom/client';
 import { App } from './app.js';
 
 const query = new URLSearchParams(location.search);
-const member = query.get('member') ?? 'Ann';
-const node = query.get('node') ?? 'http://127.0.0.1:7101';
-
+const issuer = query.get('issuer') ?? sessionStorage.getItem('issuer');
 const root = createRoot(document.querySelector('#root')!);
-root.render(<p className="waiting">Connecting to {node} …</p>);
-try {
-  const client = await connect({ endpoints: [node] });
+
+/** Who uses the page: a name alone, or a member who signs in. */
+async function memberOf(): Promise<{ readonly name: string; token?(): Promise<string> }> {
+  if (issuer === null) return { name: query.get('member') ?? 'Ann' };
+  // The provider comes back to an address without it.
+  sessionStorage.setItem('issuer', issuer);
+  return (await import('./sign-in.js')).signIn(issuer);
+}
+
+async function start(): Promise<void> {
+  root.render(<p className="waiting">Connecting …</p>);
+  const { name, token } = await memberOf();
+  const node = new URLSearchParams(location.search).get('node') ?? 'http://127.0.0.1:7101';
+  const client = await connect({ endpoints: [node], ...(token === undefined ? {} : { auth: token }) });
   root.render(
     <StrictMode>
       <IsochronProvider client={client}>
-        <App member={member} />
+        <App member={name} />
       </IsochronProvider>
     </StrictMode>,
   );
+}
+
+try {
+  await start();
 } catch (error) {
   root.render(
     <p className="waiting">

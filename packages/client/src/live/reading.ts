@@ -145,8 +145,14 @@ export class Reading {
     this.events.complete(this);
   }
 
+  /** Whether a later snapshot, with own writes that permit it, may have the scope (AR3). */
+  #lacksOwnWrites({ code }: IsochronError): boolean {
+    const { session, queue } = this.core;
+    return code === 'PERMISSION_DENIED' && (queue.undecided.length > 0 || session.export().cache.length > 0);
+  }
+
   #failed(scope: Scope, error: IsochronError): void {
-    if (!error.retryable && !ANOTHER_SNAPSHOT.has(error.code)) {
+    if (!error.retryable && !ANOTHER_SNAPSHOT.has(error.code) && !this.#lacksOwnWrites(error)) {
       this.events.failed(scope, error);
       return;
     }

@@ -83,7 +83,8 @@ export class Condition {
     if (text.length > MAX_LENGTH) throw new Error(`a condition has ${MAX_LENGTH} characters at most`);
     const environment = BASE.clone();
     for (const name of captures) {
-      if (name in VARIABLES) throw new Error(`a capture cannot have the name "${name}"`);
+      if (environment.hasVariable(name))
+        throw new Error(`a capture cannot have the name "${name}": conditions have it for something else`);
       environment.registerVariable(name, 'string');
     }
     const parsed = environment.parse(text);

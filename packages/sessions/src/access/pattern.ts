@@ -47,6 +47,18 @@ export class Pattern {
     return parts.length === this.#segments.length ? captures : undefined;
   }
 
+  /** Whether it may match a key of a range. @param prefix the beginning of all keys of the range, qualified */
+  mayMatch(prefix: string): boolean {
+    const parts = prefix.split('/');
+    const open = parts.length - 1;
+    return parts.every((part, i) => {
+      const segment = this.#segments[Math.min(i, this.#segments.length - 1)]!;
+      if (segment.kind === 'rest') return true;
+      if (i >= this.#segments.length) return false;
+      return segment.kind === 'one' || (i < open ? segment.text === part : segment.text.startsWith(part));
+    });
+  }
+
   /**
    * What it captures of every key that it matches in a range: of the segments that all keys with this beginning have.
    * Undefined where it matches none of them, or where a text comes after these segments: it would match some keys and

@@ -246,6 +246,7 @@ describe('lists', () => {
     const policy = policyOf({ allow: ['list'], when: 'document.owner == auth.id', filter: true });
     expect(range(policy, 'albums/')).toBe('filtered');
     expect(range(policy, 'default/')).toBe('refused');
+    expect([range(policy, 'albums/7'), range(policy, 'albums/7/photos/')]).toEqual(['filtered', 'refused']);
     expect(verdictOf(policy, { verb: 'list', document: { owner: 'ann' } }).kind).toBe('allowed');
     expect(verdictOf(policy, { verb: 'list', document: { owner: 'bob' } }).kind).toBe('refused');
   });
@@ -284,6 +285,7 @@ describe('rules that cannot be used', () => {
     ['a list to filter', { when: 'document.open', filter: true }],
     ['a filter for the document of a list', { allow: ['list'], when: 'document.open' }],
     ['another name for a capture', { match: 'albums/{auth}', when: 'true' }],
+    ['another name for a capture than that of a type', { match: 'albums/{list}', when: 'true' }],
   ])('a rule needs %s', (_what, rule) => {
     expect(faultOf(rule)).not.toBe('none');
   });

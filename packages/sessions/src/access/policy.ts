@@ -134,9 +134,8 @@ export class Policy {
       return captures && { auth: authOf(principal), at: wallOf(at), captures, document: null, incoming: null };
     });
     if (verdict.kind !== 'refused') return verdict;
-    const keyspace = prefix.slice(0, prefix.indexOf('/'));
     const filters = this.#rules.some(
-      ({ filters, allows, pattern }) => filters && allows.has('list') && pattern.keyspace === keyspace,
+      ({ filters, allows, pattern }) => filters && allows.has('list') && pattern.mayMatch(prefix),
     );
     return filters ? { kind: 'filtered' } : verdict;
   }
