@@ -249,6 +249,8 @@ describe('lists', () => {
     expect([range(policy, 'albums/7'), range(policy, 'albums/7/photos/')]).toEqual(['filtered', 'refused']);
     expect(verdictOf(policy, { verb: 'list', document: { owner: 'ann' } }).kind).toBe('allowed');
     expect(verdictOf(policy, { verb: 'list', document: { owner: 'bob' } }).kind).toBe('refused');
+    // A rule without a filter is about whole ranges.
+    expect(verdictOf(policyOf({ allow: ['list'] }), { verb: 'list', document: {} }).kind).toBe('refused');
   });
 });
 

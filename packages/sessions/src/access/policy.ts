@@ -108,7 +108,9 @@ export class Policy {
   /** Judges an operation on a document. @param documents those of the snapshot that were read for it so far */
   judge(question: DocumentQuestion, documents: Documents): Verdict {
     const { verb, key, principal, at } = question;
-    return this.#first(verb, principal, documents, key, ({ pattern, condition }, reads) => {
+    return this.#first(verb, principal, documents, key, ({ pattern, condition, filters }, reads) => {
+      // A document of a filtered list is judged by filters alone.
+      if (verb === 'list' && !filters) return undefined;
       const captures = pattern.match(key);
       if (captures === undefined) return undefined;
       const value = (name: 'document' | 'incoming') => (condition?.uses(name) ? reads.value(question[name]) : null);
