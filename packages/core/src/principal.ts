@@ -24,6 +24,9 @@ export interface Principal {
   readonly expiresAt: number | null;
 }
 
+/** For whom tokens are signed: no one in particular where callers need no credentials. */
+export const holderOf = ({ id }: Principal): string => (id === ANONYMOUS_PRINCIPAL.id ? '' : id);
+
 /** Every caller of a cluster that requires no credentials. */
 export const ANONYMOUS_PRINCIPAL: Principal = {
   id: 'anonymous',

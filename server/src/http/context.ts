@@ -1,6 +1,7 @@
 /** The context of all routes. */
 import {
   ANONYMOUS_PRINCIPAL,
+  holderOf,
   IsochronError,
   type Principal,
   packWall,
@@ -105,6 +106,11 @@ export class ApiContext {
     return request.principal ?? ANONYMOUS_PRINCIPAL;
   }
 
+  /** For whom the tokens of the caller are signed. */
+  holder(request: FastifyRequest): string {
+    return holderOf(this.principal(request));
+  }
+
   /** The client whose share of the node the caller uses. */
   client(request: FastifyRequest): string {
     return this.auth.client(this.principal(request), request.ip);
@@ -168,7 +174,7 @@ export class TransactionsContext extends ApiContext {
   caller(request: FastifyRequest): Caller | Promise<Caller> {
     const token = request.headers['isochron-session'];
     if (token === undefined) return ANONYMOUS;
-    return this.sessions.resolve(String(token));
+    return this.sessions.resolve(String(token), this.holder(request));
   }
 
   /**

@@ -19,7 +19,7 @@ export class OperationOneShots implements OneShots {
   async get(request: FastifyRequest, key: QualifiedKey): Promise<Shown> {
     const session = this.#caller(request);
     const answer = await this.node.requests.get(session.get(key));
-    return this.#shown(session, answer, [answer.version]);
+    return this.#shown(request, session, answer, [answer.version]);
   }
 
   async read(request: FastifyRequest, keys: readonly QualifiedKey[]): Promise<Shown> {
@@ -27,7 +27,7 @@ export class OperationOneShots implements OneShots {
     requireCapability(this.node.protocol, 'rot', 'A read of several keys');
     const session = this.#caller(request);
     const answer = await this.node.requests.rot(session.rot(keys));
-    return this.#shown(session, answer, answer.versions);
+    return this.#shown(request, session, answer, answer.versions);
   }
 
   async write(request: FastifyRequest, writes: readonly KeyWrite[]): Promise<Written> {
@@ -38,7 +38,7 @@ export class OperationOneShots implements OneShots {
     const put = session.put(key, plainValue(value), this.api.principal(request).id, txId);
     try {
       const answer = await this.node.requests.put({ ...put, sentAfter: this.api.sentAfter(repeated) });
-      return { txId, ct: answer.ts, token: this.#tokenAfter(session, answer) };
+      return { txId, ct: answer.ts, token: this.#tokenAfter(request, session, answer) };
     } catch (error) {
       throw undecided(txId, error);
     }
@@ -51,16 +51,22 @@ export class OperationOneShots implements OneShots {
   /** @throws IsochronError for a bad token */
   #caller(request: FastifyRequest): OperationSession {
     const token = request.headers['isochron-session'];
-    const state = token === undefined ? undefined : this.tokens.decode(String(token), this.node.latest());
+    const state =
+      token === undefined ? undefined : this.tokens.decode(String(token), this.node.latest(), this.api.holder(request));
     return this.node.protocol.session(newSessionId(), this.node.region, state);
   }
 
-  #shown(session: OperationSession, answer: GetResp | RotResp, versions: Shown['versions']): Shown {
-    return bounded(this.api, { versions, snapshot: undefined, token: this.#tokenAfter(session, answer) });
+  #shown(
+    request: FastifyRequest,
+    session: OperationSession,
+    answer: GetResp | RotResp,
+    versions: Shown['versions'],
+  ): Shown {
+    return bounded(this.api, { versions, snapshot: undefined, token: this.#tokenAfter(request, session, answer) });
   }
 
-  #tokenAfter(session: OperationSession, answer: GetResp | RotResp | PutResp): string {
+  #tokenAfter(request: FastifyRequest, session: OperationSession, answer: GetResp | RotResp | PutResp): string {
     session.answered(answer);
-    return this.tokens.mint(session.export());
+    return this.tokens.mint(session.export(), this.api.holder(request));
   }
 }

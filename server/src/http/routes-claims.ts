@@ -75,6 +75,6 @@ async function decided(
   const { value } = version ?? { value: null };
   const field = value === null ? '' : `,${valueField(value)}`;
   const text = `{"transaction":"${txId}","timestamp":${ct},"won":${won}${field}}`;
-  const caller = await api.sessions.resolve(token);
-  return { text, token: api.sessions.tokenAfterRead(caller, snapshotOf(answer)) };
+  const caller = await api.sessions.resolve(token, api.holder(request));
+  return { text, token: api.sessions.tokenAfterRead(caller, snapshotOf(answer), api.holder(request)) };
 }

@@ -59,7 +59,7 @@ async function firstPage(
   const { entries, next } = merge(page, answer, own);
   const later = next === null ? [] : own.filter(({ key }) => compareKeys(key, next) >= 0);
   const overlay = later.length === 0 ? null : api.sessions.store.keepListing(later);
-  send(api, reply, caller, page, { snapshot: snapshotOf(answer), entries, next, overlay });
+  send(api, request, reply, caller, page, { snapshot: snapshotOf(answer), entries, next, overlay });
 }
 
 async function nextPage(
@@ -81,7 +81,7 @@ async function nextPage(
   const page = pageOf(api, keyspace, { prefix, start, ...limit }, at);
   const caller = await api.caller(request);
   const answer = await api.requests(request, caller.hwt).list(listRequest(caller.seen, page));
-  send(api, reply, caller, page, { ...merge(page, answer, own), snapshot: at, overlay: cursor.overlay });
+  send(api, request, reply, caller, page, { ...merge(page, answer, own), snapshot: at, overlay: cursor.overlay });
 }
 
 function cursorOf(api: TransactionsContext, keyspace: string, query: ListQuery): Cursor {
@@ -153,6 +153,7 @@ export function merge(page: Pick<Page, 'start' | 'end' | 'limit'>, answer: Liste
 
 function send(
   api: TransactionsContext,
+  request: FastifyRequest,
   reply: FastifyReply,
   caller: Caller,
   page: Page,
@@ -168,5 +169,5 @@ function send(
       `{"key":${JSON.stringify(key.slice(cut))},${valueFields(version.ts, version.value ?? 'null')}}`,
   );
   const text = `{"snapshot":${snapshot.ts},"entries":[${items.join(',')}],"cursor":${JSON.stringify(cursor)}}`;
-  api.headers.send(reply, snapshot.ts, api.sessions.tokenAfterRead(caller, snapshot), text);
+  api.headers.send(reply, snapshot.ts, api.sessions.tokenAfterRead(caller, snapshot, api.holder(request)), text);
 }

@@ -142,7 +142,7 @@ async function open(api: TransactionsContext, request: FastifyRequest, reply: Fa
   const shown = hwt <= Math.min(snapshot.ts, api.sessions.rules.covers(snapshot));
   const id = formatTxId({ txId, owner: api.node.id, snapshot, hwt: shown ? 0 : hwt });
   const expiresAt = new Date(api.node.now() + lifetimeMs).toISOString();
-  const token = api.sessions.tokenAfterRead(caller, snapshot);
+  const token = api.sessions.tokenAfterRead(caller, snapshot, api.holder(request));
   const text = JSON.stringify({ id, snapshot: snapshot.ts, expiresAt });
   api.headers.send(reply, snapshot.ts, token, text, { location: `/v1/transactions/${id}` }, 201);
 }
@@ -206,7 +206,7 @@ async function read(api: TransactionsContext, request: FastifyRequest, reply: Fa
   const snapshot = snapshotOf(answer);
   const versions = answer.versions.map((version, i) => withOwn(version, opened.overlay.get(keys[i]!)));
   const seen = bounded(api, { snapshot, versions });
-  const token = api.sessions.tokenAfterRead(caller, snapshot);
+  const token = api.sessions.tokenAfterRead(caller, snapshot, api.holder(request));
   const text = readAnswerText({ ...seen, snapshot: snapshot.ts });
   api.headers.send(reply, snapshot.ts, token, text);
 }

@@ -45,7 +45,7 @@ export class TransactionOneShots implements OneShots {
     return readKeys(this.api, request, caller, keys, at).then(({ snapshot, versions }) => ({
       snapshot: snapshot.ts,
       versions,
-      token: this.api.sessions.tokenAfterRead(caller, snapshot),
+      token: this.api.sessions.tokenAfterRead(caller, snapshot, this.api.holder(request)),
     }));
   }
 
@@ -60,7 +60,7 @@ export class TransactionOneShots implements OneShots {
     const caller = await this.api.caller(request);
     const seen = this.api.sessions.knownTo(caller);
     // Its writes are not on this node: the caller's next read waits until they are stable.
-    const token = this.api.sessions.tokens.mint({ seen, hwt: Math.max(caller.hwt, ts) });
+    const token = this.api.sessions.tokens.mint({ seen, hwt: Math.max(caller.hwt, ts) }, this.api.holder(request));
     return { txId, ct: ts, token };
   }
 }

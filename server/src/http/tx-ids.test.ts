@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isTxId } from '@isochron/core';
+import { SessionClient } from '../testing/session-client.js';
 import { startApi, type TestAnswer, type TestApi } from '../testing/test-api.js';
 import { parseTxId } from './tx-ref.js';
 
@@ -45,6 +46,29 @@ it('the transaction of another principal is unknown: it is neither read, committ
   }
   expect((await as(ANN, 'POST', `/v1/transactions/${id}/read`, { body: keys })).status).toBe(200);
   expect((await as(ANN, 'POST', `/v1/transactions/${id}/commit`, { body: writes })).status).toBe(200);
+});
+
+it('the session token of another principal is refused, over HTTP and in a session', async () => {
+  const token = String((await as(ANN, 'GET', PATH)).headers['isochron-session']);
+  const headers = { 'isochron-session': token };
+  expect((await as(ANN, 'GET', PATH, { headers })).status).toBe(404);
+  for (const [method, path, body] of [
+    ['GET', PATH, undefined],
+    ['PUT', PATH, {}],
+    ['GET', '/v1/keyspaces/default/keys', undefined],
+    ['POST', '/v1/transactions', undefined],
+  ] as const) {
+    const answer = await as(BOB, method, path, body === undefined ? { headers } : { body, headers });
+    expect([path, answer.json()]).toMatchObject([path, { code: 'TOKEN_INVALID', status: 400 }]);
+  }
+  for (const [credentials, welcomed] of [
+    [ANN, 'welcome'],
+    [BOB, 'error'],
+  ] as const) {
+    const client = await SessionClient.open(api.url);
+    expect(await client.hello({ credentials, token })).toMatchObject({ type: welcomed });
+    client.close();
+  }
 });
 
 it('an Idempotency-Key is any text up to 255 bytes, and is each principal’s own', async () => {

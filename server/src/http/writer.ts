@@ -53,7 +53,10 @@ export async function commit(
     commitThrough(port, { ...fields, ...known, ...attempt }, done, coordinator),
   );
   const { txId, writes } = order;
-  return { ct: committed.ts, token: api.sessions.committed(caller, { txId, writes, commit: committed, snapshot }) };
+  return {
+    ct: committed.ts,
+    token: api.sessions.committed(caller, { txId, writes, commit: committed, snapshot }, api.holder(request)),
+  };
 }
 
 /** The order of a one-shot write: it depends on the caller's snapshot. */

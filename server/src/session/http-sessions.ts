@@ -2,7 +2,6 @@
 import { IsochronError, type NodeId, type Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import {
-  ANONYMOUS,
   type Caller,
   Callers,
   type CommittedWrites,
@@ -38,9 +37,8 @@ export class HttpSessions {
    * The caller; see {@link Callers.resolve}.
    * @throws IsochronError as {@link SessionTokens.decode}
    */
-  resolve(token: string | undefined): Caller | Promise<Caller> {
-    if (token === undefined) return ANONYMOUS;
-    const claims = this.tokens.decode(token, this.node.latest());
+  resolve(token: string, holder: string): Caller | Promise<Caller> {
+    const claims = this.tokens.decode(token, this.node.latest(), holder);
     let caller: Caller | undefined;
     let settle = (found: Caller): void => {
       caller = found;
@@ -78,13 +76,13 @@ export class HttpSessions {
   }
 
   /** The caller's token after it saw a snapshot. */
-  tokenAfterRead(caller: Caller, snapshot: Snapshot): string {
-    return this.tokens.mint(this.callers.afterRead(caller, snapshot));
+  tokenAfterRead(caller: Caller, snapshot: Snapshot, holder: string): string {
+    return this.tokens.mint(this.callers.afterRead(caller, snapshot), holder);
   }
 
   /** Takes a commit into the caller's cache; a caller without one gets one. Returns the caller's next token. */
-  committed(caller: Caller, committed: CommittedWrites): string {
-    return this.tokens.mint(this.callers.committed(caller, committed));
+  committed(caller: Caller, committed: CommittedWrites, holder: string): string {
+    return this.tokens.mint(this.callers.committed(caller, committed), holder);
   }
 
   /**

@@ -2,7 +2,7 @@
  * A connection's session under protocols of single operations. The client keeps it, and sends its state with every
  * request; this side signs the new state.
  */
-import type { Principal, RegionId, Timestamp, Version } from '@isochron/core';
+import { holderOf, type Principal, type RegionId, type Timestamp, type Version } from '@isochron/core';
 import type { GetResp, OperationSession, OperationSessionState, PutResp, RotResp } from '@isochron/protocols';
 import type { WireDependency, WireSeen } from '@isochron/wire/session-frames';
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
@@ -48,11 +48,11 @@ export class ConnectedOperations implements ServedSession, RequestContext {
     this.client = client;
     const { node } = this;
     const { tokens } = this.parts;
-    const state = token === undefined ? undefined : tokens.decode(token, node.latest());
+    const state = token === undefined ? undefined : tokens.decode(token, node.latest(), holderOf(principal));
     const session = this.parts.session('', node.region, state);
     session.observe(node.ust());
     this.sentUst = session.ust;
-    this.#token = tokens.mint(session.export());
+    this.#token = tokens.mint(session.export(), holderOf(principal));
     const { seen, region, depends } = session.export();
     this.#seen = state === undefined ? undefined : { seen, region, ...dependsField(depends) };
   }
@@ -91,7 +91,7 @@ export class ConnectedOperations implements ServedSession, RequestContext {
 
   /** The client keeps its session itself. */
   learn(token: string): undefined {
-    this.parts.tokens.decode(token, this.node.latest());
+    this.parts.tokens.decode(token, this.node.latest(), holderOf(this.principal));
   }
 
   /** The session of a request. */
@@ -101,7 +101,7 @@ export class ConnectedOperations implements ServedSession, RequestContext {
 
   tokenAfter(session: OperationSession, answer: GetResp | RotResp | PutResp): string {
     session.answered(answer);
-    return this.parts.tokens.mint(session.export());
+    return this.parts.tokens.mint(session.export(), holderOf(this.principal));
   }
 
   /** The answer to a read, with all that its session needs. */

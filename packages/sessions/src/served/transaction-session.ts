@@ -1,5 +1,5 @@
 /** A connection's session under protocols with transactions. */
-import type { Principal, Timestamp } from '@isochron/core';
+import { holderOf, type Principal, type Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import { JudgedCoordinator, type JudgedSession } from '../access/judged-coordinator.js';
 import type { Done } from '../coordinator/request-port.js';
@@ -72,13 +72,13 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
     const { node } = this;
     const { tokens } = this.parts;
     if (token !== undefined) {
-      const claims = tokens.decode(token, node.latest());
+      const claims = tokens.decode(token, node.latest(), holderOf(principal));
       this.#seen = claims.seen;
       this.#hwt = claims.hwt;
     }
     this.#seen = this.#stable(this.#seen, node.ust());
     this.sentUst = this.#stableSnapshots ? this.#seen.ts : node.ust();
-    this.#token = tokens.mintPlain(this.#seen, this.#hwt);
+    this.#token = tokens.mintPlain(this.#seen, this.#hwt, holderOf(principal));
   }
 
   greeting(): ReturnType<ServedSession['greeting']> {
@@ -129,7 +129,7 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   }
 
   learn(token: string): string | undefined {
-    const { seen, hwt } = this.parts.tokens.decode(token, this.node.latest());
+    const { seen, hwt } = this.parts.tokens.decode(token, this.node.latest(), holderOf(this.principal));
     return this.#renew(this.#rules.merge(this.#seen, seen), Math.max(this.#hwt, hwt));
   }
 
@@ -147,7 +147,7 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
     if (hwt === this.#hwt && sameSnapshot(seen, this.#seen)) return undefined;
     this.#seen = seen;
     this.#hwt = hwt;
-    const token = this.parts.tokens.mintPlain(seen, hwt);
+    const token = this.parts.tokens.mintPlain(seen, hwt, holderOf(this.principal));
     if (token === this.#token) return undefined;
     this.#token = token;
     return token;

@@ -7,6 +7,7 @@
 import type { OperationSessionState } from '@isochron/protocols';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import { MAX_TOKEN_LENGTH } from '@isochron/wire/session-frames/requests';
+import type { RecordWriter } from './record-writer.js';
 import { damaged, type Fields, SignedTokens, TOKEN_VERSIONS, type TokenCluster } from './signed.js';
 
 export class OperationTokens extends SignedTokens<OperationSessionState> {
@@ -14,11 +15,12 @@ export class OperationTokens extends SignedTokens<OperationSessionState> {
     super([TOKEN_VERSIONS.operations], MAX_TOKEN_LENGTH, cluster);
   }
 
-  mint(state: OperationSessionState): string {
-    return this.sign(TOKEN_VERSIONS.operations, (record) => {
+  mint(state: OperationSessionState, holder = ''): string {
+    const write = (record: RecordWriter): void => {
       record.text(this.protocol);
       record.bytes(pack(state));
-    });
+    };
+    return this.sign(TOKEN_VERSIONS.operations, write, holder);
   }
 
   protected read(fields: Fields): OperationSessionState {

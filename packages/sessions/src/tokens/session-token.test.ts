@@ -1,6 +1,7 @@
 import { IsochronError, MAX_TIMESTAMP, packWall } from '@isochron/core';
 import fc from 'fast-check';
 import { checksOf, rulesOf, sessionTokens, type TransactionsName } from '../testing/tokens.js';
+import type { RecordWriter } from './record-writer.js';
 import { MAX_TOKEN_LENGTH, SessionTokens } from './session-token.js';
 import { TOKEN_VERSIONS } from './signed.js';
 
@@ -13,10 +14,11 @@ const tokens = sessionTokens();
 /** Signs as before caches had a number of changes. */
 class OldTokens extends SessionTokens {
   named(ust: number, hwt: number): string {
-    return this.sign(TOKEN_VERSIONS.plain, (record) => {
+    const write = (record: RecordWriter): void => {
       for (const ts of [ust, hwt]) record.timestamp(ts);
       for (const name of ['a'.repeat(22), 'virginia-1']) record.text(name);
-    });
+    };
+    return this.sign(TOKEN_VERSIONS.plain, write, '');
   }
 }
 
@@ -31,6 +33,20 @@ function codeOf(token: string, reader = sessionTokens()): string {
 }
 
 describe('a session token', () => {
+  it('a session token is for the principal that got it, and refused from any other one and from none', () => {
+    const claims = { seen: { ts: 1000 }, hwt: 2000 };
+    const token = tokens.mint(claims, 'key:ann');
+    for (const reader of [tokens, sessionTokens()]) {
+      expect(reader.decode(token, LATEST, 'key:ann')).toEqual(claims);
+      for (const other of ['key:bob', 'key:an', 'key:annn', ''])
+        expect(() => reader.decode(token, LATEST, other)).toThrow(expect.objectContaining({ code: 'TOKEN_INVALID' }));
+    }
+    expect(() => tokens.decode(tokens.mint(claims), LATEST, 'key:ann')).toThrow(
+      expect.objectContaining({ code: 'TOKEN_INVALID' }),
+    );
+    expect(tokens.mintPlain({ ts: 1 }, 0, 'key:ann')).not.toBe(tokens.mintPlain({ ts: 1 }, 0, 'key:bob'));
+  });
+
   it('a session token reads as it was written, in at most 256 characters', () => {
     const ts = fc.integer({ min: 0, max: packWall(NOW) });
     const cache = fc.record({

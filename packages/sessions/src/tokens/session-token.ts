@@ -42,6 +42,7 @@ const versionsOf = (isUnnamed: boolean) =>
 export class SessionTokens extends SignedTokens<SessionClaims> {
   #lastSeen: Snapshot = { ts: -1 };
   #lastHwt: Timestamp = -1;
+  #lastHolder = '';
   #lastToken = '';
 
   constructor(
@@ -54,18 +55,20 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
   }
 
   /**
-   * A token. A `hwt` whose write is part of the seen snapshot adds nothing, and is left out together with its cache.
+   * A token for a principal, see `holderOf`. A `hwt` whose write is part of the seen snapshot adds nothing, and is left
+   * out together with its cache.
    */
-  mint({ seen, hwt, cache }: SessionClaims): string {
-    if (cache !== undefined && this.#isLive(seen, hwt)) return this.#sign({ seen, hwt, cache });
-    return this.mintPlain(seen, hwt);
+  mint({ seen, hwt, cache }: SessionClaims, holder = ''): string {
+    if (cache !== undefined && this.#isLive(seen, hwt)) return this.#sign({ seen, hwt, cache }, holder);
+    return this.mintPlain(seen, hwt, holder);
   }
 
   /** A token without a cache: the same text for repeated arguments. */
-  mintPlain(seen: Snapshot, hwt: Timestamp): string {
+  mintPlain(seen: Snapshot, hwt: Timestamp, holder = ''): string {
     const live = this.#isLive(seen, hwt) ? hwt : 0;
-    if (live !== this.#lastHwt || !sameSnapshot(seen, this.#lastSeen)) {
-      this.#lastToken = this.#sign({ seen, hwt: live });
+    if (live !== this.#lastHwt || holder !== this.#lastHolder || !sameSnapshot(seen, this.#lastSeen)) {
+      this.#lastToken = this.#sign({ seen, hwt: live }, holder);
+      this.#lastHolder = holder;
       this.#lastSeen = seen;
       this.#lastHwt = live;
     }
@@ -97,17 +100,18 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
     return deps.length === 0 ? {} : { deps };
   }
 
-  #sign({ seen, hwt, cache }: SessionClaims): string {
+  #sign({ seen, hwt, cache }: SessionClaims, holder: string): string {
     const isUnnamed = this.protocol === UNNAMED_PROTOCOL;
     const [plain, named] = versionsOf(isUnnamed);
-    return this.sign(cache === undefined ? plain : named, (record) => {
+    const write = (record: RecordWriter): void => {
       record.timestamp(seen.ts);
       record.timestamp(hwt);
       record.text(cache?.session ?? '');
       record.text(cache?.node ?? '');
       if (!isUnnamed) this.#writeProtocol(record, seen);
       if (cache !== undefined) record.count(cache.changes);
-    });
+    };
+    return this.sign(cache === undefined ? plain : named, write, holder);
   }
 
   #writeProtocol(record: RecordWriter, { deps = [] }: Snapshot): void {

@@ -3,7 +3,8 @@
  *
  * version 1 · cluster and history 8 · fields of the version · MAC 16
  *
- * The MAC is HMAC-SHA256 under a key derived from the cluster secret, cut to 16 bytes.
+ * The MAC is HMAC-SHA256 under a key derived from the cluster secret, cut to 16 bytes: of the record, and of the id of
+ * the principal that holds the token, where callers need credentials.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { IsochronError, isTimestamp, RecentMap, type Timestamp } from '@isochron/core';
@@ -61,16 +62,18 @@ export abstract class SignedTokens<Claims> {
   /**
    * Reads a token.
    * @param latest the latest timestamp that a client may name at this node
-   * @throws IsochronError `TOKEN_INVALID` damaged, forged or of another protocol, `TOKEN_FOREIGN` of another cluster,
-   * `TIMESTAMP_IN_FUTURE` (T1)
+   * @param holder the principal that sends it; see `holderOf`
+   * @throws IsochronError `TOKEN_INVALID` damaged, forged, of another principal or protocol, `TOKEN_FOREIGN` of another
+   * cluster, `TIMESTAMP_IN_FUTURE` (T1)
    */
-  decode(token: string, latest: Timestamp): Claims {
-    const known = this.#decoded.get(token);
+  decode(token: string, latest: Timestamp, holder = ''): Claims {
+    const name = holder === '' ? token : `${token} ${holder}`;
+    const known = this.#decoded.get(name);
     if (known !== undefined) return known;
-    const { fields, version } = this.#verify(token);
+    const { fields, version } = this.#verify(token, holder);
     const claims = this.read(fields, version);
     this.judge(claims, latest);
-    this.#decoded.set(token, claims);
+    this.#decoded.set(name, claims);
     return claims;
   }
 
@@ -81,17 +84,17 @@ export abstract class SignedTokens<Claims> {
   protected abstract judge(claims: Claims, latest: Timestamp): void;
 
   /** @param write writes the fields of the version */
-  protected sign(version: TokenVersion, write: (record: RecordWriter) => void): string {
+  protected sign(version: TokenVersion, write: (record: RecordWriter) => void, holder: string): string {
     const record = this.#record;
     record.begin();
     record.byte(version);
     record.bytes(this.#tag);
     write(record);
-    record.latin1(macOf(this.#macs[0]!, record.written));
+    record.latin1(macOf(this.#macs[0]!, heldBy(record.written, holder)));
     return record.written.toString('base64url');
   }
 
-  #verify(token: string): { readonly fields: Fields; readonly version: TokenVersion } {
+  #verify(token: string, holder: string): { readonly fields: Fields; readonly version: TokenVersion } {
     if (token.length > this.#maxLength || !BASE64URL.test(token)) throw damaged();
     const record = Buffer.from(token, 'base64url');
     // A last character with spare bits set decodes to the same bytes: only the one canonical text is a token.
@@ -106,7 +109,8 @@ export abstract class SignedTokens<Claims> {
     }
     const body = record.subarray(0, record.length - MAC_BYTES);
     const mac = record.subarray(body.length);
-    if (!this.#macs.some((each) => timingSafeEqual(Buffer.from(macOf(each, body), 'latin1'), mac))) throw damaged();
+    const signed = heldBy(body, holder);
+    if (!this.#macs.some((each) => timingSafeEqual(Buffer.from(macOf(each, signed), 'latin1'), mac))) throw damaged();
     const theirs = protocolIn(new Fields(body));
     if (theirs !== this.protocol) throw ofAnotherProtocol(theirs, this.protocol);
     const fields = new Fields(body);
@@ -119,6 +123,10 @@ export abstract class SignedTokens<Claims> {
 }
 
 const keyOf = (secret: string): Buffer => createHmac('sha256', secret).update('isochron session token 1').digest();
+
+/** What is signed: a record and its holder. A record has an end of its own. */
+const heldBy = (record: Buffer, holder: string): Buffer =>
+  holder === '' ? record : Buffer.concat([record, Buffer.from(holder)]);
 
 /** The MAC of a record, a character for each byte. */
 const macOf = (mac: Hmac, body: Buffer): string => mac.of(body).slice(0, MAC_BYTES);
@@ -192,7 +200,7 @@ export class Fields {
 export const damaged = (): IsochronError =>
   new IsochronError(
     'TOKEN_INVALID',
-    'The session token is damaged or was not made by this cluster. Start a new session.',
+    'The session token is damaged, or was not made by this cluster for this principal. Start a new session.',
   );
 
 const ofAnotherProtocol = (theirs: string, ours: string): IsochronError => {
