@@ -78,6 +78,7 @@ export function clusterCommands(program: Command): void {
       '--auth <file>',
       'file of the issuers of tokens and the hashes of API keys that callers may use (docs/security.md)',
     )
+    .option('--audit-log <file>', 'append what operators do, and refusals, to this file (default: to the log)')
     .option(
       '--metrics-port <port>',
       'serve /metrics, /livez and /readyz on this port, without keys',

@@ -6,6 +6,8 @@ import websocket from '@fastify/websocket';
 import { IsochronError } from '@isochron/core';
 import { type AccessRules, Rules, ServedSessions, Serving } from '@isochron/sessions';
 import fastify, { type FastifyBaseLogger, type FastifyError, type FastifyInstance, LogController } from 'fastify';
+import { Audit, type AuditLog } from '../audit/audit.js';
+import { auditedOf, auditOperators } from '../audit/routes.js';
 import type { AuthFile } from '../auth/auth-file.js';
 import { Authenticator } from '../auth/authenticator.js';
 import { identifyCallers } from '../auth/hook.js';
@@ -45,6 +47,8 @@ export interface ApiOptions extends Secrets {
   readonly auth?: Pick<AuthFile, 'current' | 'onChange'> | undefined;
   /** Who may do what with which documents; absent: everything is allowed. */
   readonly access?: AccessRules | undefined;
+  /** Takes the lines of the audit; default `logger`. */
+  readonly auditLog?: AuditLog | undefined;
   readonly logger?: FastifyBaseLogger;
   /** Whether the node accepts requests; shared with `buildMetrics`. Default: a new one. */
   readonly serving?: Serving;
@@ -107,14 +111,19 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   const data = dataApi(node, { secrets: options, rules, auth, log: app.log, serving, access });
   const { api, handOver } = data;
   const failed = new FailedAuthentications(bounds, serving);
-  const served = servedNode(api, failed);
+  const audit = new Audit(options.auditLog ?? app.log);
+  const served = servedNode(api, failed, audit);
   const hub = new SessionHub(api, new ServedSessions(served, () => data.openSession(served)), bounds, connections);
-  app.addHook('onClose', async () => auth.close());
+  app.addHook('onClose', async () => {
+    auth.close();
+    audit.close();
+  });
   app.decorate('sessionCounts', () => hub.counts);
   app.decorate('drain', (bounds?: Partial<DrainBounds>) => drain({ api, handOver, hub, server: app.server }, bounds));
-  app.setErrorHandler((error, request, reply) =>
-    sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log),
-  );
+  app.setErrorHandler((error, request, reply) => {
+    if (error instanceof IsochronError) audit.refused({ error, ...auditedOf(request) });
+    return sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log);
+  });
   app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(schema, httpPart));
   app.setSchemaErrorFormatter(schemaError);
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, jsonBodyParser);
@@ -145,7 +154,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect(start));
   errorPageRoutes(app);
   healthRoutes(app, node, serving);
-  await app.register(async (scope) => versionOne(scope, data, hub, failed, bounds));
+  await app.register(async (scope) => versionOne(scope, data, hub, audit, failed, bounds));
   return app;
 }
 
@@ -162,6 +171,7 @@ async function versionOne(
   scope: FastifyInstance,
   { api, oneShots, routes: moreRoutes }: DataApi,
   hub: SessionHub,
+  audit: Audit,
   failed: FailedAuthentications,
   bounds: NodeLimits,
 ): Promise<void> {
@@ -193,6 +203,7 @@ async function versionOne(
     identifyCallers(routes, api.auth, failed);
     limitRates(routes, api);
     requireRoles(routes, api);
+    auditOperators(routes, audit);
     keyRoutes(routes, api, oneShots);
     batchRoutes(routes, api, oneShots);
     moreRoutes(routes);

@@ -1,11 +1,12 @@
 import type { Principal } from '@isochron/core';
 import { CREDITS, type Done, type ServedNode } from '@isochron/sessions';
+import type { Audit } from '../audit/audit.js';
 import type { ApiContext } from '../http/context.js';
 import type { FailedAuthentications } from '../http/failed-authentications.js';
 import { after } from '../node/after.js';
 
 /** The node of an API, for the sessions that it serves. */
-export function servedNode(api: ApiContext, failed: FailedAuthentications): ServedNode {
+export function servedNode(api: ApiContext, failed: FailedAuthentications, audit: Audit): ServedNode {
   const { node, rules, auth, log, serving, stability } = api;
   const { id, region, topology, protocol, config } = node;
   return {
@@ -34,5 +35,6 @@ export function servedNode(api: ApiContext, failed: FailedAuthentications): Serv
     random: Math.random,
     after,
     failed: (err) => log.error({ err }, 'session request failed'),
+    refused: (refused) => audit.refused(refused),
   };
 }

@@ -29,6 +29,9 @@ const HELLO_CLOSE: Readonly<Record<string, number>> = {
   RATE_LIMITED: NO_ROOM.code,
 };
 
+/** Refusals for the audit of the node. */
+const AUDITED: ReadonlySet<string> = new Set(['UNAUTHENTICATED', 'PERMISSION_DENIED']);
+
 /** The way to a client. */
 export interface SessionLink {
   /** Whether the client does not read: new messages wait. */
@@ -200,6 +203,7 @@ export class ServedConnection {
   }
 
   #refuseHello(error: IsochronError): void {
+    if (AUDITED.has(error.code)) this.#audit(error, 'hello', undefined);
     this.#fail(error, HELLO_CLOSE[error.code] ?? SESSION_CLOSE.protocolError);
   }
 
@@ -265,16 +269,18 @@ export class ServedConnection {
     if (!this.session.follows(frame.type)) this.#idleRounds = 0;
     try {
       requireRole(this.session.identity.principal, accessOf(frame.type));
-      this.session.serve(frame, id, (result) => this.#reply(id, result));
+      this.session.serve(frame, id, (result) => this.#reply(id, result, frame));
     } catch (thrown) {
-      this.#reply(id, asIsochronError(thrown));
+      this.#reply(id, asIsochronError(thrown), frame);
     }
   }
 
-  #reply(id: number, result: Answer | IsochronError): void {
+  #reply(id: number, result: Answer | IsochronError, { type }: RawFrame): void {
     this.#answered++;
-    if (result instanceof IsochronError) this.#refuse(id, result);
-    else {
+    if (result instanceof IsochronError) {
+      if (AUDITED.has(result.code)) this.#audit(result, String(type), this.session.identity.principal);
+      this.#refuse(id, result);
+    } else {
       if (isLarge(result)) this.#share?.answered(result.bytes);
       this.#send(result);
     }
@@ -283,6 +289,10 @@ export class ServedConnection {
   #refuse(id: number, error: IsochronError): void {
     if (error.code === 'INTERNAL') this.node.failed(error.cause ?? error);
     this.#send({ type: 'error', id, ...fieldsOf(error) });
+  }
+
+  #audit(error: IsochronError, request: string, principal: Principal | undefined): void {
+    this.node.refused({ error, principal, address: this.link.address, request });
   }
 
   #invalid(detail: string): void {

@@ -1,5 +1,5 @@
 /** A connection's session, by the family of the cluster's protocol, and the services of its node. */
-import type { NodeId, Principal, RegionId, Timestamp, Topology, WallMs } from '@isochron/core';
+import type { IsochronError, NodeId, Principal, RegionId, Timestamp, Topology, WallMs } from '@isochron/core';
 import type { Unresponsive } from '@isochron/protocols';
 import type { Freshness, WelcomeFrame } from '@isochron/wire/session-frames';
 import type { Done } from '../coordinator/request-port.js';
@@ -50,6 +50,18 @@ export interface ServedNode {
   readonly after: After;
   /** A request has ended with `INTERNAL`: for the log. */
   failed(cause: unknown): void;
+  /** A hello or request was refused for its credentials or its permissions: for the audit. */
+  refused(refused: Refused): void;
+}
+
+/** A request that was refused. */
+export interface Refused {
+  readonly error: IsochronError;
+  /** Undefined before the caller is authenticated. */
+  readonly principal: Principal | undefined;
+  readonly address: string;
+  /** The route, or the type of the frame. */
+  readonly request: string;
 }
 
 /** Takes the answer of a request, or its error. Called once. */

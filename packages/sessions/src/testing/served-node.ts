@@ -7,7 +7,7 @@ import { Outcomes } from '../coordinator/outcomes.js';
 import { Rules } from '../requests/rules.js';
 import { isLarge, type Outgoing, PlainFrames } from '../served/answers.js';
 import { CREDITS, type ServedConnection, type SessionLink } from '../served/served-connection.js';
-import type { ServedNode } from '../served/served-session.js';
+import type { Refused, ServedNode } from '../served/served-session.js';
 import { ServedSessions } from '../served/served-sessions.js';
 import { Serving } from '../served/serving.js';
 import type { ServingLimits } from '../served/serving-limits.js';
@@ -91,6 +91,8 @@ export class TestNode {
   /** Its wall clock. */
   nowMs = NOW;
   /** Checks credentials. */
+  /** What the node was told for its audit. */
+  readonly refused: Refused[] = [];
   authenticate: ServedNode['authenticate'] = (_credentials, done) => done(ANONYMOUS_PRINCIPAL);
   /** The highest timestamp that its clock has seen. */
   hlc: Timestamp = 0;
@@ -132,6 +134,7 @@ export class TestNode {
       freshness: () => this.freshness,
       unresponsive: () => ({ nodes: [], regions: [] }),
       authenticate: (credentials, done) => this.authenticate(credentials, done),
+      refused: (refused) => this.refused.push(refused),
       client: (_principal, address) => address,
       random: () => 0.5,
       after: this.timers.after,

@@ -139,6 +139,7 @@ export function sessionsNode<M extends AnyMessage>(
     }),
     unresponsive: () => world.unresponsive(),
     authenticate: (credentials, done) => done(principalOf(credentials, now())),
+    refused: () => undefined,
     client: (_principal, address) => address,
     random: () => world.random(),
     after,

@@ -7,6 +7,7 @@ import { Serving } from '@isochron/sessions';
 import { isOutOfRoom } from '@isochron/storage';
 import { type Logger, pino } from 'pino';
 import { FollowedRules } from '../../access/followed-rules.js';
+import { auditFile } from '../../audit/audit.js';
 import { AuthFile } from '../../auth/auth-file.js';
 import { apiKeysFromEnv } from '../../auth/hook.js';
 import { type ClusterConfig, parseClusterFile } from '../../config/cluster-file.js';
@@ -38,6 +39,8 @@ export interface NodeOptions extends TlsFlags {
   readonly secretFile?: string;
   /** File of issuers and API keys. */
   readonly auth?: string;
+  /** File of the audit. */
+  readonly auditLog?: string;
   readonly metricsPort?: number;
   /** Address that the metrics listen on; default loopback. */
   readonly metricsHost: string;
@@ -175,7 +178,8 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   const latency = new HttpLatency();
   const serving = new Serving(node, config.settings.maxTransactionMs, limits);
   const { corsOrigin: corsOrigins, allowHost: allowHosts } = options;
-  const shared = { ...secrets, apiKeys, auth, access, certificates: certificates.api };
+  const auditLog = options.auditLog === undefined ? undefined : auditFile(options.auditLog, id, onFailure);
+  const shared = { ...secrets, apiKeys, auth, access, auditLog, certificates: certificates.api };
   const api = await buildApi(node, { ...shared, corsOrigins, allowHosts, limits, logger, serving, latency });
   const loaded = Object.values(certificates).filter((one) => one !== undefined);
   const rulesCounts = access && (() => access.counts);
