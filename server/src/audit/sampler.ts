@@ -34,7 +34,7 @@ export class Sampler {
     return false;
   }
 
-  /** How many lines of each holder were left out: the first ones alone, and the rest as one, within the bound of all. */
+  /** How many lines of each holder were left out: the first ones alone, the rest as one, within the bound of all. */
   leftOut(): ReadonlyMap<string, number> {
     const entries = [...this.#leftOut];
     const shown = new Map(entries.slice(0, this.bounds.all));
