@@ -48,14 +48,6 @@ const ENDS_AS_FAILED: Patch = {
 
 export const CLIENT_MUTANTS: readonly Mutant[] = [
   {
-    name: 'refusal-ends-doubt',
-    protocol: 'cops-gt',
-    breaks: 'D2',
-    does: 'reports a write of unknown outcome as failed when its repetition is refused for good',
-    patches: [ENDS_AS_FAILED],
-    seeds: { from: 1, count: 0 },
-  },
-  {
     name: 'repeats-under-a-new-id',
     breaks: 'D4',
     does: 'repeats a commit under another transaction id',
