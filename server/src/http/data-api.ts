@@ -99,7 +99,8 @@ function operationsApi(node: OperationsNode, { secrets, rules, auth, log, servin
 
 /** Routes of other protocols refuse with that reason, instead of not being found. */
 function refused(app: FastifyInstance, { node }: ApiContext, url: string, needed: Capability): void {
-  app.all(url, { schema: { hide: true } }, ({ method }) => {
+  // Whatever the caller may do: nothing is done.
+  app.all(url, { schema: { hide: true }, config: { access: 'any' } }, ({ method }) => {
     throw unsupported(node.protocol, needed, `${method} ${url}`);
   });
 }
