@@ -203,6 +203,26 @@ describe('a watch', () => {
 });
 
 describe('own writes', () => {
+  it('a first read that is refused is repeated until a snapshot has the own writes that permit it (AR3)', () => {
+    const { world, watch, node, cluster, stabilise } = scene();
+    world.write('b', '2');
+    world.run(30);
+    // The rule reads the own write: there is no permission in a snapshot without it.
+    node.fault = (frame) =>
+      frame.type === 'list' && node.ust < cluster.clock ? refusal(frame.id, 'PERMISSION_DENIED', false) : undefined;
+    const observer = watch(ALL_KEYS);
+    expect([observer.error, observer.calls.length]).toEqual([undefined, 0]);
+    stabilise();
+    world.run(10_000);
+    expect([observer.error, observer.last]).toEqual([undefined, ['default/a=1 default/b=2']]);
+  });
+
+  it('a first read that is refused ends its observer where the session has no own writes (AR3)', () => {
+    const { watch, node } = scene();
+    node.fault = (frame) => (frame.type === 'list' ? refusal(frame.id, 'PERMISSION_DENIED', false) : undefined);
+    expect(watch(ALL_KEYS).error).toBe('PERMISSION_DENIED');
+  });
+
   it('an own write shows with the call that wrote, pending until the snapshot has it, and never goes away (LQ2)', () => {
     const { watch, world, stabilise, cluster } = scene();
     const observer = watch(ALL_KEYS);

@@ -10,7 +10,7 @@ import { World } from './testing/world.js';
 let world: World;
 afterEach(() => expect(world.violations).toEqual([]));
 
-/** Refuses frames above so many in a second. */
+/** Refuses frames above a number in a second. */
 function limiter(perSecond: number) {
   const limit = new RateLimit(perSecond, 1000);
   return (frame: ClientFrame): ServerFrame | undefined => {
@@ -21,7 +21,7 @@ function limiter(perSecond: number) {
   };
 }
 
-/** A client of nodes that serve so many requests in a second. */
+/** A client of nodes that serve a number of requests in a second. */
 function connected(perSecond: number, { capabilities = ALL, requestTimeoutMs = 10_000 } = {}) {
   const store = new ScriptedStore();
   const [home, other] = ['east', 'west'].map((name) => new ScriptedNode(name, store)) as [ScriptedNode, ScriptedNode];

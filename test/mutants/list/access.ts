@@ -53,9 +53,9 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: JUDGED_COORDINATOR,
-        in: 'JudgedCoordinator.#withOwnWrites',
-        find: 'if (!isDenied || !isFree || own <= request.ust) {',
-        replace: 'if (own >= 0) {',
+        in: 'JudgedCoordinator.#judged',
+        find: 'if (!isDenied || !isFree || highest <= request.ust) {',
+        replace: 'if (highest >= 0) {',
       },
     ],
     seeds: { from: 1, count: 40 },

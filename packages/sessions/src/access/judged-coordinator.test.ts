@@ -145,7 +145,7 @@ describe('writes', () => {
     expect(node.committed.size).toBe(0);
   });
 
-  it('create, update and delete are told apart by the snapshot, and an update shows what it makes of the document', () => {
+  it('the snapshot decides between create, update and delete, and an update shows what it makes of the document', () => {
     const ann = judged('ann');
     expect(commit(ann, { 'albums/9': '{"owner":"bob"}' })).toMatch('own-albums');
     expect(commit(ann, { [ALBUM]: null })).toBe(

@@ -68,38 +68,28 @@ export class JudgedCoordinator implements CoordinatorPort {
 
   read(request: Unreferenced<ReadReq>, done: Done<ReadResp>, coordinator?: NodeId): void {
     const judge = this.#judge;
-    if (judge === undefined) this.port.read(request, done, coordinator);
+    const ask = (asked: Unreferenced<ReadReq>, end: Done<ReadResp>) => this.port.read(asked, end, coordinator);
+    if (judge === undefined) ask(request, done);
     else
-      this.#withOwnWrites(
+      this.#judged(
         request,
-        (attempt, end) =>
-          this.port.read(
-            attempt,
-            (result) => {
-              if (result instanceof IsochronError) end(result);
-              else this.#judgeRead(judge, request, result, coordinator, end);
-            },
-            coordinator,
-          ),
+        undefined,
+        ask,
+        (result, end) => this.#judgeRead(judge, request, result, coordinator, end),
         done,
       );
   }
 
   list(request: Unreferenced<ListReq>, done: Done<ListResp>, coordinator?: NodeId): void {
     const judge = this.#judge;
-    if (judge === undefined) this.port.list(request, done, coordinator);
+    const ask = (asked: Unreferenced<ListReq>, end: Done<ListResp>) => this.port.list(asked, end, coordinator);
+    if (judge === undefined) ask(request, done);
     else
-      this.#withOwnWrites(
+      this.#judged(
         request,
-        (attempt, end) =>
-          this.port.list(
-            attempt,
-            (result) => {
-              if (result instanceof IsochronError) end(result);
-              else this.#judgeList(judge, request, result, coordinator, end);
-            },
-            coordinator,
-          ),
+        undefined,
+        ask,
+        (result, end) => this.#judgeList(judge, request, result, coordinator, end),
         done,
       );
   }
@@ -107,25 +97,19 @@ export class JudgedCoordinator implements CoordinatorPort {
   /** Writes are judged before anything is prepared (AR2). */
   commit(request: Unreferenced<CommitReq>, done: Done<CommitResp>, coordinator?: NodeId): void {
     const judge = this.#judge;
-    if (judge === undefined || request.writes.length === 0) {
+    const { hwt, writes } = request;
+    if (judge === undefined || writes.length === 0) {
       this.port.commit(request, done, coordinator);
       return;
     }
-    const refuse = (error: IsochronError) => this.#refuseCommit(request, error, done, coordinator);
-    this.#withOwnWrites<object>(
-      this.#readOfCommit(request),
-      (attempt, end) => {
-        this.port.read(
-          attempt,
-          (result) => {
-            if (result instanceof IsochronError) end(result);
-            else this.#judgeWrites(judge, request.writes, result, coordinator, end);
-          },
-          coordinator,
-        );
-      },
+    const ask = (asked: Unreferenced<ReadReq>, end: Done<ReadResp>) => this.port.read(asked, end, coordinator);
+    this.#judged<Unreferenced<ReadReq>, ReadResp, object>(
+      readOfCommit(request),
+      hwt,
+      ask,
+      (result, end) => this.#judgeWrites(judge, writes, result, coordinator, end),
       (result) => {
-        if (result instanceof IsochronError) refuse(result);
+        if (result instanceof IsochronError) this.#refuseCommit(request, result, done, coordinator);
         else this.port.commit(request, done, coordinator);
       },
     );
@@ -237,37 +221,34 @@ export class JudgedCoordinator implements CoordinatorPort {
   }
 
   /**
-   * The read of the written keys: in the open transaction, or else in a stable snapshot at or above the one that the
-   * commit names. A client that names an old snapshot must not get back a permission that it has lost.
-   */
-  #readOfCommit({ txId, snapshot, deps, hwt, writes }: Unreferenced<CommitReq>): Unreferenced<ReadReq> & Own {
-    const keys = writes.map(({ key }) => key);
-    if (snapshot === null) return { txId, ...wanted({ ts: 0 }, null), keys, own: hwt };
-    return { txId: null, ...wanted({ ts: snapshot, deps }, null), keys, own: hwt };
-  }
-
-  /**
    * A snapshot may lack the latest own writes of the session. What is refused there is judged once more in a snapshot
    * that has them, and read in that one (AR3).
+   * @param own the highest own write that a commit names; a commit may choose another snapshot than its transaction's
    */
-  #withOwnWrites<T extends object>(
-    request: (Unreferenced<ReadReq> | Unreferenced<ListReq>) & Own,
-    attempt: (request: never, done: Done<T>) => void,
+  #judged<R extends Asked, A, T>(
+    request: R,
+    own: Timestamp | undefined,
+    ask: (request: R, done: Done<A>) => void,
+    judge: (answer: A, done: Done<T>) => void,
     done: Done<T>,
   ): void {
     const end = this.#audited(done);
-    const own = Math.max(this.session.hwt, request.own ?? 0);
-    const { own: _, ...first } = request;
-    const isFree = request.at === null && (request.txId === null || request.own !== undefined);
-    attempt(first as never, (result) => {
+    const highest = Math.max(this.session.hwt, own ?? 0);
+    const isFree = request.at === null && (request.txId === null || own !== undefined);
+    const attempt = (asked: R, then: Done<T>): void =>
+      ask(asked, (answer) => {
+        if (answer instanceof IsochronError) then(answer);
+        else judge(answer, then);
+      });
+    attempt(request, (result) => {
       const isDenied = result instanceof IsochronError && result.code === 'PERMISSION_DENIED';
-      if (!isDenied || !isFree || own <= request.ust) {
+      if (!isDenied || !isFree || highest <= request.ust) {
         end(result);
         return;
       }
-      this.session.visible(own, (stable) => {
+      this.session.visible(highest, (stable) => {
         if (stable instanceof IsochronError) end(result);
-        else attempt({ ...first, txId: null, ust: Math.max(own, request.ust) } as never, end);
+        else attempt({ ...request, txId: null, ust: Math.max(highest, request.ust) }, end);
       });
     });
   }
@@ -319,9 +300,17 @@ export class JudgedCoordinator implements CoordinatorPort {
   }
 }
 
-/** The highest own write that a commit names. */
-interface Own {
-  readonly own?: Timestamp;
+/** The part of a request that names its snapshot. */
+type Asked = Pick<Unreferenced<ReadReq>, 'txId' | 'ust' | 'at'>;
+
+/**
+ * The read of the written keys: in the open transaction, or else in a stable snapshot at or above the one that the
+ * commit names. A client that names an old snapshot must not get back a permission that it has lost.
+ */
+function readOfCommit({ txId, snapshot, deps, writes }: Unreferenced<CommitReq>): Unreferenced<ReadReq> {
+  const keys = writes.map(({ key }) => key);
+  if (snapshot === null) return { txId, ...wanted({ ts: 0 }, null), keys };
+  return { txId: null, ...wanted({ ts: snapshot, deps }, null), keys };
 }
 
 const withEntries = (result: ListResp, isVisible: (key: QualifiedKey) => boolean): ListResp => ({

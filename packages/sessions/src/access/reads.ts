@@ -43,7 +43,7 @@ export class Reads {
   /** The value of another document. */
   get(key: string): unknown {
     if (!this.keyspaces.some((name) => key.startsWith(`${name}/`) && key.length > name.length + 1))
-      throw new Unreadable('it reads a key that is none of this cluster');
+      throw new Unreadable('it reads a key of no keyspace of this cluster');
     this.#all.add(key);
     if (this.#all.size > MAX_READ) throw new Unreadable(`rules read ${MAX_READ} documents at most for one question`);
     this.#now.add(key);

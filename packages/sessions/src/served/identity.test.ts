@@ -64,6 +64,22 @@ describe('a welcome', () => {
   });
 });
 
+describe('the audit of a session', () => {
+  it('a request that is refused for a permission or a credential is for the audit, with its principal and its type', () => {
+    node.authenticate = (_credentials, done) => done({ ...principal('anna', null), roles: new Set(['reader']) });
+    const { link, connection } = node.connect();
+    connection.receive({ type: 'hello', credentials: 'first' });
+    connection.receive({ id: 1, ...COMMIT });
+    node.authenticate = (_credentials, done) => done(refused());
+    connection.receive({ id: 2, ...RENEW });
+    expect(link.frames.slice(1)).toMatchObject([{ code: 'PERMISSION_DENIED' }, { code: 'UNAUTHENTICATED' }]);
+    expect(node.refused).toMatchObject([
+      { error: { code: 'PERMISSION_DENIED' }, principal: { id: 'anna' }, request: 'commit' },
+      { error: { code: 'UNAUTHENTICATED' }, principal: { id: 'anna' }, request: 'authenticate' },
+    ]);
+  });
+});
+
 describe('an expired session', () => {
   it('an expired session is refused every request with UNAUTHENTICATED, whether a timer has run or not (U1)', () => {
     const { send, codes } = client();

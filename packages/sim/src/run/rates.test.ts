@@ -6,7 +6,7 @@ import { runSeed } from './run-seed.js';
 const FIRST = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9));
 const SEEDS = process.env.SEED === undefined ? 6 : 1;
 
-/** The plan of a seed, with nodes that serve so many requests in a second. */
+/** The plan of a seed, with nodes that serve a number of requests in a second. */
 function slowed(protocol: string, seed: number, requestsPerSecond: number): Plan {
   const plan = PROTOCOLS.get(protocol)!.draw(seed);
   return { ...plan, environment: { ...plan.environment, requestsPerSecond } };

@@ -20,8 +20,8 @@ public struct ClientOptions: Sendable {
     /// the same node and the same credentials share one, each on a channel of its own.
     public var transport: (any WebSocketTransport)?
     /// Certificates in PEM of the authorities that the client accepts in place of the system's, for `https://` and
-    /// `wss://` endpoints. A certificate that is not accepted ends `connect` with TLS_FAILED. With a `transport`, which has
-    /// authorities of its own: INVALID_REQUEST.
+    /// `wss://` endpoints. A certificate that is not accepted ends `connect` with TLS_FAILED. With a `transport`, which
+    /// has authorities of its own: INVALID_REQUEST.
     public var ca: String?
     /// Receives the log messages, on any thread; by default they are dropped.
     public var logger: (@Sendable (LogLevel, String) -> Void)?

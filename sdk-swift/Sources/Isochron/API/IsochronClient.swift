@@ -51,8 +51,8 @@ public actor IsochronClient {
     ///   CREDENTIALS_UNAVAILABLE if `auth` gave none that the cluster accepts within `requestTimeout`; the cluster's
     ///   refusal (UNAUTHENTICATED, TOKEN_INVALID, TOKEN_FOREIGN, …); TOKEN_INVALID for a session of another
     ///   protocol; INVALID_REQUEST for endpoints that are not URLs, and for a `ca` without certificates;
-    ///   KEYSPACE_UNKNOWN; SESSION_GAP if the writes of a `token` were not visible within `requestTimeout`; errors of the
-    ///   store; `CancellationError`.
+    ///   KEYSPACE_UNKNOWN; SESSION_GAP if the writes of a `token` were not visible within `requestTimeout`; errors of
+    ///   the store; `CancellationError`.
     public static func connect(
         endpoints: [String], credentials: String? = nil, auth: (@Sendable () async throws -> String)? = nil,
         session: ExportedSession? = nil, token: String? = nil, store: (any SessionStore)? = nil,

@@ -22,8 +22,8 @@ final class Connection: SocketListener {
 
     /// After two intervals without a message the node is pinged; after a third one the connection is given up.
     static let heartbeatMs = 5000.0
-    /// The close codes with a specific error; all others are CONNECTION_LOST. No node sends the first: the socket reports
-    /// that TLS failed.
+    /// The close codes with a specific error; all others are CONNECTION_LOST. No node sends the first: the socket
+    /// reports that TLS failed.
     private static let closeCodes: [UInt16: IsochronError.Code] = [
         tlsFailedCode: .tlsFailed, 4400: .frameInvalid, 4401: .unauthenticated,
     ]

@@ -15,8 +15,9 @@ public enum WebSocketEvent: Sendable {
     /// The last event, exactly once, for every end of a connection.
     ///
     /// The code is that of the closing handshake, or of the refusal of a server that breaks the protocol: 1002, 1007,
-    /// 1009. It is 1015 where TLS failed: a certificate that is not accepted, or a server without TLS. It is nil without a
-    /// handshake: no listener, a refused opening handshake, a dropped socket, a close frame without a code. The reason is the server's, or a sentence for a log.
+    /// 1009. It is 1015 where TLS failed: a certificate that is not accepted, or a server without TLS. It is nil
+    /// without a handshake: no listener, a refused opening handshake, a dropped socket, a close frame without a code.
+    /// The reason is the server's, or a sentence for a log.
     case closed(code: UInt16?, reason: String)
 }
 

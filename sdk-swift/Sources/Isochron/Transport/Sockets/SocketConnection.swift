@@ -1,8 +1,8 @@
 #if !canImport(Darwin)
     import Foundation
 
-    /// WebSockets over POSIX sockets, with OpenSSL for `wss:`. Each connection has one thread, from `open` to its `closed`
-    /// event.
+    /// WebSockets over POSIX sockets, with OpenSSL for `wss:`. Each connection has one thread, from `open` to its
+    /// `closed` event.
     struct SocketWebSocketTransport: WebSocketTransport {
         var limits = WebSocketLimits()
         var trust = TLSTrust.system

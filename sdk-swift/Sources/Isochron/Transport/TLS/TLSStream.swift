@@ -2,8 +2,8 @@
     import COpenSSL
     import Foundation
 
-    /// TLS on a socket, by OpenSSL. It holds at most one record in each direction. One thread uses it; that thread blocks
-    /// SIGPIPE, because OpenSSL writes to the socket by itself.
+    /// TLS on a socket, by OpenSSL. It holds at most one record in each direction. One thread uses it; that thread
+    /// blocks SIGPIPE, because OpenSSL writes to the socket by itself.
     final class TLSStream: ByteStream {
         private let socket: ClientSocket
         private let host: String
