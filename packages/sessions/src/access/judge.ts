@@ -18,7 +18,7 @@ import type { Snapshot } from '@isochron/protocols';
 import type { CoordinatorPort } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
 import { wanted } from '../snapshot.js';
-import type { DocumentQuestion, Policy, Verdict } from './policy.js';
+import type { DocumentQuestion, Policy, Verb, Verdict } from './policy.js';
 import { type Documents, MAX_READ } from './reads.js';
 
 /**
@@ -142,15 +142,24 @@ function folded(document: Value | null, update: Update): Value | null {
   return fold.result();
 }
 
+/** Operations as refusals name them: create and update alike, since the document that is there makes the difference. */
+const NAMES: Readonly<Record<Verb, string>> = {
+  get: 'get',
+  list: 'list',
+  create: 'write',
+  update: 'write',
+  delete: 'delete',
+};
+
 /**
  * The refusal of an operation. It names the rule, and nothing of the data: not even whether the document is there.
  * @param fault for the node's log alone
  */
-export const denied = (verb: string, rule: string | null, fault?: string): IsochronError =>
+export const denied = (verb: Verb, rule: string | null, fault?: string): IsochronError =>
   new IsochronError(
     'PERMISSION_DENIED',
     rule === null
-      ? `No access rule allows this principal to ${verb} here.`
+      ? `No access rule allows this principal to ${NAMES[verb]} here.`
       : `The access rule ${rule} does not allow it.`,
     fault === undefined ? {} : { cause: new Error(fault) },
   );

@@ -147,7 +147,7 @@ describe('writes', () => {
 
   it('the snapshot decides between create, update and delete, and an update shows what it makes of the document', () => {
     const ann = judged('ann');
-    expect(commit(ann, { 'albums/9': '{"owner":"bob"}' })).toMatch('own-albums');
+    expect(commit(ann, { 'albums/9': '{"owner":"bob"}' })).toMatch('owners-change');
     expect(commit(ann, { [ALBUM]: null })).toBe(
       'PERMISSION_DENIED: No access rule allows this principal to delete here.',
     );
@@ -155,6 +155,19 @@ describe('writes', () => {
     node.store({ 'notes/1': { by: 'ann', text: 'x' } });
     expect(commit(ann, { 'notes/1': by('bob') })).toMatch('own-notes');
     expect(commit(ann, { 'notes/1': by('ann') })).toMatchObject({ type: 'CommitResp' });
+  });
+
+  it('a refusal of a write is the same whether the document is there or not (AR5)', () => {
+    const other = 'albums/7/photos/2';
+    node.store({ [PHOTO]: {}, 'albums/8': {} });
+    const [bob, cid] = [judged('bob'), judged('cid')];
+    expect(commit(bob, { [PHOTO]: '{}' })).toBe(commit(bob, { [other]: '{}' }));
+    expect(commit(cid, { 'albums/8': '{}' })).toBe(commit(cid, { 'albums/9': '{}' }));
+    const unruled = 'albums/7/videos/1';
+    const refusal = commit(bob, { [unruled]: '{}' });
+    expect(refusal).toBe('PERMISSION_DENIED: No access rule allows this principal to write here.');
+    node.store({ [unruled]: {} });
+    expect(commit(bob, { [unruled]: '{}' })).toBe(refusal);
   });
 
   it('a commit of an open transaction is judged in its snapshot', () => {

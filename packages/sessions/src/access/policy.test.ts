@@ -66,6 +66,17 @@ describe('access rules', () => {
     expect(verdictOf(policy, {})).toEqual({ kind: 'refused', rule: 'rule-1' });
   });
 
+  it.each([
+    ['one rule for each', policyOf({ allow: ['create'], when: 'false' }, { allow: ['update'], when: 'false' })],
+    ['the other order', policyOf({ allow: ['update'], when: 'false' }, { allow: ['create'], when: 'false' })],
+    ['only creation', policyOf({ allow: ['create'], when: 'false' })],
+    ['no rule', policyOf()],
+  ])('the refusal of a write does not depend on whether the document is there: %s (AR5)', (_, policy) => {
+    const refusal = verdictOf(policy, { verb: 'create' });
+    expect(refusal.kind).toBe('refused');
+    expect(verdictOf(policy, { verb: 'update' })).toEqual(refusal);
+  });
+
   it.each<[string, Ask]>([
     ["auth.id == 'ann' && 'writer' in auth.roles && auth.claims.team == 'blue'", {}],
     ["key == 'albums/7' && album == '7'", {}],

@@ -59,7 +59,10 @@ export type Verdict =
   | { readonly kind: 'allowed'; readonly rule: string; readonly read: ReadonlySet<QualifiedKey> }
   /** Each document of the list is judged. */
   | { readonly kind: 'filtered' }
-  /** By the last rule that could have allowed it; null without one. `fault`: it would have cost too much, and why. */
+  /**
+   * By the last rule that could have allowed it, or the other one of create and update; null without one. `fault`: it
+   * would have cost too much, and why.
+   */
   | { readonly kind: 'refused'; readonly rule: string | null; readonly fault?: string }
   /** Documents that have to be read in the same snapshot first. */
   | { readonly kind: 'needs'; readonly keys: readonly QualifiedKey[] };
@@ -150,7 +153,10 @@ export class Policy {
     const reads = new Reads(documents, this.keyspaces);
     let refusal: Verdict = { kind: 'refused', rule: null };
     for (const rule of this.#rules) {
-      if (!rule.allows.has(verb)) continue;
+      if (!rule.allows.has(verb)) {
+        if (isTwin(rule, verb) && rule.pattern.match(place)) refusal = { kind: 'refused', rule: rule.name };
+        continue;
+      }
       reads.begin(rule.condition?.longest(principal, place) ?? Number.POSITIVE_INFINITY);
       const found = outcomeOf(rule, reads, factsOf);
       if (found === 'holds') return { kind: 'allowed', rule: rule.name, read: reads.read };
@@ -161,6 +167,13 @@ export class Policy {
     return missing.size > 0 ? { kind: 'needs', keys: [...missing] } : refusal;
   }
 }
+
+/**
+ * Whether a rule allows the other one of create and update. Whether a document is there decides between these two, so
+ * that a refusal must not depend on which of them it was (AR5).
+ */
+const isTwin = ({ allows }: Rule, verb: Verb): boolean =>
+  (verb === 'create' && allows.has('update')) || (verb === 'update' && allows.has('create'));
 
 /** The facts of a question for a rule; undefined where its pattern does not match. */
 type FactsOf = (rule: Rule, reads: Reads) => Facts | undefined;
