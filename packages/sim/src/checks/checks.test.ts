@@ -385,6 +385,16 @@ describe('client-reads', () => {
     expect(bench.failed).toEqual([]);
   });
 
+  it('client-reads accepts an own write in doubt whose commit was lost with a disk, and was run again later', () => {
+    const { bench, check } = watched();
+    bench.commit('late', 4, [{ key: A, value: 'late' }]);
+    check.read(client({ inDoubt: late }), A, 'late');
+    expect(bench.failed).toHaveLength(1);
+    bench.ledger.onDataLoss('p-1', new MemoryState());
+    check.read(client({ inDoubt: late }), A, 'late');
+    expect(bench.failed).toHaveLength(1);
+  });
+
   it('client-reads finds an own write in doubt that is shown without its commit, or instead of a newer own one', () => {
     const { bench, check } = watched();
     check.read(client({ inDoubt: late }), A, 'late');

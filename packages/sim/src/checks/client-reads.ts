@@ -72,12 +72,14 @@ export class ClientReads implements Check {
   }
 
   /**
-   * The committed writes that win over the other versions: the session shows them once it has learned of the commit.
+   * The committed writes that win over the other versions: the session shows them once it has learned of the commit. A
+   * transaction whose commit was lost with a disk may have been run again, at a later timestamp.
    */
   #learnedLater(writes: readonly Omit<OwnWrite, 'ct'>[], seen: Placed | undefined): (Value | null)[] {
     return writes.flatMap(({ txId, value }) => {
       const ct = this.ledger.committed(txId)?.ct;
-      return ct !== undefined && isNewer({ ct, txId, value }, seen) ? [plainValue(value)] : [];
+      if (ct === undefined) return [];
+      return this.ledger.isDamaged(txId) || isNewer({ ct, txId, value }, seen) ? [plainValue(value)] : [];
     });
   }
 

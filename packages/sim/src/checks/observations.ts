@@ -92,8 +92,10 @@ export interface ClientObservations {
    * version that the lineage of its token has written or read.
    */
   httpRead(caller: string, id: TxId, key: QualifiedKey, version: Version | null, known: OwnWrite | undefined): void;
-  /** A commit is sent to this node for the first time; its connection stays as long as no fault breaks it. */
-  sent(txId: TxId, node: NodeId, writes: readonly KeyWrite[]): void;
+  /**
+   * A commit is sent for the first time: to this node, if its connection stays as long as no fault breaks it.
+   */
+  sent(txId: TxId, node: NodeId | undefined, writes: readonly KeyWrite[], session: string): void;
   /** A commit has ended, with any outcome. */
   settled(txId: TxId): void;
   /**

@@ -24,19 +24,27 @@ export class UndisturbedAreAnswered implements Check {
     readonly context: CheckContext,
     { faults, sessions, environment, settings }: Pick<Plan, 'faults' | 'sessions' | 'environment' | 'settings'>,
   ) {
-    const { readDeadlineMs = DEFAULT_SETTINGS.readDeadlineMs } = settings;
     const staying = sessions.filter(({ transactions }) => transactions.every(keepsItsConnection));
-    const cohortMs = roundTripMs(slowestMs({ environment }), environment.jitter);
-    const coordinatorMs = roundTripMs(farthestMs(environment), CLIENT_JITTER);
-    const requestMs = coordinatorMs + cohortMs + spreadMs(environment);
-    const patient = environment.requestTimeoutMs > requestMs && readDeadlineMs > cohortMs;
-    this.#undisturbed = new Set(faults.length > 0 || !patient ? [] : staying.map(({ name }) => name));
+    const isCalm = faults.length === 0 && outwaitsLinks({ environment, settings });
+    this.#undisturbed = new Set(isCalm ? staying.map(({ name }) => name) : []);
   }
 
   failed(session: string, code: string): void {
     if (!this.#undisturbed.has(session) || !UNANSWERED.has(code)) return;
     this.context.fail(this.name, `a request of ${session} ends with ${code}, and nothing was wrong`, [session]);
   }
+}
+
+/**
+ * Whether a coordinator waits longer for a cohort than the slowest link takes there and back, and a client longer than
+ * that, its own way to the coordinator and back, and the difference of the clocks together.
+ */
+export function outwaitsLinks({ environment, settings }: Pick<Plan, 'environment' | 'settings'>): boolean {
+  const { readDeadlineMs = DEFAULT_SETTINGS.readDeadlineMs } = settings;
+  const cohortMs = roundTripMs(slowestMs({ environment }), environment.jitter);
+  const coordinatorMs = roundTripMs(farthestMs(environment), CLIENT_JITTER);
+  const requestMs = coordinatorMs + cohortMs + spreadMs(environment);
+  return environment.requestTimeoutMs > requestMs && readDeadlineMs > cohortMs;
 }
 
 /** A round trip that jitter almost never makes longer: less than once in 800. */

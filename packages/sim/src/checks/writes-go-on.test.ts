@@ -24,10 +24,10 @@ const environment = {
 const freeze: FaultPlan = { kind: 'freeze', atMs: 0, forMs: 9_000, node: 'q-1' };
 const writes = [{ key: 'default/a', value: '1' }];
 
-function checked(more: Partial<Environment> = {}, settings: Plan['settings'] = {}) {
+function checked(more: Partial<Environment> = {}, settings: Plan['settings'] = {}, placed = topology) {
   const time = new VirtualTime();
   const failures: string[] = [];
-  const context = { topology, time, fail: (_check: string, message: string) => failures.push(message) };
+  const context = { topology: placed, time, fail: (_check: string, message: string) => failures.push(message) };
   const check = new WritesGoOn(context, { ...drawn, cluster, settings, environment: { ...environment, ...more } });
   const at = (ms: number, run: () => void) => {
     time.at(ms, run);
@@ -40,11 +40,33 @@ describe('writes go on', () => {
   it('the check writes-go-on fails for a commit that waits while one node does not answer and nothing else is wrong', () => {
     const { check, failures, at } = checked();
     at(10, () => check.fault(freeze, true));
-    at(3_000, () => check.sent('tx.1', 'p-1', writes));
+    at(3_000, () => check.sent('tx.1', 'p-1', writes, 's'));
     at(4_000, () => check.round());
     expect(failures).toEqual([]);
     at(6_000, () => check.round());
     expect(failures).toHaveLength(1);
+  });
+
+  it('the check writes-go-on holds behind a commit of the session that needs the silent node, and fails otherwise', () => {
+    // Held in q alone.
+    const narrow = { ...cluster, keyspaces: [{ name: 'default', partitions: 3, replication: 1 }] };
+    const held = new Topology(narrow);
+    const keyIn = (region: string) => {
+      for (let i = 0; ; i++)
+        if (held.partitions[held.partitionOf(`default/k${i}`)]!.regions.includes(region)) return `default/k${i}`;
+    };
+    const [needsIt, needsNot] = ['q', 'p'].map((region) => [{ key: keyIn(region), value: '1' }]);
+    for (const [session, count] of [
+      ['s', 0],
+      ['other', 1],
+    ] as const) {
+      const { check, failures, at } = checked({}, {}, held);
+      at(10, () => check.fault(freeze, true));
+      at(3_000, () => check.sent('tx.1', 'p-1', needsIt!, 's'));
+      at(3_001, () => check.sent('tx.2', 'p-1', needsNot!, session));
+      at(6_000, () => check.round());
+      expect(failures).toHaveLength(count);
+    }
   });
 
   it.each([
@@ -53,15 +75,15 @@ describe('writes go on', () => {
   ])('the check writes-go-on holds where %s', (_what, more, settings) => {
     const { check, failures, at } = checked(more, settings);
     at(10, () => check.fault(freeze, true));
-    at(3_000, () => check.sent('tx.1', 'p-1', writes));
+    at(3_000, () => check.sent('tx.1', 'p-1', writes, 's'));
     at(6_000, () => check.round());
     expect(failures).toEqual([]);
   });
 
   it.each<[string, (check: WritesGoOn, at: (ms: number, run: () => void) => void) => void]>([
     ['ended in time', (check, at) => at(3_500, () => check.settled('tx.1'))],
-    ['was sent before the fault was detected', (check, at) => at(1_000, () => check.sent('tx.2', 'p-1', writes))],
-    ['was sent to the node itself', (check, at) => at(3_100, () => check.sent('tx.2', 'q-1', writes))],
+    ['was sent before the fault was detected', (check, at) => at(1_000, () => check.sent('tx.2', 'p-1', writes, 's'))],
+    ['was sent to the node itself', (check, at) => at(3_100, () => check.sent('tx.2', 'q-1', writes, 's'))],
     ['meets another fault', (check, at) => at(3_500, () => check.fault({ ...freeze, node: 'r-1' }, true))],
   ])('the check writes-go-on holds where a commit %s', (what, befall) => {
     const { check, failures, at } = checked();
@@ -69,7 +91,7 @@ describe('writes go on', () => {
     const early = what.startsWith('was sent');
     if (early) befall(check, at);
     else {
-      at(3_000, () => check.sent('tx.1', 'p-1', writes));
+      at(3_000, () => check.sent('tx.1', 'p-1', writes, 's'));
       befall(check, at);
     }
     at(8_000, () => check.round());

@@ -22,8 +22,9 @@ interface Silent {
  * the fault was detected ends without that node, as long as each of its partitions has a replica in another region. A
  * bound of liveness: generous in comparison with delays and disks, and far below the time for which a coordinator waits
  * for a cohort. Where nodes give few credits, requests that wait for that node may hold them all, and where they serve
- * few requests in a second, a commit waits for its turn; where replicas have
- * little room for transactions that wait, those that are prepared at that node may fill it (D11).
+ * few requests in a second, a commit waits for its turn; where replicas have little room for transactions that wait,
+ * those that are prepared at that node may fill it (D11). The commits of a session end in their order: one that needs
+ * that node holds up the later ones (P8).
  */
 export class WritesGoOn implements Check {
   readonly name = 'writes-go-on';
@@ -31,6 +32,8 @@ export class WritesGoOn implements Check {
   /** The nodes that do not answer, while nothing else is wrong, and since when. */
   #silent: Silent | undefined;
   readonly #waiting = new Map<TxId, { readonly sentMs: number; readonly node: NodeId }>();
+  /** Commits that have not ended. */
+  readonly #open = new Map<TxId, { readonly session: string; readonly writes: readonly KeyWrite[] }>();
   /** Restarted nodes: they may have to wait for the report of the silent one. */
   readonly #restarted = new Set<NodeId>();
   #lostData = false;
@@ -73,21 +76,30 @@ export class WritesGoOn implements Check {
     this.#lostData = true;
   }
 
-  sent(txId: TxId, node: NodeId, writes: readonly KeyWrite[]): void {
+  sent(txId: TxId, node: NodeId | undefined, writes: readonly KeyWrite[], session: string): void {
+    this.#open.set(txId, { session, writes });
     const silent = this.#silent;
-    const { time, topology } = this.context;
-    if (silent === undefined || silent.nodes.includes(node) || time.now < silent.sinceMs + this.#detectedMs) return;
-    if (this.#lostData || !this.plan.environment.founded || isNarrow(this.plan)) return;
+    const { time } = this.context;
+    if (silent === undefined || node === undefined || silent.nodes.includes(node)) return;
+    if (time.now < silent.sinceMs + this.#detectedMs || this.#lostData) return;
+    if (!this.plan.environment.founded || isNarrow(this.plan)) return;
     if ([...this.#restarted].some((restarted) => !silent.nodes.includes(restarted))) return;
-    const { region } = silent;
-    const elsewhere = writes.every(({ key }) =>
+    const before = [...this.#open.values()].filter((open) => open.session === session);
+    if (before.every((open) => this.#isElsewhere(open.writes, silent.region)))
+      this.#waiting.set(txId, { sentMs: time.now, node });
+  }
+
+  /** Whether each partition of the writes has a replica in another region. */
+  #isElsewhere(writes: readonly KeyWrite[], region: RegionId): boolean {
+    const { topology } = this.context;
+    return writes.every(({ key }) =>
       topology.partitions[topology.partitionOf(key)]!.regions.some((other) => other !== region),
     );
-    if (elsewhere) this.#waiting.set(txId, { sentMs: time.now, node });
   }
 
   settled(txId: TxId): void {
     this.#waiting.delete(txId);
+    this.#open.delete(txId);
   }
 
   round(): void {

@@ -58,7 +58,9 @@ function observationsOf(transactions: SessionPlan['transactions'], snapshots: re
     {
       name: 'observed',
       snapshot: ({ floor }, { ts }) => observed.push([floor.ts, ts]),
-      sent: (_txId, node) => sentTo.push(node),
+      sent: (_txId, node) => {
+        if (node !== undefined) sentTo.push(node);
+      },
     },
   ]);
   const actor = new Actor(

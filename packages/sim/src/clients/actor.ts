@@ -344,7 +344,7 @@ export class Actor {
       sent: (resend, node) => {
         // The connection of a client that moves is about to break.
         const keepsIt = plan.loses === null && this.client.finds(node);
-        if (keepsIt) this.world.observer.sent(recording.txId, node, writes);
+        this.world.observer.sent(recording.txId, keepsIt ? node : undefined, writes, this.name);
         this.#befall(plan, resend);
       },
     });

@@ -28,6 +28,10 @@ describe('readers of the change feed', () => {
     }
   }, 300_000);
 
+  it('a reader with small pages and long pauses needs longer than others, and gets everything in the end (seed 837196204)', () => {
+    expect(runSeed('paris', planWithReaders(837_196_204)).failures).toEqual([]);
+  });
+
   it('a part of the plans of PaRiS has readers, of several scopes, that stop and fall below the retention', () => {
     const plans = Array.from({ length: 200 }, (_, seed) => paris.draw(seed)).filter(({ readers }) => readers);
     expect(plans.length).toBeGreaterThan(25);

@@ -15,6 +15,7 @@ import { type Address, DEFAULT_SETTINGS, type Envelope, type Input } from '@isoc
 import type { MemoryState } from '@isochron/storage';
 import { type Failure, type FailureKind, toAll } from '../checks/check.js';
 import { GOALS } from '../checks/convergence.js';
+import { outwaitsLinks } from '../checks/undisturbed.js';
 import { Actor } from '../clients/actor.js';
 import { AlbumActor } from '../clients/album-actor.js';
 import { Client } from '../clients/client.js';
@@ -296,21 +297,24 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     }
   }
 
-  /** Readers of the change feed get everything that was committed. */
+  /** Readers of the change feed get everything that was committed: those with small pages and long pauses slowly. */
   #awaitReaders(): { goal: string; message: string } | undefined {
     const { time } = this.#cluster;
     const { lastCt } = this.#checks.healed(() => []).ledger;
     const isBehind = () => this.#readers.find(({ position }) => position < lastCt);
-    time.runUntil(time.now + LIVENESS_MS, () => this.#over || isBehind() === undefined);
-    const behind = isBehind();
-    if (behind === undefined || this.#over) return undefined;
-    return { goal: 'readers-catch-up', message: `${behind.name} is at ${behind.position}, the last commit ${lastCt}` };
+    for (let behind = isBehind(), before = -1; behind !== undefined && !this.#over; behind = isBehind()) {
+      if (behind.position === before)
+        return { goal: 'readers-catch-up', message: `${behind.name} stays at ${before}, the last commit is ${lastCt}` };
+      before = behind.position;
+      time.runUntil(time.now + LIVENESS_MS, () => this.#over || isBehind() === undefined);
+    }
+    return undefined;
   }
 
   /** Observers have the last snapshot of all. */
   #awaitLiveViews(): { goal: string; message: string } | undefined {
     const { time } = this.#cluster;
-    const missing = () => this.#checks.liveViews.missing();
+    const missing = () => this.#checks.liveViews.missing(outwaitsLinks(this.plan));
     for (const endMs = time.now + LIVENESS_MS; time.now < endMs && missing() !== undefined && !this.#over; )
       time.runUntil(time.now + ROUND_MS, () => this.#over);
     const message = this.#over ? undefined : missing();
