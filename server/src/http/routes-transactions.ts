@@ -130,7 +130,7 @@ async function open(api: TransactionsContext, request: FastifyRequest, reply: Fa
   const caller = at === null ? await api.reader(request) : await api.caller(request);
   const txId = api.nextTxId(request);
   const { transactions } = api.serving;
-  transactions.begin(api.client(request), txId);
+  transactions.begin(api.client(request), api.principal(request).id, txId);
   const opened = await startOverlaid(api, caller, txId, at).catch((error: unknown) => {
     transactions.end(txId);
     throw error;

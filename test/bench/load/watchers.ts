@@ -74,7 +74,7 @@ const BURST_MS = 10;
 const MAX_WRITES = 2_000;
 /** How long after its last write a round waits for documents. */
 const ROUND_SETTLE_MS = 2_000;
-const SETTLE_MS = 30_000;
+const SETTLE_MS = 60_000;
 
 const watchers: Watcher[] = [];
 let deliveries: Deliveries | undefined;

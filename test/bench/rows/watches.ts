@@ -20,6 +20,7 @@ export const watches: Benchmark = {
     const unwatched = await roundsOf(context, watched, 0);
     const rounds = new Map<Audience, Changed[]>();
     for (const audience of new Set(AUDIENCES)) rounds.set(audience, await roundsOf(context, watched, audience));
+    await watched.run({ kind: 'settle' });
     const stalled = await stalledRow(context, watched);
     await watched.run({ kind: 'settle' });
     await watched.stop();

@@ -24,9 +24,9 @@ const principal = (id: string, expiresAt: number | null): Principal => ({
   expiresAt,
 });
 
-/** A greeted client of `anna`, whose credentials expire after a while. */
-function client(expiresAt: number | null = beganMs + LIFE_MS) {
-  node.authenticate = (_credentials, done) => done(principal('anna', expiresAt));
+/** A greeted client, whose credentials expire after a while. */
+function client(expiresAt: number | null = beganMs + LIFE_MS, by = 'anna') {
+  node.authenticate = (_credentials, done) => done(principal(by, expiresAt));
   const { link, connection } = node.connect();
   connection.receive({ type: 'hello', credentials: 'first' });
   const [welcome] = link.frames.splice(0);
@@ -163,6 +163,28 @@ describe('an expired session', () => {
     expect(node.timers.count).toBe(1);
     connection.disconnected();
     expect(node.timers.count).toBe(0);
+  });
+});
+
+describe('an open transaction', () => {
+  it.each<[string, object]>([
+    ['start', { type: 'start' }],
+    ['read', READ],
+    ['list', { type: 'list', keyspace: 'default' }],
+    ['commit', { ...COMMIT, snapshot: null }],
+    ['abort', { type: 'abort' }],
+    ['status', { type: 'status' }],
+  ])("another principal's open transaction is unknown to the request %s, which has no effect (U2)", (_type, frame) => {
+    const tx = 'session-of-tests.1';
+    const anna = client(null);
+    anna.send({ type: 'start', tx });
+    const asked = node.posted.length;
+    const eve = client(null, 'eve');
+    eve.send({ ...frame, tx });
+    expect(eve.codes()).toEqual(['TRANSACTION_UNKNOWN']);
+    expect(node.posted).toHaveLength(asked);
+    anna.send({ ...frame, tx });
+    expect(anna.codes()).not.toContain('TRANSACTION_UNKNOWN');
   });
 });
 

@@ -1,13 +1,23 @@
-/** Limits the transactions that clients have open on a node: those of all clients, and those of each. */
+/**
+ * Limits the transactions that clients have open on a node: those of all clients, and those of each. An open one is its
+ * principal's alone (U2).
+ */
 import { IsochronError, Quota, TransientMap, type TxId } from '@isochron/core';
 import type { LimitCounts } from './limit-counts.js';
 import type { ServingLimits } from './serving-limits.js';
+
+interface Open {
+  readonly client: string;
+  /** The principal that opened it. */
+  readonly holder: string;
+  readonly until: number;
+}
 
 /** Counts from the start to the end, or until the lease is over: a transaction that ended elsewhere lapses. */
 export class OpenTransactions {
   readonly #quota: Quota;
   /** In the order of their leases. */
-  readonly #open = new TransientMap<TxId, { readonly client: string; readonly until: number }>();
+  readonly #open = new TransientMap<TxId, Open>();
 
   constructor(
     limits: ServingLimits,
@@ -20,17 +30,25 @@ export class OpenTransactions {
     this.#quota = new Quota(limits.openTransactions, limits.openTransactionsPerClient);
   }
 
-  /** @throws IsochronError `OVERLOADED` */
-  begin(client: string, txId: TxId): void {
+  /** @throws IsochronError `OVERLOADED`, or `TRANSACTION_UNKNOWN` where another principal has this id open */
+  begin(client: string, holder: string, txId: TxId): void {
     const now = this.now();
     this.#lapse(now);
+    this.requireOwn(holder, txId);
     if (this.#open.has(txId)) return;
     if (!this.#quota.take(client)) {
       this.counts.reached('openTransactions');
       const detail = 'Too many transactions are open. End some of them, or wait until they have expired.';
       throw new IsochronError('OVERLOADED', detail);
     }
-    this.#open.set(txId, { client, until: now + this.lifetimeMs });
+    this.#open.set(txId, { client, holder, until: now + this.lifetimeMs });
+  }
+
+  /** @throws IsochronError `TRANSACTION_UNKNOWN` for a transaction that another principal has opened here */
+  requireOwn(holder: string, txId: TxId): void {
+    const open = this.#open.get(txId);
+    if (open === undefined || open.holder === holder) return;
+    throw new IsochronError('TRANSACTION_UNKNOWN', 'No transaction with such an id was opened for this principal.');
   }
 
   end(txId: TxId): void {

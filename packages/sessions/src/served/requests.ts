@@ -1,5 +1,13 @@
 /** For each type of request, the coordinator's request and the frame that answers it. */
-import { IsochronError, type KeyWrite, type ListRange, type Principal, type Timestamp, Update } from '@isochron/core';
+import {
+  IsochronError,
+  type KeyWrite,
+  type ListRange,
+  type Principal,
+  type Timestamp,
+  type TxId,
+  Update,
+} from '@isochron/core';
 import type { Capability, ListResp, Snapshot } from '@isochron/protocols';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
 import type { Infer, Kind, ObjectForm } from '@isochron/wire/session-frames/notation';
@@ -132,7 +140,7 @@ function start(frame: Request<'start'>, id: number, context: TransactionRequests
   const at = pastOf(context, frame);
   const { tx: txId } = frame;
   const { transactions } = context.node.serving;
-  transactions.begin(context.client, txId);
+  transactions.begin(context.client, context.principal.id, txId);
   const failed: Reply = (result) => {
     if (result instanceof IsochronError) transactions.end(txId);
     reply(result);
@@ -146,10 +154,16 @@ function start(frame: Request<'start'>, id: number, context: TransactionRequests
   );
 }
 
+/** The transaction that a request names, if any. @throws IsochronError `TRANSACTION_UNKNOWN` for another principal's */
+function ownOf<T extends TxId | null>({ node, principal }: TransactionRequests, txId: T): T {
+  if (txId !== null) node.serving.transactions.requireOwn(principal.id, txId);
+  return txId;
+}
+
 /** Hot: no intermediate frame, and only closures on the way. */
 function read(frame: Request<'read'>, id: number, context: TransactionRequests, reply: Reply): void {
   const at = pastOf(context, frame);
-  const txId = frame.tx ?? null;
+  const txId = ownOf(context, frame.tx ?? null);
   const keys = keysOf(frame.keys, context.node.rules);
   context.parts.coordinator.read(
     { txId, ...wanted(context.seen, at), keys },
@@ -167,7 +181,7 @@ function list(frame: Request<'list'>, id: number, context: TransactionRequests, 
   const at = pastOf(context, frame);
   const { keyspace } = frame;
   const range = rangeOf(context, frame);
-  const asked = { txId: frame.tx ?? null, ...wanted(context.seen, at), keyspace, range };
+  const asked = { txId: ownOf(context, frame.tx ?? null), ...wanted(context.seen, at), keyspace, range };
   context.parts.coordinator.list(
     asked,
     answered(reply, (listed) => pageOf(context, id, keyspace.length + 1, listed)),
@@ -200,7 +214,7 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   const snapshot = named(context, frame.snapshot, frame.deps, 'snapshot');
   const attemptRegions = attemptRegionsOf(frame.attemptRegions, (name) => topology.regions.includes(name));
   const order = {
-    txId: frame.tx,
+    txId: ownOf(context, frame.tx),
     snapshot: snapshot?.ts ?? null,
     deps: snapshot?.deps,
     hwt: claimed(context, frame.hwt, 'hwt'),
@@ -251,7 +265,8 @@ function origin(frame: Request<'origin'>, id: number, context: TransactionReques
   );
 }
 
-function abort({ tx: txId }: Request<'abort'>, id: number, context: TransactionRequests, reply: Reply): void {
+function abort({ tx }: Request<'abort'>, id: number, context: TransactionRequests, reply: Reply): void {
+  const txId = ownOf(context, tx);
   context.parts.coordinator.end(
     { txId },
     answered(reply, () => {
@@ -263,7 +278,7 @@ function abort({ tx: txId }: Request<'abort'>, id: number, context: TransactionR
 
 function status(frame: Request<'status'>, id: number, context: TransactionRequests, reply: Reply): void {
   context.parts.outcomes.status(
-    frame.tx,
+    ownOf(context, frame.tx),
     frame.sentAfter ?? null,
     answered(reply, (answer) => ({ type: 'status', id, status: answer.status, ts: answer.ts })),
   );
