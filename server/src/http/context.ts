@@ -23,6 +23,7 @@ import {
 } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.js';
+import { unauthenticated } from '../auth/issuer.js';
 import type { RunningNode, TransactionsNode } from '../node/api.js';
 import { TransactionRequests } from '../node/promised.js';
 import type { HttpSessions } from '../session/http-sessions.js';
@@ -104,6 +105,18 @@ export class ApiContext {
   /** Who makes the request. */
   principal(request: FastifyRequest): Principal {
     return request.principal ?? ANONYMOUS_PRINCIPAL;
+  }
+
+  /**
+   * How long the caller's credentials are still good, ms; for answers that come later than the request.
+   * @throws IsochronError `UNAUTHENTICATED` where they have expired, or were revoked
+   */
+  validForMs(request: FastifyRequest): number {
+    const { expiresAt } = this.principal(request);
+    if (expiresAt === null) return Number.POSITIVE_INFINITY;
+    const leftMs = expiresAt - this.node.now();
+    if (leftMs > 0) return leftMs;
+    throw unauthenticated('The credentials of this request have expired. Repeat it with new ones.');
   }
 
   /** For whom the tokens of the caller are signed. */

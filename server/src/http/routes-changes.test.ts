@@ -1,6 +1,8 @@
 import { get } from 'node:http';
 import { Update } from '@isochron/core';
+import { digestOf, newApiKey } from '../auth/api-keys.js';
 import { FakeCluster, fakeConfig } from '../testing/fake-node.js';
+import { TestAuthFile } from '../testing/issuer.js';
 import { startApi, type TestAnswer, type TestApi } from '../testing/test-api.js';
 import { decodeChangesCursor, encodeChangesCursor } from './changes-cursor.js';
 
@@ -132,5 +134,67 @@ describe('GET /v1/changes', () => {
     const answer = await wren.call('GET', '/v1/changes');
     await wren.close();
     expect(answer.json().code).toBe('NOT_SUPPORTED_BY_PROTOCOL');
+  });
+});
+
+describe('a reader of changes whose credentials end', () => {
+  const key = newApiKey();
+  const fileOf = (more: string): string =>
+    `keys:\n  - { principal: ann, hash: ${digestOf(key)}, roles: [reader]${more} }\n`;
+  const headers = { authorization: `Bearer ${key}` };
+  let file: TestAuthFile;
+  let guarded: TestApi;
+  beforeEach(async () => {
+    file = new TestAuthFile(fileOf(''));
+    guarded = await startApi({ auth: file });
+  });
+  afterEach(() => guarded.close());
+
+  /** A change comes for the reader. */
+  const change = (): void => {
+    guarded.cluster.put('default/a', '"secret"');
+    guarded.cluster.stabilise();
+  };
+
+  it.each([
+    ['revoked', () => file.write('keys: []\n')],
+    ['given an expiry that has passed', () => file.write(fileOf(', expires: 2020-01-01'))],
+  ])('a stream ends with UNAUTHENTICATED and without a further change when its key is %s (U1)', async (_how, end) => {
+    const text = await new Promise<string>((resolve, reject) => {
+      const request = get(`${guarded.url}/v1/changes`, {
+        headers: { ...headers, accept: 'text/event-stream' },
+        agent: false,
+      });
+      request.on('error', reject);
+      request.on('response', (answer) => {
+        let all = '';
+        answer.once('data', () => {
+          end();
+          change();
+        });
+        answer.on('data', (chunk: Buffer) => {
+          all += chunk.toString('utf8');
+        });
+        answer.on('end', () => resolve(all));
+      });
+    });
+    expect(text).toContain('event: error\ndata: ');
+    expect(text).toContain('"UNAUTHENTICATED"');
+    expect(text).not.toContain('secret');
+  });
+
+  it('a long poll whose key is revoked while it waits is refused, and gets no change (U1)', async () => {
+    const cursor = encodeChangesCursor(guarded.cluster.config.cluster, {
+      keyspace: null,
+      prefix: '',
+      ts: guarded.cluster.ust,
+    });
+    const waiting = guarded.call('GET', `/v1/changes?wait=30000&since=${cursor}`, { headers });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    file.write('keys: []\n');
+    change();
+    const answer = await waiting;
+    expect(answer.status).toBe(401);
+    expect(answer.text).not.toContain('secret');
   });
 });

@@ -1,7 +1,7 @@
 /**
  * `GET /v1/changes`: the change feed (CF4), as one message for each request (NDJSON, long poll), or as server-sent
  * events. A message of the stream is read from the feed when the one before has left, so a slow reader costs the node
- * nothing (CF6).
+ * nothing (CF6). A reader whose credentials have expired gets no further message (U1).
  */
 import { Readable } from 'node:stream';
 import { IsochronError, type Timestamp } from '@isochron/core';
@@ -34,6 +34,13 @@ interface Position {
   readonly wants: DocumentsWanted;
 }
 
+/** Who reads, and how the node serves that. */
+interface Reading {
+  readonly api: TransactionsContext;
+  readonly request: FastifyRequest;
+  readonly requests: TransactionRequests;
+}
+
 export function changesRoutes(app: FastifyInstance, api: TransactionsContext): void {
   const schema = {
     tags: ['changes'],
@@ -55,14 +62,14 @@ async function changes(api: TransactionsContext, request: FastifyRequest, reply:
   const streams = String(request.headers.accept ?? '').includes(STREAM);
   const position = positionOf(api, query, streams ? request.headers['last-event-id'] : undefined);
   const waitMs = query.wait ?? DEFAULT_WAIT_MS;
-  const requests = api.requests(request, 0);
-  const first = await next(api, requests, position, streams ? Math.min(waitMs, HEARTBEAT_MS) : waitMs);
+  const reading = { api, request, requests: api.requests(request, 0) };
+  const first = await next(reading, position, streams ? Math.min(waitMs, HEARTBEAT_MS) : waitMs);
   reply.header('cache-control', 'no-store');
   if (!streams)
     return reply.header('content-type', 'application/x-ndjson; charset=utf-8').send(`${first.message.text}\n`);
   reply.header('content-type', `${STREAM}; charset=utf-8`);
   // Proxies must not gather events.
-  return reply.header('x-accel-buffering', 'no').send(Readable.from(events(api, requests, position, first)));
+  return reply.header('x-accel-buffering', 'no').send(Readable.from(events(reading, position, first)));
 }
 
 /** @throws IsochronError `CURSOR_INVALID`, `KEYSPACE_UNKNOWN`, `INVALID_REQUEST`, `TIMESTAMP_IN_FUTURE` */
@@ -84,41 +91,38 @@ interface Next {
   readonly to: Timestamp;
 }
 
+/** @throws IsochronError, `UNAUTHENTICATED` among them where the credentials expire before the message is there */
 async function next(
-  api: TransactionsContext,
-  requests: TransactionRequests,
+  { api, request, requests }: Reading,
   { scope, after, wants }: Position,
   waitMs: number,
 ): Promise<Next> {
   const { config } = api.node;
+  const leftMs = api.validForMs(request);
   const page = await requests.changes({
     prefix: qualifiedPrefix(scope),
     after,
-    waitMs,
+    waitMs: Math.min(waitMs, leftMs),
     limitBytes: MESSAGE_BYTES,
   });
   const documents = new ChangeDocuments(requests.port, api.rules.maxAnswerBytes);
   const answer = await promised<DocumentedPage>((done) => documents.add(page, wants, done));
+  api.validForMs(request);
   return { message: changesMessage(answer, config.cluster, scope), to: answer.to };
 }
 
 /**
  * The stream asks for an event when it has room for one. It ends with an error, and when the node takes no more work.
  */
-async function* events(
-  api: TransactionsContext,
-  requests: TransactionRequests,
-  position: Position,
-  first: Next,
-): AsyncGenerator<string> {
+async function* events(reading: Reading, position: Position, first: Next): AsyncGenerator<string> {
   try {
     for (
       let { message, to } = first;
       ;
-      { message, to } = await next(api, requests, { ...position, after: to }, HEARTBEAT_MS)
+      { message, to } = await next(reading, { ...position, after: to }, HEARTBEAT_MS)
     ) {
       yield `id: ${message.cursor}\ndata: ${message.text}\n\n`;
-      if (!api.serving.admitsRequests) return;
+      if (!reading.api.serving.admitsRequests) return;
     }
   } catch (error) {
     const known = error instanceof IsochronError ? error : new IsochronError('INTERNAL', 'The feed has failed.');
