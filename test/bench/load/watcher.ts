@@ -21,7 +21,15 @@ interface LiveAnswer {
   readonly ust: number;
   readonly to: number;
   readonly changes: readonly (readonly [key: string, contents: Contents])[];
+  readonly code?: string;
   readonly detail?: string;
+}
+
+/** The answer to a read of its keys. */
+interface ValuesAnswer {
+  readonly type: 'values';
+  readonly snapshot: number;
+  readonly values: readonly (readonly [ts: number, content: string] | null)[];
 }
 
 /** Receives what arrives at all watchers. */
@@ -36,6 +44,8 @@ export class Watcher {
   #id = 0;
   #waits = false;
   #isStalled = false;
+  /** The newest version of each watched key that has arrived. */
+  readonly #newest = new Map<string, number>();
   failure: Error | undefined;
 
   private constructor(
@@ -62,8 +72,7 @@ export class Watcher {
 
   /** Adds its watches, each of one key. */
   watch(): void {
-    const keys = AUDIENCES.map((audience, n) => watchedKey(n, Math.floor(this.number / audience)));
-    this.#send({ add: keys.map((key, n) => ({ watch: n + 1, keys: [KEYSPACE + key] })) });
+    this.#send({ add: this.#keys().map((key, n) => ({ watch: n + 1, keys: [key] })) });
   }
 
   /** While it is stalled, it sends no further request. */
@@ -89,19 +98,53 @@ export class Watcher {
     }
   }
 
-  #frame(frame: LiveAnswer): void {
+  #keys(): string[] {
+    return AUDIENCES.map((audience, n) => KEYSPACE + watchedKey(n, Math.floor(this.number / audience)));
+  }
+
+  #frame(frame: LiveAnswer | ValuesAnswer): void {
+    if (frame.type === 'values') this.#read(frame as ValuesAnswer);
+    else this.#live(frame as LiveAnswer);
+  }
+
+  #live(frame: LiveAnswer): void {
     if (frame.type === 'welcome') this.#position = frame.ust;
+    else if (frame.type === 'error' && frame.code === 'CHANGES_GONE') this.#readAnew();
     else if (frame.type === 'error') this.#fail(`the node refuses: ${frame.detail}`);
     else if (frame.type === 'live') this.#answer(frame);
   }
 
   #answer({ to, changes }: LiveAnswer): void {
-    this.#position = to;
-    this.#waits = false;
     for (const [key, contents] of changes) {
       const [ts, , content] = contents.at(-1)!;
-      this.arrivals.document(key.slice(KEYSPACE.length), ts, JSON.parse(content as string));
+      this.#arrived(key, ts, content as string);
     }
+    this.#goOn(to);
+  }
+
+  /** It was too far behind. */
+  #readAnew(): void {
+    this.socket.send(JSON.stringify({ type: 'read', id: ++this.#id, keys: this.#keys() }));
+  }
+
+  #read({ snapshot, values }: ValuesAnswer): void {
+    for (const [i, key] of this.#keys().entries()) {
+      const value = values[i];
+      if (value != null) this.#arrived(key, ...value);
+    }
+    this.#goOn(snapshot);
+  }
+
+  /** Counts a version once: a read may have one that has arrived before. */
+  #arrived(key: string, ts: number, content: string): void {
+    if (ts <= (this.#newest.get(key) ?? 0)) return;
+    this.#newest.set(key, ts);
+    this.arrivals.document(key.slice(KEYSPACE.length), ts, JSON.parse(content));
+  }
+
+  #goOn(position: number): void {
+    this.#position = position;
+    this.#waits = false;
     if (!this.#isStalled) this.#send({});
   }
 

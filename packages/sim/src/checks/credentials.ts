@@ -1,5 +1,6 @@
 /** Checks of credentials that expire. */
 import type { NodeId } from '@isochron/core';
+import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import type { Plan } from '../plan/plan.js';
 import type { Check, CheckContext } from './check.js';
 
@@ -18,21 +19,39 @@ export class ExpiredAreRefused implements Check {
   }
 }
 
+/** Whether no clock is off by the life time of credentials: a node may refuse what it takes for expired. */
+export function clocksSuitCredentials({ environment, faults }: Pick<Plan, 'environment' | 'faults'>): boolean {
+  const { credentialsMs = 0, clocks } = environment;
+  const offMs = Math.max(...clocks.map(({ skewMs }) => Math.abs(skewMs)));
+  return 2 * offMs < credentialsMs && faults.every(({ kind }) => !kind.includes('clock'));
+}
+
 /**
- * While renewals succeed no request fails for expired credentials (U3). It holds where no clock is off by the life time
- * of credentials: a node may refuse what it takes for expired.
+ * Codes with which a node may refuse a session for its clock: credentials that it takes for expired, and timestamps
+ * that it takes for far ahead (T1).
  */
+export function refusalsByClock(plan: Pick<Plan, 'environment' | 'faults' | 'settings'>): ReadonlySet<string> {
+  const { environment, faults, settings } = plan;
+  const skews = environment.clocks.map(({ skewMs }) => skewMs);
+  const limitMs = (settings.maxClockDriftMs ?? DEFAULT_SETTINGS.maxClockDriftMs) / 2;
+  const isAhead =
+    Math.max(...skews) - Math.min(...skews) > limitMs || faults.some(({ kind }) => kind.includes('clock'));
+  return new Set([
+    ...(clocksSuitCredentials(plan) ? [] : ['UNAUTHENTICATED']),
+    ...(isAhead ? ['TIMESTAMP_IN_FUTURE'] : []),
+  ]);
+}
+
+/** While renewals succeed no request fails for expired credentials (U3), where the clocks suit them. */
 export class RenewalIsNotNoticed implements Check {
   readonly name = 'renewal-is-not-noticed';
   readonly #applies: boolean;
 
   constructor(
     readonly context: CheckContext,
-    { environment, faults }: Pick<Plan, 'environment' | 'faults'>,
+    plan: Pick<Plan, 'environment' | 'faults'>,
   ) {
-    const { credentialsMs = 0, clocks } = environment;
-    const offMs = Math.max(...clocks.map(({ skewMs }) => Math.abs(skewMs)));
-    this.#applies = 2 * offMs < credentialsMs && faults.every(({ kind }) => !kind.includes('clock'));
+    this.#applies = clocksSuitCredentials(plan);
   }
 
   failed(session: string, code: string): void {

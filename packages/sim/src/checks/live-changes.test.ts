@@ -9,6 +9,8 @@ const [WATCH, OTHER] = [watchOf('live0'), watchOf('live1')];
 const one: LiveDocument = { key: A, value: '1', pending: false };
 const two: LiveDocument = { key: A, value: '2', pending: false };
 
+const NONE: ReadonlySet<string> = new Set();
+
 interface Shown {
   readonly at: number;
   readonly documents: readonly LiveDocument[];
@@ -18,7 +20,7 @@ interface Shown {
 
 function failuresOf(...calls: Shown[]): readonly string[] {
   const bench = new CheckBench();
-  const check = new LiveChangesAreExact(bench.context);
+  const check = new LiveChangesAreExact(bench.context, NONE);
   for (const { at, documents, changed, watch = WATCH } of calls) {
     const view = {
       documents: new Map(documents.map((document) => [document.key, document])),
@@ -58,16 +60,24 @@ describe('the changes of an observer', () => {
 
   it('the check of changes reports an observer that its client ends', () => {
     const bench = new CheckBench();
-    const check = new LiveChangesAreExact(bench.context);
+    const check = new LiveChangesAreExact(bench.context, NONE);
     check.liveEnded(WATCH);
     expect(bench.failed).toEqual([]);
     check.liveEnded(WATCH, 'WATCH_TOO_LARGE');
     expect(bench.failed).toHaveLength(1);
   });
 
+  it('an observer may end only with a refusal that the clocks of the plan explain', () => {
+    const bench = new CheckBench();
+    new LiveChangesAreExact(bench.context, new Set(['UNAUTHENTICATED'])).liveEnded(WATCH, 'UNAUTHENTICATED');
+    expect(bench.failed).toEqual([]);
+    new LiveChangesAreExact(bench.context, NONE).liveEnded(WATCH, 'UNAUTHENTICATED');
+    expect(bench.failed).toHaveLength(1);
+  });
+
   it('a client that continues a session shows all documents anew, at no lower snapshot (LQ5)', () => {
     const bench = new CheckBench();
-    const check = new LiveChangesAreExact(bench.context);
+    const check = new LiveChangesAreExact(bench.context, NONE);
     const show = (at: number) =>
       check.liveShown(WATCH, at, [{ documents: new Map([[A, { ...one }]]), changed: new Set([A]) }]);
     show(5);

@@ -15,7 +15,11 @@ export class LiveChangesAreExact implements Check {
   readonly #before = new Map<LiveWatch, readonly Documents[]>();
   readonly #snapshots = new Map<string, Timestamp>();
 
-  constructor(readonly context: CheckContext) {}
+  /** @param refusals codes with which a node may refuse a session for its clock */
+  constructor(
+    readonly context: CheckContext,
+    readonly refusals: ReadonlySet<string>,
+  ) {}
 
   liveShown(watch: LiveWatch, snapshot: Timestamp, views: readonly ScopeView[]): void {
     this.#forward(watch, snapshot);
@@ -37,7 +41,7 @@ export class LiveChangesAreExact implements Check {
 
   liveEnded(watch: LiveWatch, code?: string): void {
     this.#before.delete(watch);
-    if (code !== undefined) this.#fail(watch, `ends with ${code}`);
+    if (code !== undefined && !this.refusals.has(code)) this.#fail(watch, `ends with ${code}`);
   }
 
   /** All observers of a session have one position. */

@@ -7,7 +7,7 @@ import type { Check, CheckContext } from '../checks/check.js';
 import { ClientReads } from '../checks/client-reads.js';
 import { CompleteIsEverywhere } from '../checks/complete-is-everywhere.js';
 import type { HealedWorld } from '../checks/convergence.js';
-import { ExpiredAreRefused, RenewalIsNotNoticed } from '../checks/credentials.js';
+import { ExpiredAreRefused, RenewalIsNotNoticed, refusalsByClock } from '../checks/credentials.js';
 import { FeedsMakeCopies } from '../checks/feed-copies.js';
 import { FirstReports, NothingBeforeReports } from '../checks/first-reports.js';
 import { ConsistentHistory } from '../checks/history.js';
@@ -80,7 +80,7 @@ export function createChecks<M extends AnyMessage>(
     new ChangesAreComplete(context, ledger, retentionOf(plan), highest),
     new FeedsMakeCopies(context, ledger),
     liveViews,
-    new LiveChangesAreExact(context),
+    new LiveChangesAreExact(context, refusalsByClock(plan)),
     new LiveQueriesAreEvaluated(context),
     reports,
     new NothingBeforeReports(context, ledger, reports),

@@ -31,6 +31,11 @@ export class CatchingUp {
     return true;
   }
 
+  /** Readers that request pages. */
+  get active(): Iterable<Reader> {
+    return this.#active.keys();
+  }
+
   isActive(reader: Reader): boolean {
     return this.#active.has(reader);
   }

@@ -70,6 +70,7 @@ export class Feeds implements Machine<TransactionMessage> {
     const ends: Ends = {
       answer: (reader, out) => this.#answer(reader, out),
       gone: (reader, truncatedUpTo, out) => this.#gone(reader, truncatedUpTo, out),
+      tooFarBehind: (reader, out) => this.#refuse(reader, 'The reader is too far behind for the log', out),
     };
     this.following = new Following(state, this.#client, ends, limits);
   }
@@ -171,7 +172,7 @@ export class Feeds implements Machine<TransactionMessage> {
   ): void {
     const collected = reader.isLive ? new NetContents() : new CollectedTransactions();
     const catchUpBy = now + Math.max(waitMs, CATCH_UP_MS);
-    reader.begin({ ref, after, limitBytes, deadline: now + waitMs, catchUpBy, collected });
+    reader.begin({ ref, after, limitBytes, deadline: now + waitMs, catchUpBy, collected, examined: 0 });
     this.#waiting++;
     this.#deadlines.add(reader, waitMs > 0 ? now + waitMs : catchUpBy);
     this.following.look(reader, now, out);
@@ -203,9 +204,13 @@ export class Feeds implements Machine<TransactionMessage> {
       this.#answer(reader, out);
       return;
     }
+    this.#refuse(reader, `The log begins at ${truncatedUpTo}`, out);
+  }
+
+  #refuse(reader: Reader, why: string, out: Out): void {
     const { ref } = this.#end(reader);
     this.counters.gone++;
-    const detail = `The log begins at ${truncatedUpTo}; read the data anew, and follow from that snapshot.`;
+    const detail = `${why}; read the data anew, and follow from that snapshot.`;
     out.send(reader.address, refusal(ref, 'CHANGES_GONE', detail));
   }
 

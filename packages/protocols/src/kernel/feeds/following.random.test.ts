@@ -224,7 +224,7 @@ function run(seed: number): { readonly answers: number } {
   const random = new Random(seed);
   const limits = random.chance(0.5)
     ? {}
-    : { cacheBytes: 2_000, behindPages: random.below(12), stepWork: 1 + random.below(20) };
+    : { cacheBytes: 2_000, behindPages: random.below(12), stepWork: 1 + random.below(20), behindWork: 5_000 };
   const world = new FeedsWorld(SPEC, limits);
   if (random.chance(0.5)) world.pageTransactions = 1 + random.below(4);
   let ref = 0;
@@ -280,5 +280,9 @@ describe('readers of changes', () => {
       }
     }
     expect(answers).toBeGreaterThan(3_000);
+  });
+
+  it('readers below the retention that each wait at a partition of another one are refused (CF2, seed 2002847532)', () => {
+    expect(run(2_002_847_532).answers).toBeGreaterThan(0);
   });
 });

@@ -14,7 +14,7 @@ import { join } from './join.js';
 import type { LogClient } from './log-client.js';
 import type { FeedsState } from './log-server.js';
 import type { ChangesPageResp, FeedMessage } from './messages.js';
-import { changesAfter, type LogRangePage, Pages } from './pages.js';
+import { changesAfter, changesFor, type LogRangePage, Pages } from './pages.js';
 import type { HeldScope, Reader } from './reader.js';
 import type { Scope } from './scope.js';
 import { ScopeIndex } from './scope-index.js';
@@ -31,17 +31,28 @@ export interface FollowingLimits {
   readonly behindPages: number;
   /** Transactions and pages that one step examines; readers that are not done go on in the next one, after a rest. */
   readonly stepWork: number;
+  /**
+   * Transactions that are examined for one request of a live reader at most. One that is further behind has to read its
+   * scopes anew, which costs a node less: otherwise readers of a node with too much work would fall behind for good.
+   */
+  readonly behindWork: number;
 }
 
-export const FOLLOWING_LIMITS: FollowingLimits = { cacheBytes: 16 * 2 ** 20, behindPages: 256, stepWork: 50_000 };
+export const FOLLOWING_LIMITS: FollowingLimits = {
+  cacheBytes: 16 * 2 ** 20,
+  behindPages: 256,
+  stepWork: 50_000,
+  behindWork: 5_000,
+};
 
 /** An answer costs a node as much as this many examined transactions: most of that is for its session and socket. */
 const ANSWER_WORK = 200;
 
-/** How a reader's request ends: with everything up to its position, or without. */
+/** How a reader's request ends: with everything up to its position, or with a refusal. */
 export interface Ends {
   answer(reader: Reader, out: Out): void;
   gone(reader: Reader, truncatedUpTo: Timestamp, out: Out): void;
+  tooFarBehind(reader: Reader, out: Out): void;
 }
 
 export class Following {
@@ -131,8 +142,9 @@ export class Following {
 
   /** No replica that can be reached has the log of a partition after a timestamp any more. */
   onGone({ partition, after, truncatedUpTo }: ChangesPageResp, readers: Iterable<Reader>, now: WallMs, out: Out): void {
-    for (const reader of this.#waiting.get(partition) ?? [])
-      if (reader.position === after) this.ends.gone(reader, truncatedUpTo, out);
+    // A reader that lacks several pages waits at one of these partitions only.
+    for (const reader of new Set([...(this.#waiting.get(partition) ?? []), ...this.#behind.active]))
+      if (reader.position === after && this.#lacks(reader, partition)) this.ends.gone(reader, truncatedUpTo, out);
     this.#wake(partition, now);
     if (this.#tails.end(partition) === after) {
       // The tail has a gap: what its readers lack of it they have to request themselves.
@@ -186,7 +198,12 @@ export class Following {
         this.#pause(reader, pages, missing, now, out);
         return work;
       }
-      const { to, transactions, examined } = join(pages, reader.position, (key) => reader.has(key));
+      const { to, transactions, examined } = join(pages, reader.position, reader.scope);
+      reader.request!.examined += examined;
+      if (reader.isLive && reader.request!.examined > this.limits.behindWork) {
+        this.ends.tooFarBehind(reader, out);
+        return work + examined;
+      }
       reader.advanceTo(collect(collected, transactions, to, limitBytes));
       work += examined;
       if (collected.bytes >= limitBytes) {
@@ -244,7 +261,8 @@ export class Following {
     for (let at = reader.position; at < end; ) {
       const page = this.#pages.find(partition, at);
       if (page === undefined) return true;
-      for (const { tx } of changesAfter(page, at)) if (tx.writes.some(({ key }) => reader.has(key))) return true;
+      for (const { tx } of changesFor(page, at, reader.scope))
+        if (tx.writes.some(({ key }) => reader.scope.has(key))) return true;
       at = page.upTo;
     }
     return false;
@@ -254,11 +272,20 @@ export class Following {
     const pages: LogRangePage[] = [];
     const missing: PartitionId[] = [];
     for (const partition of reader.partitions.keys()) {
-      const page = this.#behind.find(reader, partition) ?? this.#pages.find(partition, reader.position);
+      const page = this.#pageOf(reader, partition);
       if (page === undefined) missing.push(partition);
       else pages.push(page);
     }
     return { pages, missing };
+  }
+
+  #lacks(reader: Reader, partition: PartitionId): boolean {
+    return reader.partitions.has(partition) && this.#pageOf(reader, partition) === undefined;
+  }
+
+  /** The page of a partition at a reader's position. */
+  #pageOf(reader: Reader, partition: PartitionId): LogRangePage | undefined {
+    return this.#behind.find(reader, partition) ?? this.#pages.find(partition, reader.position);
   }
 
   /** A change is in a scope of the reader. */

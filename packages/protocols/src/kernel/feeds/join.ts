@@ -1,7 +1,8 @@
 /** Joins the logs of partitions to transactions in the total order (CF1). */
-import type { KeyWrite, QualifiedKey, Timestamp, TxId } from '@isochron/core';
+import type { KeyWrite, Timestamp, TxId } from '@isochron/core';
 import type { ChangedTx } from './messages.js';
-import { changesAfter, type LogRangePage } from './pages.js';
+import { changesFor, type LogRangePage } from './pages.js';
+import type { ScopeUnion } from './scope.js';
 
 /** The transactions up to a timestamp. */
 export interface Joined {
@@ -16,17 +17,16 @@ export interface Joined {
  * partitions, so none is cut.
  *
  * @param pages one for each partition of the scope, at least one, each with `after` in it
- * @param has whether the scope has a key
  */
-export function join(pages: readonly LogRangePage[], after: Timestamp, has: (key: QualifiedKey) => boolean): Joined {
+export function join(pages: readonly LogRangePage[], after: Timestamp, scope: ScopeUnion): Joined {
   const to = Math.min(...pages.map(({ upTo }) => upTo));
   const found = new Map<TxId, { txId: TxId; ct: Timestamp; writes: KeyWrite[] }>();
   let examined = 0;
   for (const page of pages) {
-    for (const { ct, tx } of changesAfter(page, after)) {
+    for (const { ct, tx } of changesFor(page, after, scope)) {
       if (ct > to) break;
       examined++;
-      const writes = tx.writes.filter(({ key }) => has(key));
+      const writes = tx.writes.filter(({ key }) => scope.has(key));
       if (writes.length === 0) continue;
       const known = found.get(tx.txId);
       if (known === undefined) found.set(tx.txId, { txId: tx.txId, ct, writes });

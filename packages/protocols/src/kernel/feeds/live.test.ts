@@ -282,6 +282,52 @@ describe('live readers', () => {
     expect(answer(anew)!.changes.map(({ key }) => key)).toEqual(['everywhere/b']);
   });
 
+  it('a live reader that is further behind than a node examines is refused, and goes on from the present (LQ3)', () => {
+    world = new FeedsWorld(SPEC, { behindWork: 10 });
+    const watched = { watch: 1, keys: [], ranges: [{ start: 'everywhere/a', end: 'everywhere/b' }] };
+    // Not in its scope.
+    const others = (count: number): void => {
+      for (let i = 0; i < count; i++) put(`everywhere/o${i}`);
+      everywhere();
+    };
+    others(10);
+    const near = ask(V, { add: [watched], waitMs: 0 });
+    world.run(50);
+    expect(answer(near)).toMatchObject({ to: world.clock, changes: [] });
+    put('everywhere/a');
+    others(10);
+    const far = ask(V, { after: 1_000 });
+    world.run(50);
+    expect(world.answers.get(far)).toMatchObject({ type: 'Refused', code: 'CHANGES_GONE' });
+    const anew = ask(V, { after: world.clock });
+    put('everywhere/a');
+    everywhere();
+    world.run(50);
+    expect(answer(anew)!.changes.map(({ key }) => key)).toEqual(['everywhere/a']);
+  });
+
+  it('a live reader of named keys examines the transactions of these keys alone (LQ6)', () => {
+    world = new FeedsWorld(SPEC, { behindWork: 10 });
+    for (let i = 0; i < 200; i++) put(`everywhere/${i % 50}`);
+    everywhere();
+    const ref = ask(V, { add: [{ watch: 1, keys: ['everywhere/1', 'everywhere/2'], ranges: [] }] });
+    world.run(50);
+    expect(answer(ref)).toMatchObject({ to: world.clock, changes: [{ contents: [{}] }, { contents: [{}] }] });
+  });
+
+  it('a settled live reader is not behind, whatever the other transactions since its last request (LQ6)', () => {
+    world = new FeedsWorld(SPEC, { behindWork: 10 });
+    const first = ask(V, { add: [{ watch: 1, keys: ['everywhere/a'], ranges: [] }], waitMs: 20 });
+    world.run(50);
+    const { to } = answer(first)!;
+    for (let i = 0; i < 200; i++) put(`everywhere/o${i}`);
+    everywhere();
+    world.run(50);
+    const next = ask(V, { after: to, waitMs: 0 });
+    world.run(50);
+    expect(answer(next)).toMatchObject({ to: world.clock, changes: [] });
+  });
+
   it('a refused request of one reader does not end the requests for the others (LQ6)', () => {
     const key = Array.from({ length: 100 }, (_, i) => `apart/${i}`).find(
       (one) => world.topology.replicaNode(world.topology.partitionOf(one), 'virginia') === undefined,

@@ -1,6 +1,7 @@
 /** Pages of the logs of partitions, kept a while in memory for the readers that follow them. */
-import type { Change, PartitionId, Timestamp } from '@isochron/core';
+import type { Change, PartitionId, QualifiedKey, Timestamp } from '@isochron/core';
 import { contentLength } from '@isochron/core';
+import type { ScopeUnion } from './scope.js';
 
 /** All transactions of a partition with `after < ct <= upTo`, in order. */
 export interface LogRangePage {
@@ -28,6 +29,35 @@ export function changesAfter({ changes }: LogRangePage, ts: Timestamp): readonly
     else high = middle;
   }
   return low === 0 ? changes : changes.slice(low);
+}
+
+const changesByKey = new WeakMap<LogRangePage, ReadonlyMap<QualifiedKey, readonly Change[]>>();
+
+/** The changes of a page by the keys that they write: made once for all readers that look for a few keys. */
+function byKey(page: LogRangePage): ReadonlyMap<QualifiedKey, readonly Change[]> {
+  const known = changesByKey.get(page);
+  if (known !== undefined) return known;
+  const index = new Map<QualifiedKey, Change[]>();
+  for (const change of page.changes)
+    for (const { key } of change.tx.writes) {
+      const changes = index.get(key);
+      if (changes === undefined) index.set(key, [change]);
+      else if (changes.at(-1) !== change) changes.push(change);
+    }
+  changesByKey.set(page, index);
+  return index;
+}
+
+/**
+ * The transactions of a page above a timestamp that a scope may have: those of its keys, or all where it has ranges, or
+ * about as many keys as the page has transactions.
+ */
+export function changesFor(page: LogRangePage, ts: Timestamp, { keys, hasRanges }: ScopeUnion): readonly Change[] {
+  if (hasRanges || keys.size > page.changes.length) return changesAfter(page, ts);
+  const index = byKey(page);
+  const found = new Set<Change>();
+  for (const key of keys) for (const change of index.get(key) ?? []) if (change.ct > ts) found.add(change);
+  return [...found].sort((a, b) => a.ct - b.ct);
 }
 
 interface Kept {

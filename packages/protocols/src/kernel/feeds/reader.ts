@@ -1,5 +1,5 @@
 /** A reader of changes on this node, and its request while that waits. */
-import type { PartitionId, QualifiedKey, Timestamp, Topology, WallMs } from '@isochron/core';
+import type { PartitionId, Timestamp, Topology, WallMs } from '@isochron/core';
 import type { Address } from '../../machine.js';
 import type { CollectedTransactions, NetContents } from './collected.js';
 import { partitionsOf, type Scope, ScopeUnion } from './scope.js';
@@ -15,6 +15,8 @@ export interface WaitingRequest {
   readonly catchUpBy: WallMs;
   /** Everything of the scope from `after` to the reader's position. */
   readonly collected: CollectedTransactions | NetContents;
+  /** Transactions that were examined for it. */
+  examined: number;
 }
 
 /** One scope of a reader. */
@@ -56,9 +58,10 @@ export class Reader {
     return this.#partitions;
   }
 
-  has(key: QualifiedKey): boolean {
+  /** The union of all its scopes. */
+  get scope(): ScopeUnion {
     this.#union ??= new ScopeUnion(this.#scopes.values());
-    return this.#union.has(key);
+    return this.#union;
   }
 
   /** All its scopes. */

@@ -35,18 +35,23 @@ export function partitionsOf({ keys, ranges }: Scope, topology: Topology): Reado
 
 /** The union of scopes, to ask which keys it has. */
 export class ScopeUnion {
-  readonly #keys: ReadonlySet<QualifiedKey>;
+  /** The named ones. */
+  readonly keys: ReadonlySet<QualifiedKey>;
   /** Sorted, and apart from one another. */
   readonly #ranges: readonly KeyRange[];
 
   constructor(scopes: Iterable<Scope>) {
     const all = [...scopes];
-    this.#keys = new Set(all.flatMap(({ keys }) => keys));
+    this.keys = new Set(all.flatMap(({ keys }) => keys));
     this.#ranges = apart(all.flatMap(({ ranges }) => ranges));
   }
 
+  get hasRanges(): boolean {
+    return this.#ranges.length > 0;
+  }
+
   has(key: QualifiedKey): boolean {
-    if (this.#keys.has(key)) return true;
+    if (this.keys.has(key)) return true;
     const range = this.#ranges[this.#lastFrom(key)];
     return range !== undefined && inRange(range, key);
   }
