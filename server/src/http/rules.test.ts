@@ -3,7 +3,7 @@ import { Policy, type Policy as Rules } from '@isochron/sessions';
 import { startApi, type TestAnswer, type TestApi, type TestRequest } from '../testing/test-api.js';
 import { encodeChangesCursor } from './changes-cursor.js';
 
-const HIDDEN = 'what-nobody-may-read';
+const HIDDEN = 'hidden-text';
 const SECRET_KEY = '/v1/keyspaces/default/keys/secret%2F1';
 const ABSENT_KEY = '/v1/keyspaces/default/keys/secret%2F2';
 

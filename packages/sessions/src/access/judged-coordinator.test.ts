@@ -245,6 +245,12 @@ describe('changes', () => {
     expect(changes('bob', '')).toMatch('PERMISSION_DENIED');
   });
 
+  it('a reader without permission is refused, whether something has changed or not (AR4)', () => {
+    node.page = { from: node.ust, to: node.ust, transactions: [] };
+    expect(changes('cid', 'albums/7/photos/')).toBe(DENIED_SEE);
+    expect(changes('bob', 'albums/7/photos/')).toMatchObject({ transactions: [] });
+  });
+
   it('a page over a change of the document that permits it is refused (AR4)', () => {
     const from = node.ust;
     node.store({ [ALBUM]: { owner: 'ann', readers: ['bob'] } });

@@ -133,7 +133,6 @@ export class JudgedCoordinator implements CoordinatorPort {
     const prefix = request.prefix ?? '';
     this.port.changes({ ...request, waitMs: Math.min(request.waitMs, MAX_WAIT_MS) }, (page) => {
       if (page instanceof IsochronError) done(page);
-      else if (page.transactions.length === 0) done(page);
       else this.#judgePage(judge, prefix, page, done);
     });
   }
@@ -286,6 +285,7 @@ export class JudgedCoordinator implements CoordinatorPort {
     judge.judgeRange(prefix, place, versions, (verdict) => {
       if (verdict instanceof IsochronError) end(verdict);
       else if (verdict.kind !== 'allowed') end(denied('list', verdict.kind === 'refused' ? verdict.rule : null));
+      else if (page.transactions.length === 0) end(page);
       else if ([...verdict.read].some((key) => hasChanged(versions.get(key), page.from))) end(permissionMoved());
       else end({ ...page, transactions: visibleIn(page, (key) => judge.policy.matches(verdict.rule, key)) });
     });
