@@ -2,7 +2,7 @@
 import type { LoggedTx, PartitionId, Timestamp, TxId } from '@isochron/core';
 import type { BlockFiles } from './block-files.js';
 import { ByTransaction } from './by-transaction.js';
-import type { Disk } from './disk.js';
+import { type Disk, readNow } from './disk.js';
 import type { BlockName } from './disk-keys.js';
 import { corrupt } from './failure.js';
 import { compareEntries, type LogEntry, logEntry } from './log-entries.js';
@@ -104,7 +104,7 @@ export class StoredEntries {
     const entry = this.#found.get(partition, txId);
     if (entry?.ct === ct) return entry.tx;
     const diskKey = this.partitions.of(partition).keys.logged(ct, txId);
-    const bytes = this.media.disk.getSync(diskKey);
+    const bytes = readNow(this.media.disk, diskKey);
     return bytes === undefined ? undefined : { txId, ...openAs(LOGGED, bytes, diskKey) };
   }
 

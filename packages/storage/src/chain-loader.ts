@@ -1,7 +1,7 @@
 import type { QualifiedKey } from '@isochron/core';
 import type { Chain } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
-import type { Disk } from './disk.js';
+import { type Disk, readNow } from './disk.js';
 import type { Partition } from './partition.js';
 import { openHead } from './records.js';
 import type { Tails } from './tails.js';
@@ -60,14 +60,14 @@ export class ChainLoader {
   async loadForCommit(chains: readonly Chain[]): Promise<void> {
     const missing = chains.filter((chain) => !chain.loaded);
     if (missing.length > READ_AT_ONCE) return this.load(missing);
-    for (const chain of missing) this.#fill(chain, this.disk.getSync(chain.partition.keys.head(chain.key)));
+    for (const chain of missing) this.#fill(chain, readNow(this.disk, chain.partition.keys.head(chain.key)));
   }
 
   /** Loads one chain synchronously. */
   loadSync(partition: Partition, key: QualifiedKey): Chain {
     const chain = this.pinned(partition, key);
     try {
-      if (!chain.loaded) this.#fill(chain, this.disk.getSync(partition.keys.head(key)));
+      if (!chain.loaded) this.#fill(chain, readNow(this.disk, partition.keys.head(key)));
     } finally {
       this.cache.unpin(chain);
     }

@@ -36,6 +36,19 @@ describe('the LevelDB store and its disk', () => {
     await rm(location, { recursive: true, force: true });
   });
 
+  it('cold keys of any length and letters are found, and keep their versions when they are written again', async () => {
+    const keys = ['a', ...['é', '€', '𝈿'].flatMap((letter) => [20, 45, 90, 91, 92, 256].map((n) => letter.repeat(n)))];
+    await (await open()).commit(keys.map((key) => put(key, 10)));
+    await store!.close();
+    // A cache that keeps no chain.
+    await open(1);
+    expect(keys.filter((key) => store!.read(P, key, 10) === undefined)).toEqual([]);
+    await store!.commit(keys.map((key) => put(key, 20)));
+    await store!.close();
+    await open(1);
+    expect(keys.filter((key) => store!.read(P, key, 10)?.ts !== 10)).toEqual([]);
+  });
+
   it('the LevelDB store reads a cold key with one get, and a cached one with none', async () => {
     await (await open()).commit([...Array(8).keys()].map((i) => put('a', 10 + i)));
     await store!.close();

@@ -1,7 +1,7 @@
 import type { OutcomeRecord, PartitionId, TxId } from '@isochron/core';
 import { LRUCache } from 'lru-cache';
 import type { Changes } from './changes.js';
-import type { Disk } from './disk.js';
+import { type Disk, readNow } from './disk.js';
 import { storageFailed } from './failure.js';
 import type { Partitions } from './partitions.js';
 import { OUTCOME, openAs } from './records.js';
@@ -35,7 +35,7 @@ export class Outcomes {
   #onDisk(name: string): OutcomeRecord | undefined {
     let bytes: Buffer | undefined;
     try {
-      bytes = this.disk.getSync(name);
+      bytes = readNow(this.disk, name);
     } catch (error) {
       throw storageFailed('Cannot read from disk', error);
     }

@@ -8,7 +8,7 @@ import {
 } from '@isochron/core';
 import type { Chain } from './chain.js';
 import type { Changes } from './changes.js';
-import type { Disk, DiskSnapshot } from './disk.js';
+import { type Disk, type DiskSnapshot, readNow } from './disk.js';
 import type { PartitionKeys } from './disk-keys.js';
 import { corrupt } from './failure.js';
 import type { Folder } from './folds.js';
@@ -84,7 +84,7 @@ export class Tails {
     const diskKey = tail.keys.segment(tail.key, segment);
     const pending = view === undefined ? this.#pending(diskKey) : undefined;
     if (pending !== undefined) return [...pending];
-    return openStored(this.disk.getSync(diskKey, view === undefined ? {} : { snapshot: view }), diskKey);
+    return openStored(readNow(this.disk, diskKey, view), diskKey);
   }
 
   /**
