@@ -165,10 +165,17 @@ export const denied = (verb: Verb, rule: string | null, fault?: string): Isochro
   );
 
 /** The first refusal among verdicts on questions, as an error. */
-export function refusalIn(questions: readonly Question[], verdicts: readonly Verdict[]): IsochronError | undefined {
+export function refusalIn(
+  policy: Policy,
+  questions: readonly Question[],
+  verdicts: readonly Verdict[],
+): IsochronError | undefined {
   const i = verdicts.findIndex(({ kind }) => kind === 'refused');
   const verdict = verdicts[i];
-  return verdict?.kind === 'refused' ? denied(questions[i]!.verb, verdict.rule, verdict.fault) : undefined;
+  if (verdict?.kind !== 'refused') return undefined;
+  const { verb, key } = questions[i]!;
+  const isEither = verb === 'create' || verb === 'update';
+  return denied(verb, isEither ? policy.namedByRefusal(key) : verdict.rule, verdict.fault);
 }
 
 /** Every key of a range begins with this: as much as both of its bounds fix. */

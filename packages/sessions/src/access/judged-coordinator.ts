@@ -171,7 +171,7 @@ export class JudgedCoordinator implements CoordinatorPort {
     const questions = keys.map((key) => readOf(key, versions.get(key)));
     judge.judge(questions, place, versions, (verdicts) => {
       if (verdicts instanceof IsochronError) done(verdicts);
-      else done(refusalIn(questions, verdicts) ?? result);
+      else done(refusalIn(judge.policy, questions, verdicts) ?? result);
     });
   }
 
@@ -215,7 +215,7 @@ export class JudgedCoordinator implements CoordinatorPort {
     const questions = writes.map((write) => writeOf(write, versions.get(write.key)));
     judge.judge(questions, place, versions, (verdicts) => {
       if (verdicts instanceof IsochronError) done(verdicts);
-      else done(refusalIn(questions, verdicts) ?? {});
+      else done(refusalIn(judge.policy, questions, verdicts) ?? {});
     });
   }
 

@@ -66,15 +66,13 @@ describe('access rules', () => {
     expect(verdictOf(policy, {})).toEqual({ kind: 'refused', rule: 'rule-1' });
   });
 
-  it.each([
-    ['one rule for each', policyOf({ allow: ['create'], when: 'false' }, { allow: ['update'], when: 'false' })],
-    ['the other order', policyOf({ allow: ['update'], when: 'false' }, { allow: ['create'], when: 'false' })],
-    ['only creation', policyOf({ allow: ['create'], when: 'false' })],
-    ['no rule', policyOf()],
-  ])('the refusal of a write does not depend on whether the document is there: %s (AR5)', (_, policy) => {
-    const refusal = verdictOf(policy, { verb: 'create' });
-    expect(refusal.kind).toBe('refused');
-    expect(verdictOf(policy, { verb: 'update' })).toEqual(refusal);
+  it('the refusal of a write names the last rule that allows to create or to update the document (AR5)', () => {
+    const [creates, updates] = [{ allow: ['create'] }, { allow: ['update'] }] as const;
+    const named = (...rules: Partial<RuleSource>[]) => policyOf(...rules).namedByRefusal('albums/7');
+    expect(named(creates, updates)).toBe('rule-1');
+    expect(named(updates, creates, { allow: ['delete'] })).toBe('rule-1');
+    expect(named(creates, { ...updates, match: 'default/{x}' })).toBe('rule-0');
+    expect(named({ allow: ['get'] })).toBeNull();
   });
 
   it.each<[string, Ask]>([

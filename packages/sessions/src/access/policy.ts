@@ -59,10 +59,7 @@ export type Verdict =
   | { readonly kind: 'allowed'; readonly rule: string; readonly read: ReadonlySet<QualifiedKey> }
   /** Each document of the list is judged. */
   | { readonly kind: 'filtered' }
-  /**
-   * By the last rule that could have allowed it, or the other one of create and update; null without one. `fault`: it
-   * would have cost too much, and why.
-   */
+  /** By the last rule that could have allowed it; null without one. `fault`: it would have cost too much, and why. */
   | { readonly kind: 'refused'; readonly rule: string | null; readonly fault?: string }
   /** Documents that have to be read in the same snapshot first. */
   | { readonly kind: 'needs'; readonly keys: readonly QualifiedKey[] };
@@ -106,6 +103,17 @@ export class Policy {
   /** Whether a rule's pattern matches a key. */
   matches(name: string, key: QualifiedKey): boolean {
     return this.#rules.some((rule) => rule.name === name && rule.pattern.match(key) !== undefined);
+  }
+
+  /**
+   * The rule that the refusal of a write names: the last one that allows to create or to update the document. Whether
+   * that is there decides between the two, so that a refusal must not depend on which of them it was (AR5).
+   */
+  namedByRefusal(key: QualifiedKey): string | null {
+    const rule = this.#rules.findLast(
+      ({ allows, pattern }) => (allows.has('create') || allows.has('update')) && pattern.match(key) !== undefined,
+    );
+    return rule?.name ?? null;
   }
 
   /** Judges an operation on a document. @param documents those of the snapshot that were read for it so far */
@@ -153,10 +161,7 @@ export class Policy {
     const reads = new Reads(documents, this.keyspaces);
     let refusal: Verdict = { kind: 'refused', rule: null };
     for (const rule of this.#rules) {
-      if (!rule.allows.has(verb)) {
-        if (isTwin(rule, verb) && rule.pattern.match(place)) refusal = { kind: 'refused', rule: rule.name };
-        continue;
-      }
+      if (!rule.allows.has(verb)) continue;
       reads.begin(rule.condition?.longest(principal, place) ?? Number.POSITIVE_INFINITY);
       const found = outcomeOf(rule, reads, factsOf);
       if (found === 'holds') return { kind: 'allowed', rule: rule.name, read: reads.read };
@@ -167,13 +172,6 @@ export class Policy {
     return missing.size > 0 ? { kind: 'needs', keys: [...missing] } : refusal;
   }
 }
-
-/**
- * Whether a rule allows the other one of create and update. Whether a document is there decides between these two, so
- * that a refusal must not depend on which of them it was (AR5).
- */
-const isTwin = ({ allows }: Rule, verb: Verb): boolean =>
-  (verb === 'create' && allows.has('update')) || (verb === 'update' && allows.has('create'));
 
 /** The facts of a question for a rule; undefined where its pattern does not match. */
 type FactsOf = (rule: Rule, reads: Reads) => Facts | undefined;
