@@ -68,13 +68,17 @@ async function atPace(
 ): Promise<Histogram> {
   const latency = latencyHistogram();
   const running: Promise<void>[] = [];
+  // Kept until all have begun: a rejection that no code waits for yet would end the process.
+  const failures: unknown[] = [];
   const began = performance.now();
   for (let n = 0; (n * 1000) / perSecond < durationMs; n++) {
     await delay(Math.max(0, began + (n * 1000) / perSecond - performance.now()));
     const start = performance.now();
-    running.push(operation(n).then(() => record(latency, performance.now() - start)));
+    const one = operation(n).then(() => record(latency, performance.now() - start));
+    running.push(one.catch((error: unknown) => void failures.push(error)));
   }
   await Promise.all(running);
+  if (failures.length > 0) throw failures[0];
   return latency;
 }
 
