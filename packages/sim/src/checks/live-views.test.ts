@@ -67,6 +67,20 @@ describe('the views of an observer', () => {
     expect(bench.shows(8, { [A]: '["t","u"]', [B]: '"t"' })).toEqual([]);
   });
 
+  it('an observer is not called for a later snapshot that shows what an own write showed that is out (LQ3)', () => {
+    const bench = new Bench();
+    const own = bench.writes('mine', { key: A, value: null });
+    expect(bench.shows(5, { [B]: '"t"' })).toEqual([]);
+    bench.commit('other', 8, [{ key: A, value: null }]);
+    own.isOut = true;
+    expect(bench.turns()).toEqual([]);
+    const without = new Bench();
+    const lost = without.writes('mine', { key: A, value: null });
+    expect(without.shows(5, { [B]: '"t"' })).toEqual([]);
+    lost.isOut = true;
+    expect(without.turns()).toHaveLength(1);
+  });
+
   it.each([
     ['half a transaction', { [A]: '["t"]' }],
     ['an older document', { [A]: '["s"]', [B]: '"t"' }],

@@ -51,9 +51,20 @@ export class LiveViewsAreSnapshots implements Check {
     this.#shown.set(watch, undefined);
   }
 
+  /**
+   * After a call or an outcome. An observer is not called for a later snapshot that shows the same: a document that an
+   * own write had deleted, and that is deleted there.
+   */
   liveTurned(watch: LiveWatch): void {
     const shown = this.#shown.get(watch);
-    if (shown !== undefined) this.#check(watch, shown, 'still has');
+    if (shown === undefined || this.#wrongIn(watch, shown, 'has') === undefined) return;
+    const isAt = (snapshot: Timestamp) => this.#wrongIn(watch, { ...shown, snapshot }, 'has') === undefined;
+    if (!this.#laterThan(shown.snapshot).some(isAt)) this.#check(watch, shown, 'still has');
+  }
+
+  #laterThan(snapshot: Timestamp): readonly Timestamp[] {
+    const all = [...this.ledger.keys].flatMap((key) => this.ledger.chain(key).map(({ ts }) => ts));
+    return [...new Set(all)].filter((ts) => ts > snapshot);
   }
 
   liveEnded(watch: LiveWatch): void {

@@ -124,8 +124,8 @@ export class AlbumActor<M extends AnyMessage> {
 
   *#create(): Co<void> {
     const { principal: owner } = this.plan;
-    yield* this.#write({ [this.#albumKey(owner)]: { owner, readers: [], removed: [] } satisfies Album });
-    this.#hasMade = true;
+    const album: Album = { owner, readers: [], removed: [] };
+    this.#hasMade = (yield* this.#write({ [this.#albumKey(owner)]: album })) === 'committed';
   }
 
   /** Changes the album, in a transaction that reads it: its owner has one session that does. */
