@@ -55,6 +55,23 @@ describe('before credentials expire', () => {
     expect(world.violations).toEqual([]);
   });
 
+  it('a renewal repeats no request before the time that its refusal names', () => {
+    const { world, node } = connected({ settings: { requestTimeoutMs: 100_000 } });
+    const guard = node.script;
+    const times: number[] = [];
+    node.script = (frame, reply, socket) => {
+      if (frame.type !== 'read') return guard(frame, reply, socket);
+      times.push(world.nowMs);
+      return { ...refusal(frame.id, 'RATE_LIMITED', true), retryAfterMs: 3000 } as Scripted;
+    };
+    world.read('a');
+    world.run(60_000);
+    expect(node.received('authenticate').length).toBeGreaterThan(5);
+    const pauses = times.slice(1).map((ms, i) => ms - times[i]!);
+    expect(pauses.filter((ms) => ms < 3000)).toEqual([]);
+    expect(times.length).toBeGreaterThan(15);
+  });
+
   it.each([
     ['an eighth of a short life time', 80_000, 0, 10_000],
     ['a quarter of it with jitter', 80_000, 1, 20_000],

@@ -28,8 +28,10 @@ export class Dispatcher {
   readonly #settings: LinkSettings;
   #connection: Connection | undefined;
   #waiting: Exchange[] = [];
-  /** Refused requests that wait for their next attempt. */
+  /** Refused requests that wait until they are resumed. */
   readonly resting = new Set<Exchange>();
+  /** Refused requests whose next attempt has its time: nothing resumes them earlier. */
+  readonly #pausing = new Set<Exchange>();
   #flushing = false;
   #sweeping: Timer | undefined;
   #sweepDueMs = 0;
@@ -111,10 +113,13 @@ export class Dispatcher {
       exchange.failed(error);
       return;
     }
-    this.resting.add(exchange);
-    if (error.code === 'CREDENTIALS_UNAVAILABLE' || !Number.isFinite(retry.refusals)) return;
+    if (error.code === 'CREDENTIALS_UNAVAILABLE' || !Number.isFinite(retry.refusals)) {
+      this.resting.add(exchange);
+      return;
+    }
+    this.#pausing.add(exchange);
     if (retry.elsewhere !== false && connection === this.#connection) this.moveOn(connection, retry.elsewhere, error);
-    this.#loop.after(this.#pauseMs(error, retry.refusals), () => this.resume(exchange));
+    this.#loop.after(this.#pauseMs(error, retry.refusals), () => this.#again(this.#pausing, exchange));
   }
 
   /** A node that names a time gives each request another one: they come back in their order, without a crowd. */
@@ -123,9 +128,13 @@ export class Dispatcher {
     return fullJitterMs(this.#loop.random, refusals, RETRY_BASE_MS, RETRY_CAP_MS);
   }
 
-  /** Repeats a refused request now, unless it has been repeated since. */
+  /** Repeats a refused request that waits for this. */
   resume(exchange: Exchange): void {
-    if (this.resting.delete(exchange) && !exchange.settled) this.submit(exchange);
+    this.#again(this.resting, exchange);
+  }
+
+  #again(from: Set<Exchange>, exchange: Exchange): void {
+    if (from.delete(exchange) && !exchange.settled) this.submit(exchange);
   }
 
   /** The cluster refuses this client as such: waiting is of no use. */
@@ -158,6 +167,7 @@ export class Dispatcher {
     this.#closed = true;
     const all = [...this.#all()];
     this.resting.clear();
+    this.#pausing.clear();
     this.#waiting = [];
     for (const exchange of all) if (!exchange.settled) exchange.closed();
   }
@@ -200,6 +210,7 @@ export class Dispatcher {
   *#all(): Generator<Exchange> {
     for (const connection of this.#connections) yield* connection.inFlight();
     yield* this.resting;
+    yield* this.#pausing;
     yield* this.#waiting;
   }
 

@@ -76,6 +76,7 @@ function observationsOf(transactions: SessionPlan['transactions'], snapshots: re
       moveTo: () => {},
       finds: () => findsNode,
       loseAnswers: () => () => {},
+      leave: () => {},
       die: () => {},
     },
     { histories: new Histories(), observer, txIds: [], keys: [], newcomers: () => {}, note: () => {} },

@@ -61,6 +61,8 @@ export interface ActorClient {
   finds(node: NodeId): boolean;
   /** Loses all messages to its present connections. Returns a function that breaks them. */
   loseAnswers(): () => void;
+  /** Closes the session that was opened last. */
+  leave(): void;
   die(): void;
 }
 
@@ -119,6 +121,7 @@ export class Actor {
       () => {
         this.#finished = true;
         this.doing = 'finished';
+        if (this.plan.leaves) this.client.leave();
       },
     );
   }

@@ -181,6 +181,10 @@ export class Client<M extends AnyMessage> implements ActorClient {
     return this.#session!.loseAnswers();
   }
 
+  leave(): void {
+    this.#session?.close();
+  }
+
   die(): void {
     this.live.die();
     this.#session?.die();

@@ -82,6 +82,8 @@ export interface SessionPlan {
   readonly name: string;
   readonly region: RegionId;
   readonly transactions: readonly TransactionPlan[];
+  /** Whether it closes its session after them. */
+  readonly leaves?: boolean;
 }
 
 /** Clients that carry only tokens. */

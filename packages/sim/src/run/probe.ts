@@ -48,7 +48,7 @@ export const newcomersOf = (
   { regions }: Topology,
   atOnce: AtOnce,
 ): SessionPlan[] =>
-  regions.map((region) => ({ name: `${name}-${region}`, region, transactions: readsOf(keys, atOnce) }));
+  regions.map((region) => ({ name: `${name}-${region}`, region, transactions: readsOf(keys, atOnce), leaves: true }));
 
 const readsOf = (keys: readonly QualifiedKey[], atOnce: AtOnce): TransactionPlan[] =>
   atOnce.reads === 1
