@@ -44,6 +44,7 @@ export async function runSwiftTests(args) {
     args.length === 0 ? plantedMistakes() : 0,
   ]);
   const counts = countsOf(tests);
+  if (tests.code === 0 && counts.passed === 0) process.stderr.write('No Swift test ran: none has such a name.\n');
   return { ...counts, failed: counts.failed + (format.code === 0 ? 0 : 1) + missed };
 }
 

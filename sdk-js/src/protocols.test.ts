@@ -56,8 +56,8 @@ describe('a snapshot with more than a timestamp', () => {
       [undefined, undefined],
       [1000, [1000, 900]],
     ]);
-    // It is no longer open under its own name: the commit names its snapshot.
-    expect(node.received('commit')).toMatchObject([{ snapshot: 1000, deps: [1000, 900] }]);
+    // It is no longer open under its own name: the commit names what it depends on, the new welcome's entries too.
+    expect(node.received('commit')).toMatchObject([{ snapshot: 1000, deps: [1500, 1500] }]);
   });
 
   it('two snapshots are the same only when every entry is', async () => {

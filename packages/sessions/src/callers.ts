@@ -62,6 +62,11 @@ export class Callers {
     return this.node.rules.stable?.(seen, this.node.ust()) ?? seen;
   }
 
+  /** What a commit of a caller depends on whose transaction has read from a snapshot. */
+  depending(caller: Caller, snapshot: Snapshot): Snapshot {
+    return this.node.rules.depending?.(snapshot, this.knownTo(caller)) ?? snapshot;
+  }
+
   /** Whether a read of the caller has to wait until `completeOf` is stable. */
   hasGap(caller: Caller): boolean {
     return completeOf(caller) > this.node.ust();

@@ -68,9 +68,9 @@ final class ProtocolsTests: XCTestCase, @unchecked Sendable {
         }
         XCTAssertEqual(node.received("start").map { $0.number("at") }, [nil, 1000])
         XCTAssertEqual(node.received("start").map { $0.numbers("deps") }, [nil, [1000, 900]])
-        // It is no longer open under its own id: the commit carries its snapshot.
+        // It is no longer open under its own id: the commit carries what it depends on, the new welcome's entries too.
         XCTAssertEqual(node.received("commit").first?.number("snapshot"), 1000)
-        XCTAssertEqual(node.received("commit").first?.numbers("deps"), [1000, 900])
+        XCTAssertEqual(node.received("commit").first?.numbers("deps"), [1500, 1500])
     }
 
     @SessionActor

@@ -74,6 +74,19 @@ describe('a cluster whose snapshots are vectors', () => {
       expect(lastCall(api)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7], sentAfter: ust });
     });
 
+    it('a commit depends on what its caller has seen by then, also where its transaction has not read that', async () => {
+      const opened = await api.call('POST', '/v1/transactions');
+      const commit = async (headers: Record<string, string>) => {
+        const body = { writes: [{ ...refs('c')[0], value: 1 }] };
+        await api.call('POST', `${String(opened.headers.location)}/commit`, { body, headers });
+        return lastCall(api);
+      };
+      const token = tokens.mint({ seen: { ts: ust, deps: [ust - 9, ust] }, hwt: ust });
+      expect(await commit({ 'isochron-session': token })).toMatchObject({ snapshot: ust, deps: [ust, ust] });
+      const old = tokens.mint({ seen: { ts: ust - 1, deps: [ust - 9, ust - 8] }, hwt: 0 });
+      expect(await commit({ 'isochron-session': old })).toMatchObject({ snapshot: null });
+    });
+
     it('ids with too few entries, or with entries from the future, are refused', async () => {
       const ahead = packWall(api.node.now() + 3_600_000);
       const id = (entries: number[]) =>

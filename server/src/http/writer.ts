@@ -44,8 +44,9 @@ export async function commit(
   order: CommitOrder,
 ): Promise<{ ct: Timestamp; token: string }> {
   const { coordinator, home = api.node.region, snapshot, open = false, ...fields } = order;
-  const { ts, deps } = snapshot;
-  const known = open ? { snapshot: null } : { snapshot: ts, deps };
+  const depending = api.sessions.depending(caller, snapshot);
+  const { ts, deps } = depending;
+  const known = open && depending === snapshot ? { snapshot: null } : { snapshot: ts, deps };
   const avoid = avoidedBy(fields.txId, api.node.topology);
   const attempt = { attemptRegions: [home], ...(avoid.length === 0 ? {} : { avoids: [avoid] }) };
   const { port } = api.requests(request, caller.hwt);

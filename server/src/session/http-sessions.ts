@@ -70,6 +70,11 @@ export class HttpSessions {
     return this.callers.knownTo(caller);
   }
 
+  /** What a commit of a caller depends on whose transaction has read from a snapshot. */
+  depending(caller: Caller, snapshot: Snapshot): Snapshot {
+    return this.callers.depending(caller, snapshot);
+  }
+
   /** Whether {@link close} would wait. */
   hasGap(caller: Caller): boolean {
     return this.callers.hasGap(caller);

@@ -55,9 +55,9 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       {
         file: COMMITS,
         in: 'CommitExchange.frame',
-        find: 'const { txId: tx, snapshot, deps, sentAfter, writes } = this.attempt;',
+        find: 'const { txId: tx, sentAfter, writes } = this.attempt;',
         replace:
-          'const { txId, snapshot, deps, sentAfter, writes } = this.attempt; const tx = this.sent ? txId.concat(String(0)) : txId;',
+          'const { txId, sentAfter, writes } = this.attempt; const tx = this.sent ? txId.concat(String(0)) : txId;',
       },
     ],
     seeds: { from: 1, count: 40 },
@@ -237,8 +237,8 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       {
         file: ORDER,
         in: 'CommitOrder.add',
-        find: '      if (ct !== null) begun(ct);',
-        replace: '      if (ct !== null || after !== null) begun(ct ?? 0);',
+        find: '      if (commit !== null) begun(commit);',
+        replace: '      if (commit !== null || after !== null) begun(commit ?? undefined);',
       },
     ],
     seeds: { from: 1, count: 40 },

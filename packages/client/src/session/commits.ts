@@ -39,8 +39,8 @@ class CommitExchange extends OutcomeExchange {
   readonly #handle: SnapshotHandle | undefined;
   #writes: CommitFrame['writes'] | undefined;
   #sentOpen = false;
-  /** The session's last write before it, set once it leads. */
-  #hwt: Timestamp | undefined;
+  /** What it depends on, known once it leads: the session's last write before it, and its snapshot with that. */
+  #led: CommitAttempt | undefined;
 
   constructor(
     core: ClientParts,
@@ -55,15 +55,16 @@ class CommitExchange extends OutcomeExchange {
   }
 
   override lead(): void {
-    this.#hwt = this.#core.session.commit(this.tx).hwt;
+    this.#led = this.#core.session.commit(this.tx);
     super.lead();
   }
 
   frame(id: number, connection: Carrier): RequestFrame {
-    const { txId: tx, snapshot, deps, sentAfter, writes } = this.attempt;
+    const { txId: tx, sentAfter, writes } = this.attempt;
+    const { snapshot, deps, hwt } = this.#led ?? this.attempt;
     const { before: after } = this;
     // Where the transaction is open, the commit ends it. A commit with a snapshot needs no open transaction, anywhere.
-    const open = !this.sent && this.#handle?.isOpenOn(connection) === true;
+    const open = !this.sent && this.#handle?.isOpenOn(connection) === true && this.#dependsOnReads;
     if (!open) this.#handle?.release();
     this.#sentOpen = open;
     const attempts = this.sending(connection);
@@ -73,13 +74,19 @@ class CommitExchange extends OutcomeExchange {
       id,
       tx,
       ...(open ? {} : { snapshot, ...(deps === undefined ? {} : { deps }) }),
-      hwt: this.#hwt ?? this.attempt.hwt,
+      hwt,
       sentAfter,
       attemptRegions: attempts.map(({ home }) => home),
       ...(attempts.some(({ avoid }) => avoid.length > 0) ? { avoids: attempts.map(({ avoid }) => avoid) } : {}),
       ...(after === undefined ? {} : { after }),
       writes: this.#writes,
     };
+  }
+
+  /** Whether it depends on nothing but its reads, beside `hwt`. */
+  get #dependsOnReads(): boolean {
+    if (this.#core.session.rules.depending === undefined) return true;
+    return this.before === undefined && (this.#led ?? this.attempt).deps === this.tx.readsFrom.deps;
   }
 
   answered(frame: Answer): void {
@@ -98,7 +105,7 @@ class CommitExchange extends OutcomeExchange {
 
   protected gaveUp(): void {
     const { session } = this.#core;
-    if (this.#hwt === undefined) session.end(this.tx);
+    if (this.#led === undefined) session.end(this.tx);
     else if (!this.detached) session.refused();
     this.#handle?.release();
   }

@@ -65,6 +65,8 @@ export interface TransactionRequests extends RequestContext {
   waiting: number;
   /** As `saw`, for a commit, and the snapshot that its transaction read from if the request names it. */
   committed(commit: Snapshot, snapshot: Snapshot | undefined): string | undefined;
+  /** What a commit depends on that was sent with this snapshot, behind another commit of the session. */
+  depending(snapshot: Snapshot, before: Snapshot): Snapshot;
 }
 
 /** Serves requests of one type, whose fields are not checked yet. */
@@ -215,8 +217,7 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   const attemptRegions = attemptRegionsOf(frame.attemptRegions, (name) => topology.regions.includes(name));
   const order = {
     txId: ownOf(context, frame.tx),
-    snapshot: snapshot?.ts ?? null,
-    deps: snapshot?.deps,
+    ...commitSnapshot(snapshot),
     hwt: claimed(context, frame.hwt, 'hwt'),
     sentAfter: claimed(context, frame.sentAfter, 'sentAfter'),
     attemptRegions,
@@ -227,7 +228,13 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   context.commits.add(
     order.txId,
     frame.after ?? null,
-    (above, done) => commitThrough(context.parts.coordinator, { ...order, hwt: Math.max(order.hwt, above) }, done),
+    (before, done) => {
+      const behind = before && {
+        ...commitSnapshot(snapshot && context.depending(snapshot, before)),
+        hwt: Math.max(order.hwt, before.ts),
+      };
+      commitThrough(context.parts.coordinator, { ...order, ...behind }, done);
+    },
     answered(reply, (committed) => {
       context.node.serving.transactions.end(order.txId);
       const token = context.committed(committed, snapshot ?? undefined);
@@ -235,6 +242,9 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
     }),
   );
 }
+
+/** Null: that of the open transaction. */
+const commitSnapshot = (snapshot: Snapshot | null) => ({ snapshot: snapshot?.ts ?? null, deps: snapshot?.deps });
 
 /** The writes of a commit: updates only where the protocol has them. */
 function commitWrites(frame: Request<'commit'>, { node }: TransactionRequests): KeyWrite[] {

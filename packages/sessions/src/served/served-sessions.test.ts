@@ -286,6 +286,22 @@ describe('commits of one connection that follow one another', () => {
     expect(link.frames.map((frame) => ('ts' in frame ? frame.ts : frame))).toEqual([UST + 10, UST + 20, UST + 30]);
   });
 
+  it("a chained commit depends on what the one before it has depended on, and on that one's place at its home", () => {
+    node = new TestNode({}, new Set(['transactions']), 'cure');
+    const { connection } = node.greeted();
+    const snapshot = { snapshot: UST, deps: [UST - 5, UST] };
+    connection.receive([
+      { ...COMMIT, ...snapshot, id: 1, tx: TX[0] },
+      { ...COMMIT, ...snapshot, id: 2, tx: TX[1], after: TX[0] },
+    ]);
+    const { ref } = node.posted[0]!;
+    node.answer({ type: 'CommitResp', ref, txId: TX[0], ct: UST + 10, deps: [UST + 10, UST + 2] });
+    expect(node.posted).toMatchObject([
+      { txId: TX[0], snapshot: UST, deps: [UST - 5, UST], hwt: 0 },
+      { txId: TX[1], snapshot: UST + 10, deps: [UST + 10, UST + 2], hwt: UST + 10 },
+    ]);
+  });
+
   it('a chained commit begins at once if the one before it has committed by then', () => {
     const { connection } = node.greeted();
     connection.receive({ ...COMMIT, id: 1, tx: TX[0] });

@@ -128,6 +128,10 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
     return this.#renew(this.#rules.committed(this.#seen, commit, snapshot), Math.max(this.#hwt, commit.ts));
   }
 
+  depending(snapshot: Snapshot, before: Snapshot): Snapshot {
+    return this.#rules.depending?.(snapshot, before) ?? snapshot;
+  }
+
   learn(token: string): string | undefined {
     const { seen, hwt } = this.parts.tokens.decode(token, this.node.latest(), holderOf(this.principal));
     return this.#renew(this.#rules.merge(this.#seen, seen), Math.max(this.#hwt, hwt));

@@ -13,7 +13,8 @@ import { Serving } from '../served/serving.js';
 import type { ServingLimits } from '../served/serving-limits.js';
 import { type After, StableWaiters } from '../served/stable-waiters.js';
 import { TransactionSession } from '../served/transaction-session.js';
-import { MAX_DRIFT_MS, sessionTokens } from './tokens.js';
+import type { SessionTokens } from '../tokens/session-token.js';
+import { MAX_DRIFT_MS, sessionTokens, type TransactionsName } from './tokens.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 export const UST: Timestamp = packWall(NOW - 20);
@@ -80,7 +81,7 @@ export class TestNode {
   readonly posted: ClientRequest[] = [];
   readonly failures: unknown[] = [];
   readonly waiters = new StableWaiters(this.timers.after);
-  readonly tokens = sessionTokens();
+  readonly tokens: SessionTokens;
   /** Whether reads are answered before `post` returns, as with a local replica. */
   answersAtOnce = false;
   readonly port = new ClientPort('p-1', { firstRef: 0, post: (_to, _from, message) => this.#post(message) });
@@ -99,7 +100,12 @@ export class TestNode {
   isReady = true;
   freshness: Freshness = { now: NOW, stalenessMs: 20, stale: false, heldBackBy: null };
 
-  constructor(limits: Partial<ServingLimits> = {}, capabilities: ReadonlySet<Capability> = PARIS) {
+  constructor(
+    limits: Partial<ServingLimits> = {},
+    capabilities: ReadonlySet<Capability> = PARIS,
+    protocol: TransactionsName = 'paris',
+  ) {
+    this.tokens = sessionTokens(protocol);
     const clock = { now: () => this.nowMs, steady: () => this.steadyMs, ust: () => this.ust };
     this.serving = new Serving(
       {
@@ -122,7 +128,7 @@ export class TestNode {
       id: 'p-1',
       region: 'p',
       cluster: 'testing',
-      protocol: { name: 'paris', capabilities },
+      protocol: { name: protocol, capabilities },
       topology,
       rules: new Rules(topology, LIMITS),
       maxTransactionMs: MAX_TRANSACTION_MS,

@@ -1,5 +1,4 @@
 /** A client in simulated time: the machine that the SDKs drive, over simulated sockets. */
-
 import {
   type Call,
   CLIENT_KIT,
@@ -20,8 +19,8 @@ import type { Caller } from '@isochron/client/link/exchange';
 import { openRenewal } from '@isochron/client/link/renewal';
 import { openLive } from '@isochron/client/live/live';
 import type { LiveObserver, LiveScope } from '@isochron/client/live/observer';
-import type { AnyMessage } from '@isochron/core';
 import {
+  type AnyMessage,
   IsochronError,
   type NodeId,
   type Random,
@@ -237,7 +236,6 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   }
 
   // The interface for actors.
-
   get cached(): number {
     return this.#hasTransactions ? this.#machine.core.session.cacheSize : 0;
   }
@@ -272,7 +270,6 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   }
 
   // The interface for its client.
-
   /** Connects, and tries again when no node can be reached. */
   *connected(): Co<void> {
     while (!this.#connected) {

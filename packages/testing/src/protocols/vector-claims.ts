@@ -455,6 +455,21 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(client.export()).toEqual({ ust: 40, deps: [40, 30], hwt: 40, cache: [] });
     });
 
+    it('a commit of a vector session depends on the commits of the session that its transaction has not read', () => {
+      const client = created();
+      const [first, second, third] = [client.begin(), client.begin(), client.begin()];
+      for (const tx of [first, second, third]) {
+        client.started(tx, 30, [10, 30]);
+        tx.write('default/x', '1');
+      }
+      expect(client.commit(first)).toMatchObject({ snapshot: 30, deps: [10, 30], hwt: 0 });
+      // A later attempt had its home in the other region.
+      client.committed(40, [10, 40]);
+      expect(client.commit(second)).toMatchObject({ snapshot: 40, deps: [10, 40], hwt: 40 });
+      client.committed(50, [50, 40]);
+      expect(client.commit(third)).toMatchObject({ snapshot: 50, deps: [50, 40], hwt: 50 });
+    });
+
     it('a vector session waits everywhere for a commit of which only the timestamp is known', () => {
       const client = created();
       const tx = client.begin();

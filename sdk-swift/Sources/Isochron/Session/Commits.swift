@@ -28,8 +28,8 @@ final class CommitExchange: OutcomeExchange {
     private let attempt: CommitAttempt
     private let handle: SnapshotHandle?
     private var sentOpen = false
-    /// Commit timestamp of its session's last write before it.
-    private var hwt: Timestamp?
+    /// What it depends on, known once it leads: its session's last write before it, and its snapshot with that.
+    private var led: CommitAttempt?
 
     init(
         _ core: ClientCore, _ transactions: Transactions, _ tx: SessionTransaction, _ handle: SnapshotHandle?,
@@ -44,7 +44,7 @@ final class CommitExchange: OutcomeExchange {
 
     override func lead() {
         do {
-            hwt = try transactions.session.commit(tx).hwt
+            led = try transactions.session.commit(tx)
         } catch {
             core.loop.out?.log(.warning, "a commit was to begin while another one was under way")
         }
@@ -52,16 +52,24 @@ final class CommitExchange: OutcomeExchange {
     }
 
     override func request(on connection: Connection) -> Request {
+        let dependsOn = led ?? attempt
         // If the transaction is open, the commit ends it. A commit with a snapshot needs no open transaction, anywhere.
-        let isOpen = !sent && handle?.isOpen(on: connection) == true
+        let isOpen = !sent && handle?.isOpen(on: connection) == true && dependsOnReads
         if !isOpen { handle?.release() }
         sentOpen = isOpen
         let attempts = sending(on: connection)
         return .commit(
             CommitRequest(
-                tx: attempt.txId, at: isOpen ? nil : Snapshot(ts: attempt.snapshot, deps: attempt.deps),
-                hwt: hwt ?? attempt.hwt, sentAfter: attempt.sentAfter, attemptRegions: attempts.map(\.home),
+                tx: attempt.txId, at: isOpen ? nil : Snapshot(ts: dependsOn.snapshot, deps: dependsOn.deps),
+                hwt: dependsOn.hwt, sentAfter: attempt.sentAfter, attemptRegions: attempts.map(\.home),
                 avoids: attempts.map(\.avoid), after: before, writes: attempt.writes))
+    }
+
+    /// Whether it depends on nothing but its reads, beside `hwt`.
+    private var dependsOnReads: Bool {
+        if transactions.session.rules.depending == nil { return true }
+        let dependsOn = led ?? attempt
+        return before == nil && Snapshot(ts: dependsOn.snapshot, deps: dependsOn.deps) == tx.readsFrom
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
@@ -80,7 +88,7 @@ final class CommitExchange: OutcomeExchange {
 
     override func gaveUp() {
         do {
-            if hwt == nil {
+            if led == nil {
                 transactions.session.end(tx)
             } else if !isDetached {
                 try transactions.session.refused()

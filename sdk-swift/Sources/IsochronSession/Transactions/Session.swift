@@ -87,10 +87,11 @@ public struct Session: Sendable {
     /// The fields of a commit that follows the one in flight, above it. It begins with ``commit(_:)`` once that is
     /// decided.
     public func attempt(_ tx: SessionTransaction) -> CommitAttempt {
-        CommitAttempt(
+        let snapshot = rules.depending?(tx.readsFrom, seen) ?? tx.readsFrom
+        return CommitAttempt(
             txId: tx.id,
-            snapshot: tx.snapshot ?? tx.floor,
-            deps: tx.snapshot == nil ? tx.seen.deps : tx.deps,
+            snapshot: snapshot.ts,
+            deps: snapshot.deps,
             hwt: hwt,
             sentAfter: max(seen.ts, stableUpTo),
             writes: tx.writes

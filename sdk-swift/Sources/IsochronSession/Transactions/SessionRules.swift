@@ -9,18 +9,23 @@ public struct SessionRules: Sendable {
     /// The seen snapshot once everything up to `ust` is known to be in every region. Nil if stable times have no effect
     /// on it.
     public let stable: (@Sendable (_ seen: Snapshot, _ ust: Timestamp) -> Snapshot)?
+    /// What the commit of its transaction, which read from `snapshot`, depends on once the session has seen `seen`, with
+    /// the commits before it. Nil: on the snapshot, because `hwt` orders it behind those commits in every region.
+    public let depending: (@Sendable (_ snapshot: Snapshot, _ seen: Snapshot) -> Snapshot)?
 
     /// Rules of a protocol.
     public init(
         merge: @escaping @Sendable (_ seen: Snapshot, _ more: Snapshot) -> Snapshot,
         committed: @escaping @Sendable (_ seen: Snapshot, _ commit: Snapshot, _ snapshot: Snapshot) -> Snapshot,
         covers: @escaping @Sendable (_ snapshot: Snapshot) -> Timestamp,
-        stable: (@Sendable (_ seen: Snapshot, _ ust: Timestamp) -> Snapshot)? = nil
+        stable: (@Sendable (_ seen: Snapshot, _ ust: Timestamp) -> Snapshot)? = nil,
+        depending: (@Sendable (_ snapshot: Snapshot, _ seen: Snapshot) -> Snapshot)? = nil
     ) {
         self.merge = merge
         self.committed = committed
         self.covers = covers
         self.stable = stable
+        self.depending = depending
     }
 }
 
@@ -71,8 +76,14 @@ extension SessionRules {
     private static let vectors = SessionRules(
         merge: mergedVectors,
         committed: { seen, commit, _ in mergedVectors(seen, commit) },
-        covers: { _ in .max }
+        covers: { _ in .max },
+        depending: { snapshot, seen in isPart(seen, of: snapshot) ? snapshot : mergedVectors(snapshot, seen) }
     )
+}
+
+/// Whether no entry of a vector lies above the other's.
+private func isPart(_ one: Snapshot, of other: Snapshot) -> Bool {
+    one.ts <= other.ts && (one.deps ?? []).indices.allSatisfy { one.entry(at: $0) <= other.entry(at: $0) }
 }
 
 /// The greater entry of both, everywhere. A timestamp without entries stands for the vector with it in every entry.

@@ -32,6 +32,9 @@ public struct SessionTransaction: Sendable {
     /// The snapshot's timestamp, once it is assigned.
     public var snapshot: Timestamp? { assigned?.ts }
 
+    /// The snapshot that it reads from, or the lowest one that it may be given.
+    public var readsFrom: Snapshot { assigned ?? seen }
+
     /// The snapshot's other entries.
     public var deps: [Timestamp]? { assigned?.deps }
 

@@ -36,7 +36,8 @@ public struct SessionState: Hashable, Sendable {
 public struct CommitAttempt: Hashable, Sendable {
     /// The transaction.
     public let txId: TxId
-    /// The snapshot of its reads; without reads the seen snapshot of its session.
+    /// What it depends on, beside `hwt`: the snapshot of its reads, or more; without reads the seen snapshot of its
+    /// session.
     public let snapshot: Timestamp
     /// The other entries of `snapshot`.
     public let deps: [Timestamp]?

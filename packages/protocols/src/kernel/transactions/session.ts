@@ -35,6 +35,11 @@ export interface SessionRules {
   /** What it has seen after its transaction, which read from `snapshot`, has committed at `commit.ts`. */
   committed(seen: Snapshot, commit: Snapshot, snapshot: Snapshot): Snapshot;
   /**
+   * What the commit of its transaction, which read from `snapshot`, depends on once the session has seen `seen`, with
+   * the commits before it. Absent: on the snapshot, because `hwt` orders it behind those commits in every region.
+   */
+  depending?(snapshot: Snapshot, seen: Snapshot): Snapshot;
+  /**
    * What it has seen after taking over the own writes of a copy of it that has seen `copy`. Absent if the writes'
    * timestamps suffice.
    */
@@ -64,6 +69,7 @@ export interface ReadResult {
 /** The content of every send of one commit, unchanged in retries (D4, D5). */
 export interface CommitAttempt {
   readonly txId: TxId;
+  /** What the commit depends on, beside `hwt`: the snapshot that the transaction read from, or more. */
   readonly snapshot: Timestamp;
   /** The other entries of `snapshot`. */
   readonly deps?: Deps | undefined;
@@ -101,6 +107,11 @@ export class SessionTransaction {
   /** The snapshot, once the coordinator has assigned it. */
   get snapshot(): Timestamp | undefined {
     return this.#snapshot?.ts;
+  }
+
+  /** The snapshot that it reads from, or the lowest one that it may be given. */
+  get readsFrom(): Snapshot {
+    return this.#snapshot ?? this.seen;
   }
 
   /** The snapshot's other entries. */
@@ -295,10 +306,11 @@ export class Session {
    * The content of a commit that will follow the one in flight, above it. It begins with `commit` once that is decided.
    */
   attempt(tx: SessionTransaction): CommitAttempt {
+    const { ts, deps } = this.rules.depending?.(tx.readsFrom, this.#seen) ?? tx.readsFrom;
     return {
       txId: tx.id,
-      snapshot: tx.snapshot ?? tx.floor,
-      deps: tx.snapshot === undefined ? tx.seen.deps : tx.deps,
+      snapshot: ts,
+      deps,
       hwt: this.#hwt,
       sentAfter: Math.max(this.#seen.ts, this.#stable),
       writes: tx.writes,

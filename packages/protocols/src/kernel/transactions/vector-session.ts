@@ -8,8 +8,14 @@ import type { Snapshot } from './snapshots.js';
 export const vectorSession: SessionRules = {
   merge: mergeVectors,
   committed: mergeVectors,
+  /** The session's commits lie in what it has seen, each at its home's entry: `hwt` does not tell whose that is. */
+  depending: (snapshot, seen) => (isPart(seen, snapshot) ? snapshot : mergeVectors(snapshot, seen)),
   covers: () => Number.POSITIVE_INFINITY,
 };
+
+/** Whether no entry of a vector lies above the other's. */
+const isPart = (a: Snapshot, b: Snapshot): boolean =>
+  a.ts <= b.ts && (a.deps ?? []).every((entry, i) => entry <= (b.deps?.[i] ?? b.ts));
 
 /** The highest of both, entry by entry. */
 function mergeVectors(a: Snapshot, b: Snapshot): Snapshot {
