@@ -116,8 +116,10 @@ export class Condition {
   holds({ captures, auth, key, document, incoming, at }: Facts, others: Others): boolean {
     const outer = current;
     current = others;
-    const context: Record<string, unknown> = { ...captures, auth, document, incoming, at };
+    const context: Record<string, unknown> = { auth, document, incoming, at };
     if (key !== undefined) context.key = key;
+    // A spread of the captures takes as long as all the rest.
+    for (const name in captures) context[name] = captures[name];
     try {
       return this.#evaluate(context) === true;
     } finally {

@@ -50,12 +50,14 @@ export class Judge {
    * @param done gets a verdict for each, none of them *needs*, or the error of a read
    */
   judge(questions: readonly Question[], place: Place, versions: Versions, done: Done<readonly Verdict[]>): void {
-    const asker = { principal: this.principal, at: place.snapshot.ts };
+    const { principal, policy } = this;
+    const at = place.snapshot.ts;
+    const documents = documentsOf(versions);
     this.settle(
-      () => {
-        const documents = documentsOf(versions);
-        return questions.map((question) => this.policy.judge({ ...question, ...asker }, documents));
-      },
+      () =>
+        questions.map(({ verb, key, document, incoming }) =>
+          policy.judge({ verb, key, document, incoming, principal, at }, documents),
+        ),
       place,
       versions,
       done,
@@ -80,9 +82,12 @@ export class Judge {
     rounds = MAX_READ + 1,
   ): void {
     const found = verdicts();
+    if (!found.some(({ kind }) => kind === 'needs')) {
+      done(found);
+      return;
+    }
     const needed = new Set(found.flatMap((verdict) => (verdict.kind === 'needs' ? verdict.keys : [])));
-    if (needed.size === 0) done(found);
-    else if (rounds === 0) done(new IsochronError('INTERNAL', 'Access rules ask for documents without an end.'));
+    if (rounds === 0) done(new IsochronError('INTERNAL', 'Access rules ask for documents without an end.'));
     else
       this.read([...needed], place, versions, (error) => {
         if (error === undefined) this.settle(verdicts, place, versions, done, rounds - 1);

@@ -77,6 +77,8 @@ const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
 
 export class Policy {
   readonly #rules: readonly Rule[];
+  /** Those that allow each operation. */
+  readonly #allowing: Readonly<Record<Verb, readonly Rule[]>>;
 
   /**
    * @param keyspaces the keyspaces of the cluster
@@ -93,6 +95,14 @@ export class Policy {
       names.add(source.name);
       return ruleOf(source, i, keyspaces);
     });
+    const allowing = (verb: Verb) => this.#rules.filter(({ allows }) => allows.has(verb));
+    this.#allowing = {
+      get: allowing('get'),
+      list: allowing('list'),
+      create: allowing('create'),
+      update: allowing('update'),
+      delete: allowing('delete'),
+    };
   }
 
   /** Names of its rules, in their order. */
@@ -116,13 +126,14 @@ export class Policy {
     return rule?.name ?? null;
   }
 
-  /** Judges an operation on a document. @param documents those of the snapshot that were read for it so far */
+  /** Judges an operation on a document. Hot. @param documents those of the snapshot that were read for it so far */
   judge(question: DocumentQuestion, documents: Documents): Verdict {
     const { verb, key, principal, at } = question;
+    const parts = key.split('/');
     return this.#first(verb, principal, documents, key, ({ pattern, condition, filters }, reads) => {
       // A document of a filtered list is judged by filters alone.
       if (verb === 'list' && !filters) return undefined;
-      const captures = pattern.match(key);
+      const captures = pattern.match(key, parts);
       if (captures === undefined) return undefined;
       const value = (name: 'document' | 'incoming') => (condition?.uses(name) ? reads.value(question[name]) : null);
       return {
@@ -160,8 +171,7 @@ export class Policy {
       return { kind: 'refused', rule: null };
     const reads = new Reads(documents, this.keyspaces);
     let refusal: Verdict = { kind: 'refused', rule: null };
-    for (const rule of this.#rules) {
-      if (!rule.allows.has(verb)) continue;
+    for (const rule of this.#allowing[verb]) {
       reads.begin(rule.condition?.longest(principal, place) ?? Number.POSITIVE_INFINITY);
       const found = outcomeOf(rule, reads, factsOf);
       if (found === 'holds') return { kind: 'allowed', rule: rule.name, read: reads.read };
@@ -188,7 +198,17 @@ function outcomeOf(rule: Rule, reads: Reads, factsOf: FactsOf): 'other keys' | '
   }
 }
 
-const authOf = ({ id, roles, claims }: Principal) => ({ id, roles: [...roles], claims });
+const auths = new WeakMap<Principal, object>();
+
+/** A principal as conditions see it, made once. */
+function authOf(principal: Principal): object {
+  const known = auths.get(principal);
+  if (known !== undefined) return known;
+  const { id, roles, claims } = principal;
+  const auth = { id, roles: [...roles], claims };
+  auths.set(principal, auth);
+  return auth;
+}
 
 function ruleOf(
   { name, match, allow, when, filter = false }: RuleSource,

@@ -6,6 +6,8 @@ export interface Documents {
   get(key: QualifiedKey): Value | null | undefined;
 }
 
+const NONE: ReadonlySet<QualifiedKey> = new Set();
+
 /** Documents that one question may read beside its own. */
 export const MAX_READ = 10;
 
@@ -16,12 +18,12 @@ const UNREAD = new Error('not read yet');
 export class Unreadable extends Error {}
 
 export class Reads {
-  /** Those that have to be read before the question can be judged. */
-  readonly missing = new Set<QualifiedKey>();
-  readonly #all = new Set<QualifiedKey>();
+  // Most questions read no other document, so sets are made when they are needed.
+  #missing: Set<QualifiedKey> | undefined;
+  #all: Set<QualifiedKey> | undefined;
+  #now: Set<QualifiedKey> | undefined;
   /** JSON values, each parsed once. */
-  readonly #values = new Map<string, unknown>();
-  #now = new Set<QualifiedKey>();
+  #values: Map<string, unknown> | undefined;
   #longest = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -29,14 +31,19 @@ export class Reads {
     readonly keyspaces: readonly string[],
   ) {}
 
+  /** Those that have to be read before the question can be judged. */
+  get missing(): ReadonlySet<QualifiedKey> {
+    return this.#missing ?? NONE;
+  }
+
   /** Those that the present rule has read. */
   get read(): ReadonlySet<QualifiedKey> {
-    return this.#now;
+    return this.#now ?? NONE;
   }
 
   /** The next rule. @param longest the most characters of a document that it may read */
   begin(longest: number): void {
-    this.#now = new Set();
+    this.#now = undefined;
     this.#longest = longest;
   }
 
@@ -44,12 +51,15 @@ export class Reads {
   get(key: string): unknown {
     if (!this.keyspaces.some((name) => key.startsWith(`${name}/`) && key.length > name.length + 1))
       throw new Unreadable('it reads a key of no keyspace of this cluster');
+    this.#all ??= new Set();
     this.#all.add(key);
     if (this.#all.size > MAX_READ) throw new Unreadable(`rules read ${MAX_READ} documents at most for one question`);
+    this.#now ??= new Set();
     this.#now.add(key);
     const document = this.documents.get(key);
     if (document === undefined) {
-      this.missing.add(key);
+      this.#missing ??= new Set();
+      this.#missing.add(key);
       throw UNREAD;
     }
     return this.value(document);
@@ -61,9 +71,10 @@ export class Reads {
     if (typeof document !== 'string') throw new Unreadable('it reads a document that is bytes');
     if (document.length > this.#longest)
       throw new Unreadable(`it compares each part of a document of more than ${Math.floor(this.#longest)} characters`);
-    const known = this.#values.get(document);
+    const known = this.#values?.get(document);
     if (known !== undefined) return known;
     const value: unknown = JSON.parse(document);
+    this.#values ??= new Map();
     this.#values.set(document, value);
     return value;
   }
