@@ -37,6 +37,10 @@ export type Versions = Map<QualifiedKey, Version | null>;
 /** A question but for who asks and in which snapshot. */
 export type Question = Pick<DocumentQuestion, 'verb' | 'key' | 'document' | 'incoming'>;
 
+/** Documents that rules may read for one request, beside its own. */
+const MAX_READ_IN_ALL = 1_000;
+const TOO_MANY = `The access rules need more than ${MAX_READ_IN_ALL} other documents for this request. Ask for fewer keys at once.`;
+
 export class Judge {
   constructor(
     readonly port: Pick<CoordinatorPort, 'read'>,
@@ -47,7 +51,7 @@ export class Judge {
   /**
    * Judges questions in a place.
    * @param versions documents of the place that are known; those that rules read are added
-   * @param done gets a verdict for each, none of them *needs*, or the error of a read
+   * @param done gets a verdict for each, none of them *needs*, or the error of a read, or `TOO_MANY_KEYS`
    */
   judge(questions: readonly Question[], place: Place, versions: Versions, done: Done<readonly Verdict[]>): void {
     const { principal, policy } = this;
@@ -80,6 +84,7 @@ export class Judge {
     versions: Versions,
     done: Done<readonly Verdict[]>,
     rounds = MAX_READ + 1,
+    left = MAX_READ_IN_ALL,
   ): void {
     const found = verdicts();
     if (!found.some(({ kind }) => kind === 'needs')) {
@@ -88,9 +93,10 @@ export class Judge {
     }
     const needed = new Set(found.flatMap((verdict) => (verdict.kind === 'needs' ? verdict.keys : [])));
     if (rounds === 0) done(new IsochronError('INTERNAL', 'Access rules ask for documents without an end.'));
+    else if (needed.size > left) done(new IsochronError('TOO_MANY_KEYS', TOO_MANY));
     else
       this.read([...needed], place, versions, (error) => {
-        if (error === undefined) this.settle(verdicts, place, versions, done, rounds - 1);
+        if (error === undefined) this.settle(verdicts, place, versions, done, rounds - 1, left - needed.size);
         else done(error);
       });
   }

@@ -1,8 +1,8 @@
-import { ANONYMOUS_PRINCIPAL, IsochronError, type KeyWrite, type Principal, Update } from '@isochron/core';
-import type { Watch } from '@isochron/protocols';
+import { ANONYMOUS_PRINCIPAL, IsochronError, type KeyWrite, type Principal, packWall, Update } from '@isochron/core';
+import type { ListResp, Watch } from '@isochron/protocols';
 import { VersionedCoordinator } from '../testing/access.js';
 import { JudgedCoordinator } from './judged-coordinator.js';
-import { Policy } from './policy.js';
+import { Policy, type RuleSource } from './policy.js';
 
 const ALBUM = 'albums/7';
 const PHOTO = 'albums/7/photos/1';
@@ -46,8 +46,10 @@ beforeEach(() => {
   node.store({ [ALBUM]: { owner: 'ann', readers: ['bob'] } });
 });
 
+const policyOf = (rules: readonly RuleSource[] = RULES): Policy => new Policy(rules, ['albums', 'notes']);
+
 function judged(by: string, hwt = 0): JudgedCoordinator {
-  const policy = new Policy(RULES, ['albums', 'notes']);
+  const policy = policyOf();
   const rules = { policy, refused: (_: Principal, { message }: IsochronError) => void refused.push(message) };
   const visible = (ts: number, done: (ts: number) => void) => void waiting.push(() => done(ts));
   return new JudgedCoordinator(node, rules, { principal: principalOf(by), hwt, visible });
@@ -118,6 +120,15 @@ describe('reads', () => {
     expect(node.reads.slice(1)).toEqual([[ALBUM]]);
   });
 
+  it('the rules read 1,000 other documents at most for one request', () => {
+    const keys = Array.from({ length: 1001 }, (_, i) => `albums/${i}/photos/1`);
+    node.store(Object.fromEntries(keys.map((_, i) => [`albums/${i}`, { readers: ['bob'] }])));
+    const ask = (count: number) =>
+      endOf((done) => judged('bob').read({ txId: null, ust: 0, at: null, keys: keys.slice(0, count) }, done));
+    expect(ask(1000)).toMatchObject({ type: 'ReadResp' });
+    expect(ask(1001)).toMatch('TOO_MANY_KEYS: The access rules need more than 1000 other documents');
+  });
+
   it('a list is judged for its range, or filtered by the rule', () => {
     node.store({ [PHOTO]: {}, 'albums/7/photos/1/deep': {}, 'notes/1': { by: 'bob' }, 'notes/2': { by: 'ann' } });
     const list = (by: string, request: object = {}) => endOf((done) => judged(by).list({ ...LIST, ...request }, done));
@@ -126,6 +137,39 @@ describe('reads', () => {
     const notes = { keyspace: 'notes', range: { start: 'notes/', end: 'notes0', limit: 100 } };
     expect(list('bob', notes)).toMatchObject({ entries: [{ key: 'notes/1' }] });
     expect(list('cid', notes)).toMatchObject({ entries: [] });
+  });
+});
+
+describe('pages of a list', () => {
+  const range = (start: string, limit: number) => ({ start, end: 'notes0', limit });
+  const page = (by: string, start: string, limit = 2) =>
+    endOf<ListResp>((done) =>
+      judged(by).list({ ...LIST, keyspace: 'notes', range: range(start, limit) }, done),
+    ) as ListResp;
+  const notes = (by: (i: number) => string, count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [`notes/${String(i).padStart(3, '0')}`, { by: by(i) }]));
+
+  it('no page names a hidden key as the place of the next one, and all pages together show each visible key once', () => {
+    node.store(notes((i) => (i % 3 === 0 ? 'bob' : 'ann'), 40));
+    const seen: string[] = [];
+    for (let start: string | null = 'notes/'; start !== null; ) {
+      const { entries, next } = page('bob', start);
+      seen.push(...entries.map(({ key }) => key));
+      expect(next === null || next === `${seen.at(-1)}\0`).toBe(true);
+      start = next;
+    }
+    expect(seen).toEqual(Object.keys(notes(() => '', 40)).filter((_, i) => i % 3 === 0));
+  });
+
+  it('pages without a visible key are passed over, ten at most in one request, and then the place is no whole key', () => {
+    node.store(notes((i) => (i === 60 ? 'bob' : 'ann'), 61));
+    const first = page('bob', 'notes/');
+    expect([first.entries, node.lists]).toEqual([[], 11]);
+    // The key there is notes/022: only as much of it as lies above notes/021.
+    expect(first.next).toBe('notes/022');
+    expect(page('bob', first.next!, 4)).toMatchObject({ entries: [{ key: 'notes/060' }], next: null });
+    node.store({ 'notes/0215-and-what-follows': { by: 'ann' } });
+    expect(page('bob', 'notes/').next).toBe('notes/0215');
   });
 });
 
@@ -283,6 +327,83 @@ describe('live scopes', () => {
     node.changes_ = { to: node.store({ [PHOTO]: { n: 2 } }), changes: [change(PHOTO, '{"n":2}'), note] };
     expect(live(bob)).toMatchObject({ changes: [note], ended: [{ watch: 1, error: { code: 'PERMISSION_DENIED' } }] });
     expect(live(bob)).toEqual(expect.not.objectContaining({ ended: expect.anything() }));
+  });
+
+  /** The time of the node goes on. */
+  const NOW = Date.UTC(2026, 0, 1);
+  const later = (ms: number): void => {
+    node.clock += packWall(NOW + ms) - packWall(NOW);
+    node.ust = node.clock;
+  };
+
+  it('a scope without changes ends, too, some seconds after its permission has gone (AR4)', () => {
+    const bob = judged('bob');
+    node.changes_ = { to: node.ust, changes: [] };
+    expect(live(bob, scope(1, 'albums/7/photos/'), named(2, PHOTO), scope(3, 'notes/'))).not.toHaveProperty('ended');
+    const to = node.store({ [ALBUM]: { owner: 'ann', readers: [] } });
+    node.changes_ = { to, changes: [] };
+    expect(live(bob)).not.toHaveProperty('ended');
+    later(5_000);
+    node.changes_ = { to: node.ust, changes: [] };
+    expect(live(bob)).toMatchObject({ ended: [{ watch: 1 }, { watch: 2 }] });
+    later(5_000);
+    node.changes_ = { to: node.ust, changes: [] };
+    expect(live(bob)).not.toHaveProperty('ended');
+  });
+
+  it('of a long list of named keys without changes a part is judged at a time, and all of them in their turn (AR4)', () => {
+    const keys = Array.from({ length: 250 }, (_, i) => `albums/7/photos/${i}`);
+    const bob = judged('bob');
+    const seen = new Set<string>();
+    for (let i = 0; i < 3; i++) {
+      node.changes_ = { to: node.ust, changes: [] };
+      node.reads.length = 0;
+      live(bob, ...(i === 0 ? [named(1, ...keys)] : []));
+      const asked = node.reads.flat().filter((key) => keys.includes(key));
+      expect(asked.length).toBeLessThanOrEqual(100);
+      for (const key of asked) seen.add(key);
+      later(5_000);
+    }
+    expect(seen.size).toBe(250);
+  });
+
+  interface Given {
+    readonly policy: Policy | undefined;
+    readonly principal: Principal;
+  }
+
+  it.each<[string, (given: Given) => Partial<Given>, string | undefined]>([
+    ['other rules', () => ({ policy: policyOf(RULES.slice(1)) }), 'CHANGES_GONE'],
+    ['the first rules', () => ({ policy: policyOf() }), 'CHANGES_GONE'],
+    ['other claims', ({ principal }) => ({ principal: { ...principal, claims: { team: 'b' } } }), 'CHANGES_GONE'],
+    ['fewer roles', ({ principal }) => ({ principal: { ...principal, roles: new Set() } }), 'CHANGES_GONE'],
+    [
+      'a newer token',
+      ({ principal }) => ({ principal: { ...principal, claims: { team: 'a', exp: 2, iat: 1 }, expiresAt: 2 } }),
+      undefined,
+    ],
+  ])('a live reader reads anew when what its documents were judged by has changed: %s (AR4)', (what, change, code) => {
+    const principal = { ...principalOf('bob'), claims: { team: 'a', exp: 1, iat: 0 } };
+    let given: Given = { policy: what === 'the first rules' ? undefined : policyOf(), principal };
+    const session = {
+      hwt: 0,
+      visible: () => undefined,
+      get principal() {
+        return given.principal;
+      },
+    };
+    const rules = {
+      refused: () => undefined,
+      get policy() {
+        return given.policy;
+      },
+    };
+    const bob = new JudgedCoordinator(node, rules, session);
+    node.changes_ = { to: node.ust, changes: [] };
+    expect(live(bob, scope(1, 'notes/'))).toMatchObject({ changes: [] });
+    given = { ...given, ...change(given) };
+    if (code === undefined) expect(live(bob)).toMatchObject({ changes: [] });
+    else expect(live(bob)).toMatch(code);
   });
 
   it('a document that a filter hides is deleted for the reader, and one that it shows comes whole (AR4)', () => {

@@ -2,7 +2,14 @@
  * A coordinator whose operations are judged by access rules, each in the snapshot that it reads (AR1). It stands
  * between a session and the coordinator of its node.
  */
-import { IsochronError, type NodeId, type Principal, type QualifiedKey, type Timestamp } from '@isochron/core';
+import {
+  compareKeys,
+  IsochronError,
+  type NodeId,
+  type Principal,
+  type QualifiedKey,
+  type Timestamp,
+} from '@isochron/core';
 import type {
   ChangesReq,
   ChangesResp,
@@ -44,6 +51,8 @@ export interface JudgedSession {
   visible(ts: Timestamp, done: Done<Timestamp>): void;
 }
 
+/** Pages of a list in a row in which no key is visible. */
+const MAX_HIDDEN_PAGES = 10;
 /** Longest wait of a request for changes, ms: permission is judged with its answer. */
 const MAX_WAIT_MS = 5_000;
 
@@ -125,14 +134,10 @@ export class JudgedCoordinator implements CoordinatorPort {
 
   /** A page is judged at its end, and its permission must have been the same since its beginning (AR4). */
   changes(request: Unreferenced<ChangesReq>, done: Done<ChangesResp>): void {
-    const judge = this.#judge;
-    if (judge === undefined) {
-      this.port.changes(request, done);
-      return;
-    }
     const prefix = request.prefix ?? '';
-    this.port.changes({ ...request, waitMs: Math.min(request.waitMs, MAX_WAIT_MS) }, (page) => {
-      if (page instanceof IsochronError) done(page);
+    this.port.changes(this.#waiting(request), (page) => {
+      const judge = this.#judge;
+      if (page instanceof IsochronError || judge === undefined) done(page);
       else this.#judgePage(judge, prefix, page, done);
     });
   }
@@ -143,16 +148,18 @@ export class JudgedCoordinator implements CoordinatorPort {
 
   /** An answer is judged at its end (AR4). */
   live(request: Unreferenced<LiveReq>, done: Done<LiveAnswer>): void {
-    const judge = this.#judge;
-    this.#scopes.change(request.remove, request.add);
-    if (judge === undefined) {
-      this.port.live(request, done);
-      return;
-    }
-    this.port.live({ ...request, waitMs: Math.min(request.waitMs, MAX_WAIT_MS) }, (answer) => {
-      if (answer instanceof IsochronError) done(answer);
+    this.#scopes.change(request.remove, request.add, this.rules.policy, this.session.principal);
+    this.port.live(this.#waiting(request), (answer) => {
+      const judge = this.#judge;
+      if (answer instanceof IsochronError || judge === undefined) done(answer);
       else this.#scopes.judge(judge, answer, this.#audited(done));
     });
+  }
+
+  /** A request for changes, which is judged with its answer, by the rules of that time: under rules it comes soon. */
+  #waiting<R extends { readonly waitMs: number }>(request: R): R {
+    if (this.rules.policy === undefined) return request;
+    return { ...request, waitMs: Math.min(request.waitMs, MAX_WAIT_MS) };
   }
 
   endLive(reader: number): void {
@@ -175,30 +182,57 @@ export class JudgedCoordinator implements CoordinatorPort {
     });
   }
 
+  /** @param pages how many more pages without a visible key are read for one that has some */
   #judgeList(
     judge: Judge,
-    { range }: Unreferenced<ListReq>,
+    request: Unreferenced<ListReq>,
     result: ListResp,
     coordinator: NodeId | undefined,
     done: Done<ListResp>,
+    pages = MAX_HIDDEN_PAGES,
   ): void {
+    const { range } = request;
     const place = { snapshot: snapshotOf(result), coordinator };
     const versions: Versions = new Map(result.entries.map(({ key, version }) => [key, version]));
+    const shown = (isVisible: (key: QualifiedKey) => boolean): void => {
+      const page = visiblePage(result, range.start, isVisible);
+      if (result.next === null || page.entries.length > 0 || pages === 0) {
+        done(page);
+        return;
+      }
+      const following = { ...range, start: result.next };
+      const asked = { ...request, txId: null, ...wanted(place.snapshot, place.snapshot), range: following };
+      this.port.list(
+        asked,
+        (answer) => {
+          if (answer instanceof IsochronError) done(answer);
+          else this.#judgeList(judge, asked, answer, coordinator, done, pages - 1);
+        },
+        coordinator,
+      );
+    };
     judge.judgeRange(prefixOf(range.start, range.end ?? ''), place, versions, (verdict) => {
       if (verdict instanceof IsochronError) done(verdict);
-      else if (verdict.kind === 'allowed') done(withEntries(result, (key) => judge.policy.matches(verdict.rule, key)));
-      else if (verdict.kind === 'filtered') this.#filter(judge, result, place, versions, done);
+      else if (verdict.kind === 'allowed') shown((key) => judge.policy.matches(verdict.rule, key));
+      else if (verdict.kind === 'filtered') this.#filter(judge, result, place, versions, done, shown);
       else done(denied('list', verdict.kind === 'refused' ? verdict.rule : null));
     });
   }
 
-  #filter(judge: Judge, result: ListResp, place: Place, versions: Versions, done: Done<ListResp>): void {
+  #filter(
+    judge: Judge,
+    result: ListResp,
+    place: Place,
+    versions: Versions,
+    done: Done<ListResp>,
+    shown: (isVisible: (key: QualifiedKey) => boolean) => void,
+  ): void {
     const questions = result.entries.map(({ key, version }) => ({ ...readOf(key, version), verb: 'list' as const }));
     judge.judge(questions, place, versions, (verdicts) => {
       if (verdicts instanceof IsochronError) done(verdicts);
       else {
         const visible = new Set(questions.filter((_, i) => verdicts[i]!.kind === 'allowed').map(({ key }) => key));
-        done(withEntries(result, (key) => visible.has(key)));
+        shown((key) => visible.has(key));
       }
     });
   }
@@ -313,10 +347,27 @@ function readOfCommit({ txId, snapshot, deps, writes }: Unreferenced<CommitReq>)
   return { txId: null, ...wanted({ ts: snapshot, deps }, null), keys };
 }
 
-const withEntries = (result: ListResp, isVisible: (key: QualifiedKey) => boolean): ListResp => ({
-  ...result,
-  entries: result.entries.filter(({ key }) => isVisible(key)),
-});
+/**
+ * The visible part of a page. The place of the next one must not name a hidden key: it is right behind the last visible
+ * one; without any, it is the shortest text between what was examined and the next key.
+ */
+function visiblePage(result: ListResp, start: QualifiedKey, isVisible: (key: QualifiedKey) => boolean): ListResp {
+  const entries = result.entries.filter(({ key }) => isVisible(key));
+  if (result.next === null) return { ...result, entries };
+  const last = entries.at(-1)?.key;
+  const next = last === undefined ? between(result.entries.at(-1)?.key ?? start, result.next) : `${last}\0`;
+  return { ...result, entries, next };
+}
+
+/** The shortest beginning of a key that lies above another, lower one. */
+function between(low: QualifiedKey, high: QualifiedKey): QualifiedKey {
+  let beginning = '';
+  for (const character of high) {
+    beginning += character;
+    if (compareKeys(beginning, low) > 0) return beginning;
+  }
+  return high;
+}
 
 const visibleIn = ({ transactions }: ChangesResp, isVisible: (key: QualifiedKey) => boolean) =>
   transactions

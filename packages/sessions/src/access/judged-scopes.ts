@@ -1,34 +1,63 @@
 /**
  * The scopes of a live reader, and what of their changes it may see. Each answer is judged at its end: a scope whose
- * permission is gone there ends, and a filtered one shows a document only while its rule holds (AR4).
+ * permission is gone there ends, and a filtered one shows a document only while its rule holds (AR4). A scope without
+ * changes is judged every few seconds. When the rules change, or what is known of the principal, all is read anew:
+ * the reader may have documents that a filter would hide by now.
  */
-import { compareKeys, IsochronError, type QualifiedKey } from '@isochron/core';
+import { compareKeys, IsochronError, type Principal, type QualifiedKey, type WallMs, wallOf } from '@isochron/core';
 import type { KeyChanges, LiveResp, Watch } from '@isochron/protocols';
 import type { EndedScope, LiveAnswer } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
 import { denied, type Judge, type Place, prefixOf, type Question, readOf, type Versions } from './judge.js';
-import type { Verdict } from './policy.js';
+import type { Policy, Verdict } from './policy.js';
 
-/** A scope with changes, and the verdict on its range; undefined for named keys. */
+/** How often a scope without changes is judged, ms. */
+const JUDGED_EVERY_MS = 5_000;
+/** Named keys that are judged then, one part of a long scope after the other. */
+const KEYS_AT_ONCE = 100;
+/** Claims of a token about itself. */
+const OF_THE_TOKEN: ReadonlySet<string> = new Set(['exp', 'iat', 'nbf', 'jti']);
+
+/** A scope of the reader. */
+interface Standing {
+  readonly scope: Watch;
+  /** The rules and the principal when it was added; undefined where there were no rules. */
+  readonly policy: Policy | undefined;
+  principal: Principal;
+  judgedMs: WallMs;
+  /** The next one of its named keys to be judged without a change. */
+  next: number;
+}
+
+/** A scope to be judged, and the verdict on its range; undefined for named keys. */
 interface Touched {
   readonly scope: Watch;
   readonly changes: readonly KeyChanges[];
+  /** The keys whose documents are judged, unless a rule allows the whole range. */
+  readonly keys: readonly QualifiedKey[];
   range?: Verdict;
 }
 
 export class JudgedScopes {
-  readonly #scopes = new Map<number, Watch>();
+  readonly #scopes = new Map<number, Standing>();
 
-  change(remove: readonly number[], add: readonly Watch[]): void {
+  change(remove: readonly number[], add: readonly Watch[], policy: Policy | undefined, principal: Principal): void {
     for (const number of remove) this.#scopes.delete(number);
-    for (const scope of add) this.#scopes.set(scope.watch, scope);
+    for (const scope of add)
+      this.#scopes.set(scope.watch, { scope, policy, principal, judgedMs: Number.NEGATIVE_INFINITY, next: 0 });
   }
 
-  /** Ends with what the reader may see of an answer. */
+  /** Ends with what the reader may see of an answer; with CHANGES_GONE where it has to read anew. */
   judge(judge: Judge, answer: LiveResp, done: Done<LiveAnswer>): void {
-    const touched = [...this.#scopes.values()]
-      .map((scope): Touched => ({ scope, changes: answer.changes.filter(({ key }) => isIn(scope, key)) }))
-      .filter(({ changes }) => changes.length > 0);
+    for (const standing of this.#scopes.values()) {
+      if (standing.policy !== judge.policy || !isSame(standing.principal, judge.principal)) {
+        done(new IsochronError('CHANGES_GONE', OTHER_RULES));
+        return;
+      }
+      standing.principal = judge.principal;
+    }
+    const nowMs = wallOf(answer.to);
+    const touched = [...this.#scopes.values()].flatMap((standing) => touchedOf(standing, answer, nowMs));
     const place = { snapshot: { ts: answer.to } };
     this.#judgeRanges(judge, touched, place, new Map(), (versions) => {
       if (versions instanceof IsochronError) done(versions);
@@ -69,15 +98,13 @@ export class JudgedScopes {
     done: Done<LiveAnswer>,
   ): void {
     const single = touched.filter(({ range }) => range === undefined || range.kind === 'filtered');
-    const keys = [...new Set(single.flatMap(({ changes }) => changes.map(({ key }) => key)))];
+    const keys = [...new Set(single.flatMap((one) => one.keys))];
     judge.read(keys, place, versions, (error) => {
       if (error !== undefined) {
         done(error);
         return;
       }
-      const asked = single.flatMap((one) =>
-        one.changes.map(({ key }) => ({ one, question: questionOf(one, key, versions) })),
-      );
+      const asked = single.flatMap((one) => one.keys.map((key) => ({ one, question: questionOf(one, key, versions) })));
       const questions = asked.map(({ question }) => question);
       judge.judge(questions, place, versions, (verdicts) => {
         if (verdicts instanceof IsochronError) {
@@ -92,6 +119,27 @@ export class JudgedScopes {
     });
   }
 }
+
+/** What of a scope is judged with an answer: its changes, or now and then what it watches. */
+function touchedOf(standing: Standing, { changes }: LiveResp, nowMs: WallMs): Touched[] {
+  const { scope } = standing;
+  const own = changes.filter(({ key }) => isIn(scope, key));
+  if (own.length === 0 && nowMs - standing.judgedMs < JUDGED_EVERY_MS) return [];
+  standing.judgedMs = nowMs;
+  if (own.length > 0) return [{ scope, changes: own, keys: own.map(({ key }) => key) }];
+  const keys = scope.keys.slice(standing.next, standing.next + KEYS_AT_ONCE);
+  standing.next = standing.next + KEYS_AT_ONCE < scope.keys.length ? standing.next + KEYS_AT_ONCE : 0;
+  return [{ scope, changes: [], keys }];
+}
+
+/** Whether rules see the same principal. Its newer token has other times. */
+const isSame = (a: Principal, b: Principal): boolean => a === b || (a.id === b.id && knownOf(a) === knownOf(b));
+
+const knownOf = ({ roles, claims }: Principal): string =>
+  JSON.stringify([[...roles].sort(), Object.entries(claims).filter(([name]) => !OF_THE_TOKEN.has(name))]);
+
+const OTHER_RULES =
+  'The access rules, or the roles and claims of the principal, have changed: read the data anew, and follow from that snapshot.';
 
 const questionOf = ({ range }: Touched, key: QualifiedKey, versions: Versions): Question =>
   range === undefined ? readOf(key, versions.get(key)) : { ...readOf(key, versions.get(key)), verb: 'list' };

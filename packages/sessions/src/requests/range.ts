@@ -13,7 +13,9 @@ export function listRange(
   limit: number,
 ): ListRange & { end: string } {
   rules.keyspace(keyspace);
-  for (const bound of [prefix, start]) if (bound !== '') rules.qualify(keyspace, bound);
+  // Right behind a key of the greatest length there is a place, and no key.
+  const startsAt = start.endsWith('\0') ? start.slice(0, -1) : start;
+  for (const bound of [prefix, startsAt]) if (bound !== '') rules.qualify(keyspace, bound);
   const first = `${keyspace}/${prefix}`;
   const asked = `${keyspace}/${start}`;
   // A prefix of only the highest character has no end of its own: the keyspace's end bounds it.

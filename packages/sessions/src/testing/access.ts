@@ -22,6 +22,8 @@ export class VersionedCoordinator implements CoordinatorPort {
   readonly ended: string[] = [];
   /** Keys of each read. */
   readonly reads: (readonly QualifiedKey[])[] = [];
+  /** How many pages were listed. */
+  lists = 0;
   ust: Timestamp = 10;
   clock: Timestamp = 10;
   /** The next answers to requests for changes. */
@@ -61,11 +63,13 @@ export class VersionedCoordinator implements CoordinatorPort {
     const keys = [...this.#versions.keys()].filter(
       (key) => key >= range.start && (range.end === null || key < range.end),
     );
-    const entries = keys.sort().flatMap((key) => {
+    const all = keys.sort().flatMap((key) => {
       const version = this.#at(key, snapshot);
       return version === null ? [] : [{ key, version }];
     });
-    done({ type: 'ListResp', ref: 0, snapshot, entries, next: null });
+    this.lists++;
+    const entries = all.slice(0, range.limit);
+    done({ type: 'ListResp', ref: 0, snapshot, entries, next: all[range.limit]?.key ?? null });
   }
 
   commit({ txId, writes }: Asked<'commit'>, done: Done<CommitResp>): void {
