@@ -73,7 +73,7 @@ const connected = (command: Command): Command =>
     )
     .option(
       '--api-key-file <file>',
-      'file with the API key, where the cluster asks for one (default: environment ISOCHRON_API_KEY)',
+      'file with the API key or token, where the cluster asks for one; read again when that expires (default: environment ISOCHRON_API_KEY)',
     )
     .option('--api-key <key>', 'the API key itself: other users of this machine can read it')
     .option(

@@ -1,5 +1,6 @@
 /** A connected client for one command. */
 import { existsSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { type ConnectOptions, connect, type IsochronClient, type WriteReceipt } from '@isochron/sdk';
 import { UsageError } from '../failures.js';
 import { replaceFile } from '../files.js';
@@ -8,6 +9,8 @@ import { replaceFile } from '../files.js';
 export interface EndpointOptions {
   readonly endpoint: readonly string[];
   readonly apiKey?: string;
+  /** The file with the key or token: it is read again when that expires. */
+  readonly apiKeyFile?: string;
   /** Certificate authorities in PEM form that https endpoints are checked by; default: those that Node knows. */
   readonly ca?: string;
 }
@@ -15,9 +18,12 @@ export interface EndpointOptions {
 /** The options of the SDK for a way to reach a cluster. */
 export const reaching = ({
   apiKey,
+  apiKeyFile,
   ca,
-}: Omit<EndpointOptions, 'endpoint'>): Pick<ConnectOptions, 'credentials' | 'ca'> => ({
-  ...(apiKey === undefined ? {} : { credentials: apiKey }),
+}: Omit<EndpointOptions, 'endpoint'>): Pick<ConnectOptions, 'auth' | 'credentials' | 'ca'> => ({
+  ...(apiKeyFile === undefined
+    ? apiKey !== undefined && { credentials: apiKey }
+    : { auth: async () => (await readFile(apiKeyFile, 'utf8')).trim() }),
   ...(ca === undefined ? {} : { ca }),
 });
 
