@@ -198,4 +198,20 @@ describe('metrics', () => {
     expect(text).toMatch(/isochron_events_total\{event="commits"[^}]*\} 1/);
     expect(text).toContain('process_resident_memory_bytes');
   });
+
+  it('the metrics show how often changed files of credentials and of rules were taken, and refused', async () => {
+    api = await startApi();
+    const files = {
+      credentials: { counts: { reloads: 3, failures: 1 } },
+      rules: { counts: { rules: 7, reloads: 2, failures: 4, refusals: 5, faults: 6 } },
+    };
+    const metrics = buildMetrics(api.node, undefined, undefined, undefined, files);
+    const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
+    const { text } = await send(url, 'GET', '/metrics');
+    await metrics.close();
+    const valueOf = (name: string) => Number(new RegExp(`^${name}\\{[^}]*\\} (\\d+)$`, 'm').exec(text)?.[1]);
+    expect(['reloads', 'failures'].map((what) => valueOf(`isochron_credentials_file_${what}_total`))).toEqual([3, 1]);
+    expect(['reloads', 'failures'].map((what) => valueOf(`isochron_access_rules_${what}_total`))).toEqual([2, 4]);
+    expect(valueOf('isochron_access_rules')).toBe(7);
+  });
 });

@@ -6,7 +6,8 @@
 import { Serving } from '@isochron/sessions';
 import fastify, { type FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { RulesCounts } from '../access/followed-rules.js';
+import type { FollowedRules, RulesCounts } from '../access/followed-rules.js';
+import type { AuthFile } from '../auth/auth-file.js';
 import type { DiskStatus, RunningNode } from '../node/api.js';
 import type { Certificates } from '../tls/certificates.js';
 import type { SessionCounts } from '../ws/session-route.js';
@@ -18,11 +19,17 @@ import { obstaclesOf, READINESS_CHECKS } from './readiness.js';
 import { healthRoutes } from './routes-ops.js';
 import { isStale, replicationAges, stabilityOf } from './stability.js';
 
+/** The files that a node follows, where it has them. */
+export interface FollowedFiles {
+  readonly rules?: Pick<FollowedRules, 'counts'> | undefined;
+  readonly credentials?: Pick<AuthFile, 'counts'> | undefined;
+  /** Of the API and of the links. */
+  readonly certificates?: readonly Certificates[];
+}
+
 /**
  * @param latency the API's request durations, when they are measured
  * @param serving the API's, so that both report the same readiness
- * @param rulesCounts the access rules of the node, where there are some
- * @param certificates of the API and the links, where there are some
  * @param sessionCounts the API's sessions and their sockets, where it is served in this process
  */
 export function buildMetrics(
@@ -30,8 +37,7 @@ export function buildMetrics(
   latency?: HttpLatency,
   serving = new Serving(node, node.config.settings.maxTransactionMs),
   sessionCounts?: () => SessionCounts,
-  rulesCounts?: () => RulesCounts,
-  certificates: readonly Certificates[] = [],
+  { rules, credentials, certificates = [] }: FollowedFiles = {},
 ): FastifyInstance {
   const registry = new Registry();
   registry.setDefaultLabels({ node: node.id, region: node.region });
@@ -46,7 +52,8 @@ export function buildMetrics(
   costMetrics(node, registry);
   limitMetrics(serving, registry);
   if (sessionCounts !== undefined) sessionGauges(sessionCounts, registry);
-  if (rulesCounts !== undefined) rulesMetrics(rulesCounts, registry);
+  if (rules !== undefined) rulesMetrics(rules, registry);
+  if (credentials !== undefined) credentialsMetrics(credentials, registry);
   certificateMetrics(certificates, registry);
   const app = fastify({ logger: false });
   app.setErrorHandler((error, request, reply) => sendProblem(reply, error, request.log));
@@ -177,10 +184,17 @@ function diskMetrics(node: RunningNode, registry: Registry): void {
   counter(registry, 'isochron_disk_refused_writes_total', refused, () => node.status().disk.refusedWrites);
 }
 
-function rulesMetrics(counts: () => RulesCounts, registry: Registry): void {
+function credentialsMetrics(file: Pick<AuthFile, 'counts'>, registry: Registry): void {
+  const total = (name: string, help: string, read: (counts: AuthFile['counts']) => number) =>
+    counter(registry, `isochron_credentials_file_${name}_total`, help, () => read(file.counts));
+  total('reloads', 'Changed files of credentials that were taken.', ({ reloads }) => reloads);
+  total('failures', 'Changed files of credentials that were refused.', ({ failures }) => failures);
+}
+
+function rulesMetrics(rules: Pick<FollowedRules, 'counts'>, registry: Registry): void {
   const total = (name: string, help: string, read: (counts: RulesCounts) => number) =>
-    counter(registry, `isochron_access_rules_${name}_total`, help, () => read(counts()));
-  gauge(registry, 'isochron_access_rules', 'Access rules in use.', () => counts().rules);
+    counter(registry, `isochron_access_rules_${name}_total`, help, () => read(rules.counts));
+  gauge(registry, 'isochron_access_rules', 'Access rules in use.', () => rules.counts.rules);
   total('reloads', 'Changed files of access rules that were taken.', ({ reloads }) => reloads);
   total('failures', 'Changed files of access rules that were refused.', ({ failures }) => failures);
   total('refusals', 'Operations that access rules or roles refused.', ({ refusals }) => refusals);

@@ -182,8 +182,8 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   const shared = { ...secrets, apiKeys, auth, access, auditLog, certificates: certificates.api };
   const api = await buildApi(node, { ...shared, corsOrigins, allowHosts, limits, logger, serving, latency });
   const loaded = Object.values(certificates).filter((one) => one !== undefined);
-  const rulesCounts = access && (() => access.counts);
-  const metrics = buildMetrics(node, latency, serving, api.sessionCounts, rulesCounts, loaded);
+  const files = { rules: access, credentials: auth, certificates: loaded };
+  const metrics = buildMetrics(node, latency, serving, api.sessionCounts, files);
   const close = async () => {
     await api.drain();
     await api.close();
