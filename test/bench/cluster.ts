@@ -18,6 +18,7 @@ import { get } from './get.js';
 import { freePorts } from './ports.js';
 import { LoggedProcess } from './processes.js';
 import { ROOT } from './root.js';
+import { tokenFor, withUsers } from './users.js';
 
 /** The nodes, regions and settings of a cluster. */
 export interface Layout {
@@ -34,6 +35,8 @@ export interface Layout {
   readonly skewsMs: readonly number[];
   /** Whether API and links have TLS. */
   readonly tls?: boolean;
+  /** Whether callers need a token, and rules judge what they do. */
+  readonly users?: boolean;
   /** Options of `isochron node`, for every node. */
   readonly nodeArgs?: readonly string[];
   /** Whether the nodes can be profiled while they run: {@link ClusterNode.inspector} is their port for it. */
@@ -83,6 +86,8 @@ export class ClusterNode {
     readonly inspector: number | undefined,
     /** Certificate authorities of its API; undefined without TLS. */
     readonly ca: string | undefined,
+    /** For its API; undefined where callers need none. */
+    readonly token: string | undefined,
     readonly start: () => LoggedProcess,
   ) {
     this.#process = start();
@@ -100,14 +105,14 @@ export class ClusterNode {
   }
 
   async get<T>(path: string): Promise<T> {
-    return JSON.parse(await this.#text(this.url + path, this.ca)) as T;
+    return JSON.parse(await this.#text(this.url + path, this.ca, this.token)) as T;
   }
 
   /** As `get`, but repeats a refused request: a node that was stopped may report overload for up to a second. */
   async getAwake<T>(path: string): Promise<T> {
     const deadline = performance.now() + READY_TIMEOUT_MS;
     for (;;) {
-      const { status, text } = await get(this.url + path, this.ca);
+      const { status, text } = await get(this.url + path, this.ca, this.token);
       if (status === OK) return JSON.parse(text) as T;
       if (status !== OVERLOADED || performance.now() > deadline)
         throw new Error(`${this.id} answers ${status} to ${path}: ${text}`);
@@ -120,9 +125,9 @@ export class ClusterNode {
     return this.#text(this.metricsUrl);
   }
 
-  async #text(url: string, ca?: string): Promise<string> {
+  async #text(url: string, ca?: string, token?: string): Promise<string> {
     this.process.check();
-    const { status, text } = await get(url, ca);
+    const { status, text } = await get(url, ca, token);
     if (status !== OK) throw new Error(`${this.id} answers ${status} to ${url}: ${text}`);
     return text;
   }
@@ -171,7 +176,9 @@ export class Cluster {
     const config = parseClusterFile(text, configFile);
     const certs = layout.tls ? certify(folder, configFile) : undefined;
     const ca = certs === undefined ? undefined : readFileSync(join(certs, 'ca.pem'), 'utf8');
-    const files = ['--config', configFile, '--secret-file', ensureSecretFile(folder)];
+    const users = layout.users ? withUsers(folder) : [];
+    const token = tokenFor(configFile);
+    const files = ['--config', configFile, '--secret-file', ensureSecretFile(folder), ...users];
     const named = config.regions.flatMap(({ id: region, nodes }) => nodes.map((node) => ({ ...node, region })));
     const nodes = named.map(({ id, region, api }, i) => {
       const data = join(folder, id);
@@ -187,7 +194,7 @@ export class Cluster {
       const log = join(data, 'node.log');
       const metrics = `http://127.0.0.1:${metricsPort}/metrics`;
       const start = (): LoggedProcess => new LoggedProcess(id, process.execPath, args, log);
-      return new ClusterNode(id, region, api, metrics, data, inspector, ca, start);
+      return new ClusterNode(id, region, api, metrics, data, inspector, ca, token, start);
     });
     const cluster = new Cluster(nodes, new Topology(clusterSpec(config)), configFile, ca);
     try {

@@ -8,11 +8,15 @@ export interface GetAnswer {
   readonly text: string;
 }
 
-/** @param ca certificate authorities of the node, where it has TLS */
-export const get = (url: string, ca?: string): Promise<GetAnswer> =>
+/**
+ * @param ca certificate authorities of the node, where it has TLS
+ * @param token where callers need one
+ */
+export const get = (url: string, ca?: string, token?: string): Promise<GetAnswer> =>
   new Promise((resolve, reject) => {
     const send = ca === undefined ? getPlain : getOverTls;
-    const sent = send(url, { agent: false, ...(ca === undefined ? {} : { ca }) }, (answer) => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const sent = send(url, { agent: false, headers, ...(ca === undefined ? {} : { ca }) }, (answer) => {
       textOf(answer).then((text) => resolve({ status: answer.statusCode ?? 0, text }), reject);
     });
     sent.on('error', reject);

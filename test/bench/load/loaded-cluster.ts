@@ -6,6 +6,7 @@ import { connect, type IsochronClient } from '@isochron/sdk';
 import { clusterSpec, parseClusterFile } from '@isochron/server';
 import { KeyTable } from '@isochron/workload';
 import { WebSocket } from 'ws';
+import { tokenFor } from '../users.js';
 
 /** A cluster as its file describes it. */
 export interface LoadedCluster {
@@ -33,11 +34,13 @@ function readCluster(configFile: string): LoadedCluster {
   const tables = new Map<number, KeyTable>();
   const caFile = join(dirname(configFile), 'certs/ca.pem');
   const trusted = existsSync(caFile) ? { ca: readFileSync(caFile, 'utf8') } : {};
+  const credentials = tokenFor(configFile);
+  const known = credentials === undefined ? trusted : { ...trusted, credentials };
   return {
     topology,
     endpoints: (region) => endpoints.get(region) ?? [],
     connect: (region, own = false) =>
-      connect({ endpoints: endpoints.get(region) ?? [], ...(own ? { WebSocket } : {}), ...trusted }),
+      connect({ endpoints: endpoints.get(region) ?? [], ...(own ? { WebSocket } : {}), ...known }),
     table: (keysPerPartition) => {
       const table = tables.get(keysPerPartition) ?? new KeyTable(topology, keysPerPartition);
       tables.set(keysPerPartition, table);

@@ -1,9 +1,10 @@
-/** The cost of TLS for clients and between nodes: the same loads with it and without it, in turn. */
-import { type Cluster, REGIONS } from '../cluster.js';
+/** The cost of TLS, of tokens and of access rules: the same loads with them and without them, in turn. */
+import { type Cluster, type Layout, REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
 import { atLeast, type Row } from '../figures.js';
 import type { SetupJob } from '../load/setups.js';
 import { type Contender, type Load, rowParts, takeTurns } from '../rounds.js';
+import { tokenFor } from '../users.js';
 import { IN_FLIGHT, readsBySdk } from './sdk-reads.js';
 
 const COMMITTERS = 64;
@@ -13,35 +14,50 @@ const LEAST_SETUPS = 500;
 
 type Kind = 'reads' | 'commits' | 'setups';
 
-const WHAT: Readonly<Record<Kind, string>> = {
-  reads: `SDK one-shot reads of 1 local key over TLS: 1 WebSocket, ${IN_FLIGHT} in flight`,
-  commits: `durable one-key commits over TLS: SDK, ${COMMITTERS} sessions over ${REGIONS.length} regions`,
-  setups: `session set-ups over TLS at one node: ${SETUPS_IN_FLIGHT} at a time, a connection each`,
+/** What the second cluster of a comparison has, and the first one lacks. */
+const PROTECTION = {
+  tls: { layout: { tls: true }, words: 'TLS' },
+  users: { layout: { tls: true, users: true }, words: 'TLS, a token and a rule' },
+} as const;
+
+const WHAT: Readonly<Record<Kind, (protection: string) => string>> = {
+  reads: (over) => `SDK one-shot reads of 1 local key with ${over}: 1 WebSocket, ${IN_FLIGHT} in flight`,
+  commits: (over) => `durable one-key commits with ${over}: SDK, ${COMMITTERS} sessions over ${REGIONS.length} regions`,
+  setups: (over) => `session set-ups with ${over} at one node: ${SETUPS_IN_FLIGHT} at a time, a connection each`,
 };
 
 export const tls: Benchmark = {
   name: 'tls',
-  about: 'reads, commits and session set-ups with TLS for clients and between nodes ÷ without',
+  about: 'reads, commits and session set-ups with TLS, and with tokens and rules too, ÷ without',
   run: async (context) => {
-    const [plain, secure] = [await startPaused(context, false), await startPaused(context, true)];
+    const plain = await startPaused(context, 'off', {});
+    const tls = await startPaused(context, 'tls', PROTECTION.tls.layout);
+    const users = await startPaused(context, 'users', PROTECTION.users.layout);
     const rows: Row[] = [];
     for (const kind of ['reads', 'commits', 'setups'] as const) {
-      const contenders = { plain: contender(context, plain, kind), secure: contender(context, secure, kind) };
-      const samples = await takeTurns(contenders, context.roundOptions);
-      rows.push({
-        benchmark: 'tls',
-        what: WHAT[kind],
-        ...rowParts(samples.secure, { what: 'without TLS', samples: samples.plain }),
-        ...(kind === 'setups' ? { target: atLeast(LEAST_SETUPS) } : {}),
-      });
+      const samples = await takeTurns(
+        {
+          plain: contender(context, plain, kind),
+          tls: contender(context, tls, kind),
+          users: contender(context, users, kind),
+        },
+        context.roundOptions,
+      );
+      for (const name of ['tls', 'users'] as const)
+        rows.push({
+          benchmark: 'tls',
+          what: WHAT[kind](PROTECTION[name].words),
+          ...rowParts(samples[name], { what: 'without', samples: samples.plain }),
+          ...(kind === 'setups' ? { target: atLeast(LEAST_SETUPS) } : {}),
+        });
     }
-    for (const name of ['tls-off', 'tls-on']) await context.stopCluster(name);
+    for (const name of ['off', 'tls', 'users']) await context.stopCluster(`protection-${name}`);
     return rows;
   },
 };
 
-async function startPaused(context: Context, isSecure: boolean): Promise<Cluster> {
-  const cluster = await context.cluster(isSecure ? 'tls-on' : 'tls-off', { tls: isSecure });
+async function startPaused(context: Context, name: string, layout: Partial<Layout>): Promise<Cluster> {
+  const cluster = await context.cluster(`protection-${name}`, layout);
   await context.fill(cluster, { table: context.keysPerPartition });
   cluster.pause();
   return cluster;
@@ -65,12 +81,13 @@ function commits(context: Context, { configFile, pids }: Cluster): Contender {
   };
 }
 
-function setups(context: Context, { nodes, ca }: Cluster): Contender {
+function setups(context: Context, { nodes, ca, configFile }: Cluster): Contender {
   const [{ url, process }] = nodes as [(typeof nodes)[number]];
   const helper = context.helper<SetupJob, Load>('./load/setups.js');
   return {
     pids: [process.pid],
     clientPids: [helper.pid],
-    run: (durationMs) => helper.run({ endpoint: url, ca, inFlight: SETUPS_IN_FLIGHT, durationMs }),
+    run: (durationMs) =>
+      helper.run({ endpoint: url, ca, token: tokenFor(configFile), inFlight: SETUPS_IN_FLIGHT, durationMs }),
   };
 }

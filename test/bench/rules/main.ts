@@ -16,9 +16,10 @@ const DOCUMENTS: Readonly<Record<string, object>> = {
   [ALBUM]: { owner: 'ann', readers: ['bob', 'cid', 'dan', 'anonymous'] },
 };
 
-/** The rows, in the order of the report; undefined for no rules. */
-const CONDITIONS: ReadonlyMap<string, string | undefined> = new Map([
+/** The rows, in the order of the report: no file of rules, one without a rule, and rules with conditions. */
+const CONDITIONS: ReadonlyMap<string, string | undefined | null> = new Map([
   ['a read without rules', undefined],
+  ['a file without a rule', null],
   ['a rule without get', "document.owner == auth.id && 'reader' in auth.roles"],
   ['a rule with one get', "auth.id in get('default/albums/' + album).readers"],
 ]);
@@ -41,16 +42,20 @@ function immediatePort(): CoordinatorPort {
   };
 }
 
-function coordinatorOf(when: string | undefined): CoordinatorPort {
+function coordinatorOf(when: string | undefined | null): CoordinatorPort {
   const port = immediatePort();
   if (when === undefined) return port;
-  const rule = { name: 'one', match: 'default/photos/{album}/{photo}', allow: ['get' as const], when };
+  const rule = when !== null && { name: 'one', match: 'default/photos/{album}/{photo}', allow: ['get' as const], when };
   const session = {
     principal: ANONYMOUS_PRINCIPAL,
     hwt: 0,
     visible: (ts: Timestamp, done: (stable: Timestamp) => void) => done(ts),
   };
-  return new JudgedCoordinator(port, { policy: new Policy([rule], ['default']), refused: () => undefined }, session);
+  return new JudgedCoordinator(
+    port,
+    { policy: rule ? new Policy([rule], ['default']) : undefined, refused: () => undefined },
+    session,
+  );
 }
 
 /** CPU time of a read, µs. @throws Error if the rules refuse it */
