@@ -10,14 +10,14 @@ const CONNECTION = { requestTimeoutMs: 5000, connectTimeoutMs: 3000 } as const;
 /** How long a session stays in a region, ms: at least, and at most. */
 const STAY_MS = [2_000, 10_000] as const;
 const RETRY_MS = 200;
-/** Longest pause between two reads, and longest time between the first and the last read of a snapshot, ms. */
+/** Longest pause between two reads, and longest time from the beginning of a snapshot to its read, ms. */
 const MAX_PAUSE_MS = 100;
 const MAX_AGE_MS = 400;
 /** How long one live query or feed goes on at most, ms. */
 const MAX_WATCH_MS = 3_000;
 /** Photos in one read: the latest. */
 const LATEST = 8;
-/** Chance that it looks at another album than the one in use. */
+/** Chance that it looks at a former album. */
 const FORMER = 0.1;
 
 export class AlbumReader {
@@ -79,10 +79,10 @@ export class AlbumReader {
 
   /** Looks at albums in one way until the signal. */
   async #repeat(way: Way, look: (album: Album) => Promise<void>, signal: AbortSignal): Promise<void> {
-    const { albums, tally, verdict } = this.#shared;
+    const { tally, verdict } = this.#shared;
     while (!signal.aborted) {
-      const album = this.#random.chance(FORMER) ? this.#random.pick(albums) : albums.at(-1);
       try {
+        const album = this.#anyAlbum();
         if (album !== undefined) await look(album);
       } catch (error) {
         if (error instanceof IsochronError && error.code === 'PERMISSION_DENIED') verdict.refused(way);
@@ -92,13 +92,23 @@ export class AlbumReader {
     }
   }
 
-  /** Photos by their ids, the deleted ones too: on their own, or in a snapshot that is older than the last of them. */
+  #anyAlbum(): Album | undefined {
+    const { inUse, former } = this.#shared;
+    const albums = this.#random.chance(FORMER) ? former : [...inUse.values()];
+    return albums.length === 0 ? undefined : this.#random.pick(albums);
+  }
+
+  /** Photos by their ids, the deleted ones too: on their own, or in a snapshot that may be older than some of them. */
   async #read(client: IsochronClient, { name, photos }: Album): Promise<void> {
-    const keys = () => photos.slice(-LATEST).map((id) => photoKey(name, id));
     const snapshot = this.#random.chance(0.5) ? await client.snapshot() : undefined;
-    if (snapshot !== undefined) await delay(this.#random.below(MAX_AGE_MS + 1));
-    for (const photo of await (snapshot ?? client).getMany<Photo>(keys()))
-      if (photo !== undefined) this.#shown('reads', name, photo);
+    try {
+      if (snapshot !== undefined) await delay(this.#random.below(MAX_AGE_MS + 1));
+      const keys = photos.slice(-LATEST).map((id) => photoKey(name, id));
+      for (const photo of await (snapshot ?? client).getMany<Photo>(keys))
+        if (photo !== undefined) this.#shown('reads', name, photo);
+    } finally {
+      await snapshot?.close();
+    }
   }
 
   async #list(client: IsochronClient, { name }: Album): Promise<void> {

@@ -4,7 +4,7 @@ import type { AlbumVerdict } from './album-verdict.js';
 import type { Gate } from './gate.js';
 import type { Tally } from './tally.js';
 
-/** An album that was made. */
+/** An album that every region has. */
 export interface Album {
   readonly name: string;
   /** Ids of the photos that were added, or may have been, in their order. */
@@ -20,8 +20,9 @@ export interface AlbumSessionOptions {
   readonly endpoints: Readonly<Record<string, readonly string[]>>;
   readonly connection: Connection;
   readonly verdict: AlbumVerdict;
-  /** The albums so far. The last one is in use. */
-  readonly albums: Album[];
+  /** The albums whose owners change them, by the numbers of these; and those that are not changed any more. */
+  readonly inUse: Map<number, Album>;
+  readonly former: Album[];
   /** No step begins once this is aborted. */
   readonly signal: AbortSignal;
 }

@@ -6,7 +6,7 @@
 import { until } from '../e2e/until.js';
 import { AlbumOwner } from './album-owner.js';
 import { AlbumReader } from './album-reader.js';
-import type { Album, AlbumSessionOptions } from './album-session.js';
+import type { AlbumSessionOptions } from './album-session.js';
 import { AlbumVerdict } from './album-verdict.js';
 import { type ChaosCluster, endpointsOf } from './cluster.js';
 
@@ -16,18 +16,35 @@ const LIMIT_MS = 30_000;
 export class Albums {
   /** Resolves or rejects with the first session that ends. */
   readonly ended: Promise<unknown>;
-  readonly #verdict = new AlbumVerdict();
-  readonly #stopping = new AbortController();
+  readonly #verdict: AlbumVerdict;
+  readonly #stopping: AbortController;
 
-  /** Starts an owner, and a reader in every region. The cluster has access rules. */
-  constructor(cluster: ChaosCluster, options: Pick<AlbumSessionOptions, 'tally' | 'gate' | 'seed'>) {
-    const albums: Album[] = [];
-    const { signal } = this.#stopping;
-    const shared = { ...options, endpoints: endpointsOf(cluster), verdict: this.#verdict, signal, albums };
-    const owner = new AlbumOwner({ ...shared, connection: cluster.connection('owner') });
+  private constructor(ended: Promise<unknown>, verdict: AlbumVerdict, stopping: AbortController) {
+    this.ended = ended;
+    this.#verdict = verdict;
+    this.#stopping = stopping;
+  }
+
+  /** Makes the albums, and starts a session of the owner and one of the reader in every region. */
+  static async start(
+    cluster: ChaosCluster,
+    options: Pick<AlbumSessionOptions, 'tally' | 'gate' | 'seed'>,
+  ): Promise<Albums> {
+    const [verdict, stopping] = [new AlbumVerdict(), new AbortController()];
+    const shared = {
+      ...options,
+      endpoints: endpointsOf(cluster),
+      verdict,
+      signal: stopping.signal,
+      inUse: new Map(),
+      former: [],
+    };
+    const owning = { ...shared, connection: cluster.connection('owner') };
     const looking = { ...shared, connection: cluster.connection('reader') };
+    const owners = cluster.regions.map((_region, i) => new AlbumOwner(owning, i));
     const readers = cluster.regions.map((_region, i) => new AlbumReader(looking, i));
-    this.ended = Promise.all([owner, ...readers].map((session) => session.run()));
+    await Promise.all(owners.map((owner) => owner.make()));
+    return new Albums(Promise.all([...owners, ...readers].map((session) => session.run())), verdict, stopping);
   }
 
   /** Ends all sessions, once the verdict is conclusive. Resolves when the last one has ended. */

@@ -56,9 +56,9 @@ class Isolation {
 
   async run(): Promise<Load> {
     const { cluster } = this;
+    const shared = { tally: this.#tally, gate: new Gate(), seed: this.options.seed };
+    const albums = cluster.hasRules ? await Albums.start(cluster, shared) : undefined;
     const sessions = this.#sessions();
-    const others = { tally: this.#tally, gate: new Gate(), seed: this.options.seed };
-    const albums = cluster.hasRules ? new Albums(cluster, others) : undefined;
     try {
       await Promise.race([this.#phases(), sessions, ...(albums === undefined ? [] : [albums.ended])]);
     } catch (error) {

@@ -70,8 +70,8 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
   const access = { endpoints: endpointsOf(cluster), connection: cluster.connection() };
   const readers = new Readers({ recorder, tally, seed, ...access });
   await readers.begun();
+  const albums = cluster.hasRules ? await Albums.start(cluster, { tally, gate, seed }) : undefined;
   const sessions = startSessions(options, { recorder, tally, gate, ...access });
-  const albums = cluster.hasRules ? new Albums(cluster, { tally, gate, seed }) : undefined;
   const isEnough = () => tally.outcomes.committed >= least;
   const faults = async () => {
     await nemesis.run(steps, durationMs);
