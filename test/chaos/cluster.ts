@@ -272,7 +272,7 @@ const MAX_CLOCK_DRIFT_MS = 5_000;
  * Whether a node refused to start because of its clock, as it should: the clock was behind (K5, no start on data of the
  * future), or the certificates were not valid at its time. The clock may have been set right since.
  */
-const refusesItsClock = ({ stderr }: Child, { offsetMs }: WrongClock): boolean =>
+export const refusesItsClock = ({ stderr }: Pick<Child, 'stderr'>, { offsetMs }: WrongClock): boolean =>
   (offsetMs < 0 && stderr.includes('CLOCK_BEHIND_DATA')) || (offsetMs !== 0 && stderr.includes('CERTIFICATE_INVALID'));
 
 const lastLine = ({ stderr }: Child): string => stderr.trimEnd().split('\n').at(-1) ?? '';
