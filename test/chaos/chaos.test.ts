@@ -5,13 +5,14 @@ import { checkHistory, parseHistory } from '@isochron/checker';
 import type { HistoryLine } from '@isochron/workload';
 import { cleanUp } from '../e2e/harness.js';
 import { withFracturedRead, withStaleRead } from '../e2e/spoilt.js';
+import { principalOf, RULES } from './access.js';
 import { differences } from './convergence.js';
 import { ALWAYS } from './faults.js';
 import { isolation } from './isolation.js';
 import { type RunOptions, run, type Scenario } from './run.js';
 import { storm } from './storm.js';
 import { summaryOf } from './summary.js';
-import { auditAll, EXIT, exitCodeOf, type Report } from './verdict.js';
+import { auditAll, EXIT, exitCodeOf, type Report, violationsOf } from './verdict.js';
 
 jest.setTimeout(600_000);
 
@@ -32,7 +33,7 @@ let folder: string;
 let keep = false;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'isochron-chaos-'));
-  process.stderr.write(`chaos: seed ${SEED}; again with npm run chaos -- --minutes 1 --seed ${SEED}\n`);
+  process.stderr.write(`chaos: seed ${SEED}; again with npm run chaos -- --minutes 1 --rules --tls --seed ${SEED}\n`);
 });
 afterEach(cleanUp);
 afterAll(() => {
@@ -66,8 +67,8 @@ describe('a minute of faults of every kind', () => {
   const isConsistent = (lines: readonly HistoryLine[]): boolean =>
     checkHistory(parseHistory(lines.map((line) => JSON.stringify(line)).join('\n'))).ok;
 
-  it('a minute of faults of every kind loses nothing, tears no transaction, and leaves regions that agree', async () => {
-    const options = optionsOf('storm', THREE_REGIONS);
+  it('a minute of faults of every kind loses nothing, tears no transaction, shows no photo to a removed reader, and leaves regions that agree', async () => {
+    const options = optionsOf('storm', { ...THREE_REGIONS, tls: true, rules: RULES });
     const scenario = storm({ ...options, durationMs: STORM_MS, kinds: ALWAYS, sessions: 9, keys: 50, least: 500 });
     report = await run(scenario, options);
     expectFine(report);
@@ -92,6 +93,18 @@ describe('a minute of faults of every kind', () => {
     const lines = history();
     expect(isConsistent(lines)).toBe(true);
     expect(isConsistent(spoil(lines))).toBe(false);
+  });
+});
+
+describe('albums', () => {
+  it('access rules that let a removed reader in are reported', async () => {
+    const leaky = RULES.replace(/auth\.id in get\(.*\)\.readers/, `auth.id == '${principalOf('reader')}'`);
+    expect(leaky).not.toBe(RULES);
+    const report = await run(calm('leaky'), optionsOf('leaky', { ...ONE_NODE, rules: leaky }));
+    expect(violationsOf(report)['photos shown to a reader that was removed']).toContainEqual(
+      expect.stringMatching(/^reader\/0, in virginia, album a0-\d+, was shown hidden-\d+ by /),
+    );
+    expect(exitCodeOf(report)).toBe(EXIT.violation);
   });
 });
 

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { packWall } from '@isochron/core';
-import { Cluster, type ClusterOptions } from '../e2e/harness.js';
-import { call } from '../e2e/http.js';
+import { Cluster, type ClusterOptions, type ClusterStatus } from '../e2e/harness.js';
+import { type Answer, call, type Request } from '../e2e/http.js';
 import { freePorts } from '../e2e/ports.js';
 import { type Child, type Exit, ROOT } from '../e2e/processes.js';
+import { ALBUMS, accessOptions, type Connection, connectionOf, headersOf, type User } from './access.js';
 import { DISK_QUOTA_BYTES, fill, free } from './ballast.js';
 import { CLOCK_VARIABLE, type WrongClock } from './clock.js';
 import { crossing, type Shape } from './faults.js';
@@ -26,6 +27,12 @@ const MAX_RESTARTS = 20;
 /** A node that refuses to start because of its clock starts again after this pause. */
 const CLOCK_PAUSE_MS = 1_000;
 
+/** Options of a cluster with faults. */
+export interface ChaosClusterOptions extends ClusterOptions {
+  /** The text of its access rules: with them every client needs the credentials of a {@link User}. Default: none. */
+  readonly rules?: string;
+}
+
 /** Clocks of a node, as `/v1/clock` reports them. */
 export interface NodeClocks {
   readonly ust: number;
@@ -42,6 +49,8 @@ interface Launched {
 
 export class ChaosCluster {
   readonly shape: Shape;
+  /** Whether it has access rules and albums. */
+  readonly hasRules: boolean;
   /** Failures that no fault explains: nodes that ended by themselves, or not in order. */
   readonly failures: string[] = [];
   readonly #clocks = new Map<string, WrongClock>();
@@ -49,11 +58,19 @@ export class ChaosCluster {
   readonly #signalled = new Set<Child>();
   #closing = false;
 
+  readonly #ca: string | undefined;
+  /** Options of every node. */
+  readonly #args: readonly string[];
+
   private constructor(
     readonly cluster: Cluster,
     readonly links: PeerLinks,
     readonly peerPorts: ReadonlyMap<string, number>,
+    { rules, tls }: ChaosClusterOptions,
   ) {
+    this.hasRules = rules !== undefined;
+    this.#args = rules === undefined ? [] : accessOptions(cluster.folder, rules);
+    this.#ca = tls === true ? cluster.ca : undefined;
     const regions = new Set(cluster.nodes.map(({ region }) => region));
     const nodesOf = (region: string) => cluster.nodes.filter((node) => node.region === region).map(({ id }) => id);
     this.shape = Object.fromEntries([...regions].map((region) => [region, nodesOf(region)]));
@@ -63,12 +80,13 @@ export class ChaosCluster {
    * Starts all nodes, with a proxy between each two, and waits until each is ready. No node listens at its address in
    * the cluster file: every node listens elsewhere, and its peers dial the proxies.
    */
-  static async start(options: ClusterOptions): Promise<ChaosCluster> {
+  static async start(options: ChaosClusterOptions): Promise<ChaosCluster> {
     const settings = { diskQuotaBytes: DISK_QUOTA_BYTES, ...options.settings };
-    const cluster = await Cluster.prepare({ ...options, settings });
+    const keyspaces = options.rules === undefined ? {} : { keyspaces: ['default', ALBUMS] };
+    const cluster = await Cluster.prepare({ ...keyspaces, ...options, settings });
     const ports = await freePorts(cluster.nodes.length);
     const peerPorts = new Map(cluster.nodes.map(({ id }, i) => [id, ports[i]!]));
-    const chaos = new ChaosCluster(cluster, await PeerLinks.open(peerPorts), peerPorts);
+    const chaos = new ChaosCluster(cluster, await PeerLinks.open(peerPorts, options.tls), peerPorts, options);
     try {
       for (const id of chaos.nodes) chaos.launch(id);
       await cluster.ready(chaos.nodes, START_LIMIT_MS);
@@ -93,7 +111,7 @@ export class ChaosCluster {
     const listen = ['--peer-listen', `127.0.0.1:${this.peerPorts.get(id)}`];
     const clock = this.#clocks.get(id) ?? RIGHT;
     const child = this.cluster.launch(id, {
-      args: [...listen, ...this.links.dialOption(id)],
+      args: [...listen, ...this.links.dialOption(id), ...this.#args],
       execArgv: ['--import', CLOCK_MODULE],
       env: { [CLOCK_VARIABLE]: JSON.stringify(clock) },
     });
@@ -185,9 +203,24 @@ export class ChaosCluster {
 
   /** @throws Error when the node does not answer */
   async clocks(id: string): Promise<NodeClocks> {
-    const { status, json, text } = await call(this.cluster.node(id).api, 'GET', '/v1/clock', { timeoutMs: 5000 });
+    const { status, json, text } = await this.get(this.cluster.node(id).api, '/v1/clock', { timeoutMs: 5000 });
     if (status !== 200) throw new Error(`${id} answers ${status} ${text}`);
     return json as NodeClocks;
+  }
+
+  /** The answer of `/v1/cluster` of a node. */
+  async status(id: string): Promise<ClusterStatus> {
+    return (await this.get(this.cluster.node(id).api, '/v1/cluster')).json as ClusterStatus;
+  }
+
+  /** What clients of a user connect with. */
+  connection(user: User = 'sessions'): Connection {
+    return connectionOf(user, this.hasRules, this.#ca);
+  }
+
+  /** One request of the user `sessions`, on a connection of its own. */
+  get(base: string, path: string, request: Request = {}): Promise<Answer> {
+    return call(base, 'GET', path, { headers: headersOf(this.connection()), ...request });
   }
 
   /** Stops all nodes in order; a node that does not end in order is a failure. */
@@ -220,7 +253,7 @@ export class ChaosCluster {
 
   async #ended({ id, child, clock }: Launched, { code, signal }: Exit): Promise<void> {
     if (this.#signalled.has(child) || this.#closing) return;
-    if (isBehindItsData(child, clock)) {
+    if (refusesItsClock(child, clock)) {
       await delay(CLOCK_PAUSE_MS);
       this.launch(id);
       return;
@@ -236,10 +269,14 @@ export class ChaosCluster {
 const MAX_CLOCK_DRIFT_MS = 5_000;
 
 /**
- * Whether a node refused to start because its clock was behind, as it should (K5, no start on data of the future). The
- * clock may have been set right since.
+ * Whether a node refused to start because of its clock, as it should: the clock was behind (K5, no start on data of the
+ * future), or the certificates were not valid at its time. The clock may have been set right since.
  */
-const isBehindItsData = ({ stderr }: Child, { offsetMs }: WrongClock): boolean =>
-  offsetMs < 0 && stderr.includes('CLOCK_BEHIND_DATA');
+export const refusesItsClock = ({ stderr }: Pick<Child, 'stderr'>, { offsetMs }: WrongClock): boolean =>
+  (offsetMs < 0 && stderr.includes('CLOCK_BEHIND_DATA')) || (offsetMs !== 0 && stderr.includes('CERTIFICATE_INVALID'));
 
 const lastLine = ({ stderr }: Child): string => stderr.trimEnd().split('\n').at(-1) ?? '';
+
+/** Regions with the URLs of their nodes. */
+export const endpointsOf = ({ regions, cluster }: ChaosCluster): Record<string, readonly string[]> =>
+  Object.fromEntries(regions.map((region) => [region, cluster.endpoints(region)]));

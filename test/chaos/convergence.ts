@@ -1,6 +1,5 @@
 /** Whether a healed cluster converges, and what it then holds. */
 import type { Timestamp } from '@isochron/core';
-import { call } from '../e2e/http.js';
 import { entriesAt } from '../e2e/rows.js';
 import { until } from '../e2e/until.js';
 import type { ChaosCluster } from './cluster.js';
@@ -53,7 +52,7 @@ export async function contents(cluster: ChaosCluster, at: number): Promise<Conte
   const regions = new Map<string, Map<string, unknown>>();
   for (const region of cluster.regions) {
     const found = new Map<string, unknown>();
-    const entries = entriesAt(cluster.cluster.endpoints(region), region, '', at);
+    const entries = entriesAt(cluster.cluster.endpoints(region), region, '', at, cluster.connection());
     for await (const { key, value } of entries) found.set(key, value);
     regions.set(region, found);
   }
@@ -78,7 +77,7 @@ export async function outcomes(cluster: ChaosCluster, ids: readonly string[]): P
   const answers = new Map<string, string[]>();
   for (const id of ids) {
     const statuses = cluster.regions.map(async (region) => {
-      const { json } = await call(cluster.cluster.endpoint(region), 'GET', `/v1/transactions/${id}`);
+      const { json } = await cluster.get(cluster.cluster.endpoint(region), `/v1/transactions/${id}`);
       return (json as { status?: string } | undefined)?.status ?? 'no answer';
     });
     answers.set(id, await Promise.all(statuses));

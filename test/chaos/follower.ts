@@ -39,11 +39,11 @@ export class Follower implements Reader {
 
   /** Follows the feed until `signal` is aborted. */
   async run(): Promise<void> {
-    const { signal, endpoints, tally } = this.#shared;
+    const { signal, endpoints, connection, tally } = this.#shared;
     while (!signal.aborted) {
       let client: IsochronClient | undefined;
       try {
-        client = await connect({ endpoints: endpoints[this.#random.pick(this.#regions)]! });
+        client = await connect({ ...connection, endpoints: endpoints[this.#random.pick(this.#regions)]! });
         await this.#follow(client);
       } catch (error) {
         tally.failed(this.name, error);

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Random } from '@isochron/core';
 import type { HistoryRecorder } from '@isochron/workload';
 import { type Answer, call, keyPath } from '../e2e/http.js';
+import { type Connection, headersOf } from './access.js';
 import type { Gate } from './gate.js';
 import { LEDGER_PREFIX } from './ledger.js';
 import type { Tally } from './tally.js';
@@ -17,6 +18,7 @@ export interface CallersOptions {
   readonly gate: Gate;
   /** Regions with the URLs of their nodes. */
   readonly endpoints: Readonly<Record<string, readonly string[]>>;
+  readonly connection: Connection;
   readonly seed: number;
   /** No request begins once this is aborted. */
   readonly signal: AbortSignal;
@@ -128,6 +130,7 @@ export class HttpCaller {
   /** The answer, if the node gives one: 200 or 404. Other statuses may be due to a fault. */
   async #call(node: string, method: string, key: string, token: Token | undefined, body?: string) {
     const headers = {
+      ...headersOf(this.#shared.connection),
       ...(token === undefined ? {} : { 'isochron-session': token.text }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     };

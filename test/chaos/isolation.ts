@@ -9,7 +9,9 @@ import { clusterSpec, parseClusterFile, writeClusterFile } from '@isochron/serve
 import { type HistoryRecorder, KeyTable } from '@isochron/workload';
 import { build, type Histogram } from 'hdr-histogram-js';
 import { call } from '../e2e/http.js';
+import { Albums } from './albums.js';
 import type { ChaosCluster } from './cluster.js';
+import { Gate } from './gate.js';
 import { LocalSession } from './local-session.js';
 import type { Load, Scenario } from './run.js';
 import { Tally } from './tally.js';
@@ -54,11 +56,14 @@ class Isolation {
 
   async run(): Promise<Load> {
     const { cluster } = this;
+    const shared = { tally: this.#tally, gate: new Gate(), seed: this.options.seed };
+    const albums = cluster.hasRules ? await Albums.start(cluster, shared) : undefined;
     const sessions = this.#sessions();
     try {
-      await Promise.race([this.#phases(), sessions]);
+      await Promise.race([this.#phases(), sessions, ...(albums === undefined ? [] : [albums.ended])]);
     } catch (error) {
       this.#stopping.abort();
+      await albums?.stop();
       throw error;
     }
     return {
@@ -69,14 +74,15 @@ class Isolation {
       },
       stop: async () => {
         this.#stopping.abort();
-        await sessions;
+        await Promise.all([sessions, albums?.stop()]);
       },
       compare: async () => undefined,
       close: async () => undefined,
-      figures: () => this.#figures(),
+      figures: () => [...this.#figures(), ...(albums?.figures() ?? [])],
       violations: () => ({
         'local transactions that were refused': this.#refused,
         'staleness that was not shown': this.#unshown,
+        ...albums?.violations(),
       }),
     };
   }
@@ -109,6 +115,7 @@ class Isolation {
       topology,
       table: new KeyTable(topology, KEYS_PER_PARTITION),
       tally: this.#tally,
+      connection: cluster.connection(),
       seed: options.seed,
       signal: this.#stopping.signal,
       answered: (region: string, kind: string, ms: number) => this.#answered(region, kind, ms),
@@ -136,7 +143,7 @@ class Isolation {
       this.cluster.nodes.map(async (id) => {
         const { api, metrics } = this.cluster.cluster.node(id);
         const clocks = await this.cluster.clocks(id);
-        const { node } = await this.cluster.cluster.status(id);
+        const { node } = await this.cluster.status(id);
         const { text } = await call(metrics, 'GET', '/metrics');
         const metric = 1000 * Number(/^isochron_ust_staleness_seconds(?:\{[^}]*\})? (\S+)$/m.exec(text)?.[1]);
         return { id, api, ust: clocks.ust, ages: [clocks.stalenessMs, node.stalenessMs, metric] };

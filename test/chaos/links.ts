@@ -7,19 +7,25 @@ export class PeerLinks {
   readonly pairs: readonly Pair[];
   readonly #proxies: ReadonlyMap<string, TcpProxy>;
 
-  private constructor(pairs: readonly Pair[], proxies: ReadonlyMap<string, TcpProxy>) {
+  readonly #scheme: 'ws' | 'wss';
+
+  private constructor(pairs: readonly Pair[], proxies: ReadonlyMap<string, TcpProxy>, tls: boolean) {
     this.pairs = pairs;
+    this.#scheme = tls ? 'wss' : 'ws';
     this.#proxies = proxies;
   }
 
-  /** @param ports where each node listens for peers, by its id */
-  static async open(ports: ReadonlyMap<string, number>): Promise<PeerLinks> {
+  /**
+   * @param ports where each node listens for peers, by its id
+   * @param tls whether the nodes speak TLS; the proxies carry its bytes as they are
+   */
+  static async open(ports: ReadonlyMap<string, number>, tls = false): Promise<PeerLinks> {
     const pairs = [...ports.keys()].flatMap((from) =>
       [...ports.keys()].filter((to) => dials(from, to)).map((to): Pair => [from, to]),
     );
     const proxies = new Map<string, TcpProxy>();
     for (const pair of pairs) proxies.set(nameOf(pair), await TcpProxy.open(ports.get(pair[1])!));
-    return new PeerLinks(pairs, proxies);
+    return new PeerLinks(pairs, proxies, tls);
   }
 
   proxy(pair: Pair): TcpProxy {
@@ -30,7 +36,7 @@ export class PeerLinks {
   dialOption(node: string): string[] {
     const urls = this.pairs
       .filter(([from]) => from === node)
-      .map((pair) => `${pair[1]}=ws://127.0.0.1:${this.proxy(pair).port}`);
+      .map((pair) => `${pair[1]}=${this.#scheme}://127.0.0.1:${this.proxy(pair).port}`);
     return urls.length === 0 ? [] : ['--peer-dial', urls.join(',')];
   }
 

@@ -9,6 +9,7 @@ import {
   TransactionGenerator,
   type TransactionMix,
 } from '@isochron/workload';
+import type { Connection } from './access.js';
 import { LEDGER_PREFIX } from './ledger.js';
 import type { Tally } from './tally.js';
 
@@ -16,6 +17,7 @@ import type { Tally } from './tally.js';
 export interface LocalOptions {
   readonly recorder: HistoryRecorder;
   readonly tally: Tally;
+  readonly connection: Connection;
   readonly topology: Topology;
   readonly table: KeyTable;
   readonly seed: number;
@@ -51,7 +53,7 @@ export class LocalSession {
 
   /** Runs until `signal` is aborted. Rejects only for errors that are not the product's. */
   async run(): Promise<void> {
-    const client = await connect({ endpoints: this.#endpoints });
+    const client = await connect({ ...this.#shared.connection, endpoints: this.#endpoints });
     while (!this.#shared.signal.aborted) {
       await this.#transaction(client);
       await delay(this.#random.below(MAX_PAUSE_MS + 1));

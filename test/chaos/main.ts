@@ -5,6 +5,8 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { Progress } from '../bench/progress.js';
 import { cleanUp } from '../e2e/harness.js';
 import { ROOT } from '../e2e/processes.js';
+import { RULES } from './access.js';
+import type { ChaosClusterOptions } from './cluster.js';
 import { NotConverged } from './convergence.js';
 import { ALWAYS, FAULT_KINDS, type FaultKind } from './faults.js';
 import { isolation } from './isolation.js';
@@ -25,6 +27,8 @@ interface Options {
   readonly keys: number;
   readonly faults?: readonly FaultKind[];
   readonly wipe: boolean;
+  readonly rules: boolean;
+  readonly tls: boolean;
   readonly output?: string;
 }
 
@@ -69,6 +73,8 @@ const program = new Command('chaos')
   .option('--keys <n>', 'hot keys', whole(8, 100_000), 50)
   .option('--faults <kinds>', `only these, with commas between them: ${FAULT_KINDS.join(', ')}`, kinds)
   .option('--wipe', 'data folders are lost or rolled back, too', false)
+  .option('--rules', 'the cluster has access rules and users, and a reader of albums must see no hidden photo', false)
+  .option('--tls', 'the API and the links between nodes have TLS, with certificates of isochron certs', false)
   .option(
     '--output <folder>',
     'leave history, logs and schedule there (default: in data/chaos/<seed>, when something is wrong)',
@@ -120,9 +126,17 @@ const faultKinds = ({ faults, wipe }: Options): FaultKind[] => [
   ...(wipe ? (['wipe', 'rollback'] as const) : []),
 ];
 
-function clusterOptions({ regions, nodes, partitions, replication }: Options) {
+function clusterOptions({ regions, nodes, partitions, replication, rules, tls }: Options): ChaosClusterOptions {
   const names = REGION_NAMES.slice(0, regions);
-  return { regions: names, nodesPerRegion: nodes, partitions, replication, wan: delaysBetween(names) };
+  return {
+    regions: names,
+    nodesPerRegion: nodes,
+    partitions,
+    replication,
+    wan: delaysBetween(names),
+    tls,
+    ...(rules ? { rules: RULES } : {}),
+  };
 }
 
 /** Some milliseconds, different for each direction, so that much is in flight when a fault begins. */

@@ -1,5 +1,6 @@
 /** What readers of a run have in common: they keep documents up to date while faults go on. */
 import type { HistoryRecorder } from '@isochron/workload';
+import type { Connection } from './access.js';
 import type { Tally } from './tally.js';
 
 /** A reader that keeps documents up to date. */
@@ -27,6 +28,7 @@ export interface ReadersOptions {
   readonly tally: Tally;
   /** Regions with the URLs of their nodes. */
   readonly endpoints: Readonly<Record<string, readonly string[]>>;
+  readonly connection: Connection;
   readonly seed: number;
   readonly signal: AbortSignal;
   readonly found: ReadersFound;

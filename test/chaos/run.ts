@@ -3,19 +3,19 @@ import { appendFileSync, cpSync, createWriteStream, mkdirSync, writeFileSync } f
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { HistoryRecorder } from '@isochron/workload';
-import type { ClusterOptions } from '../e2e/harness.js';
-import { ChaosCluster } from './cluster.js';
+import { ChaosCluster, type ChaosClusterOptions } from './cluster.js';
 import { type Contents, contents, converged, differences, NotConverged, outcomes } from './convergence.js';
 import type { Fault, FaultKind } from './faults.js';
 import type { Tally } from './tally.js';
 import { auditAll, disputes, EXIT, exitCodeOf, judge, type Report } from './verdict.js';
+import { FROZEN_PREFIX } from './writes-go-on.js';
 
 const CONVERGENCE_LIMIT_MS = 180_000;
 
 /** The options of every scenario. */
 export interface RunOptions {
   readonly seed: number;
-  readonly cluster: ClusterOptions;
+  readonly cluster: ChaosClusterOptions;
   /** History, logs and schedule go here. */
   readonly folder: string;
   /** Limit of the time of convergence, in ms. The time itself is reported, not judged. Default 3 minutes. */
@@ -146,7 +146,8 @@ function recordContents(recorder: HistoryRecorder, tally: Tally, regions: Conten
   for (const [region, found] of regions) {
     const open = recorder.session(`final/${region}`).begin();
     const keys = new Set([...found.keys(), ...tally.ledger.flatMap(({ writes }) => [...writes.keys()])]);
-    for (const key of keys) open.read(key, (found.get(key) as string | undefined) ?? null);
+    for (const key of keys)
+      if (!key.startsWith(FROZEN_PREFIX)) open.read(key, (found.get(key) as string | undefined) ?? null);
     open.committed();
   }
 }

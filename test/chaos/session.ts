@@ -12,6 +12,7 @@ import {
 } from '@isochron/sdk';
 import type { HistoryRecorder, HistoryStatus, SessionRecorder, TransactionRecorder } from '@isochron/workload';
 import { HotTransactions } from '../e2e/workload.js';
+import type { Connection } from './access.js';
 import type { Gate } from './gate.js';
 import { LEDGER_PREFIX } from './ledger.js';
 import type { Tally } from './tally.js';
@@ -23,6 +24,7 @@ export interface SessionsOptions {
   readonly gate: Gate;
   /** Regions with the URLs of their nodes. */
   readonly endpoints: Readonly<Record<string, readonly string[]>>;
+  readonly connection: Connection;
   /** Hot keys. */
   readonly keys: number;
   readonly seed: number;
@@ -94,6 +96,7 @@ export class ChaosSession {
   async #connect(): Promise<void> {
     const options: ConnectOptions = {
       ...CONNECTION,
+      ...this.#shared.connection,
       endpoints: this.#shared.endpoints[this.#region]!,
       random: () => this.#random.float(),
       ...(this.#exported === undefined ? {} : { session: this.#exported }),

@@ -4,7 +4,8 @@
 import type { ErrorCode } from '@isochron/core';
 import type { HistoryRecorder } from '@isochron/workload';
 import { until } from '../e2e/until.js';
-import type { ChaosCluster } from './cluster.js';
+import { Albums } from './albums.js';
+import { type ChaosCluster, endpointsOf } from './cluster.js';
 import { converged } from './convergence.js';
 import { drawSchedule, type Fault, type FaultKind } from './faults.js';
 import { Gate } from './gate.js';
@@ -66,9 +67,11 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
   const nemesis = new Nemesis({ cluster, gate, settled, onEvent: eventWriter(folder) });
   const steps = drawSchedule({ seed, durationMs, kinds, shape: cluster.shape, pairs: cluster.links.pairs });
   writeSchedule(folder, steps);
-  const readers = new Readers({ recorder, tally, seed, endpoints: endpointsOf(cluster) });
+  const access = { endpoints: endpointsOf(cluster), connection: cluster.connection() };
+  const readers = new Readers({ recorder, tally, seed, ...access });
   await readers.begun();
-  const sessions = startSessions(options, cluster, { recorder, tally, gate });
+  const albums = cluster.hasRules ? await Albums.start(cluster, { tally, gate, seed }) : undefined;
+  const sessions = startSessions(options, { recorder, tally, gate, ...access });
   const isEnough = () => tally.outcomes.committed >= least;
   const faults = async () => {
     await nemesis.run(steps, durationMs);
@@ -81,25 +84,27 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
   );
   try {
     // A session or reader that ends early fails the run: without it, nothing would be tested.
-    await Promise.race([faults(), sessions.ended, readers.ended]);
+    await Promise.race([faults(), sessions.ended, readers.ended, ...(albums === undefined ? [] : [albums.ended])]);
   } catch (error) {
-    await Promise.all([sessions.stop(), readers.close()]);
+    await Promise.all([sessions.stop(), albums?.stop(), readers.close()]);
     throw error;
   } finally {
     clearInterval(progress);
   }
   const { counts } = nemesis;
-  const { stop } = sessions;
   return {
     tally,
     faults: counts,
     heal: () => nemesis.heal(),
-    stop,
+    stop: async () => {
+      await Promise.all([sessions.stop(), albums?.stop()]);
+    },
     compare: (found) => readers.compare(found),
     close: () => readers.close(),
-    figures: () => [...figuresOf(tally), ...sessions.figures(), ...readers.figures()],
+    figures: () => [...figuresOf(tally), ...sessions.figures(), ...readers.figures(), ...(albums?.figures() ?? [])],
     violations: () => ({
       ...readers.violations(),
+      ...albums?.violations(),
       'writes that a later request with the token missed': sessions.found.missed,
       'writes that waited for a frozen node': nemesis.blocked,
     }),
@@ -116,11 +121,10 @@ interface Sessions {
 
 function startSessions(
   { seed, keys, sessions }: StormOptions,
-  cluster: ChaosCluster,
-  shared: Pick<SessionsOptions, 'recorder' | 'tally' | 'gate'>,
+  shared: Omit<SessionsOptions, 'keys' | 'seed' | 'signal'>,
 ): Sessions {
   const stopping = new AbortController();
-  const all = { ...shared, endpoints: endpointsOf(cluster), keys, seed, signal: stopping.signal };
+  const all = { ...shared, keys, seed, signal: stopping.signal };
   const found: CallersFound = { reads: 0, writes: 0, failed: {}, missed: [] };
   const ended = Promise.all([
     ...Array.from({ length: sessions }, (_, i) => new ChaosSession(all, i).run()),
@@ -135,10 +139,6 @@ function startSessions(
     `${found.reads} reads, ${found.writes} writes; others by status: ${failed().join(', ') || 'none'}`;
   return { ended, stop, found, figures: () => [['requests over HTTP with forked tokens', requests()]] };
 }
-
-/** Regions with the URLs of their nodes. */
-const endpointsOf = ({ regions, cluster }: ChaosCluster): Record<string, readonly string[]> =>
-  Object.fromEntries(regions.map((region) => [region, cluster.endpoints(region)]));
 
 const figuresOf = ({ moves, deaths }: Tally): [string, string][] => [
   ['sessions that moved to another region', String(moves)],

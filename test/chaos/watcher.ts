@@ -79,8 +79,9 @@ export class Watcher implements Reader {
   }
 
   async #connect(): Promise<IsochronClient | undefined> {
-    const { endpoints, tally } = this.#shared;
+    const { endpoints, connection, tally } = this.#shared;
     const options: ConnectOptions = {
+      ...connection,
       endpoints: endpoints[this.#region]!,
       random: () => this.#random.float(),
       ...(this.#exported === undefined ? {} : { session: this.#exported }),

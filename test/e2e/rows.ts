@@ -1,6 +1,6 @@
 /** Rows to import, and a summary of those in a region: a count and a checksum that does not depend on the order. */
 import { createHash } from 'node:crypto';
-import type { Entry, IsochronClient } from '@isochron/sdk';
+import type { ConnectOptions, Entry, IsochronClient } from '@isochron/sdk';
 import { connect, type Timestamp } from '@isochron/sdk';
 
 export interface Row {
@@ -52,8 +52,9 @@ export async function* entriesAt(
   region: string,
   prefix: string,
   at: Timestamp,
+  connection: Pick<ConnectOptions, 'credentials' | 'ca'> = {},
 ): AsyncGenerator<Entry<unknown>> {
-  const client = await connect({ endpoints });
+  const client = await connect({ ...connection, endpoints });
   try {
     const snapshot = await client.snapshot({ at });
     yield* snapshot.list({ prefix, pageSize: 1000 });
