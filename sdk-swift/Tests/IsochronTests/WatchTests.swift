@@ -325,6 +325,7 @@ final class WatchTests: XCTestCase, @unchecked Sendable {
             ["to": 5000, "changes": [["default/n/a", [[1, "t", "9"]]]]],
             ["to": 5000, "changes": [["default/n/a", [[5001, "t", "9"]]]]],
             ["to": 5000, "changes": [["default/n/a", [[4000, "t"]]]]],
+            ["to": 5000, "changes": [], "ended": [[1, "PERMISSION_DENIED"]]],
         ]
         for answer in answers {
             let opened = node.network.opened.get()
