@@ -192,9 +192,9 @@ final class AccessTests: XCTestCase, @unchecked Sendable {
         try await until("both photos are shown") { shown.get().count == 2 }
         try await ann.set(albumKey, album(readers: "ann"))
         try await ann.set("\(photos)/secret", 3)
-        let error = await ending(of: watching)
-        XCTAssertEqual(error?.code, .permissionDenied)
-        XCTAssertEqual(error?.message, Self.readersRule)
+        let error = try await ending(of: watching)
+        XCTAssertEqual(error.code, .permissionDenied)
+        XCTAssertEqual(error.message, Self.readersRule)
         XCTAssertEqual(shown.get(), ["\(photos)/first", "\(photos)/second"])
         try await mine.set(run, "goes on")
         let next = try await kept.next()

@@ -22,8 +22,8 @@ final class PermissionTests: XCTestCase, @unchecked Sendable {
 
     /// The error that ends a loop whose results are taken so far.
     @SessionActor
-    private func end<Shown>(_ results: Watch<Shown>.Iterator) async -> IsochronError? {
-        await ending(of: start { try await results.next() })
+    private func end<Shown>(_ results: Watch<Shown>.Iterator) async throws -> IsochronError {
+        try await ending(of: start { try await results.next() })
     }
 
     @SessionActor
@@ -37,10 +37,10 @@ final class PermissionTests: XCTestCase, @unchecked Sendable {
         store.seed("default/n/a", "2")
         let goesOn = try await kept.next()
         XCTAssertEqual(texts(goesOn), ["a=2"])
-        for error in [await end(one), await end(two)] {
-            XCTAssertEqual(error?.code, .permissionDenied)
-            XCTAssertEqual(error?.message, Self.denial)
-            XCTAssertEqual(error?.retryable, false)
+        for error in [try await end(one), try await end(two)] {
+            XCTAssertEqual(error.code, .permissionDenied)
+            XCTAssertEqual(error.message, Self.denial)
+            XCTAssertEqual(error.retryable, false)
         }
         let after = try await one.next()
         XCTAssertNil(after)
@@ -61,8 +61,8 @@ final class PermissionTests: XCTestCase, @unchecked Sendable {
         node.feeds.refuses = { $0.keys.contains("default/m/a") }
         store.commit("t", [("default/n/a", "2"), ("default/m/a", "2"), ("default/o/a", "2")])
         store.stabilise()
-        let error = await end(cuts)
-        XCTAssertEqual(error?.code, .permissionDenied)
+        let error = try await end(cuts)
+        XCTAssertEqual(error.code, .permissionDenied)
         try await until("removed") { node.feeds.watches.count == 1 }
         let last = try await kept.next()
         XCTAssertEqual(texts(last), ["a=2"])
@@ -76,8 +76,8 @@ final class PermissionTests: XCTestCase, @unchecked Sendable {
         _ = try await before.next()
         node.feeds.refuses = { _ in true }
         store.seed("default/n/a", "2")
-        let error = await end(before)
-        XCTAssertEqual(error?.code, .permissionDenied)
+        let error = try await end(before)
+        XCTAssertEqual(error.code, .permissionDenied)
         node.feeds.refuses = { _ in false }
         let again = watch.makeAsyncIterator()
         let first = try await again.next()
@@ -111,8 +111,8 @@ final class PermissionTests: XCTestCase, @unchecked Sendable {
         node.script = { frame in
             frame.type == "list" ? refusal(frame.id, "PERMISSION_DENIED", retryable: false) : .answer
         }
-        let error = await end(app.collection("n", of: Int.self).watch().makeAsyncIterator())
-        XCTAssertEqual(error?.code, .permissionDenied)
+        let error = try await end(app.collection("n", of: Int.self).watch().makeAsyncIterator())
+        XCTAssertEqual(error.code, .permissionDenied)
         XCTAssertEqual(node.received("list").count, 1)
     }
 }
