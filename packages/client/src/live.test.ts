@@ -200,6 +200,21 @@ describe('a watch', () => {
     expect([one.last, kept.last]).toEqual([['default/a=1'], ['default/a=3']]);
     expect(node.received('live').flatMap(({ remove = [] }) => remove)).toHaveLength(1);
   });
+
+  it('an observer of several scopes ends with one of them, and its other scopes are removed (AR4)', () => {
+    const { watch, other, stabilise, node } = scene();
+    const kept = watch({ keys: ['default/c'] });
+    const several = watch(ALL_KEYS, { keys: ['default/a'] });
+    node.refuses = ({ keys }) => keys?.includes('default/a') ?? false;
+    other({ a: '2', c: '2' });
+    stabilise();
+    expect([several.error, several.last, kept.last]).toEqual([
+      'PERMISSION_DENIED',
+      ['default/a=1', 'default/a=1'],
+      ['default/c=2'],
+    ]);
+    expect(node.received('live').flatMap(({ remove = [] }) => remove)).toHaveLength(2);
+  });
 });
 
 describe('own writes', () => {

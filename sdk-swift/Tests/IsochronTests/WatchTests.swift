@@ -325,13 +325,23 @@ final class WatchTests: XCTestCase, @unchecked Sendable {
             ["to": 5000, "changes": [["default/n/a", [[1, "t", "9"]]]]],
             ["to": 5000, "changes": [["default/n/a", [[5001, "t", "9"]]]]],
             ["to": 5000, "changes": [["default/n/a", [[4000, "t"]]]]],
+            ["to": 5000, "changes": [], "ended": [[1, "PERMISSION_DENIED"]]],
         ]
+        let at = store.ust
+        var asked = 0
         for answer in answers {
             let opened = node.network.opened.get()
-            try await until("asked") { (node.received("live").last?.number("waitMs") ?? 0) > 0 }
+            try await until("asks from its position on this connection") {
+                let requests = node.received("live").dropFirst(asked)
+                return requests.contains { ($0.number("waitMs") ?? 0) > 0 } && requests.last?.number("after") == at
+            }
+            asked = node.received("live").count
             let id = node.received("live").last?.id ?? 0
             node.push(.object(answer.merging(["type": "live", "id": .integer(id)]) { $1 }))
             try await until("connects anew") { node.network.opened.get() > opened && node.connections == 1 }
+        }
+        try await until("goes on from its position") {
+            node.received("live").count > asked && node.received("live").last?.number("after") == at
         }
         store.seed("default/n/a", "2")
         let next = try await results.next()

@@ -12,8 +12,9 @@ import IsochronSession
 /// region, and never back (LQ3).
 ///
 /// The loop throws INVALID_REQUEST, KEY_INVALID, VALUE_INVALID or KEYSPACE_UNKNOWN for a wrong query; WATCH_TOO_LARGE
-/// for more than 10,000 documents or 16 MiB; NOT_SUPPORTED_BY_PROTOCOL under protocols without live queries;
-/// CLIENT_CLOSED; `CancellationError`. A document of another type does not end it: its `value` throws VALUE_INVALID.
+/// for more than 10,000 documents or 16 MiB; PERMISSION_DENIED, which names the access rule, where a query of it is not
+/// permitted, and at the first change after its permission has gone; NOT_SUPPORTED_BY_PROTOCOL under protocols without
+/// live queries; CLIENT_CLOSED; `CancellationError`. A document of another type does not end it: its `value` throws VALUE_INVALID.
 public struct Watch<Shown: Sendable>: AsyncSequence, Sendable {
     public typealias Element = Shown
 

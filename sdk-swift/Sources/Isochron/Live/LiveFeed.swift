@@ -154,6 +154,9 @@ extension LiveFeed: LiveRequests {
         // A request behind one that named a scope may be answered before that one is refused.
         let named = exchange.added.filter { numbers[$0.key] == $0.value }.map(\.key)
         owner?.named(named, by: exchange.number)
+        for scope in answer.ended {
+            owner?.refused(Set(numbers.filter { $0.value == scope.watch }.map(\.key)), scope.error)
+        }
         owner?.answered(LiveAsked(number: exchange.number, after: exchange.after), answer)
     }
 

@@ -12,6 +12,14 @@ struct LiveAnswer: Sendable {
     /// Everything up to here is in the answer, or lies at or below the request's `after`.
     let to: Timestamp
     let changes: [KeyChanges]
+    /// Scopes that access rules have ended at `to` (AR4).
+    var ended: [EndedScope] = []
+}
+
+/// A scope that the node has dropped, by its number on the connection, and the reason.
+struct EndedScope: Sendable {
+    let watch: Int64
+    let error: IsochronError
 }
 
 /// Live queries of a client: it has one snapshot, its position, with the documents of all scopes, and its own writes

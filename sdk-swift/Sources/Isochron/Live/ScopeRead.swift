@@ -180,8 +180,14 @@ final class ScopesRead {
         done(snapshot, values)
     }
 
+    /// Whether a later snapshot, with own writes that permit it, may have the scope (AR3).
+    private func lacksOwnWrites(_ error: IsochronError) -> Bool {
+        if error.code != .permissionDenied { return false }
+        return !core.queue.undecided.isEmpty || !transactions.session.export().cache.isEmpty
+    }
+
     private func retry(_ id: ScopeId, _ error: IsochronError) {
-        guard error.retryable || Self.anotherSnapshot.contains(error.code) else {
+        guard error.retryable || Self.anotherSnapshot.contains(error.code) || lacksOwnWrites(error) else {
             reads[id] = nil
             return failed(id, error)
         }

@@ -58,6 +58,7 @@ extension LiveAnswer {
     init(_ frame: Raw.Members, after: Timestamp) throws {
         to = try frame.timestamp("to")
         changes = try frame.required("changes").items("changes").map { try $0.keyChanges() }
+        ended = try frame["ended"]?.items("ended").map { try $0.endedScope() } ?? []
         if to < after { throw IsochronError.malformed("changes up to a time before the one that they follow") }
         for one in changes { try check(one.changes.map(\.ct), after: after, upTo: to) }
     }
@@ -87,6 +88,15 @@ extension Raw {
         guard pair.count >= 2 else { throw IsochronError.malformed("changes of a key that are no pair") }
         return KeyChanges(
             key: ExactString(try pair[0].text("key")), changes: try pair[1].items("changes").map { try $0.change() })
+    }
+
+    /// `[number, code, detail]`.
+    fileprivate func endedScope() throws -> EndedScope {
+        let triple = try items("ended scope")
+        guard triple.count >= 3 else { throw IsochronError.malformed("an ended scope that is no triple") }
+        let reason = IsochronError.ofServer(
+            code: try triple[1].text("code"), detail: try triple[2].text("detail"), retryable: false, retryAfterMs: nil)
+        return EndedScope(watch: try triple[0].count("number"), error: reason)
     }
 
     private func change() throws -> CachedWrite {

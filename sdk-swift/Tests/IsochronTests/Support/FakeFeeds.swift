@@ -5,7 +5,7 @@ import IsochronSession
 /// The change feed and the live scopes of a scripted node. It answers when the store's stable time has moved.
 @SessionActor
 final class FakeFeeds {
-    private struct Scope {
+    struct Scope {
         let keys: Set<String>
         let start: String?
         let end: String?
@@ -28,6 +28,8 @@ final class FakeFeeds {
     private var newest: [ObjectIdentifier: Int64] = [:]
     /// Cursors below this are gone.
     var floor: Int64 = 0
+    /// Whether access rules refuse a scope now.
+    var refuses: (Scope) -> Bool = { _ in false }
 
     init(_ store: FakeStore) {
         self.store = store
@@ -53,11 +55,12 @@ final class FakeFeeds {
         newest[name] = frame.id
         let after = frame.number("after") ?? 0
         wait(frame, reply) { [self] isLate in
-            guard newest[name] == frame.id else { return live(frame, after, upTo: after, []) }
-            let its = Array((scopes[name] ?? [:]).values)
-            let answer = live(frame, after, upTo: max(after, store.ust), its)
-            if !isLate, answer["changes"] == [] { return nil }
-            return answer
+            guard newest[name] == frame.id else { return live(frame, after, upTo: after, [], []) }
+            let changed = scopes[name, default: [:]].filter { hasChanges($0.value, after: after) }
+            if !isLate, changed.isEmpty { return nil }
+            let ended = changed.filter { refuses($0.value) }.keys.sorted()
+            for number in ended { scopes[name]?[number] = nil }
+            return live(frame, after, upTo: max(after, store.ust), Array(scopes[name, default: [:]].values), ended)
         }
     }
 
@@ -97,7 +100,15 @@ final class FakeFeeds {
         }
     }
 
-    private func live(_ frame: FakeFrame, _ after: Int64, upTo: Int64, _ scopes: [Scope]) -> JSONValue {
+    private func hasChanges(_ scope: Scope, after: Int64) -> Bool {
+        store.keys.contains { key in
+            scope.contains(key) && (store.versions[key] ?? []).contains { $0.ts > after && $0.ts <= store.ust }
+        }
+    }
+
+    private func live(
+        _ frame: FakeFrame, _ after: Int64, upTo: Int64, _ scopes: [Scope], _ ended: [Int64]
+    ) -> JSONValue {
         let keys = store.keys.filter { key in scopes.contains { $0.contains(key) } }
         let changes = keys.compactMap { key -> JSONValue? in
             let all = (store.versions[key] ?? []).filter { $0.ts > after && $0.ts <= upTo }
@@ -105,9 +116,14 @@ final class FakeFeeds {
             let net = all.dropFirst(newest).map { one -> JSONValue in [.integer(one.ts), .string(one.tx), one.value] }
             return net.isEmpty ? nil : [.string(key), .array(net)]
         }
-        return [
+        var answer: [String: JSONValue] = [
             "type": "live", "id": .integer(frame.id), "token": .string("live-\(upTo)"), "to": .integer(upTo),
             "changes": .array(changes),
         ]
+        if !ended.isEmpty {
+            let reason = "The access rule album does not allow it."
+            answer["ended"] = .array(ended.map { [.integer($0), "PERMISSION_DENIED", .string(reason)] })
+        }
+        return .object(answer)
     }
 }

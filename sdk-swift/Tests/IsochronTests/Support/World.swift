@@ -139,6 +139,20 @@ func start<Output: Sendable>(_ body: @escaping @Sendable () async throws -> Outp
     Task { try await body() }
 }
 
+/// The error of a concurrent call that has to end by itself: later it is cancelled, and the test fails.
+@SessionActor
+func ending<Output>(
+    of going: Going<Output>, file: StaticString = #filePath, line: UInt = #line
+) async throws -> IsochronError {
+    let clock = Task {
+        try await Task.sleep(for: patience)
+        going.cancel()
+    }
+    defer { clock.cancel() }
+    let error = await thrown(file: file, line: line) { try await going.value }
+    return try XCTUnwrap(error as? IsochronError, "\(error)", file: file, line: line)
+}
+
 /// The code of the error that a concurrent call throws.
 @SessionActor
 func code<Output>(
