@@ -50,12 +50,18 @@ export interface OpenTransaction {
   readonly session?: string | undefined;
 }
 
+/** The own writes of a listing, and whose they are. */
+interface Listing {
+  readonly overlay: readonly CacheEntry[];
+  readonly holder: string;
+}
+
 /** Bounded sets of sessions, open transactions and listings. */
 export class SessionStore {
   readonly limits: SessionStoreLimits;
   readonly #sessions: BoundedMap<string, KeptSession>;
   readonly #transactions: BoundedMap<TxId, { readonly transaction: OpenTransaction; readonly until: number }>;
-  readonly #listings: BoundedMap<string, readonly CacheEntry[]>;
+  readonly #listings: BoundedMap<string, Listing>;
   /** The ids under which sessions of other nodes continue here. */
   readonly #moved = new RecentMap<string, string>(10_000);
 
@@ -68,7 +74,7 @@ export class SessionStore {
       maxSize,
       sizeOf: ({ transaction }) => entriesSize([...transaction.overlay.values()].flat()),
     });
-    this.#listings = new BoundedMap({ max: 10_000, maxSize, sizeOf: entriesSize });
+    this.#listings = new BoundedMap({ max: 10_000, maxSize, sizeOf: ({ overlay }) => entriesSize(overlay) });
   }
 
   /** Sessions kept now. */
@@ -140,14 +146,16 @@ export class SessionStore {
     this.#transactions.delete(id);
   }
 
-  /** Own writes that later pages of a listing still have to show. */
-  keepListing(overlay: readonly CacheEntry[]): string {
+  /** Own writes of a principal that later pages of its listing still have to show. */
+  keepListing(overlay: readonly CacheEntry[], holder: string): string {
     const id = this.options.newId();
-    this.#listings.set(id, overlay);
+    this.#listings.set(id, { overlay, holder });
     return id;
   }
 
-  listing(id: string): readonly CacheEntry[] | undefined {
-    return this.#listings.get(id);
+  /** Undefined for another principal's listing, too. */
+  listing(id: string, holder: string): readonly CacheEntry[] | undefined {
+    const listing = this.#listings.get(id);
+    return listing?.holder === holder ? listing.overlay : undefined;
   }
 }

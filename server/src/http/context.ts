@@ -16,6 +16,7 @@ import {
   type Done,
   JudgedCoordinator,
   Outcomes,
+  oldestOpen,
   type Rules,
   refuseFuture,
   requireCapability,
@@ -179,7 +180,8 @@ export class TransactionsContext extends ApiContext {
     const client = this.client(request);
     const visible = (ts: Timestamp, done: Done<Timestamp>) =>
       this.serving.visibleHere(client, ts, DEFAULT_WAIT_MS, done);
-    const session = { principal: this.principal(request), hwt, visible };
+    const oldest = oldestOpen(node.ust(), node.config.settings.maxTransactionMs);
+    const session = { principal: this.principal(request), hwt, oldest, visible };
     return new TransactionRequests(new JudgedCoordinator(node.port, access, session));
   }
 

@@ -5,7 +5,13 @@
  */
 import { Readable } from 'node:stream';
 import { IsochronError, type Timestamp } from '@isochron/core';
-import { ChangeDocuments, type DocumentedPage, type DocumentsWanted, requireCapability } from '@isochron/sessions';
+import {
+  asIsochronError,
+  ChangeDocuments,
+  type DocumentedPage,
+  type DocumentsWanted,
+  requireCapability,
+} from '@isochron/sessions';
 import type { Static } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { promised, type TransactionRequests } from '../node/promised.js';
@@ -51,7 +57,9 @@ export function changesRoutes(app: FastifyInstance, api: TransactionsContext): v
   const description = 'one message; with `Accept: text/event-stream` a stream of them';
   const content = { 'application/x-ndjson': { schema: ChangesAnswer }, [STREAM]: { schema: { type: 'string' } } };
   const docs = { response: { 200: { description, headers: HEADERS, content } } };
-  app.get('/v1/changes', { schema, config: { access: 'read', docs } }, (request, reply) =>
+  // An answer to HEAD has no body: a stream of events would go on without an end, and without a connection.
+  const exposeHeadRoute = false;
+  app.get('/v1/changes', { schema, exposeHeadRoute, config: { access: 'read', docs } }, (request, reply) =>
     changes(api, request, reply),
   );
 }
@@ -86,6 +94,8 @@ function positionOf(api: TransactionsContext, query: Static<typeof ChangesQuery>
   return { scope, after, wants: { values: query.values ?? false, before: query.before ?? false } };
 }
 
+type Page = Awaited<ReturnType<TransactionRequests['changes']>>;
+
 interface Next {
   readonly message: ChangesMessage;
   readonly to: Timestamp;
@@ -99,11 +109,16 @@ async function next(
 ): Promise<Next> {
   const { config } = api.node;
   const leftMs = api.validForMs(request);
-  const page = await requests.changes({
-    prefix: qualifiedPrefix(scope),
-    after,
-    waitMs: Math.min(waitMs, leftMs),
-    limitBytes: MESSAGE_BYTES,
+  const page = await promised<Page>((done) => {
+    const end = api.serving.feed<Page>(api.client(request), done);
+    if (end === undefined) return;
+    const asked = {
+      prefix: qualifiedPrefix(scope),
+      after,
+      waitMs: Math.min(waitMs, leftMs),
+      limitBytes: MESSAGE_BYTES,
+    };
+    requests.changes(asked).then(end, (error: unknown) => end(asIsochronError(error)));
   });
   const documents = new ChangeDocuments(requests.port, api.rules.maxAnswerBytes);
   const answer = await promised<DocumentedPage>((done) => documents.add(page, wants, done));

@@ -58,7 +58,7 @@ async function firstPage(
   const { answer, own } = await fetchPage(api, request, caller, page);
   const { entries, next } = merge(page, answer, own);
   const later = next === null ? [] : own.filter(({ key }) => compareKeys(key, next) >= 0);
-  const overlay = later.length === 0 ? null : api.sessions.store.keepListing(later);
+  const overlay = later.length === 0 ? null : api.sessions.store.keepListing(later, api.holder(request));
   send(api, request, reply, caller, page, { snapshot: snapshotOf(answer), entries, next, overlay });
 }
 
@@ -70,7 +70,7 @@ async function nextPage(
   query: ListQuery,
 ): Promise<void> {
   const cursor = cursorOf(api, keyspace, query);
-  const own = cursor.overlay === null ? [] : api.sessions.store.listing(cursor.overlay);
+  const own = cursor.overlay === null ? [] : api.sessions.store.listing(cursor.overlay, api.holder(request));
   if (own === undefined) {
     const detail = "The session's own writes of this listing are no longer kept here. Start the listing again.";
     throw new IsochronError('CURSOR_INVALID', detail);

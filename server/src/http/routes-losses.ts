@@ -84,8 +84,8 @@ function lossShape({ topology }: RunningNode, loss: Loss): Static<typeof LossesA
   };
 }
 
-/** Losses in `/v1/cluster`: the number of open ones, and the newest few. */
-export function lossSummary(node: RunningNode): object {
+/** Losses in `/v1/cluster`: the number of open ones, and for operators, since they name keys, the newest few. */
+export function lossSummary(node: RunningNode, isForOperator: boolean): object {
   const { open, losses } = listed(node, false, NEWEST);
-  return { open, newest: losses };
+  return { open, newest: isForOperator ? losses : [] };
 }

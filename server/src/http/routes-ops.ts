@@ -66,7 +66,8 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
         docs: { response: { 200: json(ClusterAnswer, 'the cluster', PLAIN_HEADERS) } },
       },
     },
-    (_request, reply) => api.sendJson(reply, JSON.stringify(clusterSummary(api.node))),
+    (request, reply) =>
+      api.sendJson(reply, JSON.stringify(clusterSummary(api.node, api.principal(request).roles.has('operator')))),
   );
 }
 
@@ -79,7 +80,7 @@ async function waitStable(api: ApiContext, request: FastifyRequest, reply: Fasti
 }
 
 /** The cluster file without the peering addresses, and the status of this node. */
-export function clusterSummary(node: RunningNode): object {
+export function clusterSummary(node: RunningNode, isForOperator: boolean): object {
   const { cluster, protocol, hash, keyspaces, settings } = node.config;
   const regions = node.config.regions.map(({ id, nodes }) => ({
     id,
@@ -96,7 +97,13 @@ export function clusterSummary(node: RunningNode): object {
     keyspaces,
     settings,
   };
-  return { ...shape, stability, unready: obstaclesOf(node, status), losses: lossSummary(node), node: status };
+  return {
+    ...shape,
+    stability,
+    unready: obstaclesOf(node, status),
+    losses: lossSummary(node, isForOperator),
+    node: status,
+  };
 }
 
 /** For load balancers; also on the private port. */

@@ -294,6 +294,7 @@ async function status(api: TransactionsContext, request: FastifyRequest, reply: 
   const { sentAfter } = request.query as Static<typeof StatusQuery>;
   // The id of any transaction, from a receipt, an Idempotency-Key or a problem document.
   const ref = isTxId(id) ? undefined : refOf(api, request);
+  api.serving.transactions.requireOwn(api.principal(request).id, ref?.txId ?? id);
   const owner = ref === undefined ? undefined : ownerOf(api, ref);
   const since = sentAfter ?? ref?.snapshot.ts ?? null;
   const answer = await promised<TxStatus>((done) => api.outcomes.status(ref?.txId ?? id, since, done, owner));

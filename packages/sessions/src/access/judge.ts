@@ -35,7 +35,10 @@ export interface Place {
 export type Versions = Map<QualifiedKey, Version | null>;
 
 /** A question but for who asks and in which snapshot. */
-export type Question = Pick<DocumentQuestion, 'verb' | 'key' | 'document' | 'incoming'>;
+export interface Question extends Pick<DocumentQuestion, 'verb' | 'key' | 'document' | 'incoming'> {
+  /** Whether it is about an update: its verb depends on the document that is there. */
+  readonly updates?: boolean;
+}
 
 /** Documents that rules may read for one request, beside its own. */
 const MAX_READ_IN_ALL = 1_000;
@@ -142,9 +145,10 @@ export const readOf = (key: QualifiedKey, version: Version | null | undefined): 
 /** The question about a write: what it makes of the document in the snapshot. */
 export function writeOf({ key, value }: KeyWrite, version: Version | null | undefined): Question {
   const document = version?.value ?? null;
-  const incoming = value instanceof Update ? folded(document, value) : value;
-  if (incoming === null) return { verb: 'delete', key, document, incoming };
-  return { verb: document === null ? 'create' : 'update', key, document, incoming };
+  const updates = value instanceof Update;
+  const incoming = updates ? folded(document, value) : value;
+  if (incoming === null) return { verb: 'delete', key, document, incoming, updates };
+  return { verb: document === null ? 'create' : 'update', key, document, incoming, updates };
 }
 
 function folded(document: Value | null, update: Update): Value | null {
@@ -184,9 +188,9 @@ export function refusalIn(
   const i = verdicts.findIndex(({ kind }) => kind === 'refused');
   const verdict = verdicts[i];
   if (verdict?.kind !== 'refused') return undefined;
-  const { verb, key } = questions[i]!;
-  const isEither = verb === 'create' || verb === 'update';
-  return denied(verb, isEither ? policy.namedByRefusal(key) : verdict.rule, verdict.fault);
+  const { verb, key, updates = false } = questions[i]!;
+  const isEither = verb === 'create' || verb === 'update' || updates;
+  return denied(isEither ? 'update' : verb, isEither ? policy.namedByRefusal(key) : verdict.rule, verdict.fault);
 }
 
 /** Every key of a range begins with this: as much as both of its bounds fix. */

@@ -1,4 +1,12 @@
-import { ANONYMOUS_PRINCIPAL, IsochronError, type KeyWrite, type Principal, packWall, Update } from '@isochron/core';
+import {
+  ANONYMOUS_PRINCIPAL,
+  IsochronError,
+  type KeyWrite,
+  type Principal,
+  packWall,
+  type Timestamp,
+  Update,
+} from '@isochron/core';
 import type { ListResp, Watch } from '@isochron/protocols';
 import { VersionedCoordinator } from '../testing/access.js';
 import { JudgedCoordinator } from './judged-coordinator.js';
@@ -37,12 +45,15 @@ const principalOf = (id: string): Principal => ({ ...ANONYMOUS_PRINCIPAL, id });
 
 let node: VersionedCoordinator;
 let refused: string[];
+/** Transactions are opened above it. */
+let oldest: Timestamp;
 /** Sessions that wait for stable time: until the test moves it. */
 let waiting: (() => void)[];
 beforeEach(() => {
   node = new VersionedCoordinator();
   refused = [];
   waiting = [];
+  oldest = 0;
   node.store({ [ALBUM]: { owner: 'ann', readers: ['bob'] } });
 });
 
@@ -52,7 +63,7 @@ function judged(by: string, hwt = 0): JudgedCoordinator {
   const policy = policyOf();
   const rules = { policy, refused: (_: Principal, { message }: IsochronError) => void refused.push(message) };
   const visible = (ts: number, done: (ts: number) => void) => void waiting.push(() => done(ts));
-  return new JudgedCoordinator(node, rules, { principal: principalOf(by), hwt, visible });
+  return new JudgedCoordinator(node, rules, { principal: principalOf(by), hwt, visible, oldest });
 }
 
 /** The end of a call: its result, or the code of its error; undefined while it waits. */
@@ -387,6 +398,7 @@ describe('live scopes', () => {
     let given: Given = { policy: what === 'the first rules' ? undefined : policyOf(), principal };
     const session = {
       hwt: 0,
+      oldest: 0,
       visible: () => undefined,
       get principal() {
         return given.principal;
@@ -432,7 +444,7 @@ it('without rules everything is allowed, and nothing is read beside the request'
   const open = new JudgedCoordinator(
     node,
     { policy: undefined, refused: () => undefined },
-    { principal: principalOf('cid'), hwt: 0, visible: () => undefined },
+    { principal: principalOf('cid'), hwt: 0, visible: () => undefined, oldest: 0 },
   );
   expect(read(open, PHOTO)).toMatchObject({ versions: [null] });
   expect(commit(open, { [PHOTO]: '{}' })).toMatchObject({ type: 'CommitResp' });

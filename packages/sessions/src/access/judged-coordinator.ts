@@ -7,8 +7,10 @@ import {
   IsochronError,
   type NodeId,
   type Principal,
+  packWall,
   type QualifiedKey,
   type Timestamp,
+  wallOf,
 } from '@isochron/core';
 import type {
   ChangesReq,
@@ -47,12 +49,18 @@ export interface JudgedSession {
   readonly principal: Principal;
   /** The highest commit timestamp of its own writes. */
   readonly hwt: Timestamp;
+  /** Snapshots below it are older than any transaction that was opened without naming one. */
+  readonly oldest: Timestamp;
   /** Ends with stable time, once that has reached `ts`, or with an error after a while. */
   visible(ts: Timestamp, done: Done<Timestamp>): void;
 }
 
 /** Pages of a list in a row in which no key is visible. */
 const MAX_HIDDEN_PAGES = 10;
+/** The highest snapshot that is too old for a transaction to be open in it, but by a request that names it. */
+export const oldestOpen = (ust: Timestamp, maxTransactionMs: number): Timestamp =>
+  packWall(wallOf(ust) - maxTransactionMs);
+
 /** Longest wait of a request for changes, ms: permission is judged with its answer. */
 const MAX_WAIT_MS = 5_000;
 
@@ -111,7 +119,17 @@ export class JudgedCoordinator implements CoordinatorPort {
       this.port.commit(request, done, coordinator);
       return;
     }
-    const ask = (asked: Unreferenced<ReadReq>, end: Done<ReadResp>) => this.port.read(asked, end, coordinator);
+    const ask = (asked: Unreferenced<ReadReq>, end: Done<ReadResp>) =>
+      this.port.read(
+        asked,
+        (result) => {
+          // A transaction may have been opened in an old snapshot: a permission of that time is none any more (AR2).
+          const isOld = !(result instanceof IsochronError) && result.snapshot < this.session.oldest;
+          if (isOld) this.port.read({ ...asked, txId: null, ust: this.session.oldest, at: null }, end, coordinator);
+          else end(result);
+        },
+        coordinator,
+      );
     this.#judged<Unreferenced<ReadReq>, ReadResp, object>(
       readOfCommit(request),
       hwt,
@@ -287,8 +305,9 @@ export class JudgedCoordinator implements CoordinatorPort {
   }
 
   /**
-   * A refused commit leaves nothing: its transaction ends. One that has taken effect before, or may, is passed on: the
-   * coordinator has its outcome (AR2).
+   * A refused commit leaves nothing: its transaction ends. If it has taken effect before, that is its answer; while it
+   * may, the outcome is pending (AR2). It is never passed on: a cohort knows an id only if it wrote there, and would
+   * prepare other writes under the same one.
    */
   #refuseCommit(
     request: Unreferenced<CommitReq>,
@@ -300,10 +319,15 @@ export class JudgedCoordinator implements CoordinatorPort {
     this.port.txStatus(
       { txId },
       (result) => {
-        const status = result instanceof IsochronError ? 'unknown' : result.status;
-        if (status === 'committed' || status === 'pending') {
-          this.port.commit(request, done, coordinator);
-          return;
+        if (!(result instanceof IsochronError)) {
+          if (result.status === 'committed') {
+            done({ type: 'CommitResp', ref: 0, txId, ct: result.ts! });
+            return;
+          }
+          if (result.status === 'pending') {
+            done(new IsochronError('OUTCOME_PENDING', 'The outcome of this commit is not known yet. Send it again.'));
+            return;
+          }
         }
         if (error.code === 'PERMISSION_DENIED') this.port.end({ txId }, () => undefined, coordinator);
         done(error);

@@ -21,9 +21,10 @@ const OF_THE_TOKEN: ReadonlySet<string> = new Set(['exp', 'iat', 'nbf', 'jti']);
 /** A scope of the reader. */
 interface Standing {
   readonly scope: Watch;
-  /** The rules and the principal when it was added; undefined where there were no rules. */
+  /** The rules when it was added; undefined where there were none. */
   readonly policy: Policy | undefined;
-  principal: Principal;
+  /** What rules could know of the principal then. */
+  readonly known: string;
   judgedMs: WallMs;
   /** The next one of its named keys to be judged without a change. */
   next: number;
@@ -40,21 +41,24 @@ interface Touched {
 
 export class JudgedScopes {
   readonly #scopes = new Map<number, Standing>();
+  #last: (Pick<Principal, 'roles' | 'claims'> & { readonly known: string }) | undefined;
 
   change(remove: readonly number[], add: readonly Watch[], policy: Policy | undefined, principal: Principal): void {
     for (const number of remove) this.#scopes.delete(number);
+    if (add.length === 0) return;
+    const known = this.#knownOf(principal);
     for (const scope of add)
-      this.#scopes.set(scope.watch, { scope, policy, principal, judgedMs: Number.NEGATIVE_INFINITY, next: 0 });
+      this.#scopes.set(scope.watch, { scope, policy, known, judgedMs: Number.NEGATIVE_INFINITY, next: 0 });
   }
 
   /** Ends with what the reader may see of an answer; with CHANGES_GONE where it has to read anew. */
   judge(judge: Judge, answer: LiveResp, done: Done<LiveAnswer>): void {
-    for (const standing of this.#scopes.values()) {
-      if (standing.policy !== judge.policy || !isSame(standing.principal, judge.principal)) {
+    const now = this.#knownOf(judge.principal);
+    for (const { policy, known } of this.#scopes.values()) {
+      if (policy !== judge.policy || known !== now) {
         done(new IsochronError('CHANGES_GONE', OTHER_RULES));
         return;
       }
-      standing.principal = judge.principal;
     }
     const nowMs = wallOf(answer.to);
     const touched = [...this.#scopes.values()].flatMap((standing) => touchedOf(standing, answer, nowMs));
@@ -63,6 +67,16 @@ export class JudgedScopes {
       if (versions instanceof IsochronError) done(versions);
       else this.#judgeKeys(judge, answer, touched, place, versions, done);
     });
+  }
+
+  /** What rules can know of a principal; a newer token has other times. Made anew when its roles or claims are others. */
+  #knownOf({ id, roles, claims }: Principal): string {
+    const last = this.#last;
+    if (last?.roles === roles && last.claims === claims) return last.known;
+    const lasting = Object.entries(claims).filter(([name]) => !OF_THE_TOKEN.has(name));
+    const known = JSON.stringify([id, [...roles].sort(), lasting]);
+    this.#last = { roles, claims, known };
+    return known;
   }
 
   /** One range after the other. */
@@ -98,7 +112,8 @@ export class JudgedScopes {
     done: Done<LiveAnswer>,
   ): void {
     const single = touched.filter(({ range }) => range === undefined || range.kind === 'filtered');
-    const keys = [...new Set(single.flatMap((one) => one.keys))];
+    const present = touched.filter(({ range }) => range?.kind !== 'refused' && !isConstant(range));
+    const keys = [...new Set(present.flatMap((one) => one.keys))];
     judge.read(keys, place, versions, (error) => {
       if (error !== undefined) {
         done(error);
@@ -132,14 +147,11 @@ function touchedOf(standing: Standing, { changes }: LiveResp, nowMs: WallMs): To
   return [{ scope, changes: [], keys }];
 }
 
-/** Whether rules see the same principal. Its newer token has other times. */
-const isSame = (a: Principal, b: Principal): boolean => a === b || (a.id === b.id && knownOf(a) === knownOf(b));
-
-const knownOf = ({ roles, claims }: Principal): string =>
-  JSON.stringify([[...roles].sort(), Object.entries(claims).filter(([name]) => !OF_THE_TOKEN.has(name))]);
-
 const OTHER_RULES =
   'The access rules, or the roles and claims of the principal, have changed: read the data anew, and follow from that snapshot.';
+
+/** Whether the verdict on a range depends on no document: it was the same before, by the same rules. */
+const isConstant = (range: Verdict | undefined): boolean => range?.kind === 'allowed' && range.read.size === 0;
 
 const questionOf = ({ range }: Touched, key: QualifiedKey, versions: Versions): Question =>
   range === undefined ? readOf(key, versions.get(key)) : { ...readOf(key, versions.get(key)), verb: 'list' };
@@ -153,6 +165,8 @@ class Outcome {
   readonly ended: EndedScope[] = [];
   /** Keys whose changes it gets as they are. */
   readonly #whole = new Set<QualifiedKey>();
+  /** Keys of which it gets the present document: it may not have been allowed to see those before. */
+  readonly #present = new Set<QualifiedKey>();
   /** Keys of filtered ranges that it sees, or sees no more. */
   readonly #filtered = new Map<QualifiedKey, 'visible' | 'hidden'>();
 
@@ -164,14 +178,15 @@ class Outcome {
     for (const { scope, range, changes } of touched) {
       if (range?.kind === 'refused') this.#end(scope, denied('list', range.rule));
       if (range?.kind !== 'allowed') continue;
-      for (const { key } of changes) if (judge.policy.matches(range.rule, key)) this.#whole.add(key);
+      const seen = isConstant(range) ? this.#whole : this.#present;
+      for (const { key } of changes) if (judge.policy.matches(range.rule, key)) seen.add(key);
     }
   }
 
   /** The verdict on a key of named ones, or of a filtered range. */
   take({ scope, range }: Touched, key: QualifiedKey, verdict: Verdict): void {
     if (range === undefined) {
-      if (verdict.kind === 'allowed') this.#whole.add(key);
+      if (verdict.kind === 'allowed') this.#present.add(key);
       else this.#end(scope, denied('get', verdict.kind === 'refused' ? verdict.rule : null));
     } else if (verdict.kind !== 'allowed') this.#filtered.set(key, this.#filtered.get(key) ?? 'hidden');
     else if (verdict.read.size > 0) this.#end(scope, unwatchable(verdict.rule));
@@ -184,16 +199,17 @@ class Outcome {
   }
 
   /**
-   * In a filtered range the reader may lack the document below an update, so it gets the present one; a document that
-   * it sees no more is deleted for it.
+   * The contents since the last put may be of a time without permission, and in a filtered range the reader may lack
+   * the document below an update: so it gets the present document, at whose snapshot it is allowed to read it. A
+   * document of a filtered range that it sees no more is deleted for it.
    */
   #visible(change: KeyChanges): readonly KeyChanges[] {
     const { key, contents } = change;
     if (this.#whole.has(key)) return [change];
-    const filtered = this.#filtered.get(key);
+    const seen = this.#present.has(key) ? 'visible' : this.#filtered.get(key);
     const last = contents.at(-1);
-    if (filtered === undefined || last === undefined) return [];
-    const version = filtered === 'visible' ? this.versions.get(key) : undefined;
+    if (seen === undefined || last === undefined) return [];
+    const version = seen === 'visible' ? this.versions.get(key) : undefined;
     const { ts: ct, txId } = version ?? { ts: last.ct, txId: last.txId };
     return [{ key, contents: [{ ct, txId, content: version?.value ?? null }] }];
   }

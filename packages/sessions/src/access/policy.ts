@@ -198,15 +198,22 @@ function outcomeOf(rule: Rule, reads: Reads, factsOf: FactsOf): 'other keys' | '
   }
 }
 
-const auths = new WeakMap<Principal, object>();
+/** A principal as conditions see it. */
+interface Auth {
+  readonly id: string;
+  readonly roles: readonly string[];
+  readonly claims: Principal['claims'];
+}
 
-/** A principal as conditions see it, made once. */
-function authOf(principal: Principal): object {
-  const known = auths.get(principal);
-  if (known !== undefined) return known;
+const auths = new WeakMap<Principal, { readonly roles: Principal['roles']; readonly auth: Auth }>();
+
+/** Made once, and anew for a key whose entry in the file has changed: its principal is the same object. */
+function authOf(principal: Principal): Auth {
   const { id, roles, claims } = principal;
+  const known = auths.get(principal);
+  if (known?.roles === roles && known.auth.claims === claims) return known.auth;
   const auth = { id, roles: [...roles], claims };
-  auths.set(principal, auth);
+  auths.set(principal, { roles, auth });
   return auth;
 }
 

@@ -30,18 +30,22 @@ export class OpenTransactions {
     this.#quota = new Quota(limits.openTransactions, limits.openTransactionsPerClient);
   }
 
-  /** @throws IsochronError `OVERLOADED`, or `TRANSACTION_UNKNOWN` where another principal has this id open */
-  begin(client: string, holder: string, txId: TxId): void {
+  /**
+   * @returns whether it takes a place: not where it is open already
+   * @throws IsochronError `OVERLOADED`, or `TRANSACTION_UNKNOWN` where another principal has this id open
+   */
+  begin(client: string, holder: string, txId: TxId): boolean {
     const now = this.now();
     this.#lapse(now);
     this.requireOwn(holder, txId);
-    if (this.#open.has(txId)) return;
+    if (this.#open.has(txId)) return false;
     if (!this.#quota.take(client)) {
       this.counts.reached('openTransactions');
       const detail = 'Too many transactions are open. End some of them, or wait until they have expired.';
       throw new IsochronError('OVERLOADED', detail);
     }
     this.#open.set(txId, { client, holder, until: now + this.lifetimeMs });
+    return true;
   }
 
   /** @throws IsochronError `TRANSACTION_UNKNOWN` for a transaction that another principal has opened here */

@@ -142,9 +142,9 @@ function start(frame: Request<'start'>, id: number, context: TransactionRequests
   const at = pastOf(context, frame);
   const { tx: txId } = frame;
   const { transactions } = context.node.serving;
-  transactions.begin(context.client, context.principal.id, txId);
+  const isNew = transactions.begin(context.client, context.principal.id, txId);
   const failed: Reply = (result) => {
-    if (result instanceof IsochronError) transactions.end(txId);
+    if (result instanceof IsochronError && isNew) transactions.end(txId);
     reply(result);
   };
   context.parts.coordinator.start(
