@@ -231,6 +231,17 @@ describe('a key set behind a URL', () => {
     expect(await refusal(auth, await other.sign(claims()))).toBe('accepted');
   });
 
+  it('the principal of a token ends with the key that has signed it, and not with another one (U1)', async () => {
+    const { auth, server } = await remote({ ...FAST, cooldownMs: 0, refreshMs: 20 });
+    const principal = await principalOf(auth, await key.sign(claims()));
+    server.publish(key, other);
+    await until(async () => (await refusal(auth, await other.sign(claims()))) === 'accepted');
+    expect([principal.roles.size, principal.expiresAt]).toEqual([2, expect.any(Number)]);
+    server.publish(other);
+    await until(() => principal.expiresAt === 0);
+    expect(principal.roles.size).toBe(0);
+  });
+
   it('tokens with invented keys cause one fetch in a while', async () => {
     const { auth, server } = await remote({ ...FAST, cooldownMs: HOUR_MS });
     expect(await refusal(auth, await key.sign(claims()))).toBe('accepted');

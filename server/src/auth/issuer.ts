@@ -14,10 +14,10 @@ export interface IssuerOptions {
   readonly now: () => number;
 }
 
-/** The principal of a token, as long as its issuer is accepted. */
+/** The principal of a token, as long as its issuer is accepted, and has the key that has signed it. */
 class TokenPrincipal implements Principal {
   constructor(
-    readonly issuer: Issuer,
+    readonly isAccepted: () => boolean,
     readonly id: string,
     readonly grantedRoles: ReadonlySet<Role>,
     readonly claims: JWTPayload,
@@ -25,11 +25,11 @@ class TokenPrincipal implements Principal {
   ) {}
 
   get roles(): ReadonlySet<Role> {
-    return this.issuer.isAccepted ? this.grantedRoles : NO_ROLES;
+    return this.isAccepted() ? this.grantedRoles : NO_ROLES;
   }
 
   get expiresAt(): number {
-    return this.issuer.isAccepted ? this.expiry : 0;
+    return this.isAccepted() ? this.expiry : 0;
   }
 }
 
@@ -53,11 +53,6 @@ export class Issuer {
     } else this.#find = createLocalJWKSet({ keys: [...source.keys] });
   }
 
-  /** Until {@link close}. */
-  get isAccepted(): boolean {
-    return this.#isAccepted;
-  }
-
   /**
    * The principal of a token.
    * @throws IsochronError `UNAUTHENTICATED` with the reason; `NOT_READY` if the issuer's keys cannot be fetched
@@ -66,11 +61,14 @@ export class Issuer {
     const { issuer, audience, algorithms, clockToleranceS, rolesClaim } = this.config;
     const options = { issuer, audience, algorithms: [...algorithms], clockTolerance: clockToleranceS };
     const checks = { ...options, requiredClaims: ['sub', 'exp'], currentDate: new Date(this.options.now()) };
-    const { payload } = await jwtVerify(token, this.#find, checks).catch((error: unknown) => {
+    const { payload, protectedHeader } = await jwtVerify(token, this.#find, checks).catch((error: unknown) => {
       throw refusalOf(error);
     });
     const expiry = ((payload.exp ?? 0) + clockToleranceS) * 1000;
-    return new TokenPrincipal(this, idOf(issuer, payload.sub), rolesOf(payload, rolesClaim), payload, expiry);
+    const { kid } = protectedHeader;
+    const key = this.#remote?.mark(kid);
+    const isAccepted = () => this.#isAccepted && this.#remote?.mark(kid) === key;
+    return new TokenPrincipal(isAccepted, idOf(issuer, payload.sub), rolesOf(payload, rolesClaim), payload, expiry);
   }
 
   /** Its tokens are accepted no more, and those that were end. */

@@ -4,7 +4,7 @@
  * waits longer than one fetch may take, and a flood of tokens with invented keys causes one fetch in a while.
  */
 import { IsochronError } from '@isochron/core';
-import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
 
 /** Times of fetching, ms. */
@@ -41,6 +41,8 @@ export interface RemoteKeysOptions {
 export class RemoteKeys {
   #find: JWTVerifyGetKey | undefined;
   #text = '';
+  /** Each key that has a name, as text. */
+  #byName: ReadonlyMap<string, string> = new Map();
   #fetching: Promise<void> | undefined;
   #hasFailed = false;
   /** By the steady clock. */
@@ -68,6 +70,11 @@ export class RemoteKeys {
     if (this.#hasFailed) throw this.#outage();
     return this.#known(header, token);
   };
+
+  /** Stands for the key of this name now, or for the whole set where tokens name none: it changes with the key. */
+  mark(kid: string | undefined): string | undefined {
+    return kid === undefined ? this.#text : this.#byName.get(kid);
+  }
 
   close(): void {
     clearInterval(this.#timer);
@@ -100,10 +107,12 @@ export class RemoteKeys {
 
   #take(text: string): void {
     if (text === this.#text) return;
-    const find = createLocalJWKSet(JSON.parse(text));
+    const set = JSON.parse(text) as JSONWebKeySet;
+    const find = createLocalJWKSet(set);
     const isFirst = this.#find === undefined;
     this.#find = find;
     this.#text = text;
+    this.#byName = new Map(set.keys.flatMap((key) => (key.kid === undefined ? [] : [[key.kid, JSON.stringify(key)]])));
     if (!isFirst) this.options.changed();
   }
 

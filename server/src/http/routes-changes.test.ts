@@ -129,6 +129,11 @@ describe('GET /v1/changes', () => {
     expect(second).not.toContain('"key":"a"');
   });
 
+  it('there is no HEAD of the feed, which would follow it without a connection', async () => {
+    const headers = { accept: 'text/event-stream' };
+    expect((await api.call('HEAD', '/v1/changes?wait=0', { headers })).status).toBe(405);
+  });
+
   it('protocols without a change feed refuse it with a code (CF4)', async () => {
     const wren = await startApi({ cluster: new FakeCluster(fakeConfig('wren')) });
     const answer = await wren.call('GET', '/v1/changes');

@@ -1,5 +1,7 @@
 import { packWall } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
+import { digestOf } from '../auth/api-keys.js';
+import { TestAuthFile } from '../testing/issuer.js';
 import { send, startApi, type TestApi } from '../testing/test-api.js';
 import { buildMetrics } from './metrics.js';
 
@@ -114,4 +116,20 @@ describe('losses', () => {
     }
     await closed.close();
   });
+});
+
+it('the status of the node names keys of losses to operators alone', async () => {
+  const entries = ['operator', 'writer'].map(
+    (role) => `  - { principal: ${role}, hash: ${digestOf(role)}, roles: [${role}] }`,
+  );
+  const keyed = await startApi({ auth: new TestAuthFile(`keys:\n${entries.join('\n')}\n`) });
+  try {
+    keyed.node.lose(loss(1));
+    const losses = async (role: string) =>
+      (await keyed.call('GET', '/v1/cluster', { headers: { authorization: `Bearer ${role}` } })).json().losses;
+    expect(await losses('operator')).toMatchObject({ open: 1, newest: [{ keys: [{ key: 'a/b' }, { key: 'c' }] }] });
+    expect(await losses('writer')).toEqual({ open: 1, newest: [] });
+  } finally {
+    await keyed.close();
+  }
 });

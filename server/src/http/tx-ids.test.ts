@@ -48,6 +48,24 @@ it('the transaction of another principal is unknown: it is neither read, committ
   expect((await as(ANN, 'POST', `/v1/transactions/${id}/commit`, { body: writes })).status).toBe(200);
 });
 
+it('the bare id of an open transaction shows another principal nothing (U2)', async () => {
+  const bare = (await open(ANN)).split('@')[0]!;
+  expect((await as(BOB, 'GET', `/v1/transactions/${bare}`)).json()).toMatchObject({ code: 'TRANSACTION_UNKNOWN' });
+  expect((await as(ANN, 'GET', `/v1/transactions/${bare}`)).json()).toMatchObject({ status: 'open' });
+});
+
+it('the cursor of another principal shows none of the own writes of its listing', async () => {
+  let headers: Record<string, string> = {};
+  for (const key of ['l1', 'l2', 'l3']) {
+    const answer = await as(ANN, 'PUT', `/v1/keyspaces/default/keys/${key}`, { body: { key }, headers });
+    headers = { 'isochron-session': String(answer.headers['isochron-session']) };
+  }
+  const list = (key: string, query: string, more = {}) => as(key, 'GET', `/v1/keyspaces/default/keys?${query}`, more);
+  const { cursor } = (await list(ANN, 'prefix=l&limit=1', { headers })).json() as { cursor: string };
+  expect((await list(BOB, `cursor=${cursor}`)).json()).toMatchObject({ code: 'CURSOR_INVALID' });
+  expect((await list(ANN, `cursor=${cursor}`)).json()).toMatchObject({ entries: [{ key: 'l2' }, { key: 'l3' }] });
+});
+
 it('the session token of another principal is refused, over HTTP and in a session', async () => {
   const token = String((await as(ANN, 'GET', PATH)).headers['isochron-session']);
   const headers = { 'isochron-session': token };

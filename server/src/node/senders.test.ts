@@ -24,3 +24,13 @@ it('a resync request names the region of the node that sends it', () => {
 it('messages that name no region of their sender are free to name any', () => {
   expect(reasonFor({ type: 'CopyReq', source: 'virginia' } as { type: string })).toBeUndefined();
 });
+
+it('answers of replicas come from the node that holds them', () => {
+  const held = topology.partitions.findIndex(({ id }) => topology.replicaNode(id, 'oregon') === 'oregon-1');
+  const other = topology.partitions.findIndex(({ id }) => topology.replicaNode(id, 'oregon') !== 'oregon-1');
+  for (const type of ['ReadSliceResp', 'ListSliceResp', 'PrepareResp', 'PrepareRefused', 'ResolveResp']) {
+    expect([type, reasonFor({ type, partition: held } as { type: string })]).toEqual([type, undefined]);
+    for (const partition of [other, 10_000, undefined])
+      expect(reasonFor({ type, partition } as { type: string })).toContain('oregon-1 holds no replica');
+  }
+});

@@ -1,5 +1,5 @@
 /** Checks that messages come from the node that their link leads to. */
-import type { AnyMessage, NodeId, RegionId, Topology } from '@isochron/core';
+import type { AnyMessage, NodeId, PartitionId, RegionId, Topology } from '@isochron/core';
 import type { Envelope } from '@isochron/transport';
 
 /** In these messages a replica names its own region. */
@@ -11,9 +11,19 @@ const REGION_FIELDS: Readonly<Record<string, 'source' | 'region'>> = {
   ResyncReq: 'region',
 };
 
+/** A replica's answers, about its own partition. A node that could give those of others could invent their documents. */
+const OF_REPLICAS: ReadonlySet<string> = new Set([
+  'ReadSliceResp',
+  'ListSliceResp',
+  'PrepareResp',
+  'PrepareRefused',
+  'ResolveResp',
+]);
+
 /**
- * The reason why messages cannot be the peer's own: they are sent in the name of another region. A node that could do
- * that would write the history of other regions. Undefined when they can.
+ * The reason why messages cannot be the peer's own: they are sent in the name of another region, or of a replica
+ * that it does not hold. A node that could do the first would write the history of other regions. Undefined when they
+ * can.
  */
 export function foreignSource<M extends AnyMessage>(
   topology: Topology,
@@ -22,6 +32,12 @@ export function foreignSource<M extends AnyMessage>(
 ): string | undefined {
   const region = topology.regionOf(peer);
   for (const { message } of envelopes) {
+    if (OF_REPLICAS.has(message.type)) {
+      const { partition } = message as { readonly partition?: PartitionId };
+      const holder =
+        region === undefined || partition === undefined ? undefined : holderOf(topology, partition, region);
+      if (holder !== peer) return `${message.type} about partition ${partition}, of which ${peer} holds no replica`;
+    }
     const field = REGION_FIELDS[message.type];
     if (field === undefined) continue;
     const named = (message as { readonly source?: RegionId; readonly region?: RegionId })[field];
@@ -29,3 +45,7 @@ export function foreignSource<M extends AnyMessage>(
   }
   return undefined;
 }
+
+/** Undefined for a partition that there is not. */
+const holderOf = (topology: Topology, partition: PartitionId, region: RegionId): NodeId | undefined =>
+  topology.partitions[partition] === undefined ? undefined : topology.replicaNode(partition, region);

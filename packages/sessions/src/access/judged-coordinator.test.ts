@@ -251,6 +251,47 @@ describe('writes', () => {
     expect(commit(judged('ann'), { [PHOTO]: '{}' }, { snapshot: old })).toMatch('owners-add');
   });
 
+  it('a refused commit is never passed on, also under the id of one that has taken effect or may (AR2)', () => {
+    node.store({ 'notes/1': { by: 'ann' } });
+    const passed: unknown[] = [];
+    const inner = node.commit.bind(node);
+    node.commit = (request, done) => {
+      passed.push(request.txId);
+      inner(request, done);
+    };
+    const [txId, other] = ['transaction-known', 'transaction-pending'];
+    const mine = commit(judged('ann'), { 'notes/2': '{"by":"ann"}' }, { txId }) as { ct: number };
+    expect(commit(judged('ann'), { 'notes/1': '{"by":"bob"}' }, { txId })).toMatchObject({ ct: mine.ct });
+    node.txStatus = ({ txId: id }, done) =>
+      done({ type: 'TxStatusResp', ref: 0, status: id === other ? 'pending' : 'unknown', ts: null, attempt: 0 });
+    expect(commit(judged('ann'), { 'notes/1': '{"by":"bob"}' }, { txId: other })).toMatch('OUTCOME_PENDING');
+    expect(passed).toEqual([txId]);
+    expect(node.document('notes/1')).toEqual({ by: 'ann' });
+  });
+
+  it('a transaction that was opened in an old snapshot writes by the present permission alone (AR2)', () => {
+    const before = node.ust;
+    node.store({ [ALBUM]: { owner: 'ann', readers: [] } });
+    node.store({ [ALBUM]: { owner: 'bob', readers: [] } });
+    const adds = (txId: string) => {
+      const ann = judged('ann');
+      ann.start({ txId, ust: 0, at: before }, () => undefined);
+      return commit(ann, { 'albums/7/photos/9': '{}' }, { txId, snapshot: null });
+    };
+    // As in a transaction that has been open since then.
+    expect(adds('transaction-young')).toMatchObject({ type: 'CommitResp' });
+    oldest = before + 1;
+    expect(adds('transaction-old')).toMatch('PERMISSION_DENIED');
+  });
+
+  it('a refusal of an update is the same whether the document is there or not, also where it leaves none (AR5)', () => {
+    node.store({ 'notes/1': { by: 'bob' } });
+    const update = new Update('[{"op":"remove","path":""}]');
+    const refusalOf = (key: string) => commit(judged('ann'), { [key]: update });
+    expect(refusalOf('notes/1')).toBe(refusalOf('notes/2'));
+    expect(refusalOf('notes/1')).toMatch('PERMISSION_DENIED');
+  });
+
   it('a repeated commit that has taken effect gets its outcome, whatever is allowed now (AR2)', () => {
     const order = { txId: 'once', snapshot: node.ust };
     const first = commit(judged('ann'), { [PHOTO]: '{}' }, order);
@@ -330,13 +371,18 @@ describe('live scopes', () => {
 
   it('a scope whose permission is gone ends at that answer, without its changes; others go on (AR4)', () => {
     const bob = judged('bob');
-    const photo = change(PHOTO, '{"n":1}');
-    node.changes_ = { to: node.store({ [PHOTO]: { n: 1 } }), changes: [photo] };
-    expect(live(bob, scope(1, 'albums/7/photos/'), named(2, 'notes/1'))).toMatchObject({ changes: [photo] });
+    const contents = [{ content: '{"n":1}' }];
+    node.changes_ = { to: node.store({ [PHOTO]: { n: 1 } }), changes: [change(PHOTO, '{"n":1}')] };
+    expect(live(bob, scope(1, 'albums/7/photos/'), named(2, 'notes/1'))).toMatchObject({
+      changes: [{ key: PHOTO, contents }],
+    });
     node.store({ [ALBUM]: { owner: 'ann', readers: [] }, 'notes/1': { by: 'bob' } });
     const note = change('notes/1', '{"by":"bob"}');
     node.changes_ = { to: node.store({ [PHOTO]: { n: 2 } }), changes: [change(PHOTO, '{"n":2}'), note] };
-    expect(live(bob)).toMatchObject({ changes: [note], ended: [{ watch: 1, error: { code: 'PERMISSION_DENIED' } }] });
+    expect(live(bob)).toMatchObject({
+      changes: [{ key: 'notes/1', contents: [{ content: '{"by":"bob"}' }] }],
+      ended: [{ watch: 1, error: { code: 'PERMISSION_DENIED' } }],
+    });
     expect(live(bob)).toEqual(expect.not.objectContaining({ ended: expect.anything() }));
   });
 
@@ -429,6 +475,26 @@ describe('live scopes', () => {
       changes: [
         { key: 'notes/1', contents: [{ ct: to, content: '{"by":"bob","n":1}' }] },
         { key: 'notes/2', contents: [{ content: null }] },
+      ],
+    });
+  });
+
+  it('contents of before the permission are not shown: the reader gets the present document (AR4)', () => {
+    const secret = (key: string, ct: number, after: object) => ({
+      key,
+      contents: [
+        { ct: ct - 1, txId: 't', content: '{"secret":true}' },
+        { ct, txId: 'u', content: new Update(`[{"op":"set","path":"","value":${JSON.stringify(after)}}]`) },
+      ],
+    });
+    node.store({ [PHOTO]: { secret: true }, 'notes/1': { secret: true } });
+    node.store({ [PHOTO]: { n: 1 }, 'notes/1': { n: 2 } });
+    const to = node.ust;
+    node.changes_ = { to, changes: [secret(PHOTO, to, { n: 1 }), secret('notes/1', to, { n: 2 })] };
+    expect(live(judged('bob'), scope(1, 'albums/7/photos/'), named(2, 'notes/1'))).toMatchObject({
+      changes: [
+        { key: PHOTO, contents: [{ ct: to, content: '{"n":1}' }] },
+        { key: 'notes/1', contents: [{ ct: to, content: '{"n":2}' }] },
       ],
     });
   });

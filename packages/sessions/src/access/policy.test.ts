@@ -53,6 +53,20 @@ function faultOf(rule: Partial<RuleSource>): string {
   return 'none';
 }
 
+it('a key whose entry in the file has changed is judged by its present roles and claims', () => {
+  const rule = { name: 'team', match: 'docs/{doc}', allow: ['get'] as const, when: "auth.claims.team == 'a'" };
+  const policy = new Policy([rule], ['docs']);
+  // As the principal of an API key: the same object, with other contents.
+  const principal = { ...ANONYMOUS_PRINCIPAL, claims: { team: 'a' } };
+  const ask = () => {
+    const question = { verb: 'get' as const, key: 'docs/1', document: null, incoming: null, principal, at: 1 };
+    return policy.judge(question, { get: () => null }).kind;
+  };
+  expect(ask()).toBe('allowed');
+  principal.claims = { team: 'b' };
+  expect(ask()).toBe('refused');
+});
+
 describe('access rules', () => {
   it('without a rule that allows it, an operation is refused, and names no rule (AR5)', () => {
     expect(verdictOf(policyOf(), {})).toEqual({ kind: 'refused', rule: null });

@@ -167,4 +167,11 @@ describe('the rate of a client', () => {
     expect(() => node.serving.transactions.begin('a', 'anna', 'two')).toThrow('Too many transactions');
     expect(Object.fromEntries(node.serving.reached)).toMatchObject({ waits: 1, feeds: 1, openTransactions: 1 });
   });
+
+  it('a second start of an open transaction that fails gives back no place, and leaves it to its principal', () => {
+    const { transactions } = new TestNode({ openTransactionsPerClient: 1 }).serving;
+    expect(transactions.begin('c', 'ann', 'tx-1')).toBe(true);
+    expect(transactions.begin('c', 'ann', 'tx-1')).toBe(false);
+    expect(() => transactions.begin('c', 'ann', 'tx-2')).toThrow('Too many transactions are open');
+  });
 });
