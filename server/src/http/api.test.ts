@@ -209,9 +209,9 @@ describe('metrics', () => {
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
     const { text } = await send(url, 'GET', '/metrics');
     await metrics.close();
-    const valueOf = (name: string) => Number(new RegExp(`^${name}\\{[^}]*\\} (\\d+)$`, 'm').exec(text)?.[1]);
-    expect(['reloads', 'failures'].map((what) => valueOf(`isochron_credentials_file_${what}_total`))).toEqual([3, 1]);
-    expect(['reloads', 'failures'].map((what) => valueOf(`isochron_access_rules_${what}_total`))).toEqual([2, 4]);
-    expect(valueOf('isochron_access_rules')).toBe(7);
+    const seriesOf = (name: string) => Number(new RegExp(`^${name}\\{[^}]*\\} (\\d+)$`, 'm').exec(text)?.[1]);
+    expect(['reloads', 'failures'].map((what) => seriesOf(`isochron_credentials_file_${what}_total`))).toEqual([3, 1]);
+    expect(['reloads', 'failures'].map((what) => seriesOf(`isochron_access_rules_${what}_total`))).toEqual([2, 4]);
+    expect(seriesOf('isochron_access_rules')).toBe(7);
   });
 });

@@ -11,7 +11,7 @@ const REGION_FIELDS: Readonly<Record<string, 'source' | 'region'>> = {
   ResyncReq: 'region',
 };
 
-/** A replica's answers, about its own partition. A node that could give those of others could invent their documents. */
+/** A replica's answers, about its own partition. A node that gave those of others could invent their documents. */
 const OF_REPLICAS: ReadonlySet<string> = new Set([
   'ReadSliceResp',
   'ListSliceResp',

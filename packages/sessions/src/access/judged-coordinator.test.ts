@@ -7,7 +7,7 @@ import {
   type Timestamp,
   Update,
 } from '@isochron/core';
-import type { ListResp, Watch } from '@isochron/protocols';
+import type { Watch } from '@isochron/protocols';
 import { VersionedCoordinator } from '../testing/access.js';
 import { JudgedCoordinator } from './judged-coordinator.js';
 import { Policy, type RuleSource } from './policy.js';
@@ -148,39 +148,6 @@ describe('reads', () => {
     const notes = { keyspace: 'notes', range: { start: 'notes/', end: 'notes0', limit: 100 } };
     expect(list('bob', notes)).toMatchObject({ entries: [{ key: 'notes/1' }] });
     expect(list('cid', notes)).toMatchObject({ entries: [] });
-  });
-});
-
-describe('pages of a list', () => {
-  const range = (start: string, limit: number) => ({ start, end: 'notes0', limit });
-  const page = (by: string, start: string, limit = 2) =>
-    endOf<ListResp>((done) =>
-      judged(by).list({ ...LIST, keyspace: 'notes', range: range(start, limit) }, done),
-    ) as ListResp;
-  const notes = (by: (i: number) => string, count: number) =>
-    Object.fromEntries(Array.from({ length: count }, (_, i) => [`notes/${String(i).padStart(3, '0')}`, { by: by(i) }]));
-
-  it('no page names a hidden key as the place of the next one, and all pages together show each visible key once', () => {
-    node.store(notes((i) => (i % 3 === 0 ? 'bob' : 'ann'), 40));
-    const seen: string[] = [];
-    for (let start: string | null = 'notes/'; start !== null; ) {
-      const { entries, next } = page('bob', start);
-      seen.push(...entries.map(({ key }) => key));
-      expect(next === null || next === `${seen.at(-1)}\0`).toBe(true);
-      start = next;
-    }
-    expect(seen).toEqual(Object.keys(notes(() => '', 40)).filter((_, i) => i % 3 === 0));
-  });
-
-  it('pages without a visible key are passed over, ten at most in one request, and then the place is no whole key', () => {
-    node.store(notes((i) => (i === 60 ? 'bob' : 'ann'), 61));
-    const first = page('bob', 'notes/');
-    expect([first.entries, node.lists]).toEqual([[], 11]);
-    // The key there is notes/022: only as much of it as lies above notes/021.
-    expect(first.next).toBe('notes/022');
-    expect(page('bob', first.next!, 4)).toMatchObject({ entries: [{ key: 'notes/060' }], next: null });
-    node.store({ 'notes/0215-and-what-follows': { by: 'ann' } });
-    expect(page('bob', 'notes/').next).toBe('notes/0215');
   });
 });
 

@@ -69,7 +69,7 @@ export class JudgedScopes {
     });
   }
 
-  /** What rules can know of a principal; a newer token has other times. Made anew when its roles or claims are others. */
+  /** What rules can know of a principal: a newer token has other times. Made anew for other roles or claims. */
   #knownOf({ id, roles, claims }: Principal): string {
     const last = this.#last;
     if (last?.roles === roles && last.claims === claims) return last.known;
