@@ -237,8 +237,8 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       {
         file: ORDER,
         in: 'CommitOrder.add',
-        find: '      if (commit !== null) begun(commit);',
-        replace: '      if (commit !== null || after !== null) begun(commit ?? undefined);',
+        find: '      if (ct !== null) begun(ct);',
+        replace: '      if (ct !== null || after !== null) begun(ct ?? 0);',
       },
     ],
     seeds: { from: 1, count: 40 },

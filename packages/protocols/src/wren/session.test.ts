@@ -68,6 +68,21 @@ describe('WrenSession (Algorithm 1)', () => {
     expect(partsOf(session.seen)).toEqual({ lt: 25, rt: 25, place: 0, hwt: 25 });
   });
 
+  it('a commit depends on everything once one of its session before it has had another home (W11)', () => {
+    const session = new Session('s', wrenSession);
+    session.observe(at(9, 4));
+    const all = [session.begin(), session.begin(), session.begin()];
+    for (const tx of all) {
+      session.started(tx, 9, [4, VIRGINIA, 0]);
+      tx.write('x', '1');
+    }
+    expect(session.commit(all[0]!)).toMatchObject({ snapshot: 9, deps: [4, VIRGINIA, 0], hwt: 0 });
+    session.committed(11, [4]);
+    expect(session.commit(all[1]!)).toMatchObject({ snapshot: 9, deps: [4, VIRGINIA, 0], hwt: 11 });
+    session.committed(12, [11, OREGON]);
+    expect(session.commit(all[2]!)).toMatchObject({ snapshot: 12, deps: [12, 0, 12], hwt: 12 });
+  });
+
   it('a commit of another home than its snapshot belongs to no region, and one of a new session to its home (D9)', () => {
     const moved = new Session('s', wrenSession);
     moved.observe(at(9, 4));

@@ -29,6 +29,15 @@ export const wrenSession: SessionRules = {
     return snapshotOf({ lt, rt, place, hwt: Math.max(hwt, commit.ts) });
   },
 
+  /**
+   * In its region a commit depends on `rt`, and on earlier own commits by `hwt`. One that had another home is remote
+   * here, above `rt`: what was seen belongs to no region then, and the commit depends on all of it (W11).
+   */
+  depending(snapshot, seen) {
+    const [a, b] = [partsOf(snapshot), partsOf(seen)];
+    return a.place === b.place && b.rt <= a.rt ? snapshot : mergeParts(snapshot, seen, a, b);
+  },
+
   /** A copy's writes belong to its region, as a commit's do. */
   adopted(seen, copy) {
     const { place, hwt } = partsOf(copy);

@@ -1,28 +1,28 @@
 /** Commits of one connection that its client has sent without waiting for those before them (P8). */
-import { IsochronError, type TxId } from '@isochron/core';
+import { IsochronError, type Timestamp, type TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { Done } from '../coordinator/request-port.js';
 
-/** Begins a commit, which depends on the one before it and has to be above that. */
-type Begin = (before: Snapshot | undefined, done: Done<Snapshot>) => void;
+/** Begins a commit, whose timestamp has to be above `above`. */
+type Begin = (above: Timestamp, done: Done<Snapshot>) => void;
 
 /** A commit that others may follow. */
 class Predecessor {
   /** Undefined until it is decided; null if it has not committed. */
-  #commit: Snapshot | null | undefined;
-  #follower: (commit: Snapshot | null) => void = () => {};
+  #ct: Timestamp | null | undefined;
+  #follower: (ct: Timestamp | null) => void = () => {};
 
   constructor(readonly txId: TxId) {}
 
-  decided(commit: Snapshot | null): void {
-    this.#commit = commit;
-    this.#follower(commit);
+  decided(ct: Timestamp | null): void {
+    this.#ct = ct;
+    this.#follower(ct);
   }
 
   /** Calls its only follower, once it is decided. */
-  followedBy(follower: (commit: Snapshot | null) => void): void {
-    if (this.#commit === undefined) this.#follower = follower;
-    else follower(this.#commit);
+  followedBy(follower: (ct: Timestamp | null) => void): void {
+    if (this.#ct === undefined) this.#follower = follower;
+    else follower(this.#ct);
   }
 }
 
@@ -39,17 +39,17 @@ export class CommitOrder {
     if (after !== null && before?.txId !== after) throw blocked(after);
     const own = new Predecessor(txId);
     this.#last = own;
-    const begun = (commit: Snapshot | undefined): void =>
-      begin(commit, (result) => {
+    const begun = (above: Timestamp): void =>
+      begin(above, (result) => {
         done(result);
-        own.decided(result instanceof IsochronError ? null : result);
+        own.decided(result instanceof IsochronError ? null : result.ts);
       });
     if (after === null) {
-      begun(undefined);
+      begun(0);
       return;
     }
-    before!.followedBy((commit) => {
-      if (commit !== null) begun(commit);
+    before!.followedBy((ct) => {
+      if (ct !== null) begun(ct);
       else {
         done(blocked(after));
         own.decided(null);

@@ -65,8 +65,8 @@ export interface TransactionRequests extends RequestContext {
   waiting: number;
   /** As `saw`, for a commit, and the snapshot that its transaction read from if the request names it. */
   committed(commit: Snapshot, snapshot: Snapshot | undefined): string | undefined;
-  /** What a commit depends on that was sent with this snapshot, behind another commit of the session. */
-  depending(snapshot: Snapshot, before: Snapshot): Snapshot;
+  /** What a commit depends on that was sent with this snapshot, behind commits that the session has seen meanwhile. */
+  depending(snapshot: Snapshot): Snapshot;
 }
 
 /** Serves requests of one type, whose fields are not checked yet. */
@@ -217,7 +217,6 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   const attemptRegions = attemptRegionsOf(frame.attemptRegions, (name) => topology.regions.includes(name));
   const order = {
     txId: ownOf(context, frame.tx),
-    ...commitSnapshot(snapshot),
     hwt: claimed(context, frame.hwt, 'hwt'),
     sentAfter: claimed(context, frame.sentAfter, 'sentAfter'),
     attemptRegions,
@@ -228,12 +227,9 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   context.commits.add(
     order.txId,
     frame.after ?? null,
-    (before, done) => {
-      const behind = before && {
-        ...commitSnapshot(snapshot && context.depending(snapshot, before)),
-        hwt: Math.max(order.hwt, before.ts),
-      };
-      commitThrough(context.parts.coordinator, { ...order, ...behind }, done);
+    (above, done) => {
+      const depends = commitSnapshot(snapshot && (above === 0 ? snapshot : context.depending(snapshot)));
+      commitThrough(context.parts.coordinator, { ...order, ...depends, hwt: Math.max(order.hwt, above) }, done);
     },
     answered(reply, (committed) => {
       context.node.serving.transactions.end(order.txId);

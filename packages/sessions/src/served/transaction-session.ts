@@ -132,8 +132,8 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
     return this.#renew(this.#rules.committed(this.#seen, commit, snapshot), Math.max(this.#hwt, commit.ts));
   }
 
-  depending(snapshot: Snapshot, before: Snapshot): Snapshot {
-    return this.#rules.depending?.(snapshot, before) ?? snapshot;
+  depending(snapshot: Snapshot): Snapshot {
+    return this.#rules.depending?.(snapshot, this.#seen) ?? snapshot;
   }
 
   learn(token: string): string | undefined {

@@ -56,7 +56,8 @@ extension SessionRules {
         merge: mergedInWren,
         committed: committedInWren,
         covers: { WrenParts($0).lt },
-        stable: stableInWren
+        stable: stableInWren,
+        depending: dependingInWren
     )
 }
 
@@ -80,6 +81,13 @@ private func committedInWren(_ seen: Snapshot, _ commit: Snapshot, _ snapshot: S
     }
     parts.hwt = max(parts.hwt, commit.ts)
     return parts.snapshot
+}
+
+/// In its region a commit depends on `rt`, and on earlier own commits by `hwt`. One that had another home is remote
+/// there, above `rt`: the seen snapshot belongs to no region then, and the commit depends on all of it.
+private func dependingInWren(_ snapshot: Snapshot, _ seen: Snapshot) -> Snapshot {
+    let (a, b) = (WrenParts(snapshot), WrenParts(seen))
+    return a.place == b.place && b.rt <= a.rt ? snapshot : mergedInWren(snapshot, seen)
 }
 
 /// A commit with a snapshot of no region depends on more than its session has seen from other regions: a snapshot of
