@@ -33,7 +33,7 @@ export function encodeDocument(document: unknown, limits: Limits): Value {
 export function checkSize(value: Value, { maxValueBytes }: Limits): void {
   const bytes = typeof value === 'string' ? jsonBytes(value, maxValueBytes) : value.length;
   if (bytes > maxValueBytes)
-    throw new IsochronError('VALUE_TOO_LARGE', `a value of ${bytes} bytes is above the limit of ${maxValueBytes}`);
+    throw new IsochronError('VALUE_TOO_LARGE', `a value of ${bytes} bytes is above ${maxValueBytes}`);
 }
 
 /** A fresh copy of the document behind a value; undefined if absent. */
@@ -65,7 +65,7 @@ export function checkKey(key: string, limits: Limits): void {
 /** Throws TOO_MANY_KEYS. */
 export function checkCount(count: number, limits: Limits): void {
   if (count > limits.maxKeysPerRequest)
-    throw new IsochronError('TOO_MANY_KEYS', `${count} keys are above the limit of ${limits.maxKeysPerRequest}`);
+    throw new IsochronError('TOO_MANY_KEYS', `${count} keys are above ${limits.maxKeysPerRequest}`);
 }
 
 /** RFC 7396 on a stored value. Throws VALUE_INVALID where bytes are stored or the patch is not JSON. */

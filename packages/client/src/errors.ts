@@ -47,7 +47,7 @@ export class SessionBlockedError extends IsochronError {
     /** Stable time when that transaction was sent. */
     readonly sentAfter: Timestamp,
   ) {
-    super('SESSION_BLOCKED', `the write was not sent: the outcome of transaction ${blockedBy} before it is not known`);
+    super('SESSION_BLOCKED', `the outcome of transaction ${blockedBy} is not known: nothing was sent`);
   }
 }
 

@@ -207,8 +207,8 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       {
         file: COMMITS,
         in: 'CommitExchange.frame',
-        find: '(after === undefined ? {} : { after })',
-        replace: '(after === undefined ? {} : {})',
+        find: '(after && { after })',
+        replace: '(after && {})',
       },
     ],
     seeds: { from: 1, count: 20 },

@@ -28,10 +28,8 @@ export class Dispatcher {
   readonly #settings: LinkSettings;
   #connection: Connection | undefined;
   #waiting: Exchange[] = [];
-  /** Refused requests that wait until they are resumed. */
+  /** Refused requests that wait for their next attempt. */
   readonly resting = new Set<Exchange>();
-  /** Refused requests whose next attempt has its time: nothing resumes them earlier. */
-  readonly #pausing = new Set<Exchange>();
   #flushing = false;
   #sweeping: Timer | undefined;
   #sweepDueMs = 0;
@@ -113,13 +111,10 @@ export class Dispatcher {
       exchange.failed(error);
       return;
     }
-    if (error.code === 'CREDENTIALS_UNAVAILABLE' || !Number.isFinite(retry.refusals)) {
-      this.resting.add(exchange);
-      return;
-    }
-    this.#pausing.add(exchange);
+    this.resting.add(exchange);
+    if (error.code === 'CREDENTIALS_UNAVAILABLE' || !Number.isFinite(retry.refusals)) return;
     if (retry.elsewhere !== false && connection === this.#connection) this.moveOn(connection, retry.elsewhere, error);
-    this.#loop.after(this.#pauseMs(error, retry.refusals), () => this.#again(this.#pausing, exchange));
+    this.#loop.after(this.#pauseMs(error, retry.refusals), () => this.resume(exchange));
   }
 
   /** A node that names a time gives each request another one: they come back in their order, without a crowd. */
@@ -128,13 +123,9 @@ export class Dispatcher {
     return fullJitterMs(this.#loop.random, refusals, RETRY_BASE_MS, RETRY_CAP_MS);
   }
 
-  /** Repeats a refused request that waits for this. */
+  /** Repeats a refused request now, unless it has been repeated since. */
   resume(exchange: Exchange): void {
-    this.#again(this.resting, exchange);
-  }
-
-  #again(from: Set<Exchange>, exchange: Exchange): void {
-    if (from.delete(exchange) && !exchange.settled) this.submit(exchange);
+    if (this.resting.delete(exchange) && !exchange.settled) this.submit(exchange);
   }
 
   /** The cluster refuses this client as such: waiting is of no use. */
@@ -167,7 +158,6 @@ export class Dispatcher {
     this.#closed = true;
     const all = [...this.#all()];
     this.resting.clear();
-    this.#pausing.clear();
     this.#waiting = [];
     for (const exchange of all) if (!exchange.settled) exchange.closed();
   }
@@ -210,7 +200,6 @@ export class Dispatcher {
   *#all(): Generator<Exchange> {
     for (const connection of this.#connections) yield* connection.inFlight();
     yield* this.resting;
-    yield* this.#pausing;
     yield* this.#waiting;
   }
 

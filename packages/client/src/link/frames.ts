@@ -176,6 +176,6 @@ for (const type of ['got', 'written', 'changes', 'live', 'authenticated'])
 export function parseFrame(raw: unknown): Incoming {
   const type = text(object(raw, 'body').type, 'type');
   const parse = parsers.get(type);
-  if (parse === undefined) throw malformed(`a frame of the unknown type ${JSON.stringify(type.slice(0, 40))}`);
+  if (parse === undefined) throw malformed(`an unknown frame, ${JSON.stringify(type.slice(0, 40))}`);
   return parse(raw, type) as Incoming;
 }

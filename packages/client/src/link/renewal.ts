@@ -89,8 +89,11 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
   const { Exchange, IsochronError, fullJitterMs, notation, parts, unexpected } = kit;
   const { dispatcher } = connections;
   const parse = parts.parserOf(authenticatedAnswer(notation));
+  /** Requests that wait for credentials. Others rest until the times that their refusals have named. */
+  const waiting = new Set<Exchange>();
   const resumeAll = (): void => {
-    for (const exchange of dispatcher.resting) dispatcher.resume(exchange);
+    for (const exchange of waiting) dispatcher.resume(exchange);
+    waiting.clear();
   };
   const inUse = (): RenewedConnection | undefined => (connections.isClosed ? undefined : connections.current);
 
@@ -238,6 +241,7 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
       if (error.code !== 'UNAUTHENTICATED' || exchange instanceof AuthenticateExchange) return error;
       if (++this.#refusals % REFUSALS_PER_SWEEP === 0) this.#sweep();
       const current = inUse();
+      waiting.add(exchange);
       if (connection === current) this.#ask();
       else if (current !== undefined) loop.atTurnsEnd(() => resumeAll());
       return this.#unavailable(error);
@@ -321,6 +325,7 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
 
     /** Requests that wait for credentials in vain stay no longer than their callers. */
     #sweep(): void {
+      for (const exchange of waiting) if (exchange.settled) waiting.delete(exchange);
       for (const exchange of dispatcher.resting) if (exchange.settled) dispatcher.resting.delete(exchange);
     }
 

@@ -194,7 +194,8 @@ export class CommitQueue {
       next.orphaned ||= !committed;
       if (at === 0) {
         this.#lead();
-        for (const one of this.#chain) this.#core.connector.dispatcher.resume(one);
+        // One that was refused for another reason comes again at its time.
+        for (const one of this.#chain) if (one.held) this.#core.connector.dispatcher.resume(one);
       }
     }
     this.#core.changed();

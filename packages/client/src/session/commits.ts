@@ -39,8 +39,8 @@ class CommitExchange extends OutcomeExchange {
   readonly #handle: SnapshotHandle | undefined;
   #writes: CommitFrame['writes'] | undefined;
   #sentOpen = false;
-  /** What it depends on, known once it leads: the session's last write before it, and its snapshot with that. */
-  #led: CommitAttempt | undefined;
+  /** With what it depends on once it leads: the session's last write before it, and its snapshot with that. */
+  #led: CommitAttempt;
 
   constructor(
     core: ClientParts,
@@ -50,7 +50,7 @@ class CommitExchange extends OutcomeExchange {
   ) {
     super(core, ended);
     this.#core = core;
-    this.attempt = core.session.attempt(tx);
+    this.attempt = this.#led = core.session.attempt(tx);
     this.#handle = handle;
   }
 
@@ -61,37 +61,33 @@ class CommitExchange extends OutcomeExchange {
 
   frame(id: number, connection: Carrier): RequestFrame {
     const { txId: tx, sentAfter, writes } = this.attempt;
-    const { snapshot, deps, hwt } = this.#led ?? this.attempt;
+    const { snapshot, deps, hwt } = this.#led;
     const { before: after } = this;
-    // Where the transaction is open, the commit ends it. A commit with a snapshot needs no open transaction, anywhere.
-    const open = !this.sent && this.#handle?.isOpenOn(connection) === true && this.#dependsOnReads;
+    // Where the transaction is open, the commit ends it, if it depends on no more than its reads. A commit with a
+    // snapshot needs no open transaction, anywhere.
+    const open = !this.sent && deps === this.tx.deps && this.#handle?.isOpenOn(connection) === true;
     if (!open) this.#handle?.release();
     this.#sentOpen = open;
     const attempts = this.sending(connection);
+    const avoids = attempts.map(({ avoid }) => avoid);
     this.#writes ??= writes.map(({ key, value }) => ({ key, value: wireContent(connection.codec, value) }));
     return {
       type: 'commit',
       id,
       tx,
-      ...(open ? {} : { snapshot, ...(deps === undefined ? {} : { deps }) }),
+      ...(!open && { snapshot, ...(deps && { deps }) }),
       hwt,
       sentAfter,
       attemptRegions: attempts.map(({ home }) => home),
-      ...(attempts.some(({ avoid }) => avoid.length > 0) ? { avoids: attempts.map(({ avoid }) => avoid) } : {}),
-      ...(after === undefined ? {} : { after }),
+      ...(avoids.flat().length > 0 && { avoids }),
+      ...(after && { after }),
       writes: this.#writes,
     };
   }
 
-  /** Whether it depends on nothing but its reads, beside `hwt`. */
-  get #dependsOnReads(): boolean {
-    if (this.#core.session.rules.depending === undefined) return true;
-    return this.before === undefined && (this.#led ?? this.attempt).deps === this.tx.readsFrom.deps;
-  }
-
   answered(frame: Answer): void {
     if (frame.type !== 'committed') throw unexpected(frame);
-    if (this.before !== undefined) throw malformed('an answer to a commit before that of the one before it');
+    if (this.before !== undefined) throw malformed('commits answered out of order');
     if (!this.detached) this.#core.session.committed(frame.ts, frame.deps);
     this.committed(frame.ts);
   }
@@ -105,7 +101,7 @@ class CommitExchange extends OutcomeExchange {
 
   protected gaveUp(): void {
     const { session } = this.#core;
-    if (this.#led === undefined) session.end(this.tx);
+    if (this.#led === this.attempt) session.end(this.tx);
     else if (!this.detached) session.refused();
     this.#handle?.release();
   }

@@ -58,8 +58,7 @@ export function parseOperations(raw: unknown): readonly Operation[] {
 
 /** @throws IsochronError UPDATE_INVALID for more operations than one update has */
 export function checkCount(count: number): void {
-  if (count > MAX_OPERATIONS)
-    throw invalid(`${count} operations are above the limit of ${MAX_OPERATIONS} in one update`);
+  if (count > MAX_OPERATIONS) throw invalid(`${count} operations are above ${MAX_OPERATIONS} in one update`);
 }
 
 const invalid = (why: string, cause?: unknown): IsochronError => new IsochronError('UPDATE_INVALID', why, { cause });
@@ -108,14 +107,13 @@ const isPointer = (path: unknown): path is string =>
 
 function checkMembers(op: Operation['op'], operation: JsonObject, at: string): void {
   const { path = '', by = 0, items = [], value, patch } = operation;
-  if (!isPointer(path))
-    throw invalid(`${at}.path has to be a JSON Pointer (RFC 6901): empty, or names that each follow a slash`);
+  if (!isPointer(path)) throw invalid(`${at}.path has to be a JSON Pointer: empty, or names that each follow a slash`);
   if (typeof by !== 'number') throw invalid(`${at}.by has to be a number`);
   if (!Array.isArray(items)) throw invalid(`${at}.items has to be an array`);
   if ((op === 'max' || op === 'min') && typeof value !== 'number') throw invalid(`${at}.value has to be a number`);
   const levels = path.split('/').length - 1 + Math.max(...[value, patch, operation.items].map(nesting));
   if (levels > MAX_DOCUMENT_DEPTH)
-    throw invalid(`${at}: the path and the value together have ${levels} levels, above ${MAX_DOCUMENT_DEPTH}`);
+    throw invalid(`${at}: path and value together have ${levels} levels, above ${MAX_DOCUMENT_DEPTH}`);
 }
 
 /** Levels of arrays and objects within each other. */

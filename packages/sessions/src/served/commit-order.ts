@@ -58,7 +58,8 @@ export class CommitOrder {
   }
 }
 
-const blocked = (after: TxId): IsochronError => {
+/** The refusal of a commit behind one that has not committed on its connection. */
+export const blocked = (after: TxId): IsochronError => {
   const detail = `The commit was not begun: ${after}, which it follows, has not committed here. Send it again once that is decided.`;
   return new IsochronError('SESSION_BLOCKED', detail);
 };

@@ -25,7 +25,7 @@ import { depsField, snapshotOf, wanted } from '../snapshot.js';
 import type { SessionTokens } from '../tokens/session-token.js';
 import { refuseFuture } from '../tokens/snapshot-checks.js';
 import type { Answer, FrameEncoder } from './answers.js';
-import type { CommitOrder } from './commit-order.js';
+import { blocked, type CommitOrder } from './commit-order.js';
 import {
   attemptRegionsOf,
   avoidsOf,
@@ -224,6 +224,9 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
     principal: context.principal.id,
     writes: commitWrites(frame, context),
   };
+  // The coordinator alone knows what it has read: the commit comes again with that, once the one before is decided.
+  if (frame.after != null && snapshot === null && context.parts.tokens.rules.depending !== undefined)
+    throw blocked(frame.after);
   context.commits.add(
     order.txId,
     frame.after ?? null,

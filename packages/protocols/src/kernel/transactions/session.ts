@@ -109,14 +109,9 @@ export class SessionTransaction {
     return this.#snapshot?.ts;
   }
 
-  /** The snapshot that it reads from, or the lowest one that it may be given. */
-  get readsFrom(): Snapshot {
-    return this.#snapshot ?? this.seen;
-  }
-
-  /** The snapshot's other entries. */
+  /** The other entries of the snapshot, or of the lowest one that it may be given. */
   get deps(): Deps | undefined {
-    return this.#snapshot?.deps;
+    return (this.#snapshot ?? this.seen).deps;
   }
 
   /** Own writes up to here are part of any snapshot that it has or will be given. */
@@ -306,10 +301,11 @@ export class Session {
    * The content of a commit that will follow the one in flight, above it. It begins with `commit` once that is decided.
    */
   attempt(tx: SessionTransaction): CommitAttempt {
-    const { ts, deps } = this.rules.depending?.(tx.readsFrom, this.#seen) ?? tx.readsFrom;
+    const read = { ts: tx.snapshot ?? tx.floor, deps: tx.deps };
+    const { ts: snapshot, deps } = this.rules.depending?.(read, this.#seen) ?? read;
     return {
       txId: tx.id,
-      snapshot: ts,
+      snapshot,
       deps,
       hwt: this.#hwt,
       sentAfter: Math.max(this.#seen.ts, this.#stable),
