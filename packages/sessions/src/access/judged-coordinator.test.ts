@@ -375,11 +375,24 @@ describe('live scopes', () => {
     expect(live(bob)).not.toHaveProperty('ended');
   });
 
+  it('a scope without changes is not judged in a snapshot that lacks own writes of the session (AR3)', () => {
+    const ct = node.store({ 'albums/8': { owner: 'ann', readers: ['ann'] } }, false);
+    const ann = judged('ann', ct);
+    node.changes_ = { to: node.ust, changes: [] };
+    live(ann, scope(1, 'albums/8/photos/'));
+    const [before, base] = [node.ust, NOW - 10_000];
+    node.changes_ = { to: before + packWall(NOW) - packWall(base), changes: [] };
+    const late = judged('ann', packWall(NOW));
+    live(late, scope(1, 'albums/8/photos/'));
+    node.changes_ = { to: node.changes_.to + packWall(NOW) - packWall(base), changes: [] };
+    expect(live(late)).not.toHaveProperty('ended');
+  });
+
   it('of a long list of named keys without changes a part is judged at a time, and all of them in their turn (AR4)', () => {
     const keys = Array.from({ length: 250 }, (_, i) => `albums/7/photos/${i}`);
     const bob = judged('bob');
     const seen = new Set<string>();
-    for (let i = 0; i < 3; i++) {
+    for (let i = 0; i < 4; i++) {
       node.changes_ = { to: node.ust, changes: [] };
       node.reads.length = 0;
       live(bob, ...(i === 0 ? [named(1, ...keys)] : []));

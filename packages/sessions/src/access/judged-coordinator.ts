@@ -170,7 +170,7 @@ export class JudgedCoordinator implements CoordinatorPort {
     this.port.live(this.#waiting(request), (answer) => {
       const judge = this.#judge;
       if (answer instanceof IsochronError || judge === undefined) done(answer);
-      else this.#scopes.judge(judge, answer, this.#audited(done));
+      else this.#scopes.judge(judge, answer, this.session.hwt, this.#audited(done));
     });
   }
 

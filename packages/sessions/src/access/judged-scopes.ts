@@ -4,7 +4,15 @@
  * changes is judged every few seconds. When the rules change, or what is known of the principal, all is read anew:
  * the reader may have documents that a filter would hide by now.
  */
-import { compareKeys, IsochronError, type Principal, type QualifiedKey, type WallMs, wallOf } from '@isochron/core';
+import {
+  compareKeys,
+  IsochronError,
+  type Principal,
+  type QualifiedKey,
+  type Timestamp,
+  type WallMs,
+  wallOf,
+} from '@isochron/core';
 import type { KeyChanges, LiveResp, Watch } from '@isochron/protocols';
 import type { EndedScope, LiveAnswer } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
@@ -25,7 +33,8 @@ interface Standing {
   readonly policy: Policy | undefined;
   /** What rules could know of the principal then. */
   readonly known: string;
-  judgedMs: WallMs;
+  /** By stable time; undefined before the first answer. */
+  judgedMs: WallMs | undefined;
   /** The next one of its named keys to be judged without a change. */
   next: number;
 }
@@ -47,12 +56,14 @@ export class JudgedScopes {
     for (const number of remove) this.#scopes.delete(number);
     if (add.length === 0) return;
     const known = this.#knownOf(principal);
-    for (const scope of add)
-      this.#scopes.set(scope.watch, { scope, policy, known, judgedMs: Number.NEGATIVE_INFINITY, next: 0 });
+    for (const scope of add) this.#scopes.set(scope.watch, { scope, policy, known, judgedMs: undefined, next: 0 });
   }
 
-  /** Ends with what the reader may see of an answer; with CHANGES_GONE where it has to read anew. */
-  judge(judge: Judge, answer: LiveResp, done: Done<LiveAnswer>): void {
+  /**
+   * Ends with what the reader may see of an answer; with CHANGES_GONE where it has to read anew.
+   * @param hwt the session's last write: a snapshot without it does not show what is permitted now (AR3)
+   */
+  judge(judge: Judge, answer: LiveResp, hwt: Timestamp, done: Done<LiveAnswer>): void {
     const now = this.#knownOf(judge.principal);
     for (const { policy, known } of this.#scopes.values()) {
       if (policy !== judge.policy || known !== now) {
@@ -61,7 +72,7 @@ export class JudgedScopes {
       }
     }
     const nowMs = wallOf(answer.to);
-    const touched = [...this.#scopes.values()].flatMap((standing) => touchedOf(standing, answer, nowMs));
+    const touched = [...this.#scopes.values()].flatMap((standing) => touchedOf(standing, answer, nowMs, hwt));
     const place = { snapshot: { ts: answer.to } };
     this.#judgeRanges(judge, touched, place, new Map(), (versions) => {
       if (versions instanceof IsochronError) done(versions);
@@ -136,10 +147,12 @@ export class JudgedScopes {
 }
 
 /** What of a scope is judged with an answer: its changes, or now and then what it watches. */
-function touchedOf(standing: Standing, { changes }: LiveResp, nowMs: WallMs): Touched[] {
+function touchedOf(standing: Standing, { to, changes }: LiveResp, nowMs: WallMs, hwt: Timestamp): Touched[] {
   const { scope } = standing;
   const own = changes.filter(({ key }) => isIn(scope, key));
-  if (own.length === 0 && nowMs - standing.judgedMs < JUDGED_EVERY_MS) return [];
+  // Its first read was judged by a snapshot that this answer may not have reached yet.
+  standing.judgedMs ??= nowMs;
+  if (own.length === 0 && (nowMs - standing.judgedMs < JUDGED_EVERY_MS || to < hwt)) return [];
   standing.judgedMs = nowMs;
   if (own.length > 0) return [{ scope, changes: own, keys: own.map(({ key }) => key) }];
   const keys = scope.keys.slice(standing.next, standing.next + KEYS_AT_ONCE);

@@ -4,7 +4,7 @@ import type { MergedPage } from '@isochron/client';
 import { readChanges } from '@isochron/client/live/changes';
 import type { ChangesPage } from '@isochron/client/live/frames';
 import type { LiveObserver } from '@isochron/client/live/observer';
-import { type AnyMessage, IsochronError, type KeyWrite, type QualifiedKey, type Timestamp } from '@isochron/core';
+import { type AnyMessage, IsochronError, type KeyWrite, type QualifiedKey } from '@isochron/core';
 import type { AlbumObservations } from '../checks/observations.js';
 import type { Photo } from '../checks/photo.js';
 import { type Co, run } from '../engine/coroutine.js';
@@ -214,14 +214,19 @@ export class AlbumActor<M extends AnyMessage> {
     this.session.unwatchLive(observer);
   }
 
-  /** Pages of the feed, from its present end on. */
+  /** Pages of the feed, from what the session has seen on: also while it is refused, and then across its invitation. */
   *#follow({ album, pages, pauseMs }: Extract<AlbumStepPlan, { readonly f: 'follow' }>): Co<void> {
     const call = { f: 'changes', read: readChanges, scope: this.#photoKey(album, ''), ...FOLLOW } as const;
-    let after: Timestamp | null = null;
+    let after = this.session.ust;
     for (let page = 0; page < pages && !this.#stopped; page++) {
-      const { to, transactions } = (yield* this.session.call({ ...call, after })) as ChangesPage;
-      after = to;
-      for (const { writes } of transactions) for (const { value } of writes) this.#shown(value, 'the change feed');
+      try {
+        const { to, transactions } = (yield* this.session.call({ ...call, after })) as ChangesPage;
+        after = to;
+        for (const { writes } of transactions) for (const { value } of writes) this.#shown(value, 'the change feed');
+      } catch (error) {
+        if (!(error instanceof RequestFailed) || error.code !== 'PERMISSION_DENIED') throw error;
+        this.world.observer.albumRefused(this.name, false);
+      }
       yield* this.client.pause(pauseMs);
     }
   }

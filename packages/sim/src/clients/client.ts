@@ -171,7 +171,6 @@ export class Client<M extends AnyMessage> implements ActorClient {
     return only === undefined || this.time.now >= only.untilMs || this.place.topology.regionOf(node) === only.region;
   }
 
-  /** Whether the session still repeats a write whose outcome is unknown to it. */
   get settling(): boolean {
     return this.#session?.settling ?? false;
   }
@@ -235,9 +234,12 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     );
   }
 
-  // The interface for actors.
   get cached(): number {
     return this.#hasTransactions ? this.#machine.core.session.cacheSize : 0;
+  }
+
+  get ust(): Timestamp {
+    return this.#machine.core.session.ust;
   }
 
   get settling(): boolean {
@@ -269,7 +271,6 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     return { status: state, ts: timestamp ?? null };
   }
 
-  // The interface for its client.
   /** Connects, and tries again when no node can be reached. */
   *connected(): Co<void> {
     while (!this.#connected) {
