@@ -35,8 +35,8 @@ public struct SessionTransaction: Sendable {
     /// The snapshot that it reads from, or the lowest one that it may be given.
     public var readsFrom: Snapshot { assigned ?? seen }
 
-    /// The snapshot's other entries.
-    public var deps: [Timestamp]? { assigned?.deps }
+    /// The other entries of the snapshot, or of the lowest one that it may be given.
+    public var deps: [Timestamp]? { readsFrom.deps }
 
     /// Own writes up to this timestamp are part of every snapshot that it may have.
     public var covered: Timestamp { rules.covers(assigned ?? seen) }
