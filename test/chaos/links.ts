@@ -17,7 +17,7 @@ export class PeerLinks {
 
   /**
    * @param ports where each node listens for peers, by its id
-   * @param tls whether the nodes speak TLS; the proxies carry its bytes as they are
+   * @param tls whether the nodes use TLS; the proxies pass its bytes on unchanged
    */
   static async open(ports: ReadonlyMap<string, number>, tls = false): Promise<PeerLinks> {
     const pairs = [...ports.keys()].flatMap((from) =>

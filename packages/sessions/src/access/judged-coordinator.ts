@@ -123,7 +123,7 @@ export class JudgedCoordinator implements CoordinatorPort {
       this.port.read(
         asked,
         (result) => {
-          // A transaction may have been opened in an old snapshot: a permission of that time is none any more (AR2).
+          // A transaction may have been opened in an old snapshot: its permissions may have gone since (AR2).
           const isOld = !(result instanceof IsochronError) && result.snapshot < this.session.oldest;
           if (isOld) this.port.read({ ...asked, txId: null, ust: this.session.oldest, at: null }, end, coordinator);
           else end(result);

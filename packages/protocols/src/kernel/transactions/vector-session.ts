@@ -8,7 +8,7 @@ import type { Snapshot } from './snapshots.js';
 export const vectorSession: SessionRules = {
   merge: mergeVectors,
   committed: mergeVectors,
-  /** The session's commits lie in what it has seen, each at its home's entry: `hwt` does not tell whose that is. */
+  /** What the session has seen includes its commits, each in the entry of its home, which `hwt` does not name. */
   depending: (snapshot, seen) => (isPart(seen, snapshot) ? snapshot : mergeVectors(snapshot, seen)),
   covers: () => Number.POSITIVE_INFINITY,
 };
