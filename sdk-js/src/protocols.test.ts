@@ -60,6 +60,48 @@ describe('a snapshot with more than a timestamp', () => {
     expect(node.received('commit')).toMatchObject([{ snapshot: 1000, deps: [1500, 1500] }]);
   });
 
+  it('a commit names what its session has written since its transaction began, also where that is open', async () => {
+    const store = vectors();
+    const node = await server(store, CURE);
+    const app = await client([node]);
+    let write: Promise<unknown> | undefined;
+    const isOpen = new Promise<void>((resolve) => {
+      setTimeout(() => {
+        store.deps = [1000, 1600];
+        write = app.set('b', 1);
+        resolve();
+      }, 50);
+    });
+    await app.transaction(async (tx) => {
+      await tx.get('a');
+      await isOpen;
+      await write;
+      tx.set('c', 1);
+    });
+    expect(node.received('commit').at(-1)).toMatchObject({ deps: [1000, 1600] });
+  });
+
+  it('a commit that was sent behind another one names, when it is sent again, what that one has depended on', async () => {
+    const store = vectors();
+    const node = await server(store, { ...CURE, capabilities: [...SNAPSHOTS, 'chained-commits'] });
+    let isFirst = true;
+    node.script = (frame) => {
+      if (frame.type !== 'commit' || frame.after === undefined || !isFirst) return undefined;
+      isFirst = false;
+      return { type: 'error', id: frame.id, code: 'SESSION_BLOCKED', detail: 'not begun', retryable: true };
+    };
+    const app = await client([node]);
+    await app.get('a');
+    store.deps = [1000, 1600];
+    await Promise.all([app.set('b', 1), app.set('c', 1)]);
+    const sent = node.received('commit').map(({ deps, after }) => [after !== undefined, deps]);
+    expect(sent).toEqual([
+      [false, [1000, 900]],
+      [true, [1000, 900]],
+      [false, [1000, 1600]],
+    ]);
+  });
+
   it('two snapshots are the same only when every entry is', async () => {
     const store = vectors();
     const node = await server(store, CURE);

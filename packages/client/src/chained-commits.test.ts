@@ -1,4 +1,4 @@
-import type { CommitFrame } from '@isochron/wire/session-frames';
+import type { CommitFrame, ServerFrame } from '@isochron/wire/session-frames';
 import type { Committed } from './session/outcome.js';
 import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
 import { type Called, World, type WorldOptions } from './testing/world.js';
@@ -80,6 +80,25 @@ describe('writes that are asked for at once', () => {
     expect(timesOf(writes)).toEqual([1001, 1002, 1003, 1004]);
   });
 
+  it('a chained write that was refused for the rate comes again at its time, not with the end of the one before', () => {
+    const { home } = connected(['east'], { settings: { requestTimeoutMs: 10_000, commitTimeoutMs: 10_000 } });
+    let decide = (): void => {};
+    home.script = (frame, reply) => {
+      if (frame.type !== 'commit' || keyOf(frame) !== 'a') return undefined;
+      decide = () => reply(home.answer(frame));
+      return 'drop';
+    };
+    const limited = onceOf('b', (id) => ({ ...refusal(id, 'RATE_LIMITED', true), retryAfterMs: 3000 }) as Scripted);
+    home.limits = (frame) => limited(frame) as ServerFrame | undefined;
+    const writes = writeAll(['a', 'b']);
+    world.run(500);
+    decide();
+    world.run(500);
+    expect([codesOf(writes), writes[0]!.settled, sentTo(home)]).toEqual([[undefined, undefined], 1, ['a', 'b']]);
+    world.run(3000);
+    expect([codesOf(writes), writes[1]!.settled, sentTo(home)]).toEqual([[undefined, undefined], 1, ['a', 'b', 'b']]);
+  });
+
   it('chained writes go on without a write that has failed', () => {
     const { home } = connected();
     home.script = onceOf('b', (id) => refusal(id, 'TIMESTAMP_IN_FUTURE', false));
@@ -132,7 +151,7 @@ describe('writes that are asked for at once', () => {
 
 describe('detach from a write that others were sent behind', () => {
   it('detach makes a write that may have had an effect another attempt, which is decided without the write before it', () => {
-    const { home } = connected(['east'], { settings: { requestTimeoutMs: 10_000 } });
+    const { home } = connected(['east'], { settings: { requestTimeoutMs: 10_000, commitTimeoutMs: 10_000 } });
     home.script = onceOf('a', () => 'drop');
     const writes = writeAll(['a', 'b']);
     world.run(10);

@@ -129,6 +129,17 @@ describe('GET /v1/changes', () => {
     expect(second).not.toContain('"key":"a"');
   });
 
+  it('waits for changes over HTTP are limited, together with those of sessions', async () => {
+    const limited = await startApi({ limits: { feeds: 1 } });
+    const query = `?wait=1000&since=${cursorAt(limited.cluster.ust, limited.cluster.config.cluster)}`;
+    try {
+      const answers = await Promise.all([1, 2].map(() => limited.call('GET', `/v1/changes${query}`)));
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 503]);
+    } finally {
+      await limited.close();
+    }
+  });
+
   it('there is no HEAD of the feed, which would follow it without a connection', async () => {
     const headers = { accept: 'text/event-stream' };
     expect((await api.call('HEAD', '/v1/changes?wait=0', { headers })).status).toBe(405);

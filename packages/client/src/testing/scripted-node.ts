@@ -78,6 +78,8 @@ export class ScriptedNode {
   readonly packing: number[] = [];
   /** Runs before a frame is answered; `reply` answers it later. */
   script: (frame: ClientFrame, reply: (answer: object) => void, socket: SocketId) => Scripted = () => undefined;
+  /** The refusal of a frame for its rate: before the node looks at what it asks for. */
+  limits: (frame: ClientFrame) => ServerFrame | undefined = () => undefined;
   /** One-way delay of a message. */
   delayMs = 1;
   /** `refuses`: no socket opens. `silent`: a socket neither opens nor fails. */

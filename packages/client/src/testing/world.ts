@@ -316,7 +316,7 @@ export class World implements ClientEffects {
     node.frames.push(...frames);
     const answers: ServerFrame[] = [];
     for (const frame of frames) {
-      const behind = this.#behind(socket, frame);
+      const behind = node.limits(frame) ?? this.#behind(socket, frame);
       if (behind !== undefined) {
         if (behind !== 'waits') answers.push(behind);
         continue;

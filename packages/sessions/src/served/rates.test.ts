@@ -168,10 +168,17 @@ describe('the rate of a client', () => {
     expect(Object.fromEntries(node.serving.reached)).toMatchObject({ waits: 1, feeds: 1, openTransactions: 1 });
   });
 
-  it('a second start of an open transaction that fails gives back no place, and leaves it to its principal', () => {
-    const { transactions } = new TestNode({ openTransactionsPerClient: 1 }).serving;
-    expect(transactions.begin('c', 'ann', 'tx-1')).toBe(true);
-    expect(transactions.begin('c', 'ann', 'tx-1')).toBe(false);
-    expect(() => transactions.begin('c', 'ann', 'tx-2')).toThrow('Too many transactions are open');
+  it('a second start of an open transaction that fails gives back no place', () => {
+    const node = new TestNode({ openTransactionsPerClient: 1 });
+    const { link, connection } = node.greeted();
+    const [open, other] = ['transaction-of-tests.0', 'transaction-of-tests.1'];
+    const answer = (message: object) =>
+      node.answer({ ref: node.posted.at(-1)!.ref, ...message } as Parameters<typeof node.answer>[0]);
+    connection.receive({ type: 'start', id: 1, tx: open });
+    answer({ type: 'StartTxResp', snapshot: node.ust });
+    connection.receive({ type: 'start', id: 2, tx: open });
+    answer({ type: 'Refused', code: 'SNAPSHOT_TOO_OLD', detail: 'Collected.' });
+    connection.receive({ type: 'start', id: 3, tx: other });
+    expect(codes(link)).toEqual(['started', 'SNAPSHOT_TOO_OLD', 'OVERLOADED']);
   });
 });

@@ -302,6 +302,18 @@ describe('commits of one connection that follow one another', () => {
     ]);
   });
 
+  it('a chained commit of an open transaction that may depend on more than its reads is not begun', () => {
+    node = new TestNode({}, new Set(['transactions']), 'cure');
+    const { link, connection } = node.greeted();
+    const { snapshot: _open, ...open } = COMMIT;
+    connection.receive([
+      { ...COMMIT, deps: [UST - 5, UST], id: 1, tx: TX[0] },
+      { ...open, id: 2, tx: TX[1], after: TX[0] },
+    ]);
+    expect(codes(link)).toEqual(['SESSION_BLOCKED']);
+    expect(node.posted).toHaveLength(1);
+  });
+
   it('a chained commit begins at once if the one before it has committed by then', () => {
     const { connection } = node.greeted();
     connection.receive({ ...COMMIT, id: 1, tx: TX[0] });
