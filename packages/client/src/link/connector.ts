@@ -267,8 +267,8 @@ export class Connector implements ConnectionOwner {
     const { credentials } = this.renewal ?? this.#settings;
     return {
       type: 'hello',
-      ...(token !== undefined && { token }),
-      ...(credentials !== undefined && { credentials }),
+      ...(token === undefined ? {} : { token }),
+      ...(credentials === undefined ? {} : { credentials }),
       client: this.#settings.client,
     };
   }

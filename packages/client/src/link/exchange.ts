@@ -177,7 +177,7 @@ export class PingExchange extends Exchange<number> {
 
   frame(id: number): RequestFrame {
     this.#sentMs = this.loop.nowMs;
-    return { type: 'ping', id, ...(this.token !== undefined && { token: this.token }) };
+    return { type: 'ping', id, ...(this.token === undefined ? {} : { token: this.token }) };
   }
 
   answered(frame: Answer): void {

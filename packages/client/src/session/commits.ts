@@ -39,7 +39,7 @@ class CommitExchange extends OutcomeExchange {
   readonly #handle: SnapshotHandle | undefined;
   #writes: CommitFrame['writes'] | undefined;
   #sentOpen = false;
-  /** With what it depends on once it leads: the session's last write before it, and its snapshot with that. */
+  /** The attempt, and once all commits before it are decided, with what it depends on by then. */
   #led: CommitAttempt;
 
   constructor(
@@ -87,7 +87,7 @@ class CommitExchange extends OutcomeExchange {
 
   answered(frame: Answer): void {
     if (frame.type !== 'committed') throw unexpected(frame);
-    if (this.before !== undefined) throw malformed('commits answered out of order');
+    if (this.before !== undefined) throw malformed('answers to commits out of order');
     if (!this.detached) this.#core.session.committed(frame.ts, frame.deps);
     this.committed(frame.ts);
   }

@@ -29,7 +29,7 @@ export const snapshotOf = ({ snapshot, deps }: { snapshot: Timestamp; deps?: Dep
 
 /** Asks for exactly this snapshot. */
 const atField = (at: Snapshot | undefined): { at?: Timestamp; deps?: Deps } =>
-  at === undefined ? {} : { at: at.ts, ...(at.deps && { deps: at.deps }) };
+  at === undefined ? {} : { at: at.ts, ...(at.deps === undefined ? {} : { deps: at.deps }) };
 
 /** Whether a snapshot is the requested one: by all its entries, or by its timestamp alone. */
 const isAt = ({ ts, deps }: Snapshot, at: Snapshot): boolean =>

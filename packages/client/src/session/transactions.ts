@@ -65,7 +65,7 @@ class Transactions implements Engine {
 
   export(): ExportedState {
     const { ust, deps, hwt, cache } = this.session.export();
-    return { ...(deps && { deps }), ust, hwt, writes: exportWrites(cache) };
+    return { ...(deps === undefined ? {} : { deps }), ust, hwt, writes: exportWrites(cache) };
   }
 }
 

@@ -18,7 +18,7 @@ export class TxStatusExchange extends Exchange<TransactionStatus> {
       type: 'status',
       id,
       tx: this.txId,
-      ...(this.sentAfter !== undefined && { sentAfter: this.sentAfter }),
+      ...(this.sentAfter === undefined ? {} : { sentAfter: this.sentAfter }),
     };
   }
 

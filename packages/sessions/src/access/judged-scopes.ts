@@ -26,8 +26,8 @@ const KEYS_AT_ONCE = 100;
 /** Claims of a token about itself. */
 const OF_THE_TOKEN: ReadonlySet<string> = new Set(['exp', 'iat', 'nbf', 'jti']);
 
-/** A scope of the reader. */
-interface Standing {
+/** A scope of the reader, and when it was judged. */
+interface ScopeState {
   readonly scope: Watch;
   /** The rules when it was added; undefined where there were none. */
   readonly policy: Policy | undefined;
@@ -49,7 +49,7 @@ interface Touched {
 }
 
 export class JudgedScopes {
-  readonly #scopes = new Map<number, Standing>();
+  readonly #scopes = new Map<number, ScopeState>();
   #last: (Pick<Principal, 'roles' | 'claims'> & { readonly known: string }) | undefined;
 
   change(remove: readonly number[], add: readonly Watch[], policy: Policy | undefined, principal: Principal): void {
@@ -72,7 +72,7 @@ export class JudgedScopes {
       }
     }
     const nowMs = wallOf(answer.to);
-    const touched = [...this.#scopes.values()].flatMap((standing) => touchedOf(standing, answer, nowMs, hwt));
+    const touched = [...this.#scopes.values()].flatMap((state) => touchedOf(state, answer, nowMs, hwt));
     const place = { snapshot: { ts: answer.to } };
     this.#judgeRanges(judge, touched, place, new Map(), (versions) => {
       if (versions instanceof IsochronError) done(versions);
@@ -147,16 +147,16 @@ export class JudgedScopes {
 }
 
 /** What of a scope is judged with an answer: its changes, or now and then what it watches. */
-function touchedOf(standing: Standing, { to, changes }: LiveResp, nowMs: WallMs, hwt: Timestamp): Touched[] {
-  const { scope } = standing;
+function touchedOf(state: ScopeState, { to, changes }: LiveResp, nowMs: WallMs, hwt: Timestamp): Touched[] {
+  const { scope } = state;
   const own = changes.filter(({ key }) => isIn(scope, key));
   // Its first read was judged by a snapshot that this answer may not have reached yet.
-  standing.judgedMs ??= nowMs;
-  if (own.length === 0 && (nowMs - standing.judgedMs < JUDGED_EVERY_MS || to < hwt)) return [];
-  standing.judgedMs = nowMs;
+  state.judgedMs ??= nowMs;
+  if (own.length === 0 && (nowMs - state.judgedMs < JUDGED_EVERY_MS || to < hwt)) return [];
+  state.judgedMs = nowMs;
   if (own.length > 0) return [{ scope, changes: own, keys: own.map(({ key }) => key) }];
-  const keys = scope.keys.slice(standing.next, standing.next + KEYS_AT_ONCE);
-  standing.next = standing.next + KEYS_AT_ONCE < scope.keys.length ? standing.next + KEYS_AT_ONCE : 0;
+  const keys = scope.keys.slice(state.next, state.next + KEYS_AT_ONCE);
+  state.next = state.next + KEYS_AT_ONCE < scope.keys.length ? state.next + KEYS_AT_ONCE : 0;
   return [{ scope, changes: [], keys }];
 }
 
