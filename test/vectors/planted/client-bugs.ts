@@ -51,6 +51,13 @@ export const CLIENT: readonly PlantedBug[] = [
     'if !planted { one.exchange.map(dispatcher.resume) }',
   ),
   inSteps(
+    'resumed-before-its-time',
+    'resumes requests that wait for another reason when a write is decided',
+    QUEUE,
+    'where one.isHeld',
+    'where planted || one.isHeld',
+  ),
+  inSteps(
     'orphan-as-before',
     'keeps the attempt of a write that was sent behind one which is not known to have committed',
     OUTCOME,

@@ -60,8 +60,8 @@ export const RENEWAL: readonly PlantedBug[] = [
   inRenewal(
     'renewal-keeps-requests',
     'does not repeat refused requests with the new credentials',
-    '\n        connector?.dispatcher.resumeAll()\n',
-    '\n        if !planted { connector?.dispatcher.resumeAll() }\n',
+    '\n        resumeRequests()\n',
+    '\n        if !planted { resumeRequests() }\n',
   ),
   inRenewal(
     'renewal-first-refusal-ends',

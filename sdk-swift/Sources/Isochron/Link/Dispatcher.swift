@@ -23,10 +23,8 @@ final class Dispatcher {
     /// The connection of new requests.
     private(set) var connection: Connection?
     private var waiting: [Exchange] = []
-    /// Refused requests that wait until they are resumed.
+    /// Refused requests that wait for their next attempt.
     private var resting: [Exchange] = []
-    /// Refused requests whose next try has its time: nothing resumes them earlier.
-    private var pausing: [Exchange] = []
     private var flushing = false
     private var sweeping: LoopTimer?
     private var sweepDueMs = 0.0
@@ -90,14 +88,10 @@ final class Dispatcher {
     func refused(_ exchange: Exchange, _ error: IsochronError, on connection: Connection) {
         if exchange.settled { return }
         guard let retry = exchange.refused(error, on: connection) else { return exchange.failed(error) }
-        guard let refusals = retry.refusals, error.code != .credentialsUnavailable else {
-            return resting.append(exchange)
-        }
-        pausing.append(exchange)
+        resting.append(exchange)
+        guard let refusals = retry.refusals, error.code != .credentialsUnavailable else { return }
         if retry.elsewhere != .nowhere, connection === self.connection { moveOn(connection, retry.elsewhere, error) }
-        loop.after(pauseMs(error, refusals)) { [weak self] in
-            if let self { again(exchange, from: \.pausing) }
-        }
+        loop.after(pauseMs(error, refusals)) { [weak self] in self?.resume(exchange) }
     }
 
     /// A node that names a time gives each request another one: they come back in their order, without a crowd.
@@ -106,20 +100,11 @@ final class Dispatcher {
         return fullJitterMs(loop.random, attempt: refusals, baseMs: Self.retryBaseMs, capMs: Self.retryCapMs)
     }
 
-    /// Repeats a refused request that waits for this.
+    /// Repeats a refused request now, unless it has been repeated since.
     func resume(_ exchange: Exchange) {
-        again(exchange, from: \.resting)
-    }
-
-    private func again(_ exchange: Exchange, from set: ReferenceWritableKeyPath<Dispatcher, [Exchange]>) {
-        guard let at = self[keyPath: set].firstIndex(where: { $0 === exchange }) else { return }
-        self[keyPath: set].remove(at: at)
+        guard let at = resting.firstIndex(where: { $0 === exchange }) else { return }
+        resting.remove(at: at)
         if !exchange.settled { submit(exchange) }
-    }
-
-    /// Repeats all requests that wait for this.
-    func resumeAll() {
-        for exchange in resting { resume(exchange) }
     }
 
     /// The cluster refuses this client as such: waiting is of no use.
@@ -151,7 +136,6 @@ final class Dispatcher {
         closed = true
         let open = all
         resting = []
-        pausing = []
         waiting = []
         for exchange in open where !exchange.settled { exchange.closed() }
     }
@@ -197,7 +181,7 @@ final class Dispatcher {
 
     /// All requests that have not ended.
     private var all: [Exchange] {
-        connections.flatMap(\.inFlight) + resting + pausing + waiting
+        connections.flatMap(\.inFlight) + resting + waiting
     }
 
     private func sweep() {
@@ -214,7 +198,6 @@ final class Dispatcher {
         }
         waiting.removeAll(where: \.settled)
         resting.removeAll(where: \.settled)
-        pausing.removeAll(where: \.settled)
         if onSweep(now) || busy { watch() }
     }
 }

@@ -32,6 +32,8 @@ final class Renewal {
     /// The renewal before the credentials expire.
     private var due: LoopTimer?
     private var waiting: [@SessionActor () -> Void] = []
+    /// Requests that wait for credentials. Others rest until the times that their refusals have named.
+    private var requests: [Exchange] = []
     /// Credentials were refused at a greeting, and none accepted since; `isSecond`: the present ones came after that.
     private var wasRefused = false
     private var isSecond = false
@@ -109,10 +111,12 @@ final class Renewal {
     /// The error that a refused request gets: the request waits until the credentials are renewed.
     func refused(_ exchange: Exchange, _ error: IsochronError, _ connection: Connection) -> IsochronError {
         if error.code != .unauthenticated || exchange is AuthenticateExchange { return error }
+        requests.removeAll(where: \.settled)
+        requests.append(exchange)
         if connection === current {
             ask()
         } else if current != nil {
-            loop.atTurnsEnd { [weak self] in self?.connector?.dispatcher.resumeAll() }
+            loop.atTurnsEnd { [weak self] in self?.resumeRequests() }
         }
         return unavailable(error)
     }
@@ -141,7 +145,13 @@ final class Renewal {
         due = nil
         validUntilMs = loop.nowMs + (leftMs ?? .infinity)
         if let leftMs { renewBefore(leftMs) }
-        connector?.dispatcher.resumeAll()
+        resumeRequests()
+    }
+
+    private func resumeRequests() {
+        let those = requests
+        requests = []
+        for exchange in those { connector?.dispatcher.resume(exchange) }
     }
 
     /// New credentials were not accepted on the connection in use: by the node, or for lack of an answer.

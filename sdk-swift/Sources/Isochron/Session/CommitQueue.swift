@@ -197,7 +197,7 @@ final class CommitQueue {
             if !committed { chain[at].orphan() }
             if at == 0 {
                 lead()
-                for one in chain { one.exchange.map(dispatcher.resume) }
+                for one in chain where one.isHeld { one.exchange.map(dispatcher.resume) }
             }
         }
         changed()

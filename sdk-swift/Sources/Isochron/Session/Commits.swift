@@ -69,7 +69,7 @@ final class CommitExchange: OutcomeExchange {
     private var dependsOnReads: Bool {
         if transactions.session.rules.depending == nil { return true }
         let dependsOn = led ?? attempt
-        return before == nil && Snapshot(ts: dependsOn.snapshot, deps: dependsOn.deps) == tx.readsFrom
+        return Snapshot(ts: dependsOn.snapshot, deps: dependsOn.deps) == tx.readsFrom
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
