@@ -33,6 +33,7 @@ import { Answers, JSON_TYPE } from './answers.js';
 import { avoidingPart } from './avoided.js';
 import { ReadHeaders } from './read-headers.js';
 import { StabilityMonitor } from './stability.js';
+import { Turns } from './turns.js';
 import { boundTxId, type Scope, txIdOfKey } from './tx-ids.js';
 
 /** Longest time in which a request with an Idempotency-Key may be repeated, ms; see {@link ApiContext.sentAfter}. */
@@ -47,6 +48,7 @@ export class ApiContext {
   readonly answers = new Answers((request, bytes) => this.useBytes(request, bytes));
   readonly headers: ReadHeaders;
   readonly stability: StabilityMonitor;
+  readonly turns = new Turns();
 
   constructor(
     readonly node: RunningNode,

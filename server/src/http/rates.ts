@@ -12,20 +12,22 @@ const HELD_MS = 500;
 /** Refusals that wait, in all and for each client. */
 const HELD = 1024;
 const HELD_PER_CLIENT = 256;
-/** Answers name the quota once less than this share of it is left. */
-const SCARCE = 0.5;
 
 /** Counts the requests of the routes of this scope, and their answers' bytes. */
 export function limitRates(app: FastifyInstance, api: ApiContext): void {
   const { rates } = api.serving;
   const held = new Quota(HELD, HELD_PER_CLIENT);
-  const scarce = SCARCE * rates.bounds.requestsPerSecondPerClient;
   app.addHook('onRequest', (request, reply, done) => {
     const client = api.client(request);
+    const admit = (): void => take(client, request, reply, done);
+    if (rates.isScarce(client, rates.steady())) api.turns.take(client, admit);
+    else admit();
+  });
+  const take = (client: string, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     const now = rates.steady();
     const waitMs = rates.take(client, 1, now);
     if (waitMs === 0) {
-      if (rates.left(client, now) < scarce) announce(api, request, reply);
+      if (rates.isScarce(client, now)) announce(api, request, reply);
       done();
       return;
     }
@@ -43,7 +45,7 @@ export function limitRates(app: FastifyInstance, api: ApiContext): void {
       reply.hijack();
       request.raw.socket.destroy();
     }
-  });
+  };
   app.addHook('onSend', (request, reply, payload, done) => {
     if (reply.statusCode === HTTP_STATUS.RATE_LIMITED) announce(api, request, reply);
     if (typeof payload === 'string' || Buffer.isBuffer(payload)) api.useBytes(request, payload.length);

@@ -55,6 +55,34 @@ it('requests that wait for stable time are limited', async () => {
   client.close();
 });
 
+it('a session whose client has used most of its share is served in parts, in order, and others in between', async () => {
+  api = await startApi({ apiKeys: ['greedy', 'quiet'], limits: { requestsPerSecondPerClient: 4000 } });
+  const [greedy, quiet] = [await SessionClient.open(api.url), await SessionClient.open(api.url)];
+  await greedy.hello({ credentials: 'greedy' });
+  await quiet.hello({ credentials: 'quiet' });
+  const order: string[] = [];
+  greedy.socket.on('message', (data) => order.push(`greedy ${String(data).split('"type":"values"').length - 1}`));
+  quiet.socket.on('message', () => order.push('quiet'));
+  // Half of the second and a little more.
+  const keys = Array.from({ length: 100 }, (_, i) => `default/${i}`);
+  const frames = (first: number, count: number, read: readonly string[]) =>
+    Array.from({ length: count }, (_, i) => ({ type: 'read', id: first + i, keys: read }));
+  greedy.sendRaw(JSON.stringify(frames(1, 25, keys)));
+  await greedy.answer(25);
+  greedy.sendRaw(JSON.stringify(frames(100, 128, ['default/a'])));
+  greedy.sendRaw(JSON.stringify(frames(300, 128, ['default/a'])));
+  quiet.send({ type: 'read', id: 1, keys: ['default/a'] });
+  await quiet.answer(1);
+  await greedy.answer(427);
+  // The answers of one or two turns leave in a message.
+  const sizes = order.slice(1).flatMap((one) => (one === 'quiet' ? [] : [Number(one.split(' ')[1])]));
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(256);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(64);
+  expect(order.indexOf('quiet')).toBeLessThan(order.length - 1);
+  greedy.close();
+  quiet.close();
+});
+
 it('a session that goes on in spite of its refusals is read from slowly, and other clients are served at once', async () => {
   api = await startApi({
     apiKeys: ['greedy', 'quiet'],

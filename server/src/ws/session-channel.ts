@@ -3,10 +3,10 @@ import { isUtf8 } from 'node:buffer';
 import type { Outgoing, ServedConnection, SessionLink } from '@isochron/sessions';
 import type { ChannelSource } from '@isochron/wire/channels/channel';
 import { type Channels, NO_ROOM, type Refusal } from '@isochron/wire/channels/channels';
+import type { Turns } from '../http/turns.js';
 import { AnswerQueue } from './answer-queue.js';
 import type { Codec } from './codec.js';
-import { Rests } from './rests.js';
-import { deliver } from './session-socket.js';
+import { Inbox } from './inbox.js';
 
 /** The socket that the channel is on. */
 export interface ChannelOwner {
@@ -21,6 +21,7 @@ export interface SessionChannelOptions {
   /** Network address of the client. */
   readonly address: string;
   readonly maxMessageBytes: number;
+  readonly turns: Turns;
   /** Bytes that the client may send before its hello was accepted. */
   readonly strangerBytes: number;
   /** Called once the client's hello was accepted. */
@@ -31,17 +32,13 @@ export interface SessionChannelOptions {
 
 export class SessionChannel implements SessionLink, ChannelSource {
   readonly #channels: Channels;
-  readonly #connection: ServedConnection;
+  readonly connection: ServedConnection;
+  readonly #inbox: Inbox;
   readonly #out: AnswerQueue;
   #greeted = false;
   #strangeBytes = 0;
   #paused = false;
   #ended = false;
-  readonly #rests = new Rests({
-    deliver: (data, isBinary) => this.#deliver(data, isBinary),
-    pause: () => this.#channels.pause(this.number),
-    resume: () => this.#resume(),
-  });
   /** The state of its unsent bytes at the last check, and since when none of them has left. */
   #stalledAt = '';
   #stalledSinceMs = 0;
@@ -56,7 +53,12 @@ export class SessionChannel implements SessionLink, ChannelSource {
     this.#channels = owner.channels;
     this.#out = new AnswerQueue(codec);
     this.#channels.limit(number, options.strangerBytes);
-    this.#connection = admit(this);
+    this.connection = admit(this);
+    this.#inbox = new Inbox(this, options.turns);
+  }
+
+  get maxMessageBytes(): number {
+    return this.options.maxMessageBytes;
   }
 
   get isPaused(): boolean {
@@ -85,12 +87,12 @@ export class SessionChannel implements SessionLink, ChannelSource {
     if (!this.#greeted) this.#strangeBytes += data.length;
     if (this.#strangeBytes > this.options.strangerBytes) this.terminate();
     // As on a WebSocket: invalid UTF-8 must not become another document.
-    else if (isText && !isUtf8(data)) this.#connection.receiveUndecodable();
-    else this.#rests.receive(data, !isText);
+    else if (isText && !isUtf8(data)) this.connection.receiveUndecodable();
+    else this.#inbox.receive(data, !isText);
   }
 
   refused(why: Refusal): void {
-    if (why === 'too large') this.#connection.receiveTooLarge();
+    if (why === 'too large') this.connection.receiveTooLarge();
     else this.terminate();
   }
 
@@ -98,7 +100,8 @@ export class SessionChannel implements SessionLink, ChannelSource {
   disconnected(): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.#connection.disconnected();
+    this.#inbox.end();
+    this.connection.disconnected();
     this.owner.ended(this);
     this.options.ended();
   }
@@ -109,7 +112,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
   }
 
   rest(ms: number): void {
-    this.#rests.begin(ms);
+    this.#inbox.rest(ms);
   }
 
   send(outgoing: Outgoing): void {
@@ -120,6 +123,14 @@ export class SessionChannel implements SessionLink, ChannelSource {
 
   next(): string | Uint8Array | undefined {
     return this.#out.isEmpty ? undefined : this.#out.next();
+  }
+
+  pause(): void {
+    this.#channels.pause(this.number);
+  }
+
+  resume(): void {
+    if (!this.#paused && !this.#ended && !this.#inbox.isHeld) this.#channels.resume(this.number);
   }
 
   /**
@@ -144,17 +155,9 @@ export class SessionChannel implements SessionLink, ChannelSource {
     if (waits) this.#channels.pause(this.number);
     else {
       this.#stalledAt = '';
-      this.#resume();
+      this.resume();
     }
     return waits;
-  }
-
-  #deliver(data: Buffer, isBinary: boolean): void {
-    if (!this.#ended) deliver(this.#connection, this.codec, data, isBinary);
-  }
-
-  #resume(): void {
-    if (!this.#paused && !this.#ended && !this.#rests.isResting) this.#channels.resume(this.number);
   }
 
   /** Ends the session where no waiting frame has left for `limitMs`. */

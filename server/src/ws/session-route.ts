@@ -90,7 +90,7 @@ export class SessionHub {
     if (codec === undefined) this.#serveShared(socket, address, greeted);
     else {
       const { maxRequestBytes: maxMessageBytes } = this.api.rules.limits;
-      const options = { address, maxMessageBytes, greeted };
+      const options = { address, maxMessageBytes, turns: this.api.turns, greeted };
       const session = new SessionSocket(socket, codec, (link) => this.sessions.admit(link), options);
       this.#single.add(session);
       this.#attach(socket, session, () => {
@@ -163,7 +163,7 @@ export class SessionHub {
     };
     const { strangerBytes } = this.limits;
     const { maxRequestBytes: maxMessageBytes } = this.api.rules.limits;
-    const options = { address, maxMessageBytes, strangerBytes, greeted, ended };
+    const options = { address, maxMessageBytes, turns: this.api.turns, strangerBytes, greeted, ended };
     return new SessionChannel(owner, channel, codec, (link) => this.sessions.admit(link), options);
   }
 

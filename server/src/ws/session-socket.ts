@@ -1,9 +1,10 @@
 /** The socket of one session: encoding, one message for all frames of a turn, backpressure. */
 import type { Outgoing, ServedConnection, SessionLink } from '@isochron/sessions';
 import type { WebSocket } from 'ws';
+import type { Turns } from '../http/turns.js';
 import { AnswerQueue } from './answer-queue.js';
 import type { Codec } from './codec.js';
-import { Rests } from './rests.js';
+import { Inbox } from './inbox.js';
 
 /** Unsent bytes above which nothing more is read from the client, and below which reading goes on. */
 const PAUSE_BYTES = 1 << 20;
@@ -13,22 +14,19 @@ export interface SessionSocketOptions {
   /** Network address of the client. */
   readonly address: string;
   readonly maxMessageBytes: number;
+  readonly turns: Turns;
   /** Called once the client's hello was accepted. */
   readonly greeted: () => void;
 }
 
 export class SessionSocket implements SessionLink {
   readonly #socket: WebSocket;
-  readonly #connection: ServedConnection;
+  readonly connection: ServedConnection;
+  readonly #inbox: Inbox;
   readonly #out: AnswerQueue;
   #flushing = false;
   #paused = false;
   #closed = false;
-  readonly #rests = new Rests({
-    deliver: (data, isBinary) => this.#deliver(data, isBinary),
-    pause: () => this.#socket.pause(),
-    resume: () => this.#resume(),
-  });
   readonly #sent = (): void => this.#drained();
   readonly #flush = (): void => this.#sendAll();
 
@@ -40,7 +38,12 @@ export class SessionSocket implements SessionLink {
   ) {
     this.#socket = socket;
     this.#out = new AnswerQueue(codec);
-    this.#connection = admit(this);
+    this.connection = admit(this);
+    this.#inbox = new Inbox(this, options.turns);
+  }
+
+  get maxMessageBytes(): number {
+    return this.options.maxMessageBytes;
   }
 
   get isPaused(): boolean {
@@ -62,13 +65,13 @@ export class SessionSocket implements SessionLink {
 
   /** A WebSocket message: a frame, or an array of frames. */
   receive(data: Buffer, isBinary: boolean): void {
-    if (!this.#closed) this.#rests.receive(data, isBinary);
+    if (!this.#closed) this.#inbox.receive(data, isBinary);
   }
 
   /** The socket has closed. */
   disconnected(): void {
-    this.#closed = true;
-    this.#connection.disconnected();
+    this.#end();
+    this.connection.disconnected();
   }
 
   /** Ends the connection without a close frame. */
@@ -77,7 +80,7 @@ export class SessionSocket implements SessionLink {
   }
 
   rest(ms: number): void {
-    this.#rests.begin(ms);
+    this.#inbox.rest(ms);
   }
 
   send(outgoing: Outgoing): void {
@@ -89,19 +92,22 @@ export class SessionSocket implements SessionLink {
 
   close(code: number, reason: string): void {
     this.#sendAll();
-    this.#closed = true;
+    this.#end();
     if (this.#socket.isPaused) this.#socket.resume();
     this.#socket.close(code, reason);
   }
 
-  #deliver(data: Buffer, isBinary: boolean): void {
-    if (this.#closed) return;
-    if (data.length > this.options.maxMessageBytes) this.#connection.receiveTooLarge();
-    else deliver(this.#connection, this.codec, data, isBinary);
+  pause(): void {
+    this.#socket.pause();
   }
 
-  #resume(): void {
-    if (!this.#paused && !this.#closed && !this.#rests.isResting) this.#socket.resume();
+  resume(): void {
+    if (!this.#paused && !this.#closed && !this.#inbox.isHeld) this.#socket.resume();
+  }
+
+  #end(): void {
+    this.#closed = true;
+    this.#inbox.end();
   }
 
   /** Sends waiting frames while the client takes them in: frames are encoded only when they leave. */
@@ -119,19 +125,7 @@ export class SessionSocket implements SessionLink {
   #drained(): void {
     if (!this.#paused || this.#closed || this.#socket.bufferedAmount > RESUME_BYTES) return;
     this.#paused = false;
-    this.#resume();
+    this.resume();
     this.#sendAll();
   }
-}
-
-/** Hands a message of a client to its connection. */
-export function deliver(connection: ServedConnection, codec: Codec, data: Buffer, isBinary: boolean): void {
-  let message: unknown;
-  try {
-    message = codec.decode(data, isBinary);
-  } catch {
-    connection.receiveUndecodable();
-    return;
-  }
-  connection.receive(message, data.length);
 }

@@ -13,7 +13,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     patches: [
       { file: JUDGE, in: 'Judge.read', find: '...wanted(snapshot, snapshot)', replace: '...wanted(snapshot, null)' },
     ],
-    seeds: { from: 1, count: 40 },
+    seeds: { from: 12, count: 40 },
     profile: ALBUMS,
   },
   {
@@ -28,7 +28,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
         replace: '...wanted(snapshot, { ts: Math.max(0, snapshot.ts - 500 * 4096) })',
       },
     ],
-    seeds: { from: 1, count: 40 },
+    seeds: { from: 4, count: 40 },
     profile: ALBUMS,
   },
   {
@@ -73,7 +73,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
         replace: 'snapshot: { ts: Math.max(0, answer.to - 500 * 4096) }',
       },
     ],
-    seeds: { from: 1, count: 40 },
+    seeds: { from: 40, count: 40 },
     profile: ALBUMS,
   },
   {
@@ -88,7 +88,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
         replace: 'some(() => false)',
       },
     ],
-    seeds: { from: 1, count: 40 },
+    seeds: { from: 2, count: 40 },
     profile: ALBUMS,
   },
 ];

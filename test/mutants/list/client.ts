@@ -128,7 +128,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
         replace: '  opening(connection: Carrier): TxId {\n    this.at = undefined;',
       },
     ],
-    seeds: { from: 2, count: 40 },
+    seeds: { from: 3, count: 40 },
     profile: RECONNECTING,
   },
   {
@@ -241,7 +241,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
         replace: '      if (ct !== null || after !== null) begun(ct ?? 0);',
       },
     ],
-    seeds: { from: 1, count: 40 },
+    seeds: { from: 8, count: 40 },
     profile: BURSTS,
   },
   {
@@ -273,7 +273,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
         replace: 'if (id % 8 > 0) this.#inFlight.delete(id);',
       },
     ],
-    seeds: { from: 1, count: 20 },
+    seeds: { from: 2, count: 20 },
     profile: FEW_CREDITS,
   },
   {

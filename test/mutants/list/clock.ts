@@ -84,7 +84,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
           'if (count > 1 && this.#items[count - 1]!.ct === this.#items[count - 2]!.ct) count--;\n    const groups: { ct: Timestamp; txs: Committed[] }[] = [];',
       },
     ],
-    seeds: { from: 29, count: 200 },
+    seeds: { from: 40, count: 200 },
     profile: SAME_TIMES,
   },
   {

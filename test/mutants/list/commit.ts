@@ -95,7 +95,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
         replace: 'if (known.attempt <= attempt) return false;',
       },
     ],
-    seeds: { from: 12, count: 200 },
+    seeds: { from: 13, count: 200 },
   },
   {
     name: 'aborted-without-tombstone',

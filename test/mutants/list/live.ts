@@ -71,7 +71,7 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
         replace: 'if (false) known.push(written);',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 2, count: 100 },
     profile: LIVE,
   },
   {
@@ -86,7 +86,7 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
         replace: 'for (const { key } of tx.writes.slice(0, 1)) this.#index',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 12, count: 100 },
     profile: LIVE,
   },
   {
@@ -101,7 +101,7 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
         replace: 'topology.partitionOf(key + key)',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 2, count: 100 },
     profile: LIVE,
   },
   {
@@ -116,7 +116,7 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
         replace: 'if (this.#tails.end(partition) === after) this.#follow(partition, now, out);',
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 18, count: 200 },
     profile: FORGOTTEN,
   },
   {
@@ -161,7 +161,7 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
         replace: '',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 4, count: 100 },
     profile: LIVE,
   },
   {
@@ -184,7 +184,7 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
         replace: 'position !== undefined',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 2, count: 100 },
     profile: LIVE,
   },
   {
@@ -199,7 +199,7 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
         replace: 'changes',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 2, count: 100 },
     profile: LIVE,
   },
   {
@@ -215,7 +215,7 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
       },
       { file: LIVE_POSITION, in: 'Position.#moveTo', find: 'this.core.session.observe({ ts: at });', replace: '' },
     ],
-    seeds: { from: 53, count: 100 },
+    seeds: { from: 80, count: 100 },
     profile: LIVE,
   },
   {
@@ -230,7 +230,7 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
         replace: 'if (this.at !== undefined) {\n      this.at = this.core.session.ust;\n      return;\n    }',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 2, count: 100 },
     profile: FORGOTTEN,
   },
 ];

@@ -23,7 +23,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
         replace: 'return wanted === undefined || position >= 0 ? [] : [{ position, wanted }];',
       },
     ],
-    seeds: { from: 2, count: 60 },
+    seeds: { from: 51, count: 60 },
   },
   {
     name: 'cops-gt-second-round-reads-newest',
@@ -53,7 +53,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
         replace: 'const newest = depends.length === 0 ? 0 : Math.min(...depends.map(({ ts }) => ts));',
       },
     ],
-    seeds: { from: 2, count: 60 },
+    seeds: { from: 51, count: 60 },
   },
   {
     name: 'cops-gt-put-replaces-the-context',
@@ -98,7 +98,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
         replace: 'return [...this.protocol.behind(version, horizon)];',
       },
     ],
-    seeds: { from: 11, count: 60 },
+    seeds: { from: 37, count: 60 },
   },
   {
     name: 'cops-gt-moves-at-once',
@@ -131,7 +131,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
         replace: 'void [txId, depends, out];\n    return undefined;',
       },
     ],
-    seeds: { from: 8, count: 60 },
+    seeds: { from: 51, count: 60 },
   },
   {
     name: 'cc-lo-no-readers-check-of-updates',
@@ -161,7 +161,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
         replace: '[], (_at, later) => answer(later), now, out);\n    void needs;',
       },
     ],
-    seeds: { from: 10, count: 60 },
+    seeds: { from: 28, count: 60 },
   },
   {
     name: 'cc-lo-answer-not-merged',
@@ -191,7 +191,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
         replace: 'void old;\n    void this.#find;',
       },
     ],
-    seeds: { from: 8, count: 60 },
+    seeds: { from: 51, count: 60 },
   },
   {
     name: 'cc-lo-forgets-who-has-read',
@@ -206,7 +206,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
         replace: 'void reader;',
       },
     ],
-    seeds: { from: 8, count: 60 },
+    seeds: { from: 51, count: 60 },
   },
   {
     name: 'cc-lo-readers-do-not-become-old',
@@ -221,7 +221,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
         replace: 'this.#readers.delete(key);',
       },
     ],
-    seeds: { from: 8, count: 60 },
+    seeds: { from: 51, count: 60 },
   },
   {
     name: 'cc-lo-client-forgets-its-put',
@@ -236,7 +236,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
         replace: 'wrote: (key, ts, region) => [this.#dependency(key, ts, region)].slice(0, 0),',
       },
     ],
-    seeds: { from: 18, count: 60 },
+    seeds: { from: 19, count: 60 },
   },
 ];
 

@@ -281,7 +281,7 @@ const KERNEL_MUTANTS: readonly Mutant[] = [
         replace: 'if (this.#settled(key, version) || from.node !== "") out.send(from, answer);',
       },
     ],
-    seeds: { from: 1, count: 60 },
+    seeds: { from: 4, count: 60 },
   },
   {
     name: 'operations-acknowledge-before-disk',

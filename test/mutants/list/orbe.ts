@@ -22,7 +22,7 @@ const DM_MUTANTS: readonly Mutant[] = [
         replace: '? [] : [];',
       },
     ],
-    seeds: { from: 1, count: 30 },
+    seeds: { from: 26, count: 30 },
   },
   {
     name: 'orbe-asks-no-other-partition',
@@ -37,7 +37,7 @@ const DM_MUTANTS: readonly Mutant[] = [
         replace: 'if (partition < 0) this.#check(',
       },
     ],
-    seeds: { from: 1, count: 30 },
+    seeds: { from: 26, count: 30 },
   },
   {
     name: 'orbe-check-answered-at-once',
@@ -52,7 +52,7 @@ const DM_MUTANTS: readonly Mutant[] = [
         replace: 'if (this.#covers(needs, now) || id !== "") satisfied',
       },
     ],
-    seeds: { from: 16, count: 30 },
+    seeds: { from: 26, count: 30 },
   },
   {
     name: 'orbe-get-forgets-what-it-read',
@@ -115,7 +115,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
         replace: 'vv.durable(other) < 0 * st)',
       },
     ],
-    seeds: { from: 2, count: 30 },
+    seeds: { from: 6, count: 30 },
   },
   {
     name: 'orbe-clock-waits-for-one-region',
@@ -145,7 +145,7 @@ const DM_CLOCK_MUTANTS: readonly Mutant[] = [
         replace: 'return 0 * newestOf(seen);',
       },
     ],
-    seeds: { from: 1, count: 30 },
+    seeds: { from: 2, count: 30 },
   },
   {
     name: 'orbe-clock-snapshot-below-client',

@@ -63,7 +63,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'return this.#reported.values();',
       },
     ],
-    seeds: { from: 2, count: 100 },
+    seeds: { from: 5, count: 100 },
   },
   {
     name: 'remote-read-of-a-newer-snapshot',
@@ -78,7 +78,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
           "this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot: this.#regions[partition]![0] === this.state.region ? ts : this.state.stable.value, keys: asked, deps })),",
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 2, count: 50 },
   },
   {
     name: 'read-below-the-floor',
@@ -92,7 +92,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'void TOO_OLD;',
       },
     ],
-    seeds: { from: 2, count: 100 },
+    seeds: { from: 5, count: 100 },
   },
   {
     name: 'one-version-too-far',
@@ -120,7 +120,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'gcFloor: 0 * timestampOf(meta',
       },
     ],
-    seeds: { from: 15, count: 200 },
+    seeds: { from: 27, count: 200 },
     profile: OLD_SNAPSHOTS,
   },
   {
@@ -169,7 +169,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'if (writes.at(-1)!.ct > floor + 1) return;',
       },
     ],
-    seeds: { from: 2, count: 100 },
+    seeds: { from: 7, count: 100 },
   },
   {
     name: 'cache-never-pruned',

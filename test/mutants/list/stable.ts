@@ -15,7 +15,7 @@ export const STABLE_MUTANTS: readonly Mutant[] = [
         replace: 'return this.#value;',
       },
     ],
-    seeds: { from: 2, count: 20 },
+    seeds: { from: 5, count: 20 },
   },
   {
     name: 'served-in-one-region',
@@ -29,7 +29,7 @@ export const STABLE_MUTANTS: readonly Mutant[] = [
         replace: 'this.#raise(minimum.gst, minimum.sOld, this.#contribution(now)?.served ?? 0, now, out);',
       },
     ],
-    seeds: { from: 2, count: 20 },
+    seeds: { from: 5, count: 20 },
   },
   {
     name: 'served-by-replicas-only',

@@ -21,7 +21,7 @@ export const UPDATE_MUTANTS: readonly Mutant[] = [
         replace: 'if (i === versions.length || !isPlain(version)) versions.push(version);',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 7, count: 100 },
   },
   {
     name: 'folds-twice',
@@ -36,7 +36,7 @@ export const UPDATE_MUTANTS: readonly Mutant[] = [
           'if (order === 0 && isPlain(version)) return replaceUpdate(versions, i - 1, version);\n    if (order === 0) break;',
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 73, count: 200 },
     profile: COPIED,
   },
   {
@@ -51,7 +51,7 @@ export const UPDATE_MUTANTS: readonly Mutant[] = [
         replace: '(isPlain(chain[newest]!) ? newest : Math.min(newest + 1, chain.length - 1));',
       },
     ],
-    seeds: { from: 1, count: 100 },
+    seeds: { from: 2, count: 100 },
   },
   {
     name: 'copy-without-updates',
@@ -66,7 +66,7 @@ export const UPDATE_MUTANTS: readonly Mutant[] = [
           "(!(typeof version.value === 'object' && version.value !== null && 'operations' in version.value)) && (source === null || version.region === source",
       },
     ],
-    seeds: { from: 1, count: 200 },
+    seeds: { from: 19, count: 200 },
     profile: COPIED,
   },
   {
@@ -81,6 +81,6 @@ export const UPDATE_MUTANTS: readonly Mutant[] = [
         replace: 'cached;',
       },
     ],
-    seeds: { from: 1, count: 50 },
+    seeds: { from: 4, count: 50 },
   },
 ];

@@ -32,7 +32,7 @@ function client(expiresAt: number | null = beganMs + LIFE_MS, by = 'anna') {
   const [welcome] = link.frames.splice(0);
   node.authenticate = (credentials, done) => void checks.push({ credentials, done });
   let id = 0;
-  const send = (frame: object): void => connection.receive({ id: ++id, ...frame });
+  const send = (frame: object): void => void connection.receive({ id: ++id, ...frame });
   const codes = () => link.frames.map((frame) => ('code' in frame ? frame.code : frame.type));
   return { link, connection, welcome, send, codes };
 }

@@ -88,6 +88,36 @@ describe('the rate of a client', () => {
     expect([before, serving.rates.take('', 1, node.steadyMs) > 0]).toEqual([0, true]);
   });
 
+  it('a client crowds once it has used more than half of its requests or bytes of a second, and no longer later', () => {
+    const { node, connection } = limited({ requestsPerSecondPerClient: 10, bytesPerSecondPerClient: 1000 });
+    const crowds = [connection.crowds];
+    connection.receive(reads(1, 5));
+    crowds.push(connection.crowds);
+    connection.receive(reads(10, 1));
+    crowds.push(connection.crowds);
+    node.steadyMs += 100;
+    crowds.push(connection.crowds);
+    connection.receive(reads(20, 1), 501);
+    crowds.push(connection.crowds);
+    expect(crowds).toEqual([false, false, true, false, true]);
+  });
+
+  it('a message is served in parts of so many requests, with the answers that it has as a whole', () => {
+    const inParts = limited({ requestsPerSecondPerClient: 10 });
+    const atOnce = limited({ requestsPerSecondPerClient: 10 });
+    const pair = ['default/a', 'default/b'];
+    const message = [...reads(1, 2, pair), ...reads(3, 4), 'no frame', ...reads(7, 2)];
+    const parts: number[] = [];
+    for (let left: readonly unknown[] = message; left.length > 0; ) {
+      const before = left.length;
+      left = inParts.connection.receive(left, 0, 3);
+      parts.push(before - left.length);
+    }
+    expect(parts).toEqual([2, 3, 3, 1]);
+    expect(atOnce.connection.receive(message)).toEqual([]);
+    expect(inParts.link).toEqual(atOnce.link);
+  });
+
   it('a ping and an abort are answered at the limit, and refused only far above it', () => {
     const { link, connection } = limited({ requestsPerSecondPerClient: 10 });
     connection.receive(reads(1, 11));

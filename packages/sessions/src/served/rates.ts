@@ -6,6 +6,8 @@ import type { ServingLimits } from './serving-limits.js';
 const SECOND_MS = 1000;
 /** Requests that give something back are refused only so far above the limit. */
 const RELEASE_MS = 1000;
+/** A client has used most of its share once less than this part of it is left. */
+const SCARCE = 0.5;
 const DETAIL = 'This client has used its share of the node for now. Repeat the request after the time named here.';
 
 export type RateBounds = Pick<
@@ -76,6 +78,12 @@ export class Rates {
   /** Requests that the client may make at once now. */
   left(client: string, nowMs: number): number {
     return this.#requests.left(client, nowMs);
+  }
+
+  /** Whether a client has used most of its requests or bytes. */
+  isScarce(client: string, nowMs: number): boolean {
+    const [requests, bytes] = [this.#requests, this.#bytes];
+    return requests.left(client, nowMs) < SCARCE * requests.units || bytes.left(client, nowMs) < SCARCE * bytes.units;
   }
 
   #reached(limit: keyof RateBounds, waitMs: number): number {

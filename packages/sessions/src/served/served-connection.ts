@@ -13,7 +13,7 @@ import { type Answer, isLarge, type Outgoing } from './answers.js';
 import { checkOf, isFrame, type RawFrame } from './frames.js';
 import { expired } from './identity.js';
 import type { ServedNode, ServedSession } from './served-session.js';
-import { Share } from './share.js';
+import { requestsIn, Share } from './share.js';
 
 /** Requests that a client of a server may have in flight. */
 export const CREDITS = 256;
@@ -21,6 +21,7 @@ export const CREDITS = 256;
 const MAX_FRAMES = 2 * CREDITS;
 /** Deadline of a client's hello, ms. */
 const HELLO_TIMEOUT_MS = 5000;
+const NONE: readonly unknown[] = [];
 const checkHello = checkOf(HelloFrame);
 /** The close codes of refused greetings that are more specific than *protocol error*. */
 const HELLO_CLOSE: Readonly<Record<string, number>> = {
@@ -89,14 +90,29 @@ export class ServedConnection {
     session.identity.lapsed = () => this.#fail(expired(), SESSION_CLOSE.unauthenticated);
   }
 
-  /** A decoded message of so many bytes, not checked yet: a frame, or an array of frames. */
-  receive(message: unknown, bytes = 0): void {
+  /** The client whose share of the node it uses; empty before the welcome. */
+  get client(): string {
+    return this.#share?.client ?? '';
+  }
+
+  /** Whether the client has used most of its share: the driver gives others their turns in between. */
+  get crowds(): boolean {
+    return this.#share?.isScarce === true;
+  }
+
+  /**
+   * A decoded message of so many bytes, not checked yet: a frame, or an array of frames.
+   * @param most requests after which the other frames are left
+   * @returns the frames that are left
+   */
+  receive(message: unknown, bytes = 0, most = Number.POSITIVE_INFINITY): readonly unknown[] {
     this.#share?.received(bytes);
     this.#inFlight -= this.#answered;
     this.#answered = 0;
     if (!Array.isArray(message)) this.#frame(message);
-    else if (message.length <= MAX_FRAMES) for (const frame of message) this.#frame(frame);
-    else this.#invalid(`A message holds ${MAX_FRAMES} frames at most.`);
+    else if (message.length > MAX_FRAMES) this.#invalid(`A message holds ${MAX_FRAMES} frames at most.`);
+    else return this.#frames(message, most);
+    return NONE;
   }
 
   /** A message had more bytes than the limits allow. */
@@ -152,6 +168,17 @@ export class ServedConnection {
   /** Ends the connection. */
   close(reason: string): void {
     if (!this.#closed) this.#close(SESSION_CLOSE.restart, reason);
+  }
+
+  #frames(frames: readonly unknown[], most: number): readonly unknown[] {
+    let requests = 0;
+    for (let i = 0; i < frames.length; i++) {
+      if (requests >= most) return frames.slice(i);
+      const frame = frames[i];
+      requests += isFrame(frame) ? requestsIn(frame) : 1;
+      this.#frame(frame);
+    }
+    return NONE;
   }
 
   #frame(frame: unknown): void {

@@ -41,6 +41,12 @@ export class Share {
     readonly random: () => number,
   ) {}
 
+  /** Whether the client has used most of it. */
+  get isScarce(): boolean {
+    const { rates } = this.serving;
+    return rates.isScarce(this.client, rates.steady());
+  }
+
   /** A message of so many bytes has come. */
   received(bytes: number): void {
     const { rates } = this.serving;
@@ -84,7 +90,7 @@ export class Share {
 }
 
 /** A read or commit of many keys costs as much as many requests. The fields are not checked yet. */
-function requestsIn({ keys, writes }: RawFrame): number {
+export function requestsIn({ keys, writes }: RawFrame): number {
   const items = keys ?? writes;
   return Array.isArray(items) && items.length > 1 ? items.length : 1;
 }
