@@ -74,11 +74,16 @@ final class WatchTests: XCTestCase, @unchecked Sendable {
         let results = app.watch("doc", as: JSONValue.self).makeAsyncIterator()
         let absent = try await results.next()
         XCTAssertNil(try absent?.value)
-        node.script = { $0.type == "commit" ? refusal($0.id, "STORAGE_FAILED", retryable: false) : .answer }
+        let held = Gate()
+        node.script = { frame in
+            let refused = errorFrame(frame.id, "STORAGE_FAILED", retryable: false)
+            return frame.type == "commit" ? .hold(held, answer: refused) : .answer
+        }
         let writing = start { try await app.update("doc", [.increment("/n", by: 2)]) }
         let shown = try await results.next()
         XCTAssertEqual(try shown?.value, ["n": 2])
         XCTAssertEqual(shown?.isPending, true)
+        held.open()
         let refused = await code(of: writing)
         XCTAssertEqual(refused, .storageFailed)
         let gone = try await results.next()

@@ -64,8 +64,8 @@ enum Scripted {
     case applyAndClose
     case frame(JSONValue)
     case text(String)
-    /// The usual answer, once the gate is open.
-    case hold(Gate)
+    /// The usual answer, or another one, once the gate is open.
+    case hold(Gate, answer: JSONValue? = nil)
 }
 
 /// An error frame.
@@ -205,10 +205,10 @@ final class FakeServer {
             socket.end(code: nil, "scripted")
         case .frame(let own): reply(own, socket)
         case .text(let text): socket.deliver(.messages([.text(text)]))
-        case .hold(let gate):
+        case .hold(let gate, let own):
             Task { @SessionActor in
                 await gate.wait()
-                reply(answer(frame, socket), socket)
+                reply(own ?? answer(frame, socket), socket)
             }
         }
     }
