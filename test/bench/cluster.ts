@@ -2,7 +2,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Topology } from '@isochron/core';
 import type { ProtocolName } from '@isochron/protocols/session-rules';
@@ -240,9 +240,17 @@ export class Cluster {
 
 const CLI = join(ROOT, 'server/dist/cli/main.js');
 
+const certsFolder = (clusterFolder: string): string => join(clusterFolder, 'certs');
+
+/** Where the API of a node with TLS has its certificate and key. */
+export function apiCertificate({ configFile }: Cluster, { id }: ClusterNode): { cert: string; key: string } {
+  const folder = join(certsFolder(dirname(configFile)), id);
+  return { cert: join(folder, 'api.pem'), key: join(folder, 'api-key.pem') };
+}
+
 /** Makes the certificates of a cluster. Returns their folder. */
 function certify(folder: string, configFile: string): string {
-  const out = join(folder, 'certs');
+  const out = certsFolder(folder);
   execFileSync(process.execPath, [CLI, 'certs', 'create', '--config', configFile, '--out', out], { stdio: 'pipe' });
   return out;
 }

@@ -1,9 +1,10 @@
 /** The cost of TLS, of tokens and of access rules: the same loads with them and without them, in turn. */
-import { type Cluster, type Layout, REGIONS } from '../cluster.js';
+import { apiCertificate, type Cluster, type Layout, REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
 import { atLeast, type Row } from '../figures.js';
+import type { WelcomeJob } from '../limits/tls.js';
 import type { SetupJob } from '../load/setups.js';
-import { type Contender, type Load, rowParts, takeTurns } from '../rounds.js';
+import { type Contender, type Load, rowParts, type Turn, takeTurns } from '../rounds.js';
 import { tokenFor } from '../users.js';
 import { IN_FLIGHT, readsBySdk } from './sdk-reads.js';
 
@@ -11,10 +12,12 @@ const COMMITTERS = 64;
 const SETUPS_IN_FLIGHT = 16;
 /** One process is busy with fewer set-ups than a node can make. */
 const SETUP_CLIENTS = 2;
+/** About as long as a node's welcome. */
+const WELCOME_CHARACTERS = 600;
 /** Session set-ups that a node has to manage in a second. */
 const LEAST_SETUPS = 500;
 
-type Kind = 'reads' | 'commits' | 'setups';
+type Kind = 'reads' | 'commits';
 
 /** What the second cluster of a comparison has, and the first one lacks. */
 const PROTECTION = {
@@ -25,8 +28,6 @@ const PROTECTION = {
 const WHAT: Readonly<Record<Kind, (protection: string) => string>> = {
   reads: (over) => `SDK one-shot reads of 1 local key with ${over}: 1 WebSocket, ${IN_FLIGHT} in flight`,
   commits: (over) => `durable one-key commits with ${over}: SDK, ${COMMITTERS} sessions over ${REGIONS.length} regions`,
-  setups: (over) =>
-    `session set-ups with ${over} at one node: ${SETUP_CLIENTS} clients, ${SETUPS_IN_FLIGHT} at a time, a connection each`,
 };
 
 export const tls: Benchmark = {
@@ -37,7 +38,7 @@ export const tls: Benchmark = {
     const tls = await startPaused(context, 'tls', PROTECTION.tls.layout);
     const users = await startPaused(context, 'users', PROTECTION.users.layout);
     const rows: Row[] = [];
-    for (const kind of ['reads', 'commits', 'setups'] as const) {
+    for (const kind of ['reads', 'commits'] as const) {
       const samples = await takeTurns(
         {
           plain: contender(context, plain, kind),
@@ -51,9 +52,9 @@ export const tls: Benchmark = {
           benchmark: 'tls',
           what: WHAT[kind](PROTECTION[name].words),
           ...rowParts(samples[name], { what: 'without', samples: samples.plain }),
-          ...(kind === 'setups' ? { target: atLeast(LEAST_SETUPS) } : {}),
         });
     }
+    rows.push(...(await setupRows(context, { plain, tls, users })));
     for (const name of ['off', 'tls', 'users']) await context.stopCluster(`protection-${name}`);
     return rows;
   },
@@ -67,10 +68,11 @@ async function startPaused(context: Context, name: string, layout: Partial<Layou
 }
 
 function contender(context: Context, cluster: Cluster, kind: Kind): Contender {
-  const turn = { begins: () => cluster.resume(), ends: () => cluster.pause() };
-  if (kind === 'reads') return { ...readsBySdk(context, cluster), turn };
-  return kind === 'commits' ? { ...commits(context, cluster), turn } : { ...setups(context, cluster), turn };
+  return { ...(kind === 'reads' ? readsBySdk(context, cluster) : commits(context, cluster)), turn: turnOf(cluster) };
 }
+
+/** A cluster runs in its own turns only. */
+const turnOf = (cluster: Cluster): Turn => ({ begins: () => cluster.resume(), ends: () => cluster.pause() });
 
 function commits(context: Context, { configFile, pids }: Cluster): Contender {
   const { keysPerPartition, settings } = context;
@@ -84,19 +86,54 @@ function commits(context: Context, { configFile, pids }: Cluster): Contender {
   };
 }
 
-function setups(context: Context, { nodes, ca, configFile }: Cluster): Contender {
-  const [{ url, process }] = nodes as [(typeof nodes)[number]];
+/** Set-ups beside their limit: the same client at a bare WebSocket server, with the same TLS. */
+async function setupRows(
+  context: Context,
+  clusters: Readonly<Record<'plain' | 'tls' | 'users', Cluster>>,
+): Promise<Row[]> {
+  const { plain, tls, users } = clusters;
+  const server = context.helper<WelcomeJob, number>('./limits/tls.js');
+  const job = { ...apiCertificate(tls, tls.nodes[0]!), answerCharacters: WELCOME_CHARACTERS };
+  const bare = { endpoint: `https://127.0.0.1:${await server.run(job)}`, ca: tls.ca };
+  const samples = await takeTurns(
+    {
+      plain: setupsAt(context, plain),
+      tls: setupsAt(context, tls),
+      users: setupsAt(context, users),
+      bare: setups(context, server.pid, bare),
+    },
+    context.roundOptions,
+  );
+  const limit = { what: 'bare `ws` with TLS', samples: samples.bare };
+  const target = atLeast(LEAST_SETUPS);
+  const loads = `${SETUP_CLIENTS} clients, ${SETUPS_IN_FLIGHT} at a time, a connection each`;
+  const row = (over: string): Pick<Row, 'benchmark' | 'what'> => ({
+    benchmark: 'tls',
+    what: `session set-ups with ${over} at one node: ${loads}`,
+  });
+  return [
+    { ...row('neither TLS nor a token'), ...rowParts(samples.plain) },
+    { ...row(PROTECTION.tls.words), ...rowParts(samples.tls, limit), target },
+    { ...row(PROTECTION.users.words), ...rowParts(samples.users, limit), target },
+  ];
+}
+
+function setupsAt(context: Context, cluster: Cluster): Contender {
+  const [{ url: endpoint, process }] = cluster.nodes as [(typeof cluster.nodes)[number]];
+  const job = { endpoint, ca: cluster.ca, token: tokenFor(cluster.configFile) };
+  return { ...setups(context, process.pid, job), turn: turnOf(cluster) };
+}
+
+function setups(context: Context, pid: number, job: Pick<SetupJob, 'endpoint' | 'ca' | 'token'>): Contender {
   const clients = Array.from({ length: SETUP_CLIENTS }, (_, i) =>
     context.helper<SetupJob, Load>('./load/setups.js', String(i)),
   );
+  const inFlight = SETUPS_IN_FLIGHT / SETUP_CLIENTS;
   return {
-    pids: [process.pid],
-    clientPids: clients.map(({ pid }) => pid),
-    run: async (durationMs) => {
-      const inFlight = SETUPS_IN_FLIGHT / SETUP_CLIENTS;
-      const job = { endpoint: url, ca, token: tokenFor(configFile), inFlight, durationMs };
-      return together(await Promise.all(clients.map((client) => client.run(job))));
-    },
+    pids: [pid],
+    clientPids: clients.map((client) => client.pid),
+    run: async (durationMs) =>
+      together(await Promise.all(clients.map((client) => client.run({ ...job, inFlight, durationMs })))),
   };
 }
 
