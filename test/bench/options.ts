@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { BenchSettings, Context } from './context.js';
 
 const QUICK_KEYS = 1_000;
-const QUICK_DURATION_MS = 2000;
+const QUICK_DURATION_MS = 1000;
 
 /** Options of every benchmark run. */
 export interface RunOptions {

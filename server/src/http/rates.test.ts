@@ -1,12 +1,10 @@
 import { connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DEFAULT_SERVING_LIMITS, LimitCounts, Rates } from '@isochron/sessions';
-import type { FastifyInstance } from 'fastify';
 import { SessionClient } from '../testing/session-client.js';
 import { startApi, type TestAnswer, type TestApi } from '../testing/test-api.js';
-import type { ApiContext } from './context.js';
 import type { NodeLimits } from './limits.js';
-import { limitRates } from './rates.js';
+import { inTurn } from './rates.js';
 import { Turns } from './turns.js';
 
 const KEY = '/v1/keyspaces/default/keys/a';
@@ -76,15 +74,11 @@ it('principals have a budget each, whatever their addresses, and one that is use
 });
 
 it('requests of a client that has used most of its budget take turns, and those of others go on at once', async () => {
-  const hooks = new Map<string, (request: unknown, reply: unknown, done: () => void) => void>();
-  const app = { addHook: (name: string, hook: never) => hooks.set(name, hook) } as unknown as FastifyInstance;
   const bounds = { ...DEFAULT_SERVING_LIMITS, requestsPerSecondPerClient: 10 };
   const rates = new Rates(bounds, () => 0, new LimitCounts());
-  const context = { serving: { rates }, turns: new Turns(), client: ({ from }: { from: string }) => from };
-  limitRates(app, context as unknown as ApiContext);
-  const reply = { raw: { setHeader: () => undefined } };
+  const turns = new Turns();
   const begun: string[] = [];
-  const request = (from: string): void => hooks.get('onRequest')!({ from }, reply, () => begun.push(from));
+  const request = (from: string): void => inTurn(rates, turns, from, () => begun.push(from));
   rates.take('greedy', 6, 0);
   for (const from of ['greedy', 'greedy', 'quiet']) request(from);
   const byTurn = [[...begun]];

@@ -3,9 +3,10 @@
  * limit is answered at once; one that goes on asking waits for its refusals; one with too many of these is cut off.
  */
 import { HTTP_STATUS, Quota } from '@isochron/core';
-import { rateLimited } from '@isochron/sessions';
+import { type Rates, rateLimited } from '@isochron/sessions';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiContext } from './context.js';
+import type { Turns } from './turns.js';
 
 /** How long a refusal waits on average, ms: from half to one and a half of it, so that they do not come together. */
 const HELD_MS = 500;
@@ -20,8 +21,7 @@ export function limitRates(app: FastifyInstance, api: ApiContext): void {
   app.addHook('onRequest', (request, reply, done) => {
     const client = api.client(request);
     const admit = (): void => take(client, request, reply, done);
-    if (rates.isScarce(client, rates.steady())) api.turns.take(client, admit);
-    else admit();
+    inTurn(rates, api.turns, client, admit);
   });
   const take = (client: string, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     const now = rates.steady();
@@ -51,6 +51,12 @@ export function limitRates(app: FastifyInstance, api: ApiContext): void {
     if (typeof payload === 'string' || Buffer.isBuffer(payload)) api.useBytes(request, payload.length);
     done(null, payload);
   });
+}
+
+/** Does a piece of work of a client: at once, or in its turn where the client has used most of its share. */
+export function inTurn(rates: Rates, turns: Turns, client: string, piece: () => void): void {
+  if (rates.isScarce(client, rates.steady())) turns.take(client, piece);
+  else piece();
 }
 
 /** A request names many keys, and counts as many requests. @throws IsochronError `RATE_LIMITED` */

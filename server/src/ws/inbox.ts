@@ -27,7 +27,7 @@ export interface Reader {
 export class Inbox {
   /** Frames of a message whose first ones have been served. */
   #frames: readonly unknown[] = [];
-  /** Messages after it. A side that is paused receives a bounded number: a chunk of a socket, the window of a channel. */
+  /** Messages after it. A paused side receives a bounded number: a chunk of a socket, the window of a channel. */
   #messages: Message[] = [];
   #isResting = false;
   #waitsForTurn = false;

@@ -1,4 +1,4 @@
-/** Session set-ups: connections that are opened, greeted and closed, each with a socket and a whole handshake of its own. */
+/** Session set-ups: connections that are opened, greeted and closed, each with a socket and a handshake of its own. */
 import { type ConnectionOptions, createSecureContext } from 'node:tls';
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import { type ClientOptions, WebSocket } from 'ws';
