@@ -132,7 +132,7 @@ describe('the pages', () => {
   it.each(blocksOf('curl'))('the last command of a page soon shows what the first one wrote: %s', (_name, { code }) =>
     logged(async () => {
       const script = here(code);
-      expect(await run('bash', ['-euo', 'pipefail', '-c', script])).toMatchObject({ code: 0 });
+      expect(await run('bash', ['--norc', '-euo', 'pipefail', '-c', script])).toMatchObject({ code: 0 });
       const written = /-d '([^']+)'/.exec(code)![1]!;
       const last = script.trim().split('\n').at(-1)!;
       await until('the other region shows it', async () => {
@@ -145,7 +145,9 @@ describe('the pages', () => {
   it.each(blocksOf('http'))('the requests of a page succeed, and give the announced answers: %s', (_name, block) =>
     logged(async () => {
       const curl = `curl() { command curl -sS --fail-with-body "$@"; }\n`;
-      const result = await run('bash', ['-euo', 'pipefail', '-c', curl + here(block.code)], { cwd: cluster.folder });
+      const result = await run('bash', ['--norc', '-euo', 'pipefail', '-c', curl + here(block.code)], {
+        cwd: cluster.folder,
+      });
       expect(result).toMatchObject({ code: 0, stderr: '' });
       expectOutput(block, result.stdout);
     })(),
