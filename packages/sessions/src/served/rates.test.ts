@@ -97,6 +97,8 @@ describe('the rate of a client', () => {
     crowds.push(connection.crowds);
     node.steadyMs += 100;
     crowds.push(connection.crowds);
+    // The bytes alone: all requests of a second are there again.
+    node.steadyMs += 1000;
     connection.receive(reads(20, 1), 501);
     crowds.push(connection.crowds);
     expect(crowds).toEqual([false, false, true, false, true]);
