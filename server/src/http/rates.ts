@@ -18,12 +18,7 @@ const HELD_PER_CLIENT = 256;
 export function limitRates(app: FastifyInstance, api: ApiContext): void {
   const { rates } = api.serving;
   const held = new Quota(HELD, HELD_PER_CLIENT);
-  app.addHook('onRequest', (request, reply, done) => {
-    const client = api.client(request);
-    const admit = (): void => take(client, request, reply, done);
-    inTurn(rates, api.turns, client, admit);
-  });
-  const take = (client: string, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+  const admit = (client: string, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     const now = rates.steady();
     const waitMs = rates.take(client, 1, now);
     if (waitMs === 0) {
@@ -46,6 +41,10 @@ export function limitRates(app: FastifyInstance, api: ApiContext): void {
       request.raw.socket.destroy();
     }
   };
+  app.addHook('onRequest', (request, reply, done) => {
+    const client = api.client(request);
+    inTurn(rates, api.turns, client, () => admit(client, request, reply, done));
+  });
   app.addHook('onSend', (request, reply, payload, done) => {
     if (reply.statusCode === HTTP_STATUS.RATE_LIMITED) announce(api, request, reply);
     if (typeof payload === 'string' || Buffer.isBuffer(payload)) api.useBytes(request, payload.length);
