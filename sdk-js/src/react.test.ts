@@ -1,5 +1,7 @@
 /** @jest-environment jsdom */
 /// <reference lib="dom" />
+
+import { IsochronError } from '@isochron/core/errors';
 import {
   act,
   Component,
@@ -14,7 +16,7 @@ import { createRoot, hydrateRoot, type Root } from 'react-dom/client';
 import { FakeLive } from '../testing/fake-live.js';
 import { IsochronClient } from './api/client.js';
 import { type CutResult, Watch, type Watches, watchOf } from './api/watch.js';
-import type { QueryResult } from './api/watched.js';
+import type { KeysQuery, QueryResult, RangeQuery } from './api/watched.js';
 import {
   IsochronProvider,
   type Mutation,
@@ -65,7 +67,9 @@ afterEach(async () => {
   jest.useRealTimers();
 });
 
-const todos = (prefix = '') => watchOf<Todo>(fake, scope, { prefix }) as Watch<QueryResult<Todo>>;
+const queried = (query: KeysQuery | RangeQuery, of = scope) =>
+  watchOf<Todo>(fake, of, query) as Watch<QueryResult<Todo>>;
+const todos = (prefix = '') => queried({ prefix });
 const titles = (result: QueryResult<Todo> | undefined): string =>
   result?.documents.map(({ value }) => value.title).join() ?? 'loading';
 const inside = (children: ReactNode) => h(IsochronProvider, { client, children });
@@ -91,6 +95,17 @@ function List({ prefix = '', rendered }: ShownProps): string {
   const result = useLive(() => todos(prefix));
   rendered?.(result);
   return titles(result);
+}
+/** Renders the titles of a query, and records each render. */
+function Queried({ watch, seen }: { readonly watch: () => Watch<QueryResult<Todo>>; readonly seen: string[] }): string {
+  const shown = titles(useLive(watch));
+  seen.push(shown);
+  return shown;
+}
+function PrefixAndLimit({ limit, seen }: { readonly limit: number; readonly seen: string[] }): null {
+  const cut = useLiveCut(() => ({ one: todos('1'), all: queried({ limit }) }));
+  seen.push(`${titles(cut?.one)} ${titles(cut?.all)}`);
+  return null;
 }
 const Nothing = (): string => titles(useLive<QueryResult<Todo>>(() => undefined));
 function Cut({ rendered }: { readonly rendered: (shown: string) => void }): null {
@@ -213,6 +228,84 @@ describe('useLive', () => {
     await render(h(Boundary, null, h(List, { prefix: '1' })));
     await act(() => fake.fail('WATCH_TOO_LARGE'));
     expect(page.textContent).toBe('of the test');
+    printed.mockRestore();
+  });
+});
+
+describe('useLive after a change of its query', () => {
+  const CHANGES: readonly (readonly [string, KeysQuery | RangeQuery, KeysQuery | RangeQuery])[] = [
+    ['filter', { where: [{ path: '/title', op: '==', value: 'tea' }] }, {}],
+    ['limit', { limit: 1 }, { limit: 2 }],
+    ['order', { orderBy: [{ path: '/title' }] }, { orderBy: [{ path: '/title', direction: 'desc' }] }],
+    ['direction', { reverse: true }, {}],
+    ['end', { end: '2' }, {}],
+    ['list of keys', { keys: ['1'] }, { keys: ['1', '2'] }],
+  ];
+  const show = (query: KeysQuery | RangeQuery, seen: string[]): Promise<void> =>
+    render(h(Queried, { watch: () => queried(query), seen }));
+
+  it.each(CHANGES)(
+    'after a change of the %s a component shows the former result until the new one',
+    async (_, a, b) => {
+      const seen: string[] = [];
+      await show(a, seen);
+      const before = page.textContent;
+      fake.isHolding = true;
+      await show(b, seen);
+      expect(page.textContent).toBe(before);
+      await act(async () => fake.release());
+      expect(page.textContent).not.toBe(before);
+      expect(seen.slice(seen.indexOf(before ?? '')).filter((shown) => shown === 'loading')).toEqual([]);
+    },
+  );
+
+  it('the former result stays live until the new one is there', async () => {
+    await show({ limit: 1 }, []);
+    fake.isHolding = true;
+    await show({ limit: 2 }, []);
+    await put({ 'default/todos/1': { title: 'cream' } });
+    expect(page.textContent).toMatch(/^cream/);
+  });
+
+  it('a component never shows the documents of another collection, prefix or document as its own', async () => {
+    const seen: string[] = [];
+    await render(h(Queried, { watch: () => queried({}), seen }));
+    fake.isHolding = true;
+    for (const watch of [() => queried({ prefix: '1' }), () => queried({}, { ...scope, prefix: 'lists/' })]) {
+      await render(h(Queried, { watch, seen }));
+      expect(page.textContent).toBe('loading');
+    }
+  });
+
+  it('a cut keeps its former results while all of its parts show the same documents', async () => {
+    const seen: string[] = [];
+    await render(h(PrefixAndLimit, { limit: 1, seen }));
+    await render(h(PrefixAndLimit, { limit: 2, seen }));
+    expect([...new Set(seen)]).toEqual(['loading loading', 'milk milk', 'milk milk,tea']);
+  });
+
+  it('components begin and end the reading of a watch, whatever its signal', async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    await render(h(Queried, { watch: () => queried({ signal }), seen: [] }));
+    controller.abort();
+    await put({ 'default/todos/3': { title: 'bread' } });
+    expect(page.textContent).toBe('milk,tea,bread');
+  });
+});
+
+describe('a retry after an error', () => {
+  it.each([
+    ['useLive', () => h(List)],
+    ['useLiveSuspense', () => waiting()],
+  ])('a component that is mounted after an error of its watch reads anew, with %s', async (_, child) => {
+    const printed = jest.spyOn(console, 'error').mockImplementation(() => {});
+    fake.refusal = new IsochronError('WATCH_TOO_LARGE', 'of the test');
+    await render(h(Boundary, { key: 'first' }, child()));
+    expect(page.textContent).toBe('of the test');
+    fake.refusal = undefined;
+    await render(h(Boundary, { key: 'retry' }, child()));
+    expect(page.textContent).toBe('milk,tea');
     printed.mockRestore();
   });
 });

@@ -1,3 +1,5 @@
+'use client';
+
 /** Isochron in React: live results, writes and the state of the connection as hooks. */
 export { useConnection, usePending } from './react/connection.js';
 export { IsochronProvider, type IsochronProviderProps, useIsochron } from './react/context.js';

@@ -65,6 +65,11 @@ export class Watch<R> implements AsyncIterable<R>, Watched {
     this.signal = signal;
   }
 
+  /** @internal The same query, which its readers end themselves. */
+  withoutSignal(): Watch<R> {
+    return this.signal === undefined ? this : new Watch(this.driver, this.plan);
+  }
+
   /**
    * Calls a function with the result, and again with every later one, in the turn in which it changes. Returns a
    * function that ends this; none of the two is called after it. An error of `listener` is printed with
