@@ -1,4 +1,8 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build, type Plugin } from 'esbuild';
 
@@ -19,6 +23,22 @@ const sources: Plugin = {
   },
 };
 
+/** The files of an application with this code, which are not written. `outdir` is in their paths. */
+const bundled = (contents: string, outdir: string) =>
+  build({
+    stdin: { contents, resolveDir: join(__dirname, 'src'), loader: 'ts' },
+    bundle: true,
+    splitting: true,
+    write: false,
+    outdir,
+    minify: true,
+    metafile: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    plugins: [sources],
+  });
+
 interface Bundle {
   readonly gzipBytes: number;
   readonly bytes: number;
@@ -33,19 +53,7 @@ interface Bundle {
  * and those whose source matches `also`, which it fetches later.
  */
 async function bundle(contents: string, also?: RegExp): Promise<Bundle> {
-  const { outputFiles, metafile } = await build({
-    stdin: { contents, resolveDir: join(__dirname, 'src'), loader: 'ts' },
-    bundle: true,
-    splitting: true,
-    write: false,
-    outdir: '/bundle',
-    minify: true,
-    metafile: true,
-    format: 'esm',
-    platform: 'browser',
-    target: 'es2022',
-    plugins: [sources],
-  });
+  const { outputFiles, metafile } = await bundled(contents, '/bundle');
   const outputs = new Map(Object.entries(metafile.outputs));
   const isLoaded = (entryPoint: string): boolean => entryPoint.endsWith('<stdin>') || also?.test(entryPoint) === true;
   const loaded = new Set([...outputs].flatMap(([name, { entryPoint }]) => (isLoaded(entryPoint ?? '') ? [name] : [])));
@@ -66,11 +74,53 @@ async function bundle(contents: string, also?: RegExp): Promise<Bundle> {
 /** Of the code between nodes, a client has the declarations of session frames alone. */
 const FOREIGN = /node_modules|msgpack|packages\/wire\/src\/(?!session-frames\/)/;
 
+/** Files that `connect` needs for these options. */
+const PARTS = ['auth-', 'homing-', 'imported-', 'paris'];
+const CONNECT = `
+import { connect } from './index.js';
+const options = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'], session: 'none', auth: () => 'key' };
+globalThis.WebSocket = class {};
+connect({ ...options, WebSocket: globalThis.WebSocket }).catch(({ code }) => console.log(code));
+`;
+/** Module hooks that hold each file until all are requested. */
+const HOOKS = `
+const parts = new Set();
+let open;
+const all = new Promise((resolve) => { open = resolve; });
+export async function load(url, context, next) {
+  const source = await next(url, context);
+  const text = String(source.source);
+  const name = /export\\{[^}]*parisSession[^}]*\\}/.test(text) ? 'paris' : ${JSON.stringify(PARTS)}.find((one) => url.includes('/' + one));
+  if (name === undefined) return source;
+  parts.add(name);
+  if (parts.size === ${PARTS.length}) open();
+  await all;
+  return source;
+}
+`;
+
 describe('the bundle for browsers', () => {
-  it("the browser bundle is at most 27 KB gzip with the session of PaRiS, without Node's modules and MessagePack", async () => {
+  it('all files that connect needs are fetched at the same time', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'isochron-parts-'));
+    try {
+      const { outputFiles } = await bundled(CONNECT, folder);
+      for (const { path, text } of outputFiles)
+        await writeFile(path.replace(/\.js$/, '.mjs'), text.replaceAll('.js"', '.mjs"'));
+      await writeFile(join(folder, 'hooks.mjs'), HOOKS);
+      const register = "import { register } from 'node:module'; register('./hooks.mjs', import.meta.url);";
+      await writeFile(join(folder, 'register.mjs'), register);
+      const args = ['--no-warnings', '--import', './register.mjs', './stdin.mjs'];
+      const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, timeout: 30_000 });
+      expect(stdout).toBe('TOKEN_INVALID\n');
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("the browser bundle is at most 28 KB gzip with the session of PaRiS, without Node's modules and MessagePack", async () => {
     const { gzipBytes, bytes, inputs, imports } = await bundle("export * from './index.js';", /paris\/session/);
     console.info(`@isochron/sdk: ${gzipBytes} bytes gzip, ${bytes} minified`);
-    expect(gzipBytes).toBeLessThanOrEqual(27 * 1024);
+    expect(gzipBytes).toBeLessThanOrEqual(28 * 1024);
     expect(imports).toEqual([]);
     expect(inputs.filter((path) => FOREIGN.test(path))).toEqual([]);
   });

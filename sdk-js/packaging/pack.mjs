@@ -23,8 +23,10 @@ const KEPT_TOO = ['peerDependencies', 'peerDependenciesMeta'];
 const LIBRARY = '/// <reference lib="esnext.disposable" preserve="true" />';
 
 const built = (file) => join(sdk, 'dist', file);
+/** An entry point keeps the directive of its file: the bundler cannot know that, and warns. */
+const onLog = (level, log, report) => log.code !== 'MODULE_LEVEL_DIRECTIVE' && report(level, log);
 /** React is a peer dependency: an application has one copy of it. */
-const common = { cwd: root, platform: 'neutral', external: ['react'], checks: { pluginTimings: false } };
+const common = { cwd: root, platform: 'neutral', external: ['react'], checks: { pluginTimings: false }, onLog };
 
 /** For bundlers, browsers and `import`: files that are fetched on demand. */
 async function writeModules(dir) {

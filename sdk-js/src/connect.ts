@@ -6,6 +6,8 @@ import { IsochronClient } from './api/client.js';
 import { checkOptions } from './documents.js';
 import { Driver } from './driver.js';
 import type { ConnectOptions, Settings, WebSocketConstructor } from './options.js';
+import { part } from './parts.js';
+import { loadParis } from './protocols.js';
 
 const silent = (): void => undefined;
 
@@ -28,7 +30,9 @@ const SETTINGS = Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[];
  * TOKEN_FOREIGN, …); with CREDENTIALS_UNAVAILABLE when `auth` gave no credentials within `requestTimeoutMs`; with
  * TOKEN_INVALID for a damaged `session`; with INVALID_REQUEST for endpoints that are no URLs, for unknown options, and
  * for `auth` beside `credentials`; with SESSION_GAP when the writes of a `token`'s session were not visible within
- * `requestTimeoutMs`; with the signal's reason.
+ * `requestTimeoutMs`; with CODE_UNAVAILABLE when a file of the client could not be fetched; with PLATFORM_UNSUPPORTED
+ * on a platform without WebSocket or secure randomness; with the signal's reason. The text and the `cause` of
+ * CONNECTION_LOST have the reason of each endpoint.
  */
 export async function connect(options: ConnectOptions): Promise<IsochronClient> {
   checkOptions(
@@ -44,8 +48,10 @@ export async function connect(options: ConnectOptions): Promise<IsochronClient> 
     ...SETTINGS,
   );
   options.signal?.throwIfAborted();
-  const session = options.session === undefined ? undefined : await imported(options.session);
-  const driver = new Driver({ ...options, session }, await settle(options));
+  // A failure is reported by the load that needs the file.
+  loadParis().catch(silent);
+  const [session, settings] = await Promise.all([imported(options.session), settle(options)]);
+  const driver = new Driver({ ...options, session }, settings);
   try {
     const client = new IsochronClient(driver);
     await driver.call({ f: 'connect' }, options.signal);
@@ -57,21 +63,32 @@ export async function connect(options: ConnectOptions): Promise<IsochronClient> 
 }
 
 /** Few applications import a session: a bundler keeps this code in a file of its own. */
-async function imported(session: ExportedSession | string): Promise<ImportedSession> {
-  const { importSession } = await import('@isochron/client/session/imported');
+async function imported(session: ExportedSession | string | undefined): Promise<ImportedSession | undefined> {
+  if (session === undefined) return undefined;
+  const { importSession } = await part(import('@isochron/client/session/imported'));
   return importSession(session, CLIENT_KIT);
 }
 
+/** All files that the settings need are fetched at the same time. */
 async function settle(options: ConnectOptions): Promise<Settings> {
-  const { WebSocket: Global, process } = globalThis as { WebSocket?: WebSocketConstructor; process?: unknown };
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const [auth, homing, WebSocket] = await Promise.all([
+    options.auth && part(import('./auth.js')),
+    options.endpoints.length > 1 ? part(import('@isochron/client/link/homing')) : undefined,
+    options.WebSocket ?? webSocketOf(options),
+  ]);
   return {
     ...DEFAULTS,
     ...(Object.fromEntries(given) as Partial<Settings>),
-    ...(options.auth && (await import('./auth.js')).renewed(IsochronError, options)),
-    Homing: options.endpoints.length > 1 ? (await import('@isochron/client/link/homing')).Homing : undefined,
-    WebSocket:
-      options.WebSocket ??
-      (process || !Global ? await (await import('./ws.js')).nodeWebSocket(IsochronError, options, Global) : Global),
+    ...auth?.renewed(IsochronError, options),
+    Homing: homing?.Homing,
+    WebSocket,
   };
+}
+
+/** The global class, in Node one for shared sockets. */
+async function webSocketOf(options: ConnectOptions): Promise<WebSocketConstructor> {
+  const { WebSocket: Global, process } = globalThis as { WebSocket?: WebSocketConstructor; process?: unknown };
+  if (!process && Global) return Global;
+  return (await part(import('./ws.js'))).nodeWebSocket(IsochronError, options, Global);
 }

@@ -1,9 +1,11 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { sessionUrl } from '@isochron/client/link/endpoints';
 import { pack, unpack } from 'msgpackr';
-import { WebSocketServer } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
 import { FakeStore } from '../testing/fake-server.js';
 import { client, closeAll, codeOf, deferred, server, statusOf } from '../testing/harness.js';
-import { type ClientStatus, connect, type Transaction } from './index.js';
+import { type ClientStatus, connect, type SocketEvent, type Transaction, type WebSocketLike } from './index.js';
 import { msgpack } from './msgpack.js';
 
 afterEach(closeAll);
@@ -11,6 +13,12 @@ afterEach(closeAll);
 const writeThree = (tx: Transaction): void => {
   for (const key of ['a', 'b', 'c']) tx.set(key, 1);
 };
+
+const messageOf = async (failing: Promise<unknown>): Promise<string> =>
+  failing.then(
+    () => 'it did not fail',
+    (error: unknown) => (error as Error).message,
+  );
 
 describe('connect', () => {
   it('connect keeps the endpoint with the shortest round trip and closes the others', async () => {
@@ -44,6 +52,67 @@ describe('connect', () => {
       node.script = () => ({ type: 'error', code, detail: '', retryable: false });
       expect(await codeOf(client([gone, node], { token: 'x' }))).toBe(code);
     }
+  });
+
+  it('the text and the cause of a failed connect have the reason of each endpoint', async () => {
+    const [gone, web, silent] = [await server(), createServer((_, answer) => answer.end('a page')), await server()];
+    await gone.close();
+    silent.script = () => 'drop';
+    await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve));
+    const page = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
+    const endpoints = [gone.url, page, silent.url];
+    const connecting = connect({ endpoints, connectTimeoutMs: 200, WebSocket });
+    const error: unknown = await connecting.catch((reason: unknown) => reason);
+    web.close();
+    expect(error).toMatchObject({ code: 'CONNECTION_LOST', message: expect.stringContaining('ECONNREFUSED') });
+    const { message, cause } = error as { readonly message: string; readonly cause: AggregateError };
+    expect(message).toContain('did not answer within 200 ms');
+    expect(message).toContain('Unexpected server response: 200');
+    for (const url of endpoints) expect(message).toContain(sessionUrl(url));
+    expect(cause.errors.map(({ code }) => code)).toEqual(Array(3).fill('CONNECTION_LOST'));
+  });
+
+  it('a socket that gives no reason, as in browsers, is explained by what may be wrong', async () => {
+    class Refused implements WebSocketLike {
+      binaryType = '';
+      send(): void {}
+      close(): void {}
+      addEventListener(type: string, listener: (event: SocketEvent) => void): void {
+        if (type === 'close') queueMicrotask(() => listener({ code: 1006, reason: '' }));
+      }
+    }
+    const options = { endpoints: ['https://app.example'], WebSocket: Refused };
+    const message = await messageOf(connect(options));
+    expect(message).toMatch(/wss:\/\/app\.example\/v1\/session cannot be reached: no node answers there, or something/);
+  });
+
+  it('a refused origin is ORIGIN_NOT_ALLOWED, with the reason of the node', async () => {
+    const node = await server();
+    node.script = (_, socket) => {
+      if (socket instanceof WebSocket)
+        socket.close(4403, 'ORIGIN_NOT_ALLOWED: pages of "https://other.example" may not call');
+      return 'drop';
+    };
+    const error: unknown = await client([node]).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'ORIGIN_NOT_ALLOWED', message: expect.stringContaining('other.example') });
+  });
+
+  it('a platform without secure randomness is PLATFORM_UNSUPPORTED, before anything is opened', async () => {
+    const node = await server();
+    const { crypto } = globalThis;
+    Object.defineProperty(globalThis, 'crypto', { value: undefined, configurable: true });
+    const error: unknown = await client([node]).catch((reason: unknown) => reason);
+    Object.defineProperty(globalThis, 'crypto', { value: crypto, configurable: true });
+    expect(error).toMatchObject({ code: 'PLATFORM_UNSUPPORTED', message: expect.stringContaining('getRandomValues') });
+    expect(node.connections).toBe(0);
+  });
+
+  it('a request that misses its time without a node has the reasons of the endpoints', async () => {
+    const node = await server();
+    const app = await client([node], { requestTimeoutMs: 300 });
+    await node.close();
+    const error: unknown = await app.get('a').catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'OFFLINE', message: expect.stringContaining('ECONNREFUSED') });
   });
 
   it('connect gives up an endpoint that sends nothing', async () => {

@@ -1,8 +1,16 @@
 import { toBase64 } from '@isochron/client/encoding';
+import { IsochronError } from '@isochron/core/errors';
 
-/** 128 random bits as 22 characters of base64url: the name of a session (P8). */
-export const randomSessionId = (): string =>
-  toBase64(crypto.getRandomValues(new Uint8Array(16)))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replaceAll('=', '');
+/**
+ * 128 random bits as 22 characters of base64url: the name of a session (P8).
+ * @throws IsochronError PLATFORM_UNSUPPORTED on a platform without secure randomness
+ */
+export function randomSessionId(): string {
+  const { crypto } = globalThis as { crypto?: { getRandomValues?<T>(bytes: T): T } };
+  const random = crypto?.getRandomValues?.(new Uint8Array(16));
+  if (random === undefined) {
+    const remedy = 'load a polyfill before the client, such as the package react-native-get-random-values';
+    throw new IsochronError('PLATFORM_UNSUPPORTED', `the platform has no crypto.getRandomValues: ${remedy}`);
+  }
+  return toBase64(random).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}

@@ -136,7 +136,7 @@ function Write({ write }: { readonly write: (client: IsochronClient, title: stri
   return `${mutation.isPending} ${String(mutation.error)}`;
 }
 
-class Boundary extends Component<{ readonly children: ReactNode }> {
+class Boundary extends Component<{ readonly children?: ReactNode }> {
   override state: { readonly message?: string } = {};
   static getDerivedStateFromError = ({ message }: Error) => ({ message });
   override render(): ReactNode {

@@ -5,7 +5,7 @@ import type { ConnectOptions, WebSocketConstructor, WebSocketLike } from './opti
 /**
  * The class of the sockets that sessions share, made with the global one, or with that of the package `ws`. If
  * `process` is not Node's, the global class.
- * @throws NOT_SUPPORTED_BY_PROTOCOL, as an error of the given class, if both are missing
+ * @throws PLATFORM_UNSUPPORTED, as an error of the given class, if both are missing
  */
 export async function nodeWebSocket(
   ErrorOf: typeof IsochronError,
@@ -21,7 +21,7 @@ export async function nodeWebSocket(
 
 /**
  * @param name of the package: bundlers cannot follow it
- * @throws NOT_SUPPORTED_BY_PROTOCOL, as an error of the given class, where the package is not installed
+ * @throws PLATFORM_UNSUPPORTED, as an error of the given class, where the package is not installed
  */
 async function findWebSocket(ErrorOf: typeof IsochronError, name = 'ws'): Promise<NodeWebSocket> {
   try {
@@ -31,7 +31,7 @@ async function findWebSocket(ErrorOf: typeof IsochronError, name = 'ws'): Promis
     return WebSocket;
   } catch (cause) {
     const message = 'there is no WebSocket for that: install the package "ws", or pass a WebSocket class to connect';
-    throw new ErrorOf('NOT_SUPPORTED_BY_PROTOCOL', message, { cause });
+    throw new ErrorOf('PLATFORM_UNSUPPORTED', message, { cause });
   }
 }
 

@@ -57,6 +57,12 @@ describe('the package of the SDK', () => {
     expect(sources.filter((source) => !client.test(source) && !session.test(source))).toEqual([]);
   });
 
+  it("the React module is a module of clients, for builds with server components: its directive is the file's first line", () => {
+    const beginning = (name: string): string => readFileSync(join(sdk(), 'dist', name), 'utf8').slice(0, 12);
+    expect(['react.js', 'react.cjs'].map(beginning)).toEqual(['"use client"', '"use client"']);
+    for (const name of ['index.js', 'index.cjs']) expect(beginning(name)).not.toContain('use client');
+  });
+
   it('publint accepts the package', async () => {
     const result = await run(process.execPath, [join(installed('publint'), 'src/cli.js'), 'run', tarball, '--strict']);
     expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining('All good!') });

@@ -139,6 +139,13 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'The credentials of the client have expired, or were refused, and its `auth` returned no others that the cluster ' +
     'accepts for as long as the request may take: the SDKs report it, no node does. Nothing of a write was sent. ' +
     '`cause` is the last reason. Sign in again; the client goes on calling `auth`.',
+  CODE_UNAVAILABLE:
+    'A file of the client that is fetched on demand could not be loaded: the network failed, or the application was ' +
+    'deployed anew without its former files. The TypeScript SDK reports it; nothing was sent. Repeat the call; where ' +
+    'it fails again, load the page anew. `cause` is the error of the platform.',
+  PLATFORM_UNSUPPORTED:
+    'The platform has no WebSocket or no `crypto.getRandomValues`: the TypeScript SDK reports it. The message names ' +
+    'what is missing and the package that adds it.',
   CLIENT_CLOSED: 'The client was closed while the request waited. Open a new client to go on.',
   CONFIG_INVALID: 'The cluster file is wrong. The message names the line and the reason; correct it and start again.',
   CERTIFICATE_INVALID:

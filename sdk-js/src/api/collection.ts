@@ -4,6 +4,7 @@ import { IsochronError } from '@isochron/core/errors';
 import type { Content, Value } from '@isochron/core/ids';
 import { applyMergePatch, checkOptions, decodeDocument, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver } from '../driver.js';
+import { part } from '../parts.js';
 import { type Operation, updateOf } from '../updates.js';
 import { ReadCollection, type WriteOptions } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
@@ -91,7 +92,7 @@ export class Collection<T = unknown> extends ReadCollection<T> {
     const value = updateOf([{ op: 'init', value: document }], driver.limits);
     const { signal, id } = write;
     // Before the write: the client must be able to decide what it has claimed.
-    const { decideClaim: decide } = await import('../live/readers.js');
+    const { decideClaim: decide } = await part(import('../live/readers.js'));
     const commit = await driver.named.run(
       id,
       () => driver.call<Committed>({ f: 'write', key: qualified, value }, signal),

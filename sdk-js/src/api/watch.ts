@@ -1,6 +1,7 @@
 /** Live queries as applications see them. Their work is in `../live`, which is loaded with the first use. */
 import type { IsochronError } from '@isochron/core/errors';
 import { checkOptions, toJson } from '../documents.js';
+import { part } from '../parts.js';
 import { iterateLater } from './later.js';
 import type { Scope } from './scope.js';
 import type {
@@ -41,7 +42,7 @@ const print = (error: IsochronError): void => {
  *
  * A reader ends with INVALID_REQUEST, KEY_INVALID, VALUE_INVALID or KEYSPACE_UNKNOWN for a wrong query; with
  * WATCH_TOO_LARGE for a range of too many documents; with NOT_SUPPORTED_BY_PROTOCOL under protocols without live
- * queries; with CLIENT_CLOSED.
+ * queries; with CODE_UNAVAILABLE where the code of live queries could not be fetched; with CLIENT_CLOSED.
  *
  * @typeParam R its result
  */
@@ -83,7 +84,7 @@ export class Watch<R> implements AsyncIterable<R>, Watched {
     const begin = ({ subscribe }: typeof import('../live/readers.js')): void => {
       if (!hasEnded) end = subscribe(this, listener, failed);
     };
-    import('../live/readers.js').then(begin, failed);
+    part(import('../live/readers.js')).then(begin, failed);
     return () => {
       hasEnded = true;
       end?.();
@@ -91,7 +92,7 @@ export class Watch<R> implements AsyncIterable<R>, Watched {
   }
 
   [Symbol.asyncIterator](): AsyncIterableIterator<R> {
-    return iterateLater(async () => (await import('../live/readers.js')).iterate<R>(this));
+    return iterateLater(async () => (await part(import('../live/readers.js'))).iterate<R>(this));
   }
 }
 

@@ -32,13 +32,17 @@ export interface ConnectionOwner {
 const HEARTBEAT_MS = 5000;
 /**
  * The close codes that have an error of their own; all others are CONNECTION_LOST. A socket reports 1015 where TLS
- * failed; no node sends it.
+ * failed; no node sends 1015.
  */
-const CLOSE_CODES: Readonly<Record<number, 'UNAUTHENTICATED' | 'FRAME_INVALID' | 'TLS_FAILED'>> = {
-  1015: 'TLS_FAILED',
-  4400: 'FRAME_INVALID',
-  4401: 'UNAUTHENTICATED',
-};
+const CLOSE_CODES: Readonly<Record<number, 'UNAUTHENTICATED' | 'ORIGIN_NOT_ALLOWED' | 'FRAME_INVALID' | 'TLS_FAILED'>> =
+  {
+    1015: 'TLS_FAILED',
+    4400: 'FRAME_INVALID',
+    4401: 'UNAUTHENTICATED',
+    4403: 'ORIGIN_NOT_ALLOWED',
+  };
+/** Close code of a socket that ended without a close: browsers report no more of an attempt that failed. */
+const ABNORMAL = 1006;
 
 const ALL_ANSWER: Unresponsive = { nodes: [], regions: [] };
 
@@ -215,7 +219,7 @@ export class Connection implements SocketListener, Carrier {
   }
 
   closed(code: number | undefined, reason: string): void {
-    this.#finish(closeError(this.url, code, reason), false);
+    this.#finish(closeError(this.url, code, reason, this.#welcome !== undefined), false);
   }
 
   /** Called once: without an error at the welcome, with one where the connection fails before it. */
@@ -329,9 +333,17 @@ export class Connection implements SocketListener, Carrier {
 
 const lost = (message: string): IsochronError => new IsochronError('CONNECTION_LOST', message);
 
-function closeError(url: string, code: number | undefined, reason: string): IsochronError {
-  const message = `${url} closed the connection (${code ?? 'no code'}${reason === '' ? '' : `: ${reason}`})`;
-  return new IsochronError(CLOSE_CODES[code ?? 0] ?? 'CONNECTION_LOST', message);
+function closeError(
+  url: string,
+  code: number | undefined = ABNORMAL,
+  reason: string,
+  wasWelcomed: boolean,
+): IsochronError {
+  const isAttempt = code === ABNORMAL && !wasWelcomed;
+  const message = isAttempt
+    ? `${url} cannot be reached: ${reason || 'no node answers there, or something on the way refuses WebSockets'}`
+    : `${url} closed the connection (${code}${reason === '' ? '' : `: ${reason}`})`;
+  return new IsochronError(CLOSE_CODES[code] ?? 'CONNECTION_LOST', message);
 }
 
 /** Bytes of an encoded frame. Exact only near the limit. */

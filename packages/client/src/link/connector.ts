@@ -6,11 +6,11 @@ import { fullJitterMs } from '@isochron/core/backoff';
 import { IsochronError } from '@isochron/core/errors';
 import { wallOf } from '@isochron/core/hlc';
 import type { GoawayFrame, HelloFrame, UstFrame } from '@isochron/wire/session-frames';
-import { clientClosed, toIsochronError } from '../errors.js';
+import { clientClosed, late } from '../errors.js';
 import type { Loop, Timer } from '../loop.js';
 import type { ClientSettings } from '../settings.js';
 import { Connection, type ConnectionOwner } from './connection.js';
-import { Dispatcher, unreachable } from './dispatcher.js';
+import { Dispatcher } from './dispatcher.js';
 import { Endpoints } from './endpoints.js';
 import { type Caller, type Cancellable, type Exchange, PingExchange } from './exchange.js';
 import { firstOf, type Open } from './first-of.js';
@@ -71,6 +71,8 @@ export class Connector implements ConnectionOwner {
     this.dispatcher = new Dispatcher(loop, settings, (from, whereTo, why) => {
       if (this.#endpoints.size > 1) this.#moveOn(from, whereTo, why.message);
     });
+    this.dispatcher.late = (isOffline) =>
+      isOffline ? this.#endpoints.unreached('OFFLINE', 'no node could be reached in time') : late(isOffline);
     this.#homing =
       settings.Homing &&
       new settings.Homing(loop, this.#endpoints, settings.returnAfterMs, {
@@ -92,12 +94,12 @@ export class Connector implements ConnectionOwner {
   /** First connection: to the nearest of all endpoints that answer. */
   start({ resolve, reject }: Caller<void>): Cancellable {
     const { all } = this.#endpoints;
-    const urls = all.map((endpoint) => endpoint.url);
     const adopt = (connection: Connection): void => {
       this.#adopt(connection);
       resolve();
     };
-    return nearest(this.#loop, all, this.#probe, (cause) => unreachable(urls, cause), { resolve: adopt, reject });
+    const none = (): IsochronError => this.#endpoints.unreached('CONNECTION_LOST', 'no endpoint could be reached');
+    return nearest(this.#loop, all, this.#probe, none, { resolve: adopt, reject });
   }
 
   /** Gives everything up. Calls `done` once all sockets are closed; a second call does not. */
@@ -252,7 +254,9 @@ export class Connector implements ConnectionOwner {
         if (rttMs === undefined) {
           // The connection is still open if the ping was refused.
           connection.close();
-          caller.reject(notUsable(`${endpoint.url} is gone`));
+          const gone = notUsable(`${endpoint.url} is gone`);
+          this.#failed(endpoint.url, gone);
+          caller.reject(gone);
           return;
         }
         this.#endpoints.measured(endpoint.url, rttMs, this.#loop.nowMs);
@@ -273,10 +277,9 @@ export class Connector implements ConnectionOwner {
     };
   }
 
-  #failed(url: string, error: unknown): void {
-    const endpoint = this.#endpoints.get(url);
-    if (endpoint !== undefined) endpoint.failures++;
-    this.#loop.debug(`${url}: ${toIsochronError(error).message}`);
+  #failed(url: string, error: IsochronError): void {
+    this.#endpoints.failed(url, error);
+    this.#loop.debug(`${url}: ${error.message}`);
   }
 
   #adopt(connection: Connection): void {
@@ -286,8 +289,7 @@ export class Connector implements ConnectionOwner {
     this.#cluster = welcome.cluster;
     this.#endpoints.learn(url, welcome.regions);
     this.#endpoints.region = welcome.region;
-    const endpoint = this.#endpoints.get(url);
-    if (endpoint !== undefined) endpoint.failures = 0;
+    this.#endpoints.worked(url);
     this.#current = connection;
     this.#events.welcomed(welcome);
     // Another connection has received a newer token since this one sent its hello.
@@ -321,7 +323,7 @@ export class Connector implements ConnectionOwner {
       done(error);
     };
     if (this.#cluster !== undefined && this.#cluster !== cluster)
-      judged(notUsable(`the endpoint belongs to another cluster, ${cluster}`));
+      judged(notUsable(`${connection.url} belongs to another cluster, ${cluster}`));
     else this.#events.prepare(connection.welcome, judged);
   }
 

@@ -223,7 +223,3 @@ export class Dispatcher {
     if (this.onSweep(now) || busy) this.watch();
   }
 }
-
-/** No endpoint could be reached. */
-export const unreachable = (urls: readonly string[], cause: unknown): IsochronError =>
-  new IsochronError('CONNECTION_LOST', `no endpoint could be reached: ${urls.join(', ')}`, { cause });

@@ -11,12 +11,15 @@ export interface Endpoint {
   /** Measured round trip, and the monotonic time of the measurement. */
   rttMs: number | undefined;
   measuredMs: number;
-  /** Number of failures since it last worked. */
+  /** Number of failures since it last worked, and the latest of them. */
   failures: number;
+  failure: IsochronError | undefined;
   /** Not to be tried before this monotonic time. */
   notBeforeMs: number;
 }
 
+/** At most so many endpoints are named in an error's text. */
+const NAMED_FAILURES = 8;
 /** Further than any measured endpoint. */
 const UNKNOWN_DISTANCE_MS = 1e7;
 const SESSION_PATH = '/v1/session';
@@ -72,7 +75,29 @@ export class Endpoints {
     if (endpoint === undefined) return;
     endpoint.rttMs = rttMs;
     endpoint.measuredMs = nowMs;
-    endpoint.failures = 0;
+    this.worked(url);
+  }
+
+  /** The endpoint has a connection that can be used. */
+  worked(url: string): void {
+    const endpoint = this.#all.get(url);
+    if (endpoint !== undefined) [endpoint.failures, endpoint.failure] = [0, undefined];
+  }
+
+  /** A connection to the endpoint could not be opened, or was lost. */
+  failed(url: string, failure: IsochronError): void {
+    const endpoint = this.#all.get(url);
+    if (endpoint === undefined) return;
+    endpoint.failures++;
+    endpoint.failure = failure;
+  }
+
+  /** An error whose text has the latest failure of each endpoint, and whose `cause` is these failures. */
+  unreached(code: 'CONNECTION_LOST' | 'OFFLINE', what: string): IsochronError {
+    const failures = this.all.flatMap(({ failure }) => failure ?? []);
+    const reasons = failures.slice(0, NAMED_FAILURES).map(({ message }) => message);
+    const cause = failures.length > 1 ? new AggregateError(failures, what) : failures[0];
+    return new IsochronError(code, [what, ...reasons].join('; '), { cause });
   }
 
   /** Endpoints that may be tried now: the last one to fail comes last, then by distance. */
@@ -112,6 +137,16 @@ export class Endpoints {
   #add(url: string, region: string | undefined, given: boolean): void {
     const known = this.#all.get(url);
     if (known !== undefined) known.region ??= region;
-    else this.#all.set(url, { url, given, region, rttMs: undefined, measuredMs: 0, failures: 0, notBeforeMs: 0 });
+    else
+      this.#all.set(url, {
+        url,
+        given,
+        region,
+        rttMs: undefined,
+        measuredMs: 0,
+        failures: 0,
+        failure: undefined,
+        notBeforeMs: 0,
+      });
   }
 }

@@ -19,7 +19,7 @@ export function nearest(
   loop: Loop,
   endpoints: readonly Endpoint[],
   open: Open<Connection>,
-  none: (cause: unknown) => IsochronError,
+  none: () => IsochronError,
   { resolve, reject }: Caller<Connection>,
 ): Cancellable {
   const startMs = loop.nowMs;
@@ -40,7 +40,7 @@ export function nearest(
     if (best === undefined && !all()) return;
     decide();
     if (best !== undefined) resolve(best);
-    else reject(errors.find((error) => !error.retryable) ?? none(errors[0]));
+    else reject(errors.find((error) => !error.retryable) ?? none());
   };
   const arrived = (): void => {
     if (decided) return;

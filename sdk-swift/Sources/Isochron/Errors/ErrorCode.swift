@@ -126,6 +126,10 @@ extension IsochronError {
         /// The credentials have expired, or were refused, and the app gave no others in time. Only this client reports
         /// it; ``IsochronError/cause`` is the last reason.
         public static let credentialsUnavailable = Code(rawValue: "CREDENTIALS_UNAVAILABLE")
+        /// A file of the TypeScript client could not be loaded. This client never reports it.
+        public static let codeUnavailable = Code(rawValue: "CODE_UNAVAILABLE")
+        /// The platform of the TypeScript client lacks something. This client never reports it.
+        public static let platformUnsupported = Code(rawValue: "PLATFORM_UNSUPPORTED")
         /// The client refuses the certificate of the node, or the node does not serve TLS. Only this client reports it;
         /// the message has the reason.
         public static let tlsFailed = Code(rawValue: "TLS_FAILED")
@@ -165,16 +169,17 @@ extension IsochronError.Code: CaseIterable {
         .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .changesGone, .watchTooLarge, .snapshotUnavailable,
         .sessionGap, .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady,
         .stableTimeout, .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
-        .rateLimited, .connectionLost, .offline, .tlsFailed, .credentialsUnavailable, .clientClosed, .configInvalid,
-        .certificateInvalid, .placementMismatch, .peerRefused, .peerVersionMismatch, .peerConfigMismatch,
-        .rebuildNeeded, .storageFull, .storageFailed, .internal,
+        .rateLimited, .connectionLost, .offline, .tlsFailed, .credentialsUnavailable, .codeUnavailable,
+        .platformUnsupported, .clientClosed, .configInvalid, .certificateInvalid, .placementMismatch, .peerRefused,
+        .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded, .storageFull, .storageFailed, .internal,
     ]
 
     private static let known = Set(allCases)
     private static let helped: Set<IsochronError.Code> = [
         .outcomePending, .outcomeUnknown, .snapshotUnavailable, .sessionGap, .sessionBlocked, .replicaUnreachable,
         .clockDrift, .clockBehindData, .overloaded, .notReady, .stableTimeout, .creditsExhausted, .rateLimited,
-        .connectionLost, .offline, .credentialsUnavailable, .rebuildNeeded, .storageFull, .storageFailed, .internal,
+        .connectionLost, .offline, .credentialsUnavailable, .codeUnavailable, .rebuildNeeded, .storageFull,
+        .storageFailed, .internal,
     ]
 
     /// Whether the code is in ``allCases``.
