@@ -16,7 +16,6 @@ import {
   type Done,
   JudgedCoordinator,
   Outcomes,
-  oldestOpen,
   type Rules,
   refuseFuture,
   requireCapability,
@@ -182,8 +181,7 @@ export class TransactionsContext extends ApiContext {
     const client = this.client(request);
     const visible = (ts: Timestamp, done: Done<Timestamp>) =>
       this.serving.visibleHere(client, ts, DEFAULT_WAIT_MS, done);
-    const oldest = oldestOpen(node.ust(), node.config.settings.maxTransactionMs);
-    const session = { principal: this.principal(request), hwt, oldest, visible };
+    const session = { principal: this.principal(request), hwt, now: () => node.now(), visible };
     return new TransactionRequests(new JudgedCoordinator(node.port, access, session));
   }
 

@@ -49,7 +49,7 @@ function coordinatorOf(when: string | undefined | null): CoordinatorPort {
   const session = {
     principal: ANONYMOUS_PRINCIPAL,
     hwt: 0,
-    oldest: 0,
+    now: () => 0,
     visible: (ts: Timestamp, done: (stable: Timestamp) => void) => done(ts),
   };
   return new JudgedCoordinator(

@@ -22,15 +22,16 @@ export interface Facts {
   readonly captures: Readonly<Record<string, string>>;
 }
 
-/** The other documents of the snapshot. */
+/** The other documents: as they are, and as they will be after the transaction. */
 export interface Others {
   get(key: string): unknown;
+  getAfter(key: string): unknown;
 }
 
 const LIMITS = { maxAstNodes: 400, maxDepth: 40, maxListElements: 100, maxMapEntries: 100, maxCallArguments: 8 };
 /** Longest condition, in characters. */
 const MAX_LENGTH = 2_000;
-/** Calls of `get` in one condition. */
+/** Calls of `get` and `getAfter` in one condition. */
 const MAX_GETS = 10;
 /** Most characters of a document, times those of the principal or key that are compared with its parts. */
 const MAX_PRODUCT = 2 ** 24;
@@ -39,9 +40,11 @@ const MACROS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map
 /** Functions and methods of conditions: each takes time in proportion to its arguments. */
 const FUNCTIONS: ReadonlySet<string> = new Set([
   ...MACROS,
-  ...['get', 'has', 'size', 'startsWith', 'endsWith', 'contains', 'lowerAscii', 'upperAscii', 'trim'],
+  ...['get', 'getAfter', 'has', 'size', 'startsWith', 'endsWith', 'contains', 'lowerAscii', 'upperAscii', 'trim'],
   ...['int', 'double', 'string', 'bool', 'type', 'split', 'substring', 'indexOf'],
 ]);
+/** Functions that read another document. */
+const GETS: ReadonlySet<string> = new Set(['get', 'getAfter']);
 /** Methods that may compare their argument with each place of a text. */
 const SEARCHES: ReadonlySet<string> = new Set(['contains', 'indexOf', 'split']);
 /** A macro repeats its body, so that must not read what is as long as a document. */
@@ -62,6 +65,7 @@ function baseEnvironment(): Environment {
   const environment = new Environment({ limits: LIMITS, homogeneousAggregateLiterals: false });
   for (const [name, type] of Object.entries(VARIABLES)) environment.registerVariable(name, type);
   environment.registerFunction('get(string): dyn', (key: string) => current!.get(key));
+  environment.registerFunction('getAfter(string): dyn', (key: string) => current!.getAfter(key));
   for (const [operator, calculate] of Object.entries(numbers)) {
     environment.registerOperator(`double ${operator} int`, (a: number, b: bigint) => calculate(a, Number(b)));
     environment.registerOperator(`int ${operator} double`, (a: bigint, b: number) => calculate(Number(a), b));
@@ -112,7 +116,7 @@ export class Condition {
     return MAX_PRODUCT / (place.length + principal);
   }
 
-  /** @throws the error of `get`, or of the evaluation: a condition with an error does not hold */
+  /** @throws the error of `get` or `getAfter`, or of the evaluation: a condition with an error does not hold */
   holds({ captures, auth, key, document, incoming, at }: Facts, others: Others): boolean {
     const outer = current;
     current = others;
@@ -166,9 +170,9 @@ class Use {
 
   #call(name: string, within: string | undefined): void {
     if (!FUNCTIONS.has(name)) throw new Error(`conditions have no function "${name}"`);
-    if (within !== undefined && (MACROS.has(name) || name === 'get'))
+    if (within !== undefined && (MACROS.has(name) || GETS.has(name)))
       throw new Error(`${name}() cannot be inside of ${within}()`);
-    if (name === 'get' && ++this.#gets > MAX_GETS)
+    if (GETS.has(name) && ++this.#gets > MAX_GETS)
       throw new Error(`a condition reads ${MAX_GETS} other documents at most`);
   }
 

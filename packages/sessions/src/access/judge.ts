@@ -3,15 +3,11 @@
  * but through the coordinator.
  */
 import {
-  Fold,
   IsochronError,
-  type KeyWrite,
   type NodeId,
   type Principal,
   type QualifiedKey,
   type Timestamp,
-  Update,
-  type Value,
   type Version,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
@@ -65,8 +61,7 @@ export class Judge {
         questions.map(({ verb, key, document, incoming }) =>
           policy.judge({ verb, key, document, incoming, principal, at }, documents),
         ),
-      place,
-      versions,
+      (keys, read) => this.read(keys, place, versions, read),
       done,
     );
   }
@@ -75,16 +70,17 @@ export class Judge {
   judgeRange(prefix: string, place: Place, versions: Versions, done: Done<Verdict>): void {
     const question = { prefix, principal: this.principal, at: place.snapshot.ts };
     const verdict = () => [this.policy.judgeRange(question, documentsOf(versions))];
-    this.settle(verdict, place, versions, (verdicts) =>
-      done(verdicts instanceof IsochronError ? verdicts : verdicts[0]!),
+    this.settle(
+      verdict,
+      (keys, read) => this.read(keys, place, versions, read),
+      (verdicts) => done(verdicts instanceof IsochronError ? verdicts : verdicts[0]!),
     );
   }
 
   /** Asks for verdicts again and again, with the documents that they need, until none needs any. */
   settle(
     verdicts: () => readonly Verdict[],
-    place: Place,
-    versions: Versions,
+    read: (keys: readonly QualifiedKey[], done: (error?: IsochronError) => void) => void,
     done: Done<readonly Verdict[]>,
     rounds = MAX_READ + 1,
     left = MAX_READ_IN_ALL,
@@ -98,8 +94,8 @@ export class Judge {
     if (rounds === 0) done(new IsochronError('INTERNAL', 'Access rules ask for documents without an end.'));
     else if (needed.size > left) done(new IsochronError('TOO_MANY_KEYS', TOO_MANY));
     else
-      this.read([...needed], place, versions, (error) => {
-        if (error === undefined) this.settle(verdicts, place, versions, done, rounds - 1, left - needed.size);
+      read([...needed], (error) => {
+        if (error === undefined) this.settle(verdicts, read, done, rounds - 1, left - needed.size);
         else done(error);
       });
   }
@@ -127,7 +123,7 @@ export class Judge {
 }
 
 /** The documents of versions, as rules see them. */
-const documentsOf = (versions: Versions): Documents => ({
+export const documentsOf = (versions: Versions): Documents => ({
   get: (key) => {
     const version = versions.get(key);
     return version === undefined ? undefined : (version?.value ?? null);
@@ -141,21 +137,6 @@ export const readOf = (key: QualifiedKey, version: Version | null | undefined): 
   document: version?.value ?? null,
   incoming: null,
 });
-
-/** The question about a write: what it makes of the document in the snapshot. */
-export function writeOf({ key, value }: KeyWrite, version: Version | null | undefined): Question {
-  const document = version?.value ?? null;
-  const updates = value instanceof Update;
-  const incoming = updates ? folded(document, value) : value;
-  if (incoming === null) return { verb: 'delete', key, document, incoming, updates };
-  return { verb: document === null ? 'create' : 'update', key, document, incoming, updates };
-}
-
-function folded(document: Value | null, update: Update): Value | null {
-  const fold = new Fold(document);
-  fold.apply(update);
-  return fold.result();
-}
 
 /** Operations as refusals name them: create and update alike, since the document that is there makes the difference. */
 const NAMES: Readonly<Record<Verb, string>> = {

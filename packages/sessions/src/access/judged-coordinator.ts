@@ -7,10 +7,9 @@ import {
   IsochronError,
   type NodeId,
   type Principal,
-  packWall,
   type QualifiedKey,
   type Timestamp,
-  wallOf,
+  type WallMs,
 } from '@isochron/core';
 import type {
   ChangesReq,
@@ -32,8 +31,9 @@ import type {
 import type { CoordinatorPort, LiveAnswer, Unreferenced } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
 import { snapshotOf, wanted } from '../snapshot.js';
-import { denied, hasChanged, Judge, type Place, prefixOf, readOf, refusalIn, type Versions, writeOf } from './judge.js';
+import { denied, hasChanged, Judge, type Place, prefixOf, readOf, refusalIn, type Versions } from './judge.js';
 import { JudgedScopes } from './judged-scopes.js';
+import { judgeWrites, NotYetPermitted } from './judged-writes.js';
 import type { Policy } from './policy.js';
 
 /** The rules of a node, and its audit. */
@@ -49,18 +49,14 @@ export interface JudgedSession {
   readonly principal: Principal;
   /** The highest commit timestamp of its own writes. */
   readonly hwt: Timestamp;
-  /** Snapshots below it are older than any transaction that was opened without naming one. */
-  readonly oldest: Timestamp;
+  /** The clock of the coordinator, ms. */
+  now(): WallMs;
   /** Ends with stable time, once that has reached `ts`, or with an error after a while. */
   visible(ts: Timestamp, done: Done<Timestamp>): void;
 }
 
 /** Pages of a list in a row in which no key is visible. */
 const MAX_HIDDEN_PAGES = 10;
-/** The highest snapshot that is too old for a transaction to be open in it, but by a request that names it. */
-export const oldestOpen = (ust: Timestamp, maxTransactionMs: number): Timestamp =>
-  packWall(wallOf(ust) - maxTransactionMs);
-
 /** Longest wait of a request for changes, ms: permission is judged with its answer. */
 const MAX_WAIT_MS = 5_000;
 
@@ -111,7 +107,7 @@ export class JudgedCoordinator implements CoordinatorPort {
       );
   }
 
-  /** Writes are judged before anything is prepared (AR2). */
+  /** Writes are judged before anything is prepared (AR2), in the snapshot and on the newest versions (AR8). */
   commit(request: Unreferenced<CommitReq>, done: Done<CommitResp>, coordinator?: NodeId): void {
     const judge = this.#judge;
     const { hwt, writes } = request;
@@ -119,22 +115,15 @@ export class JudgedCoordinator implements CoordinatorPort {
       this.port.commit(request, done, coordinator);
       return;
     }
-    const ask = (asked: Unreferenced<ReadReq>, end: Done<ReadResp>) =>
-      this.port.read(
-        asked,
-        (result) => {
-          // A transaction may have been opened in an old snapshot: its permissions may have gone since (AR2).
-          const isOld = !(result instanceof IsochronError) && result.snapshot < this.session.oldest;
-          if (isOld) this.port.read({ ...asked, txId: null, ust: this.session.oldest, at: null }, end, coordinator);
-          else end(result);
-        },
-        coordinator,
-      );
+    const ask = (asked: Unreferenced<ReadReq>, end: Done<ReadResp>) => this.port.read(asked, end, coordinator);
     this.#judged<Unreferenced<ReadReq>, ReadResp, object>(
       readOfCommit(request),
       hwt,
       ask,
-      (result, end) => this.#judgeWrites(judge, writes, result, coordinator, end),
+      (result, end) => {
+        const place = { snapshot: snapshotOf(result), coordinator };
+        judgeWrites(judge, writes, result, place, this.session.now(), end);
+      },
       (result) => {
         if (result instanceof IsochronError) this.#refuseCommit(request, result, done, coordinator);
         else this.port.commit(request, done, coordinator);
@@ -255,25 +244,9 @@ export class JudgedCoordinator implements CoordinatorPort {
     });
   }
 
-  #judgeWrites(
-    judge: Judge,
-    writes: CommitReq['writes'],
-    result: ReadResp,
-    coordinator: NodeId | undefined,
-    done: Done<object>,
-  ): void {
-    const place = { snapshot: snapshotOf(result), coordinator };
-    const versions: Versions = new Map(writes.map(({ key }, i) => [key, result.versions[i] ?? null]));
-    const questions = writes.map((write) => writeOf(write, versions.get(write.key)));
-    judge.judge(questions, place, versions, (verdicts) => {
-      if (verdicts instanceof IsochronError) done(verdicts);
-      else done(refusalIn(judge.policy, questions, verdicts) ?? {});
-    });
-  }
-
   /**
    * A snapshot may lack the latest own writes of the session. What is refused there is judged once more in a snapshot
-   * that has them, and read in that one (AR3).
+   * that has them, and read in that one (AR3). As long as there is none, the refusal may pass.
    * @param own the highest own write that a commit names; a commit may choose another snapshot than its transaction's
    */
   #judged<R extends Asked, A, T>(
@@ -292,15 +265,14 @@ export class JudgedCoordinator implements CoordinatorPort {
         else judge(answer, then);
       });
     attempt(request, (result) => {
-      const isDenied = result instanceof IsochronError && result.code === 'PERMISSION_DENIED';
-      if (!isDenied || !isFree || highest <= request.ust) {
-        end(result);
-        return;
-      }
-      this.session.visible(highest, (stable) => {
-        if (stable instanceof IsochronError) end(result);
-        else attempt({ ...request, txId: null, ust: Math.max(highest, request.ust) }, end);
-      });
+      if (!isRefusal(result)) end(result);
+      else if (isFree && highest > request.ust)
+        this.session.visible(highest, (stable) => {
+          if (stable instanceof IsochronError) end(notYetVisible());
+          else attempt({ ...request, txId: null, ust: Math.max(highest, request.ust) }, end);
+        });
+      else if (result instanceof NotYetPermitted && request.txId !== null) end(result.denied);
+      else end(result);
     });
   }
 
@@ -367,9 +339,15 @@ type Asked = Pick<Unreferenced<ReadReq>, 'txId' | 'ust' | 'at'>;
  */
 function readOfCommit({ txId, snapshot, deps, writes }: Unreferenced<CommitReq>): Unreferenced<ReadReq> {
   const keys = writes.map(({ key }) => key);
-  if (snapshot === null) return { txId, ...wanted({ ts: 0 }, null), keys };
-  return { txId: null, ...wanted({ ts: snapshot, deps }, null), keys };
+  if (snapshot === null) return { txId, ...wanted({ ts: 0 }, null), keys, newest: true };
+  return { txId: null, ...wanted({ ts: snapshot, deps }, null), keys, newest: true };
 }
+
+const isRefusal = (result: unknown): result is IsochronError =>
+  result instanceof NotYetPermitted || (result instanceof IsochronError && result.code === 'PERMISSION_DENIED');
+
+const notYetVisible = (): IsochronError =>
+  new IsochronError('SNAPSHOT_UNAVAILABLE', 'Own writes that may permit this are not stable yet; try again.');
 
 /**
  * The visible part of a page. The place of the next one must not name a hidden key: it is right behind the last visible

@@ -20,7 +20,7 @@ beforeEach(() => {
 
 /** A page of bob's list. */
 function page(start: string, limit = 2): ListResp {
-  const session = { principal: { ...ANONYMOUS_PRINCIPAL, id: 'bob' }, hwt: 0, oldest: 0, visible: () => undefined };
+  const session = { principal: { ...ANONYMOUS_PRINCIPAL, id: 'bob' }, hwt: 0, now: () => 0, visible: () => undefined };
   const rules = { policy: new Policy([OWN], ['notes']), refused: () => undefined };
   let listed: unknown;
   const range = { start, end: 'notes0', limit };

@@ -33,10 +33,10 @@ export class RuleFault extends Error {
   }
 }
 
-/** Who asks, and in which snapshot. */
+/** Who asks, and when. */
 export interface Asker {
   readonly principal: Principal;
-  /** The snapshot in which the question is judged. */
+  /** The snapshot in which the question is judged; for the newest documents the time of the coordinator. */
   readonly at: Timestamp;
 }
 
@@ -126,11 +126,16 @@ export class Policy {
     return rule?.name ?? null;
   }
 
-  /** Judges an operation on a document. Hot. @param documents those of the snapshot that were read for it so far */
-  judge(question: DocumentQuestion, documents: Documents): Verdict {
+  /**
+   * Judges an operation on a document. Hot.
+   * @param documents those that were read for it so far
+   * @param after those that its transaction writes, as they will be; undefined for all others
+   */
+  judge(question: DocumentQuestion, documents: Documents, after?: Documents): Verdict {
     const { verb, key, principal, at } = question;
     const parts = key.split('/');
-    return this.#first(verb, principal, documents, key, ({ pattern, condition, filters }, reads) => {
+    const reads = new Reads(documents, this.keyspaces, after);
+    return this.#first(verb, principal, reads, key, ({ pattern, condition, filters }) => {
       // A document of a filtered list is judged by filters alone.
       if (verb === 'list' && !filters) return undefined;
       const captures = pattern.match(key, parts);
@@ -153,7 +158,8 @@ export class Policy {
    */
   judgeRange(question: RangeQuestion, documents: Documents): Verdict {
     const { prefix, principal, at } = question;
-    const verdict = this.#first('list', principal, documents, prefix, (rule) => {
+    const reads = new Reads(documents, this.keyspaces);
+    const verdict = this.#first('list', principal, reads, prefix, (rule) => {
       const captures = rule.filters ? undefined : rule.pattern.cover(prefix);
       return captures && { auth: authOf(principal), at: wallOf(at), captures, document: null, incoming: null };
     });
@@ -165,11 +171,10 @@ export class Policy {
   }
 
   /** The first rule that allows it decides. @param place the key, or the beginning of all keys */
-  #first(verb: Verb, principal: Principal, documents: Documents, place: string, factsOf: FactsOf): Verdict {
+  #first(verb: Verb, principal: Principal, reads: Reads, place: string, factsOf: FactsOf): Verdict {
     const { roles } = principal;
     if (!roles.has(verb === 'get' || verb === 'list' ? 'reader' : 'writer') && !roles.has('writer'))
       return { kind: 'refused', rule: null };
-    const reads = new Reads(documents, this.keyspaces);
     let refusal: Verdict = { kind: 'refused', rule: null };
     for (const rule of this.#allowing[verb]) {
       reads.begin(rule.condition?.longest(principal, place) ?? Number.POSITIVE_INFINITY);
@@ -184,12 +189,12 @@ export class Policy {
 }
 
 /** The facts of a question for a rule; undefined where its pattern does not match. */
-type FactsOf = (rule: Rule, reads: Reads) => Facts | undefined;
+type FactsOf = (rule: Rule) => Facts | undefined;
 
 /** Whether a rule holds. A condition that ends with an error does not. */
 function outcomeOf(rule: Rule, reads: Reads, factsOf: FactsOf): 'other keys' | 'holds' | { readonly fault?: string } {
   try {
-    const given = factsOf(rule, reads);
+    const given = factsOf(rule);
     if (given === undefined) return 'other keys';
     const { condition } = rule;
     return condition === undefined || condition.holds(given, reads) ? 'holds' : {};

@@ -26,9 +26,11 @@ export class Reads {
   #values: Map<string, unknown> | undefined;
   #longest = Number.POSITIVE_INFINITY;
 
+  /** @param after documents that the transaction writes, as they will be: undefined for all others */
   constructor(
     readonly documents: Documents,
     readonly keyspaces: readonly string[],
+    readonly after: Documents = documents,
   ) {}
 
   /** Those that have to be read before the question can be judged. */
@@ -49,6 +51,15 @@ export class Reads {
 
   /** The value of another document. */
   get(key: string): unknown {
+    return this.#find(key, this.documents);
+  }
+
+  /** The same as it will be after the transaction, whether it writes the document or not. */
+  getAfter(key: string): unknown {
+    return this.#find(key, this.after.get(key) === undefined ? this.documents : this.after);
+  }
+
+  #find(key: string, documents: Documents): unknown {
     if (!this.keyspaces.some((name) => key.startsWith(`${name}/`) && key.length > name.length + 1))
       throw new Unreadable('it reads a key of no keyspace of this cluster');
     this.#all ??= new Set();
@@ -56,7 +67,7 @@ export class Reads {
     if (this.#all.size > MAX_READ) throw new Unreadable(`rules read ${MAX_READ} documents at most for one question`);
     this.#now ??= new Set();
     this.#now.add(key);
-    const document = this.documents.get(key);
+    const document = documents.get(key);
     if (document === undefined) {
       this.#missing ??= new Set();
       this.#missing.add(key);

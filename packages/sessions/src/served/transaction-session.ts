@@ -1,7 +1,7 @@
 /** A connection's session under protocols with transactions. */
-import { holderOf, type Principal, type Timestamp } from '@isochron/core';
+import { holderOf, type Principal, type Timestamp, type WallMs } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
-import { JudgedCoordinator, type JudgedSession, oldestOpen } from '../access/judged-coordinator.js';
+import { JudgedCoordinator, type JudgedSession } from '../access/judged-coordinator.js';
 import type { Done } from '../coordinator/request-port.js';
 import { depsField, NOTHING_SEEN, sameSnapshot } from '../snapshot.js';
 import { CommitOrder } from './commit-order.js';
@@ -53,8 +53,8 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
     return this.#hwt;
   }
 
-  get oldest(): Timestamp {
-    return oldestOpen(this.node.ust(), this.node.maxTransactionMs);
+  now(): WallMs {
+    return this.node.now();
   }
 
   /** Waits until stable time has its own writes. */

@@ -25,6 +25,8 @@ export class VersionedCoordinator implements CoordinatorPort {
   /** How many pages were listed. */
   lists = 0;
   ust: Timestamp = 10;
+  /** The replicas have applied the versions up to it. */
+  applied: Timestamp = Number.MAX_SAFE_INTEGER;
   clock: Timestamp = 10;
   /** The next answers to requests for changes. */
   page: Omit<ChangesResp, 'type' | 'ref'> | undefined;
@@ -52,10 +54,19 @@ export class VersionedCoordinator implements CoordinatorPort {
     done({ type: 'StartTxResp', ref: 0, snapshot: at ?? this.ust });
   }
 
-  read({ txId, at, keys }: Asked<'read'>, done: Done<ReadResp>): void {
+  read({ txId, at, keys, newest }: Asked<'read'>, done: Done<ReadResp>): void {
     this.reads.push(keys);
     const snapshot = this.#snapshot(txId, at);
-    done({ type: 'ReadResp', ref: 0, snapshot, versions: keys.map((key) => this.#at(key, snapshot)) });
+    const versions = keys.map((key) => this.#at(key, snapshot));
+    const newer = newest === true ? this.#above(keys, snapshot) : undefined;
+    done({ type: 'ReadResp', ref: 0, snapshot, versions, newer });
+  }
+
+  #above(keys: readonly QualifiedKey[], snapshot: Timestamp): ReadResp['newer'] {
+    return keys.flatMap((key, index) => {
+      const version = this.#versions.get(key)?.findLast(({ ts }) => ts <= this.applied);
+      return version === undefined || version.ts <= snapshot ? [] : [{ index, version }];
+    });
   }
 
   list({ txId, at, range }: Asked<'list'>, done: Parameters<CoordinatorPort['list']>[1]): void {

@@ -128,6 +128,7 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
     cohorts: [partition, other].sort((a, b) => a - b),
   };
   const range = { start: 'default/', end: 'default0', limit: 10 };
+  const newer = [{ index: 1, version }];
   const suspectsReq: SuspectsReq = { type: 'SuspectsReq', partition, after: now - 9000 };
   const suspect = { txId, attempt: 0, committed: true, ts: now - 10, partitions: [partition], keys: [key] };
   const loss: Loss = { ...suspect, takenBack: true, node: 'oregon-1', acknowledged: false };
@@ -170,8 +171,8 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
     LiveEnd: { type: 'LiveEnd', ref: 15, reader: 1 },
     StartTxReq: { type: 'StartTxReq', ref: 1, txId, ust: now - 8000, at: null },
     StartTxResp: { type: 'StartTxResp', ref: 1, snapshot: now - 8000 },
-    ReadReq: { type: 'ReadReq', ref: 2, txId: null, ust: now - 8000, at: null, keys: [key] },
-    ReadResp: { type: 'ReadResp', ref: 2, snapshot: now - 8000, versions: [version, null] },
+    ReadReq: { type: 'ReadReq', ref: 2, txId: null, ust: now - 8000, at: null, keys: [key], newest: true },
+    ReadResp: { type: 'ReadResp', ref: 2, snapshot: now - 8000, versions: [version, null], newer },
     ListReq: { type: 'ListReq', ref: 3, txId: null, ust: 0, at: null, keyspace: 'default', range },
     ListResp: { type: 'ListResp', ref: 3, snapshot: now - 8000, entries: [{ key, version }], next: key },
     CommitReq: {
@@ -191,8 +192,8 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
     TxStatusReq: { type: 'TxStatusReq', ref: 6, txId },
     TxStatusResp: { type: 'TxStatusResp', ref: 6, status: 'committed', ts: now, attempt: 0 },
     Refused: { type: 'Refused', ref: 7, code: 'SNAPSHOT_UNAVAILABLE', detail: 'not yet' },
-    ReadSliceReq: { type: 'ReadSliceReq', ref: 8, partition, snapshot: now - 9000, keys: [key] },
-    ReadSliceResp: { type: 'ReadSliceResp', ref: 8, partition, versions: [version, null] },
+    ReadSliceReq: { type: 'ReadSliceReq', ref: 8, partition, snapshot: now - 9000, keys: [key], newest: true },
+    ReadSliceResp: { type: 'ReadSliceResp', ref: 8, partition, versions: [version, null], newer },
     ListSliceReq: { type: 'ListSliceReq', ref: 9, partition, snapshot: now - 9000, range },
     ListSliceResp: { type: 'ListSliceResp', ref: 9, partition, entries: [{ key, version }], next: null },
     WaitedRead: {

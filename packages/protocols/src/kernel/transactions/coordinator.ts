@@ -256,13 +256,13 @@ export class Coordinator implements Machine<TransactionMessage> {
 
   /** Alg. 2 lines 6–16; without an open transaction, start, read and end in one (P11). */
   #onReadReq(request: ReadReq, now: WallMs, from: Address, out: Out): void {
-    const { ref, keys, txId } = request;
+    const { ref, txId } = request;
     if (txId !== null) {
-      this.reads.read({ from, ref }, keys, this.#snapshotOf(txId), now, out);
+      this.reads.read({ from, ref }, request, this.#snapshotOf(txId), now, out);
       return;
     }
     this.#withSnapshot(request, now, from, out, (snapshot, laterOut, at) => {
-      this.reads.read({ from, ref }, keys, snapshot, at, laterOut);
+      this.reads.read({ from, ref }, request, snapshot, at, laterOut);
     });
   }
 

@@ -36,6 +36,7 @@ import {
 } from '../feeds/messages.js';
 import {
   deps,
+  foldedVersion,
   key,
   keys,
   name,
@@ -61,6 +62,11 @@ const code: Kind<ErrorCode> = {
 };
 const detail = text(1024);
 const losses = list(Loss);
+/**
+ * The newest versions that the replicas have applied, where these are not the versions of the snapshot. Absent where
+ * the request did not ask for the newest versions, and where there are none above the snapshot.
+ */
+const newer = optional(list(object({ index: uint, version: foldedVersion })));
 
 /** Client → coordinator (Alg. 1 line 2). Opens a transaction; its id is the client's (P8). */
 export const StartTxReq = message('StartTxReq', 1, {
@@ -96,6 +102,8 @@ export const ReadReq = message('ReadReq', 3, {
   keys,
   /** The session's `seen` beside its `ust`, or the other entries of `at`, under protocols that have them. */
   deps,
+  /** Asks for the newest versions, too. */
+  newest: optional(boolean),
 });
 export type ReadReq = Infer<typeof ReadReq>;
 
@@ -106,6 +114,7 @@ export const ReadResp = message('ReadResp', 4, {
   versions,
   /** The snapshot's other entries, under protocols that have them. */
   deps,
+  newer,
 });
 export type ReadResp = Infer<typeof ReadResp>;
 
@@ -207,11 +216,13 @@ export const ReadSliceReq = message('ReadSliceReq', 14, {
   keys,
   /** The snapshot's other entries, under protocols that have them. */
   deps,
+  /** Asks for the newest versions, too. */
+  newest: optional(boolean),
 });
 export type ReadSliceReq = Infer<typeof ReadSliceReq>;
 
 /** Replica → coordinator (Alg. 3 line 8). */
-export const ReadSliceResp = message('ReadSliceResp', 15, { ref: count, partition, versions });
+export const ReadSliceResp = message('ReadSliceResp', 15, { ref: count, partition, versions, newer });
 export type ReadSliceResp = Infer<typeof ReadSliceResp>;
 
 /** Coordinator → replica: one partition's share of a listing. */

@@ -18,7 +18,7 @@ import {
 import type { Address, Effects } from '../../machine.js';
 import type { Addresses, NodeState } from '../node-state.js';
 import type { ListedVersion } from '../replication/messages.js';
-import type { ListSliceResp, ReadSliceResp, Refused, TransactionMessage } from './messages.js';
+import type { ListSliceResp, ReadReq, ReadResp, ReadSliceResp, Refused, TransactionMessage } from './messages.js';
 import type { Refusal, Snapshot, SnapshotRules } from './snapshots.js';
 
 type Out = Effects<TransactionMessage>;
@@ -78,16 +78,17 @@ export class Reads {
   }
 
   /** Reads keys in a snapshot and answers the requester. */
-  read(requester: Requester, keys: readonly QualifiedKey[], snapshot: Snapshot, now: WallMs, out: Out): void {
+  read(requester: Requester, { keys, newest }: Pick<ReadReq, 'keys' | 'newest'>, snapshot: Snapshot, now: WallMs, out: Out): void {
     const { ref } = requester;
     const { ts, deps } = snapshot;
     const versions: (Version | null)[] = new Array(keys.length).fill(null);
+    const newer: NonNullable<ReadResp['newer']>[number][] = [];
     const positions = this.#group(keys);
     const slices: Slice[] = [];
     for (const [partition, indexes] of positions) {
       const asked = indexes.map((i) => keys[i]!);
       slices.push(
-        this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot: ts, keys: asked, deps })),
+        this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot: ts, keys: asked, deps, newest })),
       );
     }
     this.#ask(
@@ -99,11 +100,16 @@ export class Reads {
         waiting: slices.length,
         take: (partition, response) => {
           if (response.type !== 'ReadSliceResp') return;
-          positions.get(partition)!.forEach((index, i) => {
+          const indexes = positions.get(partition)!;
+          indexes.forEach((index, i) => {
             versions[index] = response.versions[i] ?? null;
           });
+          for (const { index: i, version } of response.newer ?? []) {
+            const index = indexes[i];
+            if (index !== undefined) newer.push({ index, version });
+          }
         },
-        finish: () => ({ type: 'ReadResp', ref, snapshot: ts, versions, deps }),
+        finish: () => ({ type: 'ReadResp', ref, snapshot: ts, versions, deps, newer: newer.length > 0 ? newer : undefined }),
       },
       now,
       out,

@@ -2,11 +2,11 @@
  * Reads in a snapshot at a replica (PaRiS Algorithm 3 lines 1–8). A snapshot that is not installed, or no longer whole,
  * is refused or waited for, never answered wrongly (P5, P9).
  */
-import type { ReadNeeds, WallMs } from '@isochron/core';
+import { compareVersions, type QualifiedKey, type ReadNeeds, type Version, type WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import { isWait } from '../waiting.js';
-import type { ListSliceReq, ReadSliceReq, TransactionMessage, WaitedRead } from './messages.js';
+import type { ListSliceReq, ReadSliceReq, ReadSliceResp, TransactionMessage, WaitedRead } from './messages.js';
 import type { ReadRules, Refusal, SnapshotRules } from './snapshots.js';
 import { WaitingReads } from './waiting-reads.js';
 
@@ -84,8 +84,18 @@ export class SliceReads {
       out.send(from, { type: 'ListSliceResp', ref, partition, entries, next });
     } else {
       const versions = request.keys.map((key) => this.reading.read(key, snapshot) ?? null);
-      out.send(from, { type: 'ReadSliceResp', ref, partition, versions });
+      const newer = request.newest === true ? this.#newer(request.keys, versions) : undefined;
+      out.send(from, { type: 'ReadSliceResp', ref, partition, versions, newer });
     }
+  }
+
+  /** The newest versions of keys whose snapshot has an older version, or none. */
+  #newer(keys: readonly QualifiedKey[], versions: readonly (Version | null)[]): ReadSliceResp['newer'] {
+    const newer = keys.flatMap((key, index) => {
+      const [version, old] = [this.reading.newest(key), versions[index]];
+      return version === undefined || (old != null && compareVersions(version, old) === 0) ? [] : [{ index, version }];
+    });
+    return newer.length === 0 ? undefined : newer;
   }
 
   #refuse(ref: number, { code, detail }: Refusal, from: Address, out: Out): void {

@@ -88,8 +88,10 @@ export interface ReadRules {
    */
   obstacle(snapshot: Snapshot, now: WallMs): Wait | Refusal | undefined;
   read(key: QualifiedKey, snapshot: Snapshot): Version | undefined;
+  /** The newest version that the replica has applied, in any snapshot. */
+  newest(key: QualifiedKey): Version | undefined;
   list(range: ListRange, snapshot: Snapshot): ListPage;
-  /** The data that the driver must bring to memory for `read`, and for `list`. */
+  /** The data that the driver must bring to memory for `read` and `newest`, and for `list`. */
   needs(keys: readonly QualifiedKey[]): ReadNeeds;
   needsOfList(range: ListRange, snapshot: Snapshot): ReadNeeds;
 }
