@@ -55,8 +55,10 @@ function read(text: string): ParsedRules | undefined {
   }
 }
 
-/** The verdict on a read of a photo by `ann`. */
-const judged = (policy: Policy, document: Value | null, album?: Value | null): Verdict =>
+const albumOf = (album: Value | null | undefined) => new Map(album === undefined ? [] : [['albums/7', album]]);
+
+/** The verdict on a read of a photo by `ann`. @param after the album as the transaction writes it */
+const judged = (policy: Policy, document: Value | null, album?: Value | null, after?: Value | null): Verdict =>
   policy.judge(
     {
       verb: 'get',
@@ -66,7 +68,8 @@ const judged = (policy: Policy, document: Value | null, album?: Value | null): V
       principal: { ...ANONYMOUS_PRINCIPAL, id: 'ann' },
       at: packWall(1),
     },
-    new Map(album === undefined ? [] : [['albums/7', album]]),
+    albumOf(album),
+    albumOf(after),
   );
 
 /** The rule of a condition, or undefined where it cannot be used. */
@@ -128,6 +131,8 @@ const TOKENS = [
   ...[
     "get('albums/' + album)",
     "get('albums/7').a",
+    "getAfter('albums/' + album)",
+    "getAfter('albums/7').a",
     'has(document.a)',
     'size(',
     ".contains('a')",
@@ -207,6 +212,18 @@ describe('conditions of access rules', () => {
     (album) => {
       const { kind } = judged(policyOf("auth.id in get('albums/' + album).readers")!, '{}', album);
       expect(kind).toBe(hasAnn(fieldOf(album, 'readers')) ? 'allowed' : 'refused');
+    },
+  );
+
+  const written = fc.record({ album: about('readers'), after: fc.option(about('readers'), { nil: undefined }) });
+  fuzz(
+    'readers after a transaction are those that it writes, or else those of the album',
+    1_000,
+    [written],
+    ({ album, after }) => {
+      const policy = policyOf("auth.id in getAfter('albums/' + album).readers")!;
+      const { kind } = judged(policy, '{}', album, after);
+      expect(kind).toBe(hasAnn(fieldOf(after === undefined ? album : after, 'readers')) ? 'allowed' : 'refused');
     },
   );
 

@@ -81,7 +81,8 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     '`limit` and `where` do not make a watch smaller.',
   SNAPSHOT_TOO_OLD: 'Versions of this snapshot have been garbage collected. Read again in a newer snapshot.',
   SNAPSHOT_UNAVAILABLE:
-    'The timestamp asked for is not stable in this region yet. Try again shortly, or read without `at`.',
+    'The timestamp asked for is not stable in this region yet, or access rules permit the write only with documents ' +
+    'that are not. Try again shortly, or read without `at`.',
   SESSION_GAP:
     "The session's own writes are not visible on this node yet, and it did not answer without them. Try again, " +
     'allow a longer `Prefer: wait`, or use the node that took the writes.',

@@ -56,8 +56,14 @@ function verdictOf(policy: Policy, one: RuleCase, given: Readonly<Record<string,
   if (operation === 'list') return policy.judgeRange({ prefix: key, principal, at: AT }, documents);
   const verb: Verb = operation === 'listed' ? 'list' : operation;
   const incoming = operation === 'create' || operation === 'update' ? documentOf(one.incoming) : null;
-  return policy.judge({ verb, key, principal, at: AT, document: documentOf(given[key]), incoming }, documents);
+  const question = { verb, key, principal, at: AT, document: documentOf(given[key]), incoming };
+  const own = verb === 'get' || verb === 'list' ? [] : [[key, incoming] as const];
+  return policy.judge(question, documents, afterOf(one, own));
 }
+
+/** The documents that the transaction of a case writes. */
+const afterOf = ({ after = {} }: RuleCase, own: readonly (readonly [string, Value | null])[]): Documents =>
+  new Map([...Object.entries(after).map(([name, value]) => [name, documentOf(value)] as const), ...own]);
 
 /** The case names no operation, or several. */
 interface NotOne {

@@ -80,6 +80,25 @@ cases:
     });
   });
 
+  it('a case shows what a rule decides by the other documents of its transaction (AR9)', () => {
+    const rules = `
+rules:
+  - name: owners-add
+    match: albums/{album}/photos/{photo}
+    allow: [create]
+    when: getAfter('albums/' + album).owner == auth.id && getAfter(key) == incoming
+documents:
+  albums/7: { owner: bob }
+cases:
+  - { name: alone, as: &bob { id: bob }, create: &new albums/8/photos/1, incoming: {}, expect: refused }
+  - { name: both, as: *bob, create: *new, incoming: {}, after: { albums/8: { owner: bob } }, expect: allowed }
+  - { name: before, as: *bob, create: &old albums/7/photos/1, incoming: {}, expect: allowed }
+  - { name: gone, as: *bob, create: *old, incoming: {}, after: { albums/7: null }, expect: refused }
+  - { name: given, as: *bob, create: *old, incoming: {}, after: { albums/7: { owner: ann } }, expect: refused }
+`;
+    expect(runCases(parseRulesFile(rules, 'rules.yaml'))).toMatchObject({ failed: 0, complete: true });
+  });
+
   it.each([
     [
       'another decision',

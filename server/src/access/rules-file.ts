@@ -49,6 +49,8 @@ const CaseSchema = Type.Object(
     incoming: Type.Optional(Type.Any()),
     /** Beside those of the file, or instead of them; null for none. */
     documents: Type.Optional(documents),
+    /** What the same transaction makes of other documents, for getAfter(); null where it deletes one. */
+    after: Type.Optional(documents),
     expect: oneOf(['allowed', 'refused', 'filtered']),
     /** The rule that allows or refuses it. */
     rule: Type.Optional(text('the name of a rule')),

@@ -54,8 +54,8 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
       {
         file: JUDGED_COORDINATOR,
         in: 'JudgedCoordinator.#judged',
-        find: 'if (!isDenied || !isFree || highest <= request.ust) {',
-        replace: 'if (highest >= 0) {',
+        find: 'if (isFree && highest > request.ust)',
+        replace: 'if (highest < 0)',
       },
     ],
     seeds: { from: 1, count: 40 },

@@ -73,9 +73,9 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
       {
         file: READS,
         in: 'Reads.read',
-        find: "this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot: ts, keys: asked, deps })),",
+        find: 'snapshot: ts, keys: asked,',
         replace:
-          "this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot: this.#regions[partition]![0] === this.state.region ? ts : this.state.stable.value, keys: asked, deps })),",
+          'snapshot: this.#regions[partition]![0] === this.state.region ? ts : this.state.stable.value, keys: asked,',
       },
     ],
     seeds: { from: 2, count: 50 },

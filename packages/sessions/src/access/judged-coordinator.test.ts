@@ -1,11 +1,4 @@
-import {
-  ANONYMOUS_PRINCIPAL,
-  IsochronError,
-  type KeyWrite,
-  type Principal,
-  packWall,
-  Update,
-} from '@isochron/core';
+import { ANONYMOUS_PRINCIPAL, IsochronError, type KeyWrite, type Principal, packWall, Update } from '@isochron/core';
 import type { Watch } from '@isochron/protocols';
 import { VersionedCoordinator } from '../testing/access.js';
 import { JudgedCoordinator } from './judged-coordinator.js';

@@ -1,5 +1,12 @@
 /** Writes are judged in their snapshot and on the newest versions (AR8), and see what their transaction makes (AR9). */
-import { ANONYMOUS_PRINCIPAL, HLC_EPOCH_MS, IsochronError, type KeyWrite, type Timestamp, Update } from '@isochron/core';
+import {
+  ANONYMOUS_PRINCIPAL,
+  HLC_EPOCH_MS,
+  IsochronError,
+  type KeyWrite,
+  type Timestamp,
+  Update,
+} from '@isochron/core';
 import type { CommitResp } from '@isochron/protocols';
 import { VersionedCoordinator } from '../testing/access.js';
 import { JudgedCoordinator } from './judged-coordinator.js';
@@ -18,7 +25,12 @@ const RULES = [
     allow: ['create', 'update'],
     when: "getAfter('albums/' + album).owner == auth.id",
   },
-  { name: 'last-photo', match: 'albums/{album}/photos/{photo}', allow: ['delete'], when: "getAfter('albums/' + album) == null" },
+  {
+    name: 'last-photo',
+    match: 'albums/{album}/photos/{photo}',
+    allow: ['delete'],
+    when: "getAfter('albums/' + album) == null",
+  },
   { name: 'names', match: 'names/{name}', allow: ['create'] },
   { name: 'bids', match: 'bids/{bid}', allow: ['create'], when: "at < get('sales/1').endsAt" },
   { name: 'early', match: 'early/{id}', allow: ['create'], when: `at >= double(${SOON})` },

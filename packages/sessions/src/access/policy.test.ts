@@ -147,11 +147,35 @@ describe('access rules', () => {
     expect(allows("get('albums/other').open || auth.id == 'ann'")).toBe(true);
   });
 
+  it('getAfter() asks for a document as get() does, unless the transaction writes it (AR9)', () => {
+    const policy = policyOf({ when: "getAfter('albums/a').open && getAfter('albums/b') == null" });
+    const question = { verb: 'get' as const, key: 'albums/7', principal: principalOf('ann'), at: AT };
+    const judged = (documents: Record<string, string | null>, after: Record<string, string | null>) =>
+      policy.judge(
+        { ...question, document: null, incoming: null },
+        new Map(Object.entries(documents)),
+        new Map(Object.entries(after)),
+      );
+    const open = '{"open":true}';
+    expect(judged({}, {})).toEqual({ kind: 'needs', keys: ['albums/a', 'albums/b'] });
+    expect(judged({}, { 'albums/a': open })).toEqual({ kind: 'needs', keys: ['albums/b'] });
+    expect(judged({}, { 'albums/a': open, 'albums/b': null }).kind).toBe('allowed');
+    expect(judged({ 'albums/a': open, 'albums/b': open }, { 'albums/b': null }).kind).toBe('allowed');
+    expect(judged({ 'albums/a': open, 'albums/b': null }, { 'albums/a': null }).kind).toBe('refused');
+  });
+
   it('rules read ten documents at most for one question (AR6)', () => {
     const gets = (from: number, count: number) =>
       Array.from({ length: count }, (_, i) => `get('albums/${from + i}') == null`).join(' && ');
     const others = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`albums/${i}`, null]));
     expect(allows(gets(0, 10), { others })).toBe(true);
+    const after = (condition: string) => condition.replaceAll('get(', 'getAfter(');
+    expect(allows(after(gets(0, 10)), { others })).toBe(true);
+    expect(
+      verdictOf(policyOf({ when: `${gets(0, 10)} && false` }, { when: after(gets(10, 1)) }), { others }),
+    ).toMatchObject({
+      fault: 'rules read 10 documents at most for one question',
+    });
     expect(verdictOf(policyOf({ when: `${gets(0, 10)} && false` }, { when: gets(10, 1) }), { others })).toEqual({
       kind: 'refused',
       rule: 'rule-1',
@@ -295,6 +319,14 @@ describe('rules that cannot be used', () => {
     ['hides the principal behind an item', { when: "document.list.exists(auth, 'aaa'.contains(auth))" }],
     ['reads a document for each item', { when: "document.list.all(x, get('albums/' + x) == null)" }],
     ['searches a document for each item', { when: 'document.list.all(x, x in document.list)' }],
+    [
+      'reads a document of the transaction for each item',
+      { when: "document.list.all(x, getAfter('albums/' + x) == null)" },
+    ],
+    [
+      'reads eleven documents, some as they will be',
+      { when: Array.from({ length: 11 }, (_, i) => `get${i % 2 ? 'After' : ''}('albums/x') == null`).join(' || ') },
+    ],
     ['reads eleven documents', { when: Array.from({ length: 11 }, () => "get('albums/x') == null").join(' || ') }],
     ['is far too long', { when: `${'true && '.repeat(300)}true` }],
     ['has too many parts', { when: `${'1 + '.repeat(450)}1 == 0` }],

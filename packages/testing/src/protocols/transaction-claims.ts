@@ -99,6 +99,29 @@ export function transactionClaims(subject: WorldOptions): void {
       for (const node of REGIONS) expect(new TestClient(world, node).readOnce(key)).toEqual([winner.value]);
     });
 
+    it('a read that asks for them also gets the newest versions of its replicas, tombstones among them (AR8)', () => {
+      const world = settled({ delayMs: () => 40 });
+      const [changed, deleted, same] = [0, 1, 2].map((partition) => keyIn(world, partition));
+      const writer = new TestClient(world, 'virginia-1');
+      const keys = [same!, changed!, deleted!, 'default/none'];
+      const { ct } = writer.write({ [same!]: '"old"', [changed!]: '"old"', [deleted!]: '"old"' });
+      world.until(() => world.ust() >= ct);
+      const session = new TestClient(world, 'virginia-1').begin().floor;
+      const snapshot = world.call('virginia-1', { type: 'ReadReq', txId: null, ust: session, at: null, keys }, 'ReadResp');
+      writer.write({ [changed!]: '"new"', [deleted!]: null });
+      world.run(30);
+      const at = { at: snapshot.snapshot, deps: snapshot.deps };
+      const read = { type: 'ReadReq' as const, txId: null, ust: 0, keys, ...at };
+      const { versions, newer } = world.call('virginia-1', { ...read, newest: true }, 'ReadResp');
+      expect(versions.map((version) => version?.value)).toEqual(['"old"', '"old"', '"old"', undefined]);
+      const values = newer?.map(({ index, version }) => [index, version.value]);
+      expect(values?.sort()).toEqual([
+        [1, '"new"'],
+        [2, null],
+      ]);
+      expect(world.call('virginia-1', read, 'ReadResp').newer).toBeUndefined();
+    });
+
     it('a deleted key reads as absent, and its tombstone sorts like any version', () => {
       const world = settled();
       const key = keyIn(world, 1);

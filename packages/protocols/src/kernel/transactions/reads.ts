@@ -78,7 +78,13 @@ export class Reads {
   }
 
   /** Reads keys in a snapshot and answers the requester. */
-  read(requester: Requester, { keys, newest }: Pick<ReadReq, 'keys' | 'newest'>, snapshot: Snapshot, now: WallMs, out: Out): void {
+  read(
+    requester: Requester,
+    { keys, newest }: Pick<ReadReq, 'keys' | 'newest'>,
+    snapshot: Snapshot,
+    now: WallMs,
+    out: Out,
+  ): void {
     const { ref } = requester;
     const { ts, deps } = snapshot;
     const versions: (Version | null)[] = new Array(keys.length).fill(null);
@@ -88,7 +94,15 @@ export class Reads {
     for (const [partition, indexes] of positions) {
       const asked = indexes.map((i) => keys[i]!);
       slices.push(
-        this.#slice(partition, (r) => ({ type: 'ReadSliceReq', ref: r, partition, snapshot: ts, keys: asked, deps, newest })),
+        this.#slice(partition, (r) => ({
+          type: 'ReadSliceReq',
+          ref: r,
+          partition,
+          snapshot: ts,
+          keys: asked,
+          deps,
+          newest,
+        })),
       );
     }
     this.#ask(
@@ -109,7 +123,14 @@ export class Reads {
             if (index !== undefined) newer.push({ index, version });
           }
         },
-        finish: () => ({ type: 'ReadResp', ref, snapshot: ts, versions, deps, newer: newer.length > 0 ? newer : undefined }),
+        finish: () => ({
+          type: 'ReadResp',
+          ref,
+          snapshot: ts,
+          versions,
+          deps,
+          newer: newer.length > 0 ? newer : undefined,
+        }),
       },
       now,
       out,
