@@ -7,6 +7,7 @@ import {
   Hlc,
   IsochronError,
   type KeyWrite,
+  MAX_TIMESTAMP,
   type NodeId,
   packWall,
   type QualifiedKey,
@@ -151,6 +152,14 @@ export class FakeCluster {
       if (version.value instanceof Update) fold.apply(version.value, version);
     return { ...newest, value: fold.result(), origin: fold.origin };
   }
+
+  /** The newest versions of keys that have one above a snapshot. */
+  newer(keys: readonly QualifiedKey[], snapshot: Timestamp): ReadResp['newer'] {
+    return keys.flatMap((key, index) => {
+      const version = this.read(key, MAX_TIMESTAMP);
+      return version === null || version.ts <= snapshot ? [] : [{ index, version }];
+    });
+  }
 }
 
 const NO_WAITS = { count: 0, totalMs: 0, longestMs: 0 };
@@ -222,7 +231,8 @@ export class FakeNode implements TransactionsNode {
       this.#called('read', request, coordinator, done, (): ReadResp => {
         const snapshot = request.txId === null ? this.#snapshot(request.ust, request.at) : this.#opened(request.txId);
         const versions = request.keys.map((key) => this.cluster.read(key, snapshot));
-        return { type: 'ReadResp', ref: 0, snapshot, versions, deps: this.#deps(request) };
+        const newer = request.newest === true ? this.cluster.newer(request.keys, snapshot) : undefined;
+        return { type: 'ReadResp', ref: 0, snapshot, versions, deps: this.#deps(request), newer };
       }),
     list: (request, done, coordinator) =>
       this.#called(

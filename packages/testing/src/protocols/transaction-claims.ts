@@ -107,7 +107,11 @@ export function transactionClaims(subject: WorldOptions): void {
       const { ct } = writer.write({ [same!]: '"old"', [changed!]: '"old"', [deleted!]: '"old"' });
       world.until(() => world.ust() >= ct);
       const session = new TestClient(world, 'virginia-1').begin().floor;
-      const snapshot = world.call('virginia-1', { type: 'ReadReq', txId: null, ust: session, at: null, keys }, 'ReadResp');
+      const snapshot = world.call(
+        'virginia-1',
+        { type: 'ReadReq', txId: null, ust: session, at: null, keys },
+        'ReadResp',
+      );
       writer.write({ [changed!]: '"new"', [deleted!]: null });
       world.run(30);
       const at = { at: snapshot.snapshot, deps: snapshot.deps };
