@@ -75,28 +75,29 @@ async function bundle(contents: string, also?: RegExp): Promise<Bundle> {
 const FOREIGN = /node_modules|msgpack|packages\/wire\/src\/(?!session-frames\/)/;
 
 /** Files that `connect` needs for these options. */
-const PARTS = ['auth-', 'homing-', 'imported-', 'paris'];
+const PARTS = ['auth-', 'homing-', 'imported-'];
 const CONNECT = `
 import { connect } from './index.js';
 const options = { endpoints: ['http://127.0.0.1:1', 'http://127.0.0.1:2'], session: 'none', auth: () => 'key' };
 globalThis.WebSocket = class {};
-connect({ ...options, WebSocket: globalThis.WebSocket }).catch(({ code }) => console.log(code));
+connect({ ...options, WebSocket: globalThis.WebSocket })
+  .catch(({ code }) => console.log(code))
+  .finally(() => process.exit(0));
 `;
-/** Module hooks that hold each file until all are requested. */
-const HOOKS = `
-const parts = new Set();
+/** Imports files that are asked for by name, once all of them are asked for. @param paris the file of this protocol */
+const heldImport = (paris: string): string => `
+const names = ${JSON.stringify([...PARTS, paris])};
+const asked = new Set();
 let open;
 const all = new Promise((resolve) => { open = resolve; });
-export async function load(url, context, next) {
-  const source = await next(url, context);
-  const text = String(source.source);
-  const name = /export\\{[^}]*parisSession[^}]*\\}/.test(text) ? 'paris' : ${JSON.stringify(PARTS)}.find((one) => url.includes('/' + one));
-  if (name === undefined) return source;
-  parts.add(name);
-  if (parts.size === ${PARTS.length}) open();
-  await all;
-  return source;
-}
+globalThis.heldImport = async (url) => {
+  const name = names.find((one) => url.startsWith('./' + one));
+  if (name !== undefined && asked.add(name).size === names.length) open();
+  if (name !== undefined) await all;
+  return import(url);
+};
+// A wait for files does not keep a process alive.
+setTimeout(() => {}, 20_000);
 `;
 
 describe('the bundle for browsers', () => {
@@ -104,12 +105,17 @@ describe('the bundle for browsers', () => {
     const folder = await mkdtemp(join(tmpdir(), 'isochron-parts-'));
     try {
       const { outputFiles } = await bundled(CONNECT, folder);
-      for (const { path, text } of outputFiles)
-        await writeFile(path.replace(/\.js$/, '.mjs'), text.replaceAll('.js"', '.mjs"'));
-      await writeFile(join(folder, 'hooks.mjs'), HOOKS);
-      const register = "import { register } from 'node:module'; register('./hooks.mjs', import.meta.url);";
-      await writeFile(join(folder, 'register.mjs'), register);
-      const args = ['--no-warnings', '--import', './register.mjs', './stdin.mjs'];
+      const exportsParis = /export\{[^}]*parisSession[^}]*\}/;
+      const paris = outputFiles
+        .find(({ text }) => exportsParis.test(text))!
+        .path.split('/')
+        .at(-1)!;
+      for (const { path, text } of outputFiles) {
+        const held = text.replaceAll('import("', 'globalThis.heldImport("').replaceAll('.js"', '.mjs"');
+        await writeFile(path.replace(/\.js$/, '.mjs'), held);
+      }
+      await writeFile(join(folder, 'held.mjs'), heldImport(paris.replace(/\.js$/, '')));
+      const args = ['--import', './held.mjs', './stdin.mjs'];
       const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, timeout: 30_000 });
       expect(stdout).toBe('TOKEN_INVALID\n');
     } finally {
