@@ -3,7 +3,7 @@ import type { ExportedSession, ImportedSession } from '@isochron/client/session/
 import { CLIENT_KIT } from '@isochron/client/session/kit';
 import { IsochronError } from '@isochron/core/errors';
 import { IsochronClient } from './api/client.js';
-import { checkOptions } from './documents.js';
+import { checkOptions } from './check-options.js';
 import { Driver } from './driver.js';
 import type { ConnectOptions, Settings, WebSocketConstructor } from './options.js';
 import { part } from './parts.js';

@@ -47,12 +47,6 @@ export function decodeDocument<T>(value: Value | null): T | undefined {
   }
 }
 
-/** Refuses other options. Throws INVALID_REQUEST. */
-export function checkOptions<T extends object>(options: T | undefined, ...names: (keyof T)[]): void {
-  for (const name of Object.keys(options ?? {}))
-    if (!names.includes(name as keyof T)) throw new IsochronError('INVALID_REQUEST', `there is no option ${name}`);
-}
-
 /** Throws KEY_INVALID. */
 export function checkKey(key: string, limits: Limits): void {
   if (typeof key !== 'string' || key === '')

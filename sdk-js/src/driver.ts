@@ -39,6 +39,8 @@ export class Driver implements ClientEffects {
   /** The transactions of this client whose functions run. */
   readonly inside = createInside<{ readonly isFinished: boolean }>();
   readonly named = new NamedWrites();
+  /** The decisions of named claims. */
+  readonly decided = new NamedWrites();
   readonly #sockets = new Map<SocketId, WebSocketLike>();
   readonly #listeners = new Set<Listener>();
   #lastHandle: HandleId = 0;

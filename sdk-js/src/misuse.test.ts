@@ -111,6 +111,46 @@ describe('an unknown option', () => {
   });
 });
 
+describe('the value of an option', () => {
+  it('a value that an option cannot have is refused before anything is sent, in every call', async () => {
+    const node = await server();
+    const app = await client([node]);
+    const written = await app.set('a', 1);
+    const wrong = (options: object) => options as never;
+    const calls: [option: string, call: () => unknown][] = [
+      ...[60_001, -1, Number.NaN, '5', null].flatMap((timeoutMs): [string, () => unknown][] => [
+        ['timeoutMs', () => app.claim('a', 1, wrong({ timeoutMs }))],
+        ['timeoutMs', () => written.stable(wrong({ timeoutMs }))],
+      ]),
+      ['signal', () => app.get('a', wrong({ signal: {} }))],
+      ['signal', () => app.set('a', 1, wrong({ signal: 'now' }))],
+      ['signal', () => app.transaction((tx) => tx.set('a', 1), wrong({ signal: {} }))],
+      ['id', () => app.set('a', 1, wrong({ id: 7 }))],
+      ['id', () => app.claim('a', 1, wrong({ id: null }))],
+      ['at', () => app.transaction((tx) => tx.set('a', 1), wrong({ at: 1.5 }))],
+      ['at', () => app.snapshot(wrong({ at: -1 }))],
+      ['at', () => app.changes(wrong({ at: '1' }))],
+      ['since', () => app.changes(wrong({ since: 1 }))],
+      ['prefix', () => app.list(wrong({ prefix: 1 }))],
+      ['start', () => app.list({ start: '\ud800' })],
+      ['limit', () => app.list({ limit: -1 })],
+      ['pageSize', () => app.list({ pageSize: 1001 })],
+      ['sentAfter', () => app.transactionStatus({ txId: written.txId, sentAfter: Number.NaN })],
+      ['requestTimeoutMs', () => connect({ endpoints: [node.url], requestTimeoutMs: Number.NaN })],
+      ['commitTimeoutMs', () => connect({ endpoints: [node.url], commitTimeoutMs: -1 })],
+    ];
+    const { length } = node.frames;
+    for (const [option, call] of calls)
+      await expect((async () => call())()).rejects.toThrow(
+        expect.objectContaining({
+          code: 'INVALID_REQUEST',
+          message: expect.stringContaining(`option ${option} `) as string,
+        }),
+      );
+    expect(node.frames.slice(length)).toEqual([]);
+  });
+});
+
 describe('the status', () => {
   it('the status is one object until it changes', async () => {
     const app = await client([await server()]);

@@ -195,6 +195,20 @@ describe('a claim', () => {
     expect(await other.collection('names').claim('ann', { user: 2 })).toEqual({ won: true, value: { user: 2 } });
   });
 
+  it('a decided claim keeps its decision with its id after its snapshot has been collected', async () => {
+    let isCollected = false;
+    fake.script = (frame) => {
+      if (frame.type === 'stable') store.stabilise();
+      return isCollected && frame.type === 'origin'
+        ? { type: 'error', id: frame.id, code: 'SNAPSHOT_TOO_OLD', detail: '', retryable: false }
+        : undefined;
+    };
+    const first = await app.claim('names/eve', { user: 1 }, { id: 'eve' });
+    isCollected = true;
+    expect(await app.claim('names/eve', { user: 1 }, { id: 'eve' })).toEqual(first);
+    expect(await codeOf(app.claim('names/eve', { user: 1 }, { id: 'other' }))).toBe('SNAPSHOT_TOO_OLD');
+  });
+
   it('a claim that is not decided in time rejects, and is the same claim when it is repeated with its id', async () => {
     const options = { id: 'sign-up', timeoutMs: 20 };
     expect(await codeOf(app.claim('names/bob', { user: 1 }, options))).toBe('STABLE_TIMEOUT');

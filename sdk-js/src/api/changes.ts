@@ -1,5 +1,5 @@
 /** The change feed as applications see it. Its work is in `../live`, which is loaded with the first use. */
-import { checkOptions } from '../documents.js';
+import { checkOptions } from '../check-options.js';
 import type { Driver } from '../driver.js';
 import { part } from '../parts.js';
 import type { ChangesMessage, ChangesOptions } from './changed.js';

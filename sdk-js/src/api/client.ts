@@ -3,7 +3,7 @@ import type { ExportedSession } from '@isochron/client/session/exported';
 import type { TransactionStatus } from '@isochron/client/transaction-status';
 import type { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
-import { checkOptions } from '../documents.js';
+import { checkOptions } from '../check-options.js';
 import type { Driver } from '../driver.js';
 import type { ChangesOptions } from './changed.js';
 import { type Changes, changesOf } from './changes.js';
@@ -146,6 +146,7 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
     checkOptions(options, 'signal');
     const { txId, sentAfter } =
       typeof transaction === 'string' ? { txId: transaction, sentAfter: undefined } : transaction;
+    checkOptions({ sentAfter }, 'sentAfter');
     return this.#driver.call({ f: 'status', txId, sentAfter }, options.signal);
   }
 

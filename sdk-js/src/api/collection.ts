@@ -2,7 +2,8 @@ import type { Claimed } from '@isochron/client/session/claim';
 import type { Committed } from '@isochron/client/session/outcome';
 import { IsochronError } from '@isochron/core/errors';
 import type { Content, Value } from '@isochron/core/ids';
-import { applyMergePatch, checkOptions, decodeDocument, encodeDocument, type MergePatch } from '../documents.js';
+import { checkOptions } from '../check-options.js';
+import { applyMergePatch, decodeDocument, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver } from '../driver.js';
 import { part } from '../parts.js';
 import { type Operation, updateOf } from '../updates.js';
@@ -14,7 +15,7 @@ import type { DocumentResult, KeysQuery, QueryResult, RangeQuery } from './watch
 
 /** Options of a claim. */
 export interface ClaimOptions extends WriteOptions {
-  /** How long to wait for the claim to be stable, in ms. Default 30 000. */
+  /** How long to wait for the claim to be stable, in ms, at most 60 000. Default 30 000. */
   readonly timeoutMs?: number;
 }
 
@@ -86,20 +87,18 @@ export class Collection<T = unknown> extends ReadCollection<T> {
    */
   async claim<U extends T = T>(key: string, document: T, options: ClaimOptions = {}): Promise<Claim<U>> {
     const { driver } = this.source;
-    const { timeoutMs = 30_000, ...write } = options;
-    checkWrite(driver, write);
+    checkWrite(driver, options, 'timeoutMs');
+    const { timeoutMs = 30_000, signal, id } = options;
     const qualified = keyIn(this.scope, key, driver);
     const value = updateOf([{ op: 'init', value: document }], driver.limits);
-    const { signal, id } = write;
     // Before the write: the client must be able to decide what it has claimed.
     const { decideClaim: decide } = await part(import('../live/readers.js'));
-    const commit = await driver.named.run(
-      id,
-      () => driver.call<Committed>({ f: 'write', key: qualified, value }, signal),
-      (committed) => committed,
+    const commit = await driver.named.run(id, () =>
+      driver.call<Committed>({ f: 'write', key: qualified, value }, signal),
     );
     const call = { f: 'claimed', decide, key: qualified, commit, timeoutMs } as const;
-    const claimed = await driver.call<Claimed>(call, signal);
+    // Kept with the id: a repetition gets the decision after the snapshot has been collected, too.
+    const claimed = await driver.decided.run(id, () => driver.call<Claimed>(call, signal));
     return { won: claimed.won, value: decodeDocument<U>(claimed.value) };
   }
 
@@ -140,9 +139,9 @@ export class Collection<T = unknown> extends ReadCollection<T> {
   }
 }
 
-/** Throws INVALID_REQUEST for an unknown option, and inside of a transaction's function. */
-function checkWrite({ inside }: Driver, options: WriteOptions | undefined): void {
-  checkOptions(options, 'signal', 'id');
+/** Throws INVALID_REQUEST for a wrong option, and inside of a transaction's function. @param more options of the call */
+function checkWrite<O extends WriteOptions>({ inside }: Driver, options: O | undefined, ...more: (keyof O)[]): void {
+  checkOptions(options, 'signal', 'id', ...more);
   if (inside.getStore()?.isFinished === false)
     throw new IsochronError('INVALID_REQUEST', 'in a transaction, write with tx.set');
 }
@@ -152,7 +151,7 @@ async function named(
   options: WriteOptions | undefined,
   write: () => Promise<Committed>,
 ): Promise<WriteReceipt> {
-  return new WriteReceipt(driver, await driver.named.run(options?.id, write, (commit) => commit));
+  return new WriteReceipt(driver, await driver.named.run(options?.id, write));
 }
 
 /** A keyspace: all of its keys, and collections in it. */

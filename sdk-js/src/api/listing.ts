@@ -1,7 +1,7 @@
 import type { MergedPage } from '@isochron/client/session/listing';
-import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';
-import { checkOptions, decodeDocument } from '../documents.js';
+import { checkOptions } from '../check-options.js';
+import { decodeDocument } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
 import type { HandleSource, Scope } from './scope.js';
 
@@ -52,11 +52,6 @@ export class Listing<T> implements AsyncIterable<Entry<T>> {
   /** @internal */
   constructor(source: HandleSource, scope: Scope, options: ListOptions) {
     checkOptions(options, 'prefix', 'start', 'limit', 'pageSize', 'signal');
-    const { pageSize = 100, limit } = options;
-    if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > 1000)
-      throw new IsochronError('INVALID_REQUEST', `pageSize is 1 to 1000, not ${pageSize}`);
-    if (limit !== undefined && (!Number.isInteger(limit) || limit < 0))
-      throw new IsochronError('INVALID_REQUEST', `limit is a whole number, not ${limit}`);
     this.#open = () => new Cursor(source, scope, options);
   }
 

@@ -11,9 +11,13 @@ export class NamedWrites {
   /**
    * Writes, unless a write of this id has happened or may have happened: then its result, or OUTCOME_UNKNOWN again
    * until that is known. A write without effect is done anew.
-   * @param resultOf the result of a commit that was undecided
+   * @param resultOf the result of a commit that was undecided; by default the commit itself
    */
-  run<T>(id: string | undefined, write: () => Promise<T>, resultOf: (commit: Committed) => T): Promise<T> {
+  run<T>(
+    id: string | undefined,
+    write: () => Promise<T>,
+    resultOf: (commit: Committed) => unknown = (commit) => commit,
+  ): Promise<T> {
     if (id === undefined) return write();
     const results = this.#results;
     const known = results.get(id);

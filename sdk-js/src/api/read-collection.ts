@@ -1,5 +1,6 @@
 import type { QualifiedKey, Value } from '@isochron/core/ids';
-import { checkOptions, decodeDocument } from '../documents.js';
+import { checkOptions } from '../check-options.js';
+import { decodeDocument } from '../documents.js';
 import { Listing, type ListOptions } from './listing.js';
 import { type HandleSource, keyIn, keysIn, type Scope } from './scope.js';
 

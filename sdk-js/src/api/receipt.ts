@@ -1,11 +1,11 @@
 import type { Committed } from '@isochron/client/session/outcome';
 import type { Timestamp, TxId } from '@isochron/core/ids';
-import { checkOptions } from '../documents.js';
+import { checkOptions } from '../check-options.js';
 import type { Driver } from '../driver.js';
 
 /** How long to wait for a write to be visible everywhere. */
 export interface StableOptions {
-  /** In ms. Default 30 000. */
+  /** In ms, at most 60 000. Default 30 000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }

@@ -1,6 +1,6 @@
 import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';
-import { checkOptions } from '../documents.js';
+import { checkOptions } from '../check-options.js';
 import type { Driver, Handle } from '../driver.js';
 import { ReadCollection } from './read-collection.js';
 import type { HandleSource } from './scope.js';

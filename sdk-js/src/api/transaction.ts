@@ -1,7 +1,8 @@
 import type { Committed } from '@isochron/client/session/outcome';
 import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId, Value } from '@isochron/core/ids';
-import { applyMergePatch, checkCount, checkOptions, encodeDocument, type MergePatch } from '../documents.js';
+import { checkOptions } from '../check-options.js';
+import { applyMergePatch, checkCount, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
 import { type Operation, updateOf } from '../updates.js';
 import { type CallOptions, ReadCollection } from './read-collection.js';

@@ -1,6 +1,7 @@
 /** Live queries as applications see them. Their work is in `../live`, which is loaded with the first use. */
 import type { IsochronError } from '@isochron/core/errors';
-import { checkOptions, toJson } from '../documents.js';
+import { checkNames } from '../check-options.js';
+import { toJson } from '../documents.js';
 import { part } from '../parts.js';
 import { iterateLater } from './later.js';
 import type { Scope } from './scope.js';
@@ -104,10 +105,10 @@ export function watchOf<T>(
 ): Watch<DocumentResult<T> | QueryResult<T>> {
   if (typeof query === 'string') return new Watch(driver, { kind: 'document', scope, id: query });
   if ('keys' in query) {
-    checkOptions(query, 'keys', 'signal');
+    checkNames(query, 'keys', 'signal');
     return new Watch(driver, { kind: 'keys', scope, keys: query.keys }, query.signal);
   }
-  checkOptions(query, 'prefix', 'start', 'end', 'where', 'orderBy', 'limit', 'reverse', 'signal');
+  checkNames(query, 'prefix', 'start', 'end', 'where', 'orderBy', 'limit', 'reverse', 'signal');
   const { signal, ...range } = query;
   return new Watch(driver, { kind: 'range', scope, range }, signal);
 }

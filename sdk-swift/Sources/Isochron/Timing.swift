@@ -49,6 +49,17 @@ extension Duration {
     /// Longer durations are cut to this one, a hundred years.
     private static let longestMs = 3.2e12
 
+    /// The longest wait that a node accepts.
+    static let longestWaitMs = 60_000.0
+
+    /// The time of a wait in ms. Throws INVALID_REQUEST for one that no node accepts.
+    func waitMs() throws -> Double {
+        guard (0...Self.longestWaitMs).contains(inMs) else {
+            throw IsochronError(.invalidRequest, "a timeout is 0 to 60 seconds, not \(self)")
+        }
+        return inMs
+    }
+
     /// Milliseconds, with a fraction.
     var inMs: Double {
         let (seconds, attoseconds) = components

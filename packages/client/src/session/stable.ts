@@ -6,6 +6,9 @@ import { type Carrier, Exchange, type Retry, unexpected } from '../link/exchange
 import type { Answer } from '../link/frames.js';
 import type { Loop } from '../loop.js';
 
+/** The longest wait that a node accepts. */
+const MAX_WAIT_MS = 60_000;
+
 /**
  * Waits until every node of every region serves a timestamp; the remaining time goes with it from one connection to the
  * next.
@@ -26,7 +29,7 @@ export class StableExchange extends Exchange<Timestamp> {
   }
 
   frame(id: number): RequestFrame {
-    const timeoutMs = Math.max(1, Math.ceil(this.#endMs - this.loop.nowMs));
+    const timeoutMs = Math.min(MAX_WAIT_MS, Math.max(1, Math.ceil(this.#endMs - this.loop.nowMs)));
     return { type: 'stable', id, ts: this.timestamp, timeoutMs };
   }
 

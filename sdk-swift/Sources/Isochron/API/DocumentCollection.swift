@@ -91,12 +91,14 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     /// order of commits wins, in every region, without a lock. Returns when that is decided: once the claim is stable,
     /// a round trip over the slowest link after its commit.
     ///
-    /// While a node or a region is cut off nothing is decided, and it throws STABLE_TIMEOUT after `timeout`; repeated
-    /// with the same `id` it is the same claim. Throws NOT_SUPPORTED_BY_PROTOCOL where the protocol has no `updates`.
+    /// While a node or a region is cut off nothing is decided, and it throws STABLE_TIMEOUT after `timeout`, of at most
+    /// 60 seconds (INVALID_REQUEST); repeated with the same `id` it is the same claim. Throws
+    /// NOT_SUPPORTED_BY_PROTOCOL where the protocol has no `updates`.
     public func claim(
         _ key: String, _ document: Document, id: String? = nil, timeout: Duration = .seconds(30)
     ) async throws -> Claim<Document> {
         let limits = driver.limits.get()
+        let timeoutMs = try timeout.waitMs()
         let qualified = try scope.key(key, limits)
         guard case .json(let text) = try driver.documents.encode(document, limits) else {
             throw IsochronError(.valueInvalid, "bytes cannot be claimed")
@@ -104,7 +106,7 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
         let update = try UpdateOperation.update([.initialize(JSONValue(try DocumentCoding.raw(of: text)))], limits)
         let write = try await source.update(qualified, update, id: id)
         let commit = Committed(timestamp: write.timestamp, txId: write.txId)
-        let claimed = try await driver.claimed(qualified, commit, timeoutMs: timeout.inMs)
+        let claimed = try await driver.claimed(qualified, commit, timeoutMs: timeoutMs)
         return Claim(won: claimed.won, value: try driver.documents.decode(claimed.value, as: Document.self))
     }
 

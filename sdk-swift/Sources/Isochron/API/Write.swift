@@ -16,8 +16,9 @@ public struct Write: Sendable {
 
     /// Returns once every node of every region serves the write: every session that begins afterwards sees it.
     ///
-    /// Throws STABLE_TIMEOUT after `timeout` (the write stays committed), CLIENT_CLOSED, `CancellationError`.
+    /// Throws STABLE_TIMEOUT after `timeout` (the write stays committed), INVALID_REQUEST where that is
+    /// negative or above 60 seconds, CLIENT_CLOSED, `CancellationError`.
     public func stable(timeout: Duration = .seconds(30)) async throws {
-        try await lifetime.driver.stable(timestamp, timeoutMs: timeout.inMs)
+        try await lifetime.driver.stable(timestamp, timeoutMs: timeout.waitMs())
     }
 }

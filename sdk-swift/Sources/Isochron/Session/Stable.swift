@@ -16,7 +16,7 @@ final class StableExchange: AwaitedExchange<Timestamp> {
     }
 
     override func request(on connection: Connection) -> Request {
-        let leftMs = min((endMs - loop.nowMs).rounded(.up), Double(Raw.maxSafeInteger))
+        let leftMs = min((endMs - loop.nowMs).rounded(.up), Duration.longestWaitMs)
         return .stable(ts: timestamp, timeoutMs: max(1, Int64(leftMs)))
     }
 
