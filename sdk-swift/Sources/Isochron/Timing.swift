@@ -1,3 +1,5 @@
+import IsochronSession
+
 /// Monotonic time, and timers.
 @SessionActor
 protocol Timing: AnyObject, Sendable {

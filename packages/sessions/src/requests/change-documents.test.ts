@@ -68,6 +68,47 @@ describe('documents of changes', () => {
     expect(first!.writes).toEqual([{ key: 'k/a', value: UPDATE, after: { document: '"k/a"' }, before: 'gone' }]);
   });
 
+  it('of two updates of a key at one timestamp each has the document after itself, and the one before itself', () => {
+    reads.answer = (key, at) => (key === 'k/n' ? (at < 10 ? '1' : '3') : '"other"');
+    const write = (...keys: string[]) => keys.map((key) => ({ key, value: UPDATE }));
+    const pair = (): ChangedTx[] => [
+      { txId: 'a', ct: 10, writes: write('k/n', 'k/m') },
+      { txId: 'b', ct: 10, writes: write('k/n') },
+      { txId: 'c', ct: 12, writes: write('k/n') },
+    ];
+    const of = (wants: typeof WANTS) =>
+      add(pair(), wants).transactions.flatMap(({ writes }) =>
+        writes.filter(({ key }) => key === 'k/n').map(({ before, after }) => [before, after]),
+      );
+    const is = (document: string) => ({ document });
+    expect(of(WANTS)).toEqual([
+      [is('1'), is('2')],
+      [is('2'), is('3')],
+      [is('3'), is('3')],
+    ]);
+    expect(of({ values: true, before: false })).toEqual([
+      [undefined, is('2')],
+      [undefined, is('3')],
+      [undefined, is('3')],
+    ]);
+    reads.answer = (_key, at) => (at < 10 ? new IsochronError('SNAPSHOT_TOO_OLD', 'collected') : '3');
+    expect(of(WANTS).slice(0, 2)).toEqual([
+      ['gone', 'gone'],
+      ['gone', 'gone'],
+    ]);
+  });
+
+  it('a put between updates of one timestamp gives the document of those behind it', () => {
+    reads.answer = () => new IsochronError('SNAPSHOT_TOO_OLD', 'collected');
+    const { transactions } = add([
+      { txId: 'a', ct: 10, writes: [{ key: 'k/n', value: '7' }] },
+      { txId: 'b', ct: 10, writes: [{ key: 'k/n', value: UPDATE }] },
+    ]);
+    const [put, update] = transactions.map(({ writes }) => writes[0]!);
+    expect([put!.before, put!.after]).toEqual(['gone', undefined]);
+    expect([update!.before, update!.after]).toEqual([{ document: '7' }, { document: '8' }]);
+  });
+
   it('absent documents are null, and another error ends the page', () => {
     reads.answer = () => null;
     expect(add([tx(10, { key: 'k/a', value: '1' })]).transactions[0]!.writes[0]!.before).toEqual({ document: null });

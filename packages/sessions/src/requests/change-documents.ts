@@ -1,5 +1,14 @@
 /** The documents around the writes of a page of changes, as far as their versions are still kept (CF3). */
-import { IsochronError, type KeyWrite, type QualifiedKey, type Timestamp, Update, type Value } from '@isochron/core';
+import {
+  Fold,
+  IsochronError,
+  type KeyWrite,
+  type Origin,
+  type QualifiedKey,
+  type Timestamp,
+  Update,
+  type Value,
+} from '@isochron/core';
 import type { ChangedTx, ChangesResp } from '@isochron/protocols';
 import type { CoordinatorPort } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
@@ -65,9 +74,29 @@ export class ChangeDocuments {
       const reads = batch.map((tx) => (one: Done<DocumentedTx>) => this.#documented(tx, wants, one));
       all(reads, (result) => {
         if (result instanceof IsochronError) done(result);
-        else this.#next(page, wants, [...ready, ...result], done);
+        else
+          this.#separate(result, (separated) => {
+            if (separated instanceof IsochronError) done(separated);
+            else this.#next(page, wants, [...ready, ...separated], done);
+          });
       });
     }
+  }
+
+  /** Gives writes of one key at one timestamp the documents between them, which no snapshot has. */
+  #separate(batch: readonly DocumentedTx[], done: Done<readonly DocumentedTx[]>): void {
+    const groups = [...sharedKeys(batch)];
+    const reads = groups.map(
+      ([ct, keys]) =>
+        (one: Done<Documents>) =>
+          this.#read([...keys], ct - 1, one),
+    );
+    if (reads.length === 0) done(batch);
+    else
+      all(reads, (below) => {
+        if (below instanceof IsochronError) done(below);
+        else done(groups.reduce((txs, [ct, keys], i) => separated(txs, ct, keys, below[i]!), batch));
+      });
   }
 
   #documented(tx: ChangedTx, wants: DocumentsWanted, done: Done<DocumentedTx>): void {
@@ -124,15 +153,63 @@ function all<T>(calls: readonly ((done: Done<T>) => void)[], done: Done<readonly
 }
 
 function withDocuments(tx: ChangedTx, wants: DocumentsWanted, after: Documents, before: Documents): DocumentedTx {
-  const then = (documents: Documents, key: QualifiedKey): DocumentThen =>
-    documents === 'gone' ? documents : { document: documents.get(key) ?? null };
   const writes = tx.writes.map((write) => ({
     ...write,
-    ...(wants.values && write.value instanceof Update ? { after: then(after, write.key) } : {}),
-    ...(wants.before ? { before: then(before, write.key) } : {}),
+    ...(wants.values && write.value instanceof Update ? { after: thenIn(after, write.key) } : {}),
+    ...(wants.before ? { before: thenIn(before, write.key) } : {}),
   }));
   return { txId: tx.txId, ct: tx.ct, writes };
 }
+
+/** For each timestamp at which several transactions write the same keys, these keys. */
+function sharedKeys(batch: readonly DocumentedTx[]): ReadonlyMap<Timestamp, ReadonlySet<QualifiedKey>> {
+  const shared = new Map<Timestamp, Set<QualifiedKey>>();
+  let [at, seen]: [Timestamp, Set<QualifiedKey>] = [-1, new Set()];
+  for (const { ct, writes } of batch) {
+    if (ct !== at) [at, seen] = [ct, new Set()];
+    for (const { key } of writes) {
+      if (seen.has(key)) shared.set(ct, (shared.get(ct) ?? new Set()).add(key));
+      seen.add(key);
+    }
+  }
+  return shared;
+}
+
+/**
+ * The transactions with the documents around each write of shared keys at a timestamp: the fold of the writes up to it.
+ * @param below the documents just below the timestamp
+ */
+function separated(
+  txs: readonly DocumentedTx[],
+  at: Timestamp,
+  shared: ReadonlySet<QualifiedKey>,
+  below: Documents,
+): readonly DocumentedTx[] {
+  const current = new Map([...shared].map((key) => [key, thenIn(below, key)] as const));
+  return txs.map(({ txId, ct, writes }) => {
+    if (ct !== at) return { txId, ct, writes };
+    const between = writes.map((write) => {
+      const before = current.get(write.key);
+      if (before === undefined) return write;
+      const after = written(before, write, { ts: ct, txId });
+      current.set(write.key, after);
+      return { ...write, ...(write.after && { after }), ...(write.before && { before }) };
+    });
+    return { txId, ct, writes: between };
+  });
+}
+
+/** The document after a write. */
+function written(before: DocumentThen, { value }: KeyWrite, at: Origin): DocumentThen {
+  if (!(value instanceof Update)) return { document: value };
+  if (before === 'gone') return before;
+  const fold = new Fold(before.document);
+  fold.apply(value, at);
+  return { document: fold.result() };
+}
+
+const thenIn = (documents: Documents, key: QualifiedKey): DocumentThen =>
+  documents === 'gone' ? documents : { document: documents.get(key) ?? null };
 
 /** Bytes of the documents of transactions. */
 export const bytesIn = (transactions: readonly DocumentedTx[]): number =>
