@@ -24,8 +24,8 @@ export interface Profile {
   readonly environment?: Readonly<Record<string, unknown>>;
   /** Every run has callers over HTTP, and nodes keep at most this much for them. */
   readonly http?: Partial<SessionStoreLimits>;
-  /** Every run has readers of the change feed, live queries, or albums under access rules. */
-  readonly reads?: 'changes' | 'live' | 'albums';
+  /** Every run has readers of the change feed, with documents or without, live queries, or albums under access rules. */
+  readonly reads?: 'changes' | 'documents' | 'live' | 'albums';
   /** Sessions often continue at another node, with their token alone. */
   readonly carriesTokens?: boolean;
   /** Number of faults of these kinds, from the beginning until `untilMs`. */

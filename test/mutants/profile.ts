@@ -22,7 +22,7 @@ export function profiled(plan: Plan, profile: Profile): Plan {
     environment: { ...plan.environment, ...environment },
     ...(bursts === undefined ? {} : { sessions: drawBursts(plan, bursts) }),
     ...(http === undefined ? {} : { http: drawHttp(plan, http) }),
-    ...(reads === 'changes' ? { readers: drawReaders(plan) } : {}),
+    ...(reads === 'changes' || reads === 'documents' ? { readers: drawReaders(plan, reads) } : {}),
     ...(reads === 'live' ? { sessions: withSomeLive(new Streams(plan.seed).of('profile live'), plan.sessions) } : {}),
     ...(reads === 'albums' ? { albums: drawAlbums(plan) } : {}),
     faults: faults === undefined ? plan.faults : drawFaults(plan, faults),
@@ -48,8 +48,10 @@ function drawHttp(plan: Plan, limits: Required<Profile>['http']): Plan['http'] {
 /** How long sessions work in most runs, ms: readers begin and stop meanwhile. */
 const SPAN_MS = 3_000;
 
-const drawReaders = (plan: Plan): Plan['readers'] =>
-  drawFollowers(new Streams(plan.seed).of('profile readers'), keysOf(plan), SPAN_MS);
+function drawReaders(plan: Plan, reads: 'changes' | 'documents'): Plan['readers'] {
+  const readers = drawFollowers(new Streams(plan.seed).of('profile readers'), keysOf(plan), SPAN_MS);
+  return reads === 'changes' ? readers : readers.map((reader) => ({ ...reader, documents: true }));
+}
 
 const drawAlbums = (plan: Plan): Plan['albums'] =>
   drawSomeAlbums(new Streams(plan.seed).of('profile albums'), new Topology(plan.cluster));

@@ -1,6 +1,6 @@
 /** The change feed (CF1 to CF6). */
 import type { Mutant, Profile } from '../mutant.js';
-import { FEED_SCOPE, FOLLOWING, JOIN, LOG_SERVER, SCOPE_INDEX } from './files.js';
+import { CHANGE_DOCUMENTS, FEED_SCOPE, FOLLOWING, JOIN, LOG_SERVER, SCOPE_INDEX } from './files.js';
 
 /** Every run has readers. */
 const READ: Profile = { reads: 'changes' };
@@ -151,5 +151,20 @@ export const CHANGES_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 1, count: 50 },
     profile: READ,
+  },
+  {
+    name: 'feed-gives-later-documents',
+    breaks: 'CF3',
+    does: 'gives every update of a timestamp the document of the snapshot there, whatever was written behind it',
+    patches: [
+      {
+        file: CHANGE_DOCUMENTS,
+        in: 'ChangeDocuments.#separate',
+        find: 'if (reads.length === 0) done(batch);',
+        replace: 'if (reads.length >= 0) done(batch);',
+      },
+    ],
+    seeds: { from: 1795861490, count: 100 },
+    profile: { reads: 'documents' },
   },
 ];

@@ -52,6 +52,20 @@ describe('the copy of a reader of the change feed', () => {
     expect(bench.compares(A, version)).toBe(1);
   });
 
+  it('the check of copies reports an update whose document is not the one after itself (CF3)', () => {
+    const bench = new Bench();
+    bench.compares(A, null);
+    const update = (document: string): ChangedTx => ({
+      txId: 'u',
+      ct: 6,
+      writes: [{ key: A, value: appending('b'), after: { document } } as ChangedTx['writes'][0]],
+    });
+    bench.receives(wrote('t', 5, A, listOf('a')), update('["a","b"]'));
+    expect(bench.failed).toEqual([]);
+    bench.receives(update('["a","b","b","c"]'));
+    expect(bench.failed).toHaveLength(1);
+  });
+
   it('a copy has no document of a key that was only updated until it reads it', () => {
     const bench = new Bench();
     bench.receives(wrote('t', 5, A, appending('b')));

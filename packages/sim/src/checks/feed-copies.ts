@@ -1,4 +1,12 @@
-import { type NodeId, type QualifiedKey, type Timestamp, type TxId, Update, type Version } from '@isochron/core';
+import {
+  type NodeId,
+  type QualifiedKey,
+  type Timestamp,
+  type TxId,
+  Update,
+  type Value,
+  type Version,
+} from '@isochron/core';
 import type { ReaderPlan } from '../plan/plan.js';
 import type { ChangesAnswer } from '../protocols/http.js';
 import type { Check, CheckContext } from './check.js';
@@ -35,12 +43,14 @@ export class FeedsMakeCopies implements Check {
   feedReceived({ name }: ReaderPlan, _node: NodeId, { transactions }: ChangesAnswer): void {
     const copy = this.#copyOf(name);
     for (const { txId, ct: ts, writes } of transactions) {
-      for (const { key, value } of writes) {
+      for (const { key, value, after } of writes) {
         const written = { ts, txId, region: '', value };
         const before = copy.get(key);
         if (before === undefined && value instanceof Update) continue;
         const below = before?.version === undefined ? [] : [before.version];
-        copy.set(key, { version: foldOf([...below, written]), by: [...(before?.by ?? []), txId] });
+        const copied = { version: foldOf([...below, written]), by: [...(before?.by ?? []), txId] };
+        copy.set(key, copied);
+        if (after !== undefined && after !== 'gone') this.#compareAfter(name, key, copied, after.document);
       }
     }
   }
@@ -61,6 +71,15 @@ export class FeedsMakeCopies implements Check {
       if (held !== read)
         this.#fail(`${name} has ${key} as ${textOf(held)} at ${at}, ${node} reads ${textOf(read)}`, key);
     }
+  }
+
+  /** An update's document is the one after itself, whatever else was written at its timestamp (CF3). */
+  #compareAfter(name: string, key: QualifiedKey, own: Copied, given: Value | null): void {
+    if (this.#isUncertain(key, own)) return;
+    this.compared++;
+    const held = own.version?.value ?? null;
+    if (held !== given)
+      this.#fail(`${name} has ${key} as ${textOf(held)} after ${own.by.at(-1)}, and receives ${textOf(given)}`, key);
   }
 
   #copyOf(reader: string): Map<QualifiedKey, Copied> {

@@ -102,8 +102,8 @@ export class FeedReader {
   }
 
   #request(after: Timestamp | null): HttpRequest {
-    const { prefix, waitMs, limitBytes } = this.plan;
-    return { f: 'changes', prefix, after, waitMs, limitBytes };
+    const { prefix, waitMs, limitBytes, documents = false } = this.plan;
+    return { f: 'changes', prefix, after, waitMs, limitBytes, documents };
   }
 
   /** Undefined when no answer has come in time. */

@@ -17,6 +17,10 @@ export function drawReaders(
 export const drawFollowers = (random: Random, keys: readonly QualifiedKey[], spanMs: number): readonly ReaderPlan[] =>
   Array.from({ length: integer(random, 1, 3) }, (_, i) => drawReader(random, keys, spanMs, `reader${i}`));
 
+/** Some readers ask for the documents around each write. */
+export const withDocuments = (random: Random, readers: readonly ReaderPlan[]): readonly ReaderPlan[] =>
+  readers.map((reader) => (random.chance(0.2) ? { ...reader, documents: true } : reader));
+
 /** Some runs keep logs for so short a time that readers fall below it. */
 export function drawRetention(random: Random): Settings {
   const ms = random.chance(0.5) ? {} : { changeRetentionMs: Math.round(logBetween(random, 200, 6_000)) };

@@ -10,7 +10,7 @@ import { withBursts } from './draw-bursts.js';
 import { drawDrains, drawFaults, drawLostAnswers } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
 import { withLive } from './draw-live.js';
-import { drawReaders, drawRetention } from './draw-readers.js';
+import { drawReaders, drawRetention, withDocuments } from './draw-readers.js';
 import { drawSessions } from './draw-sessions.js';
 import { withStableWaits } from './draw-stable.js';
 import { withUpdates } from './draw-updates.js';
@@ -93,7 +93,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     environment: observing === updating && albums === undefined ? environment : withCreditsToWait(environment),
     sessions: observing,
     ...(http === undefined ? {} : { http }),
-    ...(readers === undefined ? {} : { readers }),
+    ...(readers && { readers: withDocuments(streams.of('draw documents'), readers) }),
     ...(albums === undefined ? {} : { albums }),
     faults,
     safetyMs,

@@ -129,6 +129,8 @@ export interface ReaderPlan {
   readonly roams: number;
   /** Share of answers after which it compares its documents with a snapshot. */
   readonly compares: number;
+  /** Whether it asks for the documents around each write. */
+  readonly documents?: boolean | undefined;
   /** Times during which it asks for nothing. */
   readonly stops: readonly { readonly atMs: number; readonly forMs: number }[];
 }

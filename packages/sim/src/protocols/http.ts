@@ -10,8 +10,8 @@ import type {
   TxId,
   Version,
 } from '@isochron/core';
-import type { ChangedTx, Envelope, Machine, TimerKind } from '@isochron/protocols';
-import type { SessionStoreLimits } from '@isochron/sessions';
+import type { Envelope, Machine, TimerKind } from '@isochron/protocols';
+import type { DocumentedTx, SessionStoreLimits } from '@isochron/sessions';
 
 /** One request, with the token of an earlier answer. */
 export type HttpRequest =
@@ -32,6 +32,8 @@ export interface ChangesRequest {
   readonly after: Timestamp | null;
   readonly waitMs: number;
   readonly limitBytes: number;
+  /** Whether the writes come with the documents around them. */
+  readonly documents: boolean;
 }
 
 /** A read of exactly this snapshot. */
@@ -49,7 +51,7 @@ export type HttpAnswer =
       readonly status: 'changes';
       readonly from: Timestamp;
       readonly to: Timestamp;
-      readonly transactions: readonly ChangedTx[];
+      readonly transactions: readonly DocumentedTx[];
     }
   | { readonly status: 'refused'; readonly code: string };
 

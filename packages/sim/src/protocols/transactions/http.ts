@@ -5,6 +5,7 @@ import {
   FEEDS_MACHINE,
   type Input,
   type Machine,
+  type ReadResp,
   type Session,
   type SessionState,
 } from '@isochron/protocols';
@@ -13,6 +14,9 @@ import {
   ASKED_TIMER,
   type Caller,
   Callers,
+  ChangeDocuments,
+  type DocumentedPage,
+  type Done,
   floorOf,
   SESSIONS_MACHINE,
   SessionsMachine,
@@ -31,6 +35,8 @@ const GAP_WAIT_MS = 2_000;
 const GAP_POLL_MS = 5;
 /** How long a node that closes waits for requests that have begun, ms. */
 const REQUESTS_MS = 3_000;
+/** Bytes of documents in one message of the change feed. */
+const PAGE_BYTES = 1 << 20;
 
 type Read = Extract<HttpRequest, { f: 'get' }>;
 type Write = Extract<HttpRequest, { f: 'put' }>;
@@ -38,6 +44,10 @@ type Write = Extract<HttpRequest, { f: 'put' }>;
 export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   readonly machines: HttpNode<NodeMessage>['machines'];
   readonly #callers: Callers;
+  readonly #documents = new ChangeDocuments(
+    { read: (request, done) => this.#readDocuments(request, done) },
+    PAGE_BYTES,
+  );
   readonly #pending = new Map<number, (answer: NodeMessage) => void>();
   readonly #self: Address;
   readonly #coordinator: Address;
@@ -153,13 +163,23 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     return answer.type === 'ReadResp' ? { status: 'past', versions: answer.versions } : refusal(answer);
   }
 
-  *#changes({ prefix, after, waitMs, limitBytes }: ChangesRequest): Co<HttpAnswer> {
+  *#changes({ prefix, after, waitMs, limitBytes, documents }: ChangesRequest): Co<HttpAnswer> {
     const feeds = { node: this.world.node, machine: FEEDS_MACHINE };
     const order = { type: 'ChangesReq', prefix, after, waitMs, limitBytes } as const;
     const answer = yield* this.#ask((ref) => ({ ...order, ref }), feeds);
     if (answer.type !== 'ChangesResp') return refusal(answer);
-    const { from, to, transactions } = answer;
-    return { status: 'changes', from, to, transactions };
+    const wants = { values: documents, before: documents };
+    const page = yield* waitFor<DocumentedPage | IsochronError>((resume) => this.#documents.add(answer, wants, resume));
+    if (page instanceof IsochronError) return { status: 'refused', code: page.code };
+    return { status: 'changes', ...page };
+  }
+
+  #readDocuments(request: Parameters<ChangeDocuments['port']['read']>[0], done: Done<ReadResp>): void {
+    run(
+      this.#ask((ref) => ({ ...request, type: 'ReadReq', ref })),
+      () => true,
+      (answer) => done(answer.type === 'ReadResp' ? answer : new IsochronError(refusalCode(answer), 'refused')),
+    );
   }
 
   *#answer(request: HttpRequest): Co<HttpAnswer> {
@@ -200,7 +220,6 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   }
 }
 
-const refusal = (answer: NodeMessage): HttpAnswer => ({
-  status: 'refused',
-  code: answer.type === 'Refused' ? answer.code : 'INTERNAL',
-});
+const refusalCode = (answer: NodeMessage) => (answer.type === 'Refused' ? answer.code : 'INTERNAL');
+
+const refusal = (answer: NodeMessage): HttpAnswer => ({ status: 'refused', code: refusalCode(answer) });
