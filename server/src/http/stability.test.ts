@@ -84,8 +84,14 @@ describe('stable time', () => {
     node.replicas = [replica(node, 'default/0', { virginia: 5, oregon: 20 })];
     node.peers = [link('virginia-2', 'virginia', true), link('oregon-1', 'oregon', false)];
     expect(stabilityOf(node).heldBackBy).toEqual({ region: 'oregon', node: 'oregon-1', partition: null });
+  });
+
+  it('stale stable time is attributed to what the reports of all nodes name, where this node lacks nothing', () => {
+    const node = withoutOregon(34_000);
+    node.replicas = [replica(node, 'default/0', { virginia: 5, oregon: 20 })];
     node.peers = [link('oregon-1', 'oregon', true)];
-    expect(stabilityOf(node)).toMatchObject({ stale: true, heldBackBy: null });
+    node.heldBackBy = { region: 'ireland', node: 'ireland-1', partition: 'default/1' };
+    expect(stabilityOf(node)).toMatchObject({ stale: true, heldBackBy: node.heldBackBy });
   });
 });
 

@@ -2,6 +2,7 @@
 import type { NodeId, RegionId, Timestamp, Topology, TxId } from '@isochron/core';
 import type { Loss, Unresponsive, VerificationStatus } from '@isochron/protocols';
 import type { CoordinatorPort, Done, OperationsPort, SessionsMachine } from '@isochron/sessions';
+import type { HeldBack } from '@isochron/wire/session-frames';
 import type { ClusterConfig } from '../config/cluster-file.js';
 import type { OperationRequests, TransactionRequests } from './promised.js';
 import type { ServedOperations, ServedProtocol, ServedTransactions } from './protocols.js';
@@ -38,6 +39,8 @@ export interface NodeStatus {
   readonly hlc: Timestamp;
   readonly ust: Timestamp;
   readonly stalenessMs: number;
+  /** What stable time waits for while it is old, by the reports of all nodes; null while it is not known. */
+  readonly heldBackBy: HeldBack | null;
   readonly gcFloor: Timestamp;
   /** Whether its peers have confirmed that its disk was not rolled back (D10). */
   readonly verification: VerificationStatus;

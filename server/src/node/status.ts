@@ -1,7 +1,8 @@
-import type { PartitionId } from '@isochron/core';
-import type { OperationNode, TransactionNode } from '@isochron/protocols';
+import type { PartitionId, Topology } from '@isochron/core';
+import type { HeldBackBy, OperationNode, TransactionNode } from '@isochron/protocols';
 import type { VersionStore } from '@isochron/storage';
 import type { LinkStatus } from '@isochron/transport';
+import type { HeldBack } from '@isochron/wire/session-frames';
 import { VERSION } from '../version.js';
 import type { DiskStatus, NodeStatus, PartitionStatus, RunningNode } from './api.js';
 import { differingNodes } from './cluster-file-log.js';
@@ -34,6 +35,14 @@ export const operationFigures = ({ replicas, coordinator }: OperationNode): Figu
   undecided: () => ({ prepared: 0, committed: 0 }),
   counters: [...replicas, coordinator].map((machine) => (machine.describe() as { readonly counters: object }).counters),
 });
+
+/** Names of the writes that stable time waits for; null for what this cluster does not have. */
+function heldBackBy(by: HeldBackBy | undefined, topology: Topology): HeldBack | null {
+  if (by === undefined || !topology.regions.includes(by.region)) return null;
+  const { region, partition } = by;
+  const name = partition === undefined ? undefined : topology.partitions[partition]?.name;
+  return { region, node: (name && topology.replicaNode(partition!, region)) ?? null, partition: name ?? null };
+}
 
 /** The status of a node for operators, gathered from its parts. */
 export function nodeStatus(
@@ -71,6 +80,7 @@ export function nodeStatus(
     hlc: node.hlc(),
     ust: node.ust(),
     stalenessMs: node.stalenessMs(),
+    heldBackBy: heldBackBy(machines.stabilization.heldBackBy, topology),
     gcFloor: machines.stable.gcFloor,
     verification: node.verification(),
     openTransactions: figures.openTransactions,

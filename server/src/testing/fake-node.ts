@@ -178,6 +178,7 @@ export class FakeNode implements TransactionsNode {
   /** Non-empty parts of the status. */
   replicas: readonly PartitionStatus[] = [];
   peers: readonly LinkSummary[] = [];
+  heldBackBy: NodeStatus['heldBackBy'] = null;
   isReady = true;
   /** Nodes with another cluster file. */
   differsFrom: readonly NodeId[] = [];
@@ -357,6 +358,7 @@ export class FakeNode implements TransactionsNode {
       hlc: this.hlc(),
       ust: this.ust(),
       stalenessMs: this.stalenessMs(),
+      heldBackBy: this.heldBackBy,
       gcFloor: 0,
       verification: this.verification(),
       clock: { problem: this.clockProblem() ?? null, driftMs: 0 },

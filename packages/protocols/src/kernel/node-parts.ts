@@ -21,6 +21,7 @@ import type { Conflict, NodeState } from './node-state.js';
 import { changesRecord } from './replication/change-retention.js';
 import { LOSSES_RECORD, type Loss, Losses } from './replication/losses.js';
 import { Membership } from './replication/membership.js';
+import type { HeldBackBy } from './replication/messages.js';
 import { RegionalTimes } from './replication/regional-times.js';
 import type { RecoveredReplica } from './replication/replica-state.js';
 import type { Replication } from './replication/replication.js';
@@ -208,6 +209,21 @@ export function stableMinimum(
   if (replicas.length === 0) return null;
   const minima = replicas.map(({ replication }) => replication.stableMin);
   return Math.min(...minima, settled ? Number.POSITIVE_INFINITY : unsettledAfter);
+}
+
+/** The region and the partition of the lowest durable version vector entry; undefined without a replica. */
+export function lowestEntry(
+  replicas: readonly { readonly replication: Pick<Replication, 'partition' | 'vv'> }[],
+): HeldBackBy | undefined {
+  let lowest = Number.POSITIVE_INFINITY;
+  let found: HeldBackBy | undefined;
+  for (const { replication } of replicas)
+    for (const [region, ts] of Object.entries(replication.vv.durableEntries())) {
+      if (ts >= lowest) continue;
+      lowest = ts;
+      found = { region, partition: replication.partition };
+    }
+  return found;
 }
 
 /** Timestamps by name, as a meta record holds them. */

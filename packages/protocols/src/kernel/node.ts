@@ -4,7 +4,7 @@ import type { Machine } from '../machine.js';
 import { ROUNDS_MACHINE } from './activity.js';
 import type { DriftWatch } from './drift-watch.js';
 import type { NodeClock } from './node-clock.js';
-import { type CommonNodeOptions, stableMinimum } from './node-parts.js';
+import { type CommonNodeOptions, lowestEntry, stableMinimum } from './node-parts.js';
 import { type NodeState, replicaName } from './node-state.js';
 import { LOSS_REPORTS_MACHINE, LossReports } from './replication/loss-reports.js';
 import type { Losses } from './replication/losses.js';
@@ -54,6 +54,7 @@ export function assembleNode<
 ): ProtocolNode<M, Coordinator, Replica> {
   const stabilization = new Stabilization(state, {
     gst: () => stableMinimum(replicas, state.membership),
+    heldBackBy: () => lowestEntry(replicas),
     sOld: () => coordinator.sOld,
   });
   const settles = settlement !== undefined;

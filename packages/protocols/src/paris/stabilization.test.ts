@@ -30,6 +30,36 @@ describe('PaRiS: stabilisation', () => {
     expect(spoke()).toBe(true);
   });
 
+  it('every node names the writes that stable time waits for, also where it lacks none of them', () => {
+    const world = new World({ spec: TWO_NODES_EACH });
+    world.run(300);
+    const heldBackBy = () => [...world.nodes.values()].map(({ parts }) => parts.stabilization.heldBackBy);
+    expect(heldBackBy().filter((by) => by !== undefined)).toEqual([]);
+    const { id: partition } = world.topology.partitions.find(
+      ({ regions }) => regions.includes('oregon') && regions.includes('ireland'),
+    )!;
+    const [from, to] = ['oregon', 'ireland'].map((region) => world.topology.replicaNode(partition, region)!);
+    const stream = ['Replicate', 'Heartbeat', 'Heartbeats'];
+    world.filter = (one) => !(one.from.node === from && one.to.node === to && stream.includes(one.message.type));
+    world.run(3_000);
+    const named = heldBackBy();
+    expect(new Set(named.map((by) => JSON.stringify(by))).size).toBe(1);
+    expect(named[0]?.region).toBe('oregon');
+    expect(world.topology.replicaNode(named[0]!.partition!, 'oregon')).toBe(from);
+    world.filter = () => true;
+    world.run(1_000);
+    expect(heldBackBy().filter((by) => by !== undefined)).toEqual([]);
+  });
+
+  it('a region that stops to report is named by the others', () => {
+    const world = new World({ spec: TWO_NODES_EACH });
+    world.run(300);
+    world.filter = ({ message }) => message.type !== 'GossipRoot' || message.region !== 'oregon';
+    world.run(3_000);
+    for (const node of ['virginia-2', 'ireland-3'])
+      expect(world.node(node).parts.stabilization.heldBackBy).toEqual({ region: 'oregon' });
+  });
+
   it('no report is sent for a region whose root is cut off: UST stands still, and never passes the root (P13)', () => {
     const world = new World({
       spec: { ...TWO_NODES_EACH, keyspaces: [{ name: 'default', partitions: 6, replication: 1 }] },

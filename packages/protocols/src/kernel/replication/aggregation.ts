@@ -1,4 +1,5 @@
 import type { Deps, NodeId, Timestamp } from '@isochron/core';
+import type { HeldBackBy } from './messages.js';
 import { entrywiseMin } from './regional-times.js';
 
 /** The contribution of a subtree: null without a replica (absent from the minimum, not infinity; P13). */
@@ -11,6 +12,8 @@ export interface Contribution {
   readonly served: Timestamp;
   /** The highest time that a caller of one of its nodes waits for until it is served; 0 without such a caller. */
   readonly wanted: Timestamp;
+  /** What `gst` waits for, while that is old. */
+  readonly heldBackBy?: HeldBackBy | undefined;
 }
 
 /** The minimum over contributions, entry by entry; of the times that callers wait for, the maximum. */
@@ -20,14 +23,15 @@ export function aggregate(contributions: Iterable<Contribution>): Contribution |
   let regional: Deps = [];
   let served: Timestamp = Number.POSITIVE_INFINITY;
   let wanted: Timestamp = 0;
+  let heldBackBy: HeldBackBy | undefined;
   for (const c of contributions) {
     regional = sOld === undefined ? c.regional : entrywiseMin([regional, c.regional]);
-    if (c.gst !== null && (gst === null || c.gst < gst)) gst = c.gst;
+    if (c.gst !== null && (gst === null || c.gst < gst)) ({ gst, heldBackBy } = c);
     if (sOld === undefined || c.sOld < sOld) sOld = c.sOld;
     if (c.served < served) served = c.served;
     if (c.wanted > wanted) wanted = c.wanted;
   }
-  return sOld === undefined ? undefined : { gst, sOld, regional, served, wanted };
+  return sOld === undefined ? undefined : { gst, sOld, regional, served, wanted, heldBackBy };
 }
 
 /** Latest contributions of a fixed set of members. There is no result until every member has reported (P13). */
@@ -40,12 +44,12 @@ export class Aggregator<Member extends string> {
    * A `gst` never falls: a restarted member's lower value is still true, and so is its old one. The latest `served`
    * counts: on an older disk a member serves less than before.
    */
-  report(member: Member, { gst, sOld, regional, served, wanted }: Contribution): void {
+  report(member: Member, { gst, regional, ...rest }: Contribution): void {
     const before = this.#reported.get(member);
     const old = before?.gst ?? null;
     const highest = gst === null ? old : old === null ? gst : Math.max(gst, old);
     const raised = regional.map((ts, i) => Math.max(ts, before?.regional[i] ?? 0));
-    this.#reported.set(member, { gst: highest, sOld, regional: raised, served, wanted });
+    this.#reported.set(member, { ...rest, gst: highest, regional: raised });
   }
 
   /** A member has lost its disk: its report is no longer true (D10). */
@@ -56,6 +60,11 @@ export class Aggregator<Member extends string> {
   /** All contributions, or undefined while one is missing. */
   complete(): Iterable<Contribution> | undefined {
     return this.#reported.size === this.members.length ? this.#reported.values() : undefined;
+  }
+
+  /** The member that reports this minimum. */
+  memberAt(gst: Timestamp): Member | undefined {
+    return this.members.find((member) => this.#reported.get(member)?.gst === gst);
   }
 
   get missing(): Member[] {

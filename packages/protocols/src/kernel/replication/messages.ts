@@ -184,6 +184,13 @@ export const CopyResp = message('CopyResp', 39, {
 });
 export type CopyResp = Infer<typeof CopyResp>;
 
+/**
+ * The writes that a minimum waits for: those of a region in a partition. Without a partition it is the region's reports
+ * that are missing.
+ */
+export const HeldBackBy = object({ region, partition: optional(partition) });
+export type HeldBackBy = Infer<typeof HeldBackBy>;
+
 /** Node → its parent in the region's tree (Alg. 4 lines 34–35): the minima over its subtree. */
 export const GossipUp = message('GossipUp', 30, {
   /** Minimum over the subtree of every replica's durable version vector; null where it has no replica. */
@@ -202,6 +209,8 @@ export const GossipUp = message('GossipUp', 30, {
    * The highest time that a caller of one of these nodes waits for until it is served everywhere; absent without one.
    */
   wanted: optional(timestamp),
+  /** What the subtree's minimum waits for, while that is old. */
+  heldBackBy: optional(HeldBackBy),
 });
 export type GossipUp = Infer<typeof GossipUp>;
 
@@ -216,6 +225,8 @@ export const GossipRoot = message('GossipRoot', 31, {
   /** The region's minimum, and the region's highest time that a caller waits for. */
   served: optional(timestamp),
   wanted: optional(timestamp),
+  /** What the region's minimum waits for, while that is old. */
+  heldBackBy: optional(HeldBackBy),
 });
 export type GossipRoot = Infer<typeof GossipRoot>;
 
@@ -229,6 +240,8 @@ export const GossipDown = message('GossipDown', 32, {
   /** The minimum that every node of every region serves, and the highest time that a caller of any node waits for. */
   served: optional(timestamp),
   wanted: optional(timestamp),
+  /** What the stable time waits for, while that is old. */
+  heldBackBy: optional(HeldBackBy),
 });
 export type GossipDown = Infer<typeof GossipDown>;
 

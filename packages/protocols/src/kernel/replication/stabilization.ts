@@ -21,11 +21,12 @@ import {
   type Timestamp,
   type Topology,
   type WallMs,
+  wallOf,
 } from '@isochron/core';
 import type { Address, Effects, Input, Machine, WriteSeq } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import { Aggregator, aggregate, type Contribution, treeOf } from './aggregation.js';
-import type { GossipDown, GossipRoot, GossipUp, ReplicationMessage } from './messages.js';
+import type { GossipDown, GossipRoot, GossipUp, HeldBackBy, ReplicationMessage } from './messages.js';
 
 type Out = Effects<ReplicationMessage>;
 
@@ -33,6 +34,8 @@ type Out = Effects<ReplicationMessage>;
 export interface OwnContribution {
   /** Durable minimum over the node's replicas; null without any. */
   gst(): Timestamp | null;
+  /** The writes that this minimum waits for. */
+  heldBackBy(): HeldBackBy | undefined;
   /** Oldest snapshot in use by the node's coordinator. */
   sOld(): Timestamp;
 }
@@ -41,6 +44,8 @@ export interface OwnContribution {
 export const STABILIZATION_MACHINE = 'stabilization';
 /** A node with a clock that is too far from the others compares it anew at most this often (K2). */
 const COMPARE_MS = 1_000;
+/** A minimum that is older than this is reported with the writes that it waits for. */
+const OLD_MS = 1_000;
 /** UST goes to disk at least this often (D7); */
 const PERSIST_UST_MS = 100;
 /** … and this often while nothing is written. */
@@ -66,6 +71,8 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #sentServed: Timestamp = 0;
   /** The highest time that a caller of any node waits for until it is served, as last aggregated. */
   #wanted: Timestamp = 0;
+  /** As last aggregated. */
+  #heldBackBy: HeldBackBy | undefined;
   #sentWanted: Timestamp = 0;
   /** Whether anything was sent to the children since the last round. */
   #sentThisRound = false;
@@ -89,6 +96,13 @@ export class Stabilization implements Machine<ReplicationMessage> {
   /** Whether this node represents its region. */
   get isRoot(): boolean {
     return this.#parent === null;
+  }
+
+  /** What stable time waits for, while it is old: by the aggregated reports, not by the data of this node. */
+  get heldBackBy(): HeldBackBy | undefined {
+    if (!this.isRoot) return this.#heldBackBy;
+    const [region] = this.#regions.missing;
+    return region === undefined ? this.#heldBackBy : { region };
   }
 
   /** Whether UST has been computed or received since the start. */
@@ -170,15 +184,16 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #onGossipUp(message: GossipUp, from: Address, now: WallMs): void {
     this.state.drift.observe(from.node, message.wallMs, now);
     if (!this.#children.includes(from.node)) return;
-    const { gst, sOld, regional = [], served = 0, wanted = 0 } = message;
-    if (this.state.regional.fits(regional)) this.#subtree.report(from.node, { gst, sOld, regional, served, wanted });
+    const { gst, sOld, regional = [], served = 0, wanted = 0, heldBackBy } = message;
+    const contribution = { gst, sOld, regional, served, wanted, heldBackBy };
+    if (this.state.regional.fits(regional)) this.#subtree.report(from.node, contribution);
   }
 
   #onGossipRoot(message: GossipRoot, from: Address, now: WallMs, out: Out): void {
     this.state.drift.observe(from.node, message.wallMs, now);
-    const { region, gst, sOld, regional = [], served = 0, wanted = 0 } = message;
+    const { region, gst, sOld, regional = [], served = 0, wanted = 0, heldBackBy } = message;
     if (!this.state.topology.regions.includes(region) || !this.state.regional.fits(regional)) return;
-    this.#regions.report(region, { gst, sOld, regional, served, wanted });
+    this.#regions.report(region, { gst, sOld, regional, served, wanted, heldBackBy });
     this.#computeUst(now, out);
   }
 
@@ -186,6 +201,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     this.state.drift.observe(from.node, message.wallMs, now);
     if (message.regional?.length === this.state.regional.size) this.state.regional.raise(message.regional);
     this.#wanted = message.wanted ?? 0;
+    this.#heldBackBy = message.heldBackBy;
     this.#raise(message.ust, message.sOld, message.served ?? 0, now, out);
   }
 
@@ -193,8 +209,8 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #gossip(now: WallMs, out: Out): void {
     const contribution = this.#contribution(now);
     if (contribution === undefined) return;
-    const { gst, sOld, regional, served, wanted } = contribution;
-    const service = serviceOf(served, wanted);
+    const { gst, sOld, regional, served, wanted, heldBackBy } = contribution;
+    const service = serviceOf(served, wanted, heldBackBy);
     const wallMs = this.state.drift.wall(now);
     if (this.#parent !== null && !this.#down.has(this.#parent)) {
       this.counters.up++;
@@ -208,7 +224,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     const { everywhere } = this.state.regional;
     if (!everywhere) this.state.regional.raise(regional);
     const summed = everywhere ? regional : [];
-    this.#regions.report(region, { gst, sOld, regional: summed, served, wanted });
+    this.#regions.report(region, { ...contribution, regional: summed });
     for (const root of this.#roots) {
       if (this.#down.has(root)) continue;
       this.counters.root++;
@@ -226,7 +242,13 @@ export class Stabilization implements Machine<ReplicationMessage> {
     const sOld = Math.min(this.own.sOld(), this.#durableUst);
     const { wanted } = this.state.stable;
     const regional = this.state.regional.contribution(now);
-    return aggregate([{ gst: this.own.gst(), sOld, regional, served: this.#durableUst, wanted }, ...children]);
+    const gst = this.own.gst();
+    const heldBackBy = gst !== null && this.#isOld(gst, now) ? this.own.heldBackBy() : undefined;
+    return aggregate([{ gst, sOld, regional, served: this.#durableUst, wanted, heldBackBy }, ...children]);
+  }
+
+  #isOld(ts: Timestamp, now: WallMs): boolean {
+    return wallOf(ts) < this.state.drift.wall(now) - OLD_MS;
   }
 
   /** Alg. 4 lines 36–38. */
@@ -236,7 +258,14 @@ export class Stabilization implements Machine<ReplicationMessage> {
     if (minimum === undefined || minimum.gst === null) return;
     if (this.state.regional.everywhere) this.state.regional.raise(minimum.regional);
     this.#wanted = minimum.wanted;
+    this.#heldBackBy = this.#isOld(minimum.gst, now) ? (minimum.heldBackBy ?? this.#slowest(minimum.gst)) : undefined;
     this.#raise(minimum.gst, minimum.sOld, minimum.served, now, out);
+  }
+
+  /** The region whose report is the minimum, and comes from a time when that was not old. */
+  #slowest(gst: Timestamp): HeldBackBy | undefined {
+    const region = this.#regions.memberAt(gst);
+    return region === undefined ? undefined : { region };
   }
 
   #raise(ust: Timestamp, sOld: Timestamp, served: Timestamp, now: WallMs, out: Out): void {
@@ -286,7 +315,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     const rest = {
       wallMs: this.state.drift.wall(now),
       ...regionalOf(regional),
-      ...serviceOf(this.#sentServed, this.#sentWanted),
+      ...serviceOf(this.#sentServed, this.#sentWanted, this.heldBackBy),
     };
     this.#sentThisRound = true;
     for (const node of this.#children) {
@@ -312,7 +341,12 @@ function treeOrder(topology: Topology, region: RegionId): readonly NodeId[] {
 const regionalOf = (regional: Deps): { regional?: Deps } => (regional.length === 0 ? {} : { regional });
 
 /** Empty fields are not sent. */
-const serviceOf = (served: Timestamp, wanted: Timestamp): { served?: Timestamp; wanted?: Timestamp } => ({
+const serviceOf = (
+  served: Timestamp,
+  wanted: Timestamp,
+  heldBackBy: HeldBackBy | undefined,
+): Pick<GossipUp, 'served' | 'wanted' | 'heldBackBy'> => ({
   ...(served > 0 && { served }),
   ...(wanted > 0 && { wanted }),
+  ...(heldBackBy && { heldBackBy }),
 });
