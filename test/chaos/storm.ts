@@ -27,8 +27,8 @@ const EXPLAINED: readonly (readonly [FaultKind, ErrorCode])[] = [
   ['far-clock', 'CLOCK_DRIFT'],
   ['far-start', 'CLOCK_DRIFT'],
   // A node that lost its disk has no outcomes of commits that began before it returned (D10).
-  ['wipe', 'OUTCOME_FORGOTTEN'],
-  ['rollback', 'OUTCOME_FORGOTTEN'],
+  ['wipe', 'OUTCOME_LOST'],
+  ['rollback', 'OUTCOME_LOST'],
   // Its log begins with the copies that it was given; a follower goes on where the log is longer.
   ['wipe', 'CHANGES_GONE'],
   ['rollback', 'CHANGES_GONE'],

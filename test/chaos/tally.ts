@@ -45,8 +45,8 @@ export class Tally {
     if (!(error instanceof IsochronError)) throw error;
     this.errors[error.code] = (this.errors[error.code] ?? 0) + 1;
     if (!this.#explained.has(error.code)) this.unexplained.push(`${session} met ${error.code}: ${error.message}`);
-    // OUTCOME_FORGOTTEN: the outcome is no longer available. After any other error the transaction is aborted.
-    return error.code === 'OUTCOME_UNKNOWN' || error.code === 'OUTCOME_FORGOTTEN' ? 'unknown' : 'aborted';
+    // The outcome is no longer available. After any other error the transaction is aborted.
+    return /^OUTCOME_(UNKNOWN|FORGOTTEN|LOST)$/.test(error.code) ? 'unknown' : 'aborted';
   }
 
   committed(timestamp: Timestamp | undefined): void {

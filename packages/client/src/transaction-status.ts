@@ -11,7 +11,8 @@ import type { TxState } from '@isochron/wire/session-frames';
  * - `unknown`: no reachable node has its outcome. A commit that is still under way may arrive yet.
  * - `forgotten`: it is older than the outcomes that are kept; only the keys themselves show it. A repeated commit
  *   is refused with `OUTCOME_FORGOTTEN`.
- * - `lost`: a participant has lost its disk, and the outcome with it.
+ * - `lost`: a participant has lost its disk, and the outcome with it. A repeated commit is refused with
+ *   `OUTCOME_LOST`.
  */
 export interface TransactionStatus {
   readonly state: TxState;

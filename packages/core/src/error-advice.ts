@@ -73,6 +73,9 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
   OUTCOME_FORGOTTEN:
     'The commit was repeated after the time for which outcomes are kept (24 h unless configured); its status is ' +
     '`forgotten`. Read the keys to see whether it took effect.',
+  OUTCOME_LOST:
+    'A participant has lost its disk since the commit was made, and with it the record of whether an earlier sending ' +
+    'took effect; this sending did not. Read the keys to see, and write again under a new id if they lack it.',
   CHANGES_GONE:
     'The cursor of the change feed is older than `changeRetentionMs`. Read the data anew in a snapshot, and follow ' +
     'the feed from there.',

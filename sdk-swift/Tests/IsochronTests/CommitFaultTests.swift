@@ -277,8 +277,8 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     @SessionActor
     func testTheEventualOutcomeIsTheNodesAnswerAndUnknownOnceTheClientIsClosed() async throws {
         let cases: [(String?, TransactionStatus.State)] = [
-            ("TRANSACTION_ABORTED", .aborted), ("OUTCOME_FORGOTTEN", .forgotten), ("VALUE_INVALID", .unknown),
-            (nil, .unknown),
+            ("TRANSACTION_ABORTED", .aborted), ("OUTCOME_FORGOTTEN", .forgotten), ("OUTCOME_LOST", .lost),
+            ("VALUE_INVALID", .unknown), (nil, .unknown),
         ]
         for (refused, state) in cases {
             let (app, node, error) = try await inDoubt()

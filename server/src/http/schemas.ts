@@ -197,7 +197,7 @@ const STATES = {
   aborted: 'nothing of it was written, and nothing will be unless a client repeats its commit',
   unknown: 'no node that answers has its outcome; it may still arrive',
   forgotten: 'older than the outcomes that are kept: a repeated commit is refused with OUTCOME_FORGOTTEN',
-  lost: 'a node that took part has lost its disk, and its outcomes with it',
+  lost: 'a node that took part has lost its disk, and its outcomes with it: a repeated commit is refused with OUTCOME_LOST',
 } satisfies Record<TxState, string>;
 export const StatusAnswer = named('TransactionStatus', {
   id: Type.String(),

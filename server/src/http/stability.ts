@@ -141,11 +141,7 @@ function writerOf({ topology }: RunningNode, name: string, region: string): stri
  * An own version vector entry as old as stable time explains it. Where all of them are fresh, a replica elsewhere lacks
  * writes, as the reports of all nodes name them; without these, they are most likely those of an unreachable node.
  */
-function heldBack(
-  lowest: LowestEntry | null,
-  { links, heldBackBy }: NodeStatus,
-  alertMs: number,
-): HeldBack | null {
+function heldBack(lowest: LowestEntry | null, { links, heldBackBy }: NodeStatus, alertMs: number): HeldBack | null {
   if (lowest !== null && lowest.ageMs > alertMs) {
     const { region, node, partition } = lowest;
     return { region, node, partition };

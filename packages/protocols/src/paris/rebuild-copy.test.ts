@@ -100,7 +100,7 @@ describe('D10: pages', () => {
     for (const peer of [O, I]) world.heal(V, peer);
     world.until(recovered(world, V), 20_000);
     expect(world.node(V).parts.membership.incarnation).toBeGreaterThan(ct);
-    expect(world.call(O, request, 'Refused').code).toBe('OUTCOME_FORGOTTEN');
+    expect(world.call(O, request, 'Refused').code).toBe('OUTCOME_LOST');
     same(world, 0);
   });
 

@@ -171,7 +171,7 @@ describe('D10: outcomes in the copy', () => {
     const later = { ...request, snapshot: client.session.ust, attemptRegions: ['virginia', 'oregon'] };
     for (let i = 0; i < 2; i++) {
       const asked = world.now;
-      expect(world.call(O, later)).toMatchObject({ type: 'Refused', code: 'OUTCOME_FORGOTTEN' });
+      expect(world.call(O, later)).toMatchObject({ type: 'Refused', code: 'OUTCOME_LOST' });
       expect(world.now - asked).toBeLessThan(world.settings.commitTimeoutMs);
       world.run(1000);
     }

@@ -149,7 +149,7 @@ describe('D10: a lost disk', () => {
 });
 
 describe('D10: transactions of a lost disk', () => {
-  it('transactions of a lost disk are refused with OUTCOME_FORGOTTEN when they are sent again, never run again', () => {
+  it('transactions of a lost disk are refused with OUTCOME_LOST when they are sent again, never run again', () => {
     const world = new World({ spec: EVERYWHERE });
     const client = new TestClient(world, V);
     world.run(100);
@@ -160,7 +160,7 @@ describe('D10: transactions of a lost disk', () => {
     world.until(recovered(world, V), 5000);
     world.run(200);
     const again = { ...request, snapshot: client.session.ust };
-    expect(world.call(V, again)).toMatchObject({ type: 'Refused', code: 'OUTCOME_FORGOTTEN' });
+    expect(world.call(V, again)).toMatchObject({ type: 'Refused', code: 'OUTCOME_LOST' });
     expect(world.call(V, { type: 'TxStatusReq', txId: request.txId })).toMatchObject({ status: 'lost' });
   });
 
@@ -206,7 +206,7 @@ describe('D10: transactions of a lost disk', () => {
     world.until(recovered(world, x!), 5_000);
     world.run(200);
     const refusal = world.call(O, { ...request, snapshot: client.session.ust }, 'Refused');
-    expect(refusal.code).toBe('OUTCOME_FORGOTTEN');
+    expect(refusal.code).toBe('OUTCOME_LOST');
     const { last } = world.node(a!).parts.clock;
     world.until(() => [a, b].every((node) => world.node(node!).store.prepared.size === 0), 20);
     world.until(() => world.ust() > last, 100);

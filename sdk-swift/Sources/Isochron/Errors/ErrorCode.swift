@@ -82,6 +82,8 @@ extension IsochronError {
         public static let outcomeUnknown = Code(rawValue: "OUTCOME_UNKNOWN")
         /// The transaction is too old for its outcome to be known.
         public static let outcomeForgotten = Code(rawValue: "OUTCOME_FORGOTTEN")
+        /// A participant has lost its disk, and with it the record of the outcome.
+        public static let outcomeLost = Code(rawValue: "OUTCOME_LOST")
         /// The changes after the cursor are no longer kept.
         public static let changesGone = Code(rawValue: "CHANGES_GONE")
         /// The watch has more documents than a client holds. Only this client reports it.
@@ -166,8 +168,9 @@ extension IsochronError.Code: CaseIterable {
         .methodNotAllowed, .conditionalWriteUnsupported, .hostNotAllowed, .originNotAllowed, .unauthenticated,
         .permissionDenied, .tokenInvalid, .tokenForeign, .timestampInFuture, .cursorInvalid, .transactionUnknown,
         .transactionExpired, .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch, .outcomePending,
-        .outcomeUnknown, .outcomeForgotten, .snapshotTooOld, .changesGone, .watchTooLarge, .snapshotUnavailable,
-        .sessionGap, .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData, .overloaded, .notReady,
+        .outcomeUnknown, .outcomeForgotten, .outcomeLost, .snapshotTooOld, .changesGone, .watchTooLarge,
+        .snapshotUnavailable, .sessionGap, .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData,
+        .overloaded, .notReady,
         .stableTimeout, .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
         .rateLimited, .connectionLost, .offline, .tlsFailed, .credentialsUnavailable, .codeUnavailable,
         .platformUnsupported, .clientClosed, .configInvalid, .certificateInvalid, .placementMismatch, .peerRefused,

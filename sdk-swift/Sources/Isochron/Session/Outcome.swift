@@ -155,11 +155,18 @@ class OutcomeExchange: QueuedExchange<Committed> {
         if settled { return }
         if inDoubt, let reason = error as? IsochronError, Self.isOfSending(reason) { unknown(reason.message, reason) }
         super.failed(error)
-        let isForgotten = (error as? IsochronError)?.code == .outcomeForgotten
-        outcome?.settle(
-            TransactionStatus(state: isForgotten ? .forgotten : inDoubt ? .unknown : .aborted, timestamp: nil))
+        outcome?.settle(TransactionStatus(state: Self.end(error) ?? (inDoubt ? .unknown : .aborted), timestamp: nil))
         gaveUp()
         ended(nil)
+    }
+
+    /// The status of a write that is refused because its outcome cannot be known any more.
+    private static func end(_ error: any Error) -> TransactionStatus.State? {
+        switch (error as? IsochronError)?.code {
+        case .outcomeForgotten: .forgotten
+        case .outcomeLost: .lost
+        default: nil
+        }
     }
 
     /// Whether a refusal concerns the last send only, while an earlier one may have had an effect. A request that is

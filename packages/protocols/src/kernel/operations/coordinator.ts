@@ -8,6 +8,7 @@
 import { type Deps, IsochronError, type RegionId, type Timestamp, type WallMs } from '@isochron/core';
 import { type Address, dispatch, type Effects, type Handlers, type Input, type Machine } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
+import { unremembered } from '../transactions/refusals.js';
 import { Waiting } from '../waiting.js';
 import { Asks, type Requester } from './asks.js';
 import type {
@@ -267,7 +268,8 @@ export class OperationCoordinator implements Machine<OperationMessage> {
         this.#asks.end(requester);
         this.#written(request, seen, committed.ts!, committed.home, requester, later);
       } else if (undecided().length > 0) return false;
-      else if (found.some(({ state }) => state === 'lost')) this.#refuse(requester, LOST, later);
+      else if (found.some(({ state }) => state === 'lost'))
+        this.#refuse(requester, lost(sentAfter, at, this.state), later);
       else this.#write(request, seen, requester, until, at, later);
       return true;
     };
@@ -371,10 +373,10 @@ export class OperationCoordinator implements Machine<OperationMessage> {
   }
 }
 
-const LOST = new IsochronError(
-  'OUTCOME_FORGOTTEN',
-  'The replica of an earlier attempt has dropped its outcome, or has lost its disk since; whether the write happened cannot be known.',
-);
+function lost(sentAfter: Timestamp, now: WallMs, state: NodeState): IsochronError {
+  const { code, detail } = unremembered(sentAfter, now, state);
+  return new IsochronError(code, detail);
+}
 const NOT_ARRIVED = new IsochronError(
   'SNAPSHOT_UNAVAILABLE',
   'The versions that the session has seen in another region are not here yet; try again.',

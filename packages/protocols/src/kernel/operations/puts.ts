@@ -16,6 +16,7 @@ import { type NodeState, takesNoWrites } from '../node-state.js';
 import type { Outcomes } from '../outcomes.js';
 import type { Replication } from '../replication/replication.js';
 import { digestWrites } from '../transactions/digest.js';
+import { unremembered } from '../transactions/refusals.js';
 import type { Refusal } from '../transactions/snapshots.js';
 import type { OperationMessage, PutSliceReq, SettleReq, SettleResp } from './messages.js';
 import type { OperationRules } from './protocol.js';
@@ -80,7 +81,7 @@ export class Puts {
     else {
       this.#refuse(request, refusal, from, out);
       // A PUT that was refused for good must never happen later.
-      if (refusal.code !== 'OUTCOME_FORGOTTEN') this.outcomes.tombstone(txId, attempt, now, out);
+      if (!/^OUTCOME_/.test(refusal.code)) this.outcomes.tombstone(txId, attempt, now, out);
     }
   }
 
@@ -125,7 +126,7 @@ export class Puts {
 
   #refusal({ seen, sentAfter }: PutSliceReq, now: WallMs): Refusal | undefined {
     const { settings, clock, node } = this.state;
-    if (sentAfter < this.outcomes.rememberedFrom) return FORGOTTEN;
+    if (sentAfter < this.outcomes.rememberedFrom) return unremembered(sentAfter, now, this.state);
     const full = this.state.writable();
     if (full !== undefined) return { code: full, detail: takesNoWrites(node, full) };
     if (clock.problem !== undefined) {
@@ -150,7 +151,3 @@ const ABORTED: Refusal = {
   detail: 'This attempt was given up before; write again under a new id.',
 };
 const REUSED: Refusal = { code: 'TX_ID_REUSED', detail: 'The id was used for another write; make a new one.' };
-const FORGOTTEN: Refusal = {
-  code: 'OUTCOME_FORGOTTEN',
-  detail: 'The write is older than the outcomes kept here; whether it happened cannot be known.',
-};

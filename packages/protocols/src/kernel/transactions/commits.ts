@@ -30,6 +30,7 @@ import type {
   TransactionMessage,
 } from './messages.js';
 import type { OnePhase } from './one-phase.js';
+import { unremembered } from './refusals.js';
 import type { Snapshot, SnapshotRules } from './snapshots.js';
 import type { TransactionTable } from './transaction-table.js';
 import { Votes } from './two-phase-commit.js';
@@ -181,17 +182,17 @@ export class Commits {
       pending.lost.clear();
       this.#settled.set(txId, attempt + 1);
       this.#send(pending, now, out);
-    } else if (state === 'lost' && previous[0]?.attempt === attempt) this.#lost(pending, partition, out);
+    } else if (state === 'lost' && previous[0]?.attempt === attempt) this.#lost(pending, partition, now, out);
   }
 
   /** If every cohort of an earlier attempt has lost its disk, the outcome of the attempt is lost for good (D10). */
-  #lost(pending: PendingCommit, partition: PartitionId, out: Out): void {
+  #lost(pending: PendingCommit, partition: PartitionId, now: WallMs, out: Out): void {
     const { lost, previous, identity } = pending;
     lost.add(partition);
     if (!previous[0]!.cohorts.every((cohort) => lost.has(cohort))) return;
     this.#pending.delete(identity.txId);
-    const detail = 'Every replica of an earlier attempt has lost its disk; whether it happened cannot be known.';
-    this.#answer(pending, (ref) => ({ type: 'Refused', ref, code: 'OUTCOME_FORGOTTEN', detail }), out);
+    const refusal = unremembered(pending.sentAfter, now, this.state);
+    this.#answer(pending, (ref) => ({ type: 'Refused', ref, ...refusal }), out);
   }
 
   /**

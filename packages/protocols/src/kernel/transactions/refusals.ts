@@ -1,4 +1,4 @@
-import type { ErrorCode, PartitionId, Timestamp, WallMs } from '@isochron/core';
+import { type ErrorCode, type PartitionId, packWall, type Timestamp, type WallMs } from '@isochron/core';
 import { type NodeState, takesNoWrites } from '../node-state.js';
 import type { CommitIdentity, PrepareReq } from './messages.js';
 
@@ -19,13 +19,13 @@ export interface PrepareRefusal {
 export function refusalOf(
   request: PrepareReq,
   now: WallMs,
-  { node, settings, clock, writable }: NodeState,
+  state: NodeState,
   rememberedFrom: Timestamp,
   pendingBytes: number,
 ): PrepareRefusal | undefined {
+  const { node, settings, clock, writable } = state;
   if (request.sentAfter < rememberedFrom) {
-    const detail = 'The commit is older than the outcomes kept here; whether it happened cannot be known.';
-    return { code: 'OUTCOME_FORGOTTEN', detail, durable: false };
+    return { ...unremembered(request.sentAfter, now, state), durable: false };
   }
   const full = writable();
   if (full !== undefined) {
@@ -44,6 +44,27 @@ export function refusalOf(
   }
   return undefined;
 }
+
+/**
+ * The refusal of a write whose outcome may have been known (D5, D10): it is older than the outcomes that are kept, or a
+ * lost disk had it.
+ */
+export function unremembered(
+  sentAfter: Timestamp,
+  now: WallMs,
+  { drift, settings }: NodeState,
+): Pick<PrepareRefusal, 'code' | 'detail'> {
+  return sentAfter < packWall(drift.stampable(now) - settings.outcomeRetentionMs) ? FORGOTTEN : LOST;
+}
+
+const FORGOTTEN = {
+  code: 'OUTCOME_FORGOTTEN',
+  detail: 'The write is older than the outcomes that are kept; whether it happened cannot be known.',
+} as const;
+const LOST = {
+  code: 'OUTCOME_LOST',
+  detail: 'A disk was lost after the write was made; whether an earlier sending of it happened cannot be known.',
+} as const;
 
 /** Whether a peer's identity makes sense (D12): the replica is in its list, and each cohort in it exists, once. */
 export function isCohortOf(
