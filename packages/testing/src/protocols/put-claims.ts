@@ -162,9 +162,9 @@ export function putClaims(protocol: OperationProtocol): void {
         () => world.ust() > world.node('virginia-1').parts.membership.incarnation && joined(world, 'virginia-1')(),
       );
       const late = { ...request, txId: 'another-session-0001.0' };
-      expect(refusal(world, 'virginia-1', late)).toBe('OUTCOME_FORGOTTEN');
+      expect(refusal(world, 'virginia-1', late)).toBe('OUTCOME_LOST');
       const sentAfter = world.node('virginia-1').parts.membership.incarnation - 1;
-      expect(refusal(world, 'virginia-1', { ...late, sentAfter })).toBe('OUTCOME_FORGOTTEN');
+      expect(refusal(world, 'virginia-1', { ...late, sentAfter })).toBe('OUTCOME_LOST');
     });
 
     it('a region that has lost its disk since never reports that a PUT has not happened (D10)', () => {
@@ -177,7 +177,7 @@ export function putClaims(protocol: OperationProtocol): void {
       world.until(() => world.ust() > world.node('virginia-1').parts.membership.incarnation);
       world.until(joined(world, 'virginia-1'));
       client.move('oregon-1');
-      expect(refusal(world, 'oregon-1', client.session.retry())).toBe('OUTCOME_FORGOTTEN');
+      expect(refusal(world, 'oregon-1', client.session.retry())).toBe('OUTCOME_LOST');
     });
 
     it('a node that waits to be rebuilt begins no PUT, and still answers for known ones (D10)', () => {
