@@ -139,7 +139,7 @@ export class Collection<T = unknown> extends ReadCollection<T> {
   }
 }
 
-/** Throws INVALID_REQUEST for a wrong option, and inside of a transaction's function. @param more options of the call */
+/** Throws INVALID_REQUEST for a wrong option, and inside of a transaction's function. @param more its other options */
 function checkWrite<O extends WriteOptions>({ inside }: Driver, options: O | undefined, ...more: (keyof O)[]): void {
   checkOptions(options, 'signal', 'id', ...more);
   if (inside.getStore()?.isFinished === false)

@@ -17,8 +17,8 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
       {
         file: AGGREGATION,
         in: 'aggregate',
-        find: 'if (c.gst !== null && (gst === null || c.gst < gst)) gst = c.gst;',
-        replace: 'if (c.gst !== null && (gst === null || c.gst > gst)) gst = c.gst;',
+        find: 'if (c.gst !== null && (gst === null || c.gst < gst)) ({ gst, heldBackBy } = c);',
+        replace: 'if (c.gst !== null && (gst === null || c.gst > gst)) ({ gst, heldBackBy } = c);',
       },
     ],
     seeds: { from: 2, count: 20 },
