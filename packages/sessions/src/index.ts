@@ -7,6 +7,7 @@ export * from './callers.js';
 export * from './claims.js';
 export * from './coordinator/client-port.js';
 export * from './coordinator/outcomes.js';
+export * from './coordinator/owned-ids.js';
 export * from './coordinator/request-port.js';
 export * from './kept-session.js';
 export * from './machine.js';

@@ -1,6 +1,6 @@
 /** Messages of the change feed as JSON text (CF4). */
 import { type KeyWrite, Update, unqualify } from '@isochron/core';
-import type { DocumentedPage, DocumentedWrite, DocumentThen } from '@isochron/sessions';
+import { clientTxId, type DocumentedPage, type DocumentedWrite, type DocumentThen } from '@isochron/sessions';
 import { encodeChangesCursor, type Scope } from './changes-cursor.js';
 import { base64 } from './reader.js';
 
@@ -18,7 +18,8 @@ export function changesMessage(
 ): ChangesMessage {
   const cursor = encodeChangesCursor(cluster, { ...scope, ts: to });
   const items = transactions.map(
-    ({ txId, ct, writes }) => `{"id":"${txId}","timestamp":${ct},"writes":[${writes.map(writeText).join(',')}]}`,
+    ({ txId, ct, writes }) =>
+      `{"id":"${clientTxId(txId)}","timestamp":${ct},"writes":[${writes.map(writeText).join(',')}]}`,
   );
   return { text: `{"from":${from},"to":${to},"cursor":"${cursor}","transactions":[${items.join(',')}]}`, cursor };
 }

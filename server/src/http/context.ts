@@ -3,6 +3,7 @@ import {
   ANONYMOUS_PRINCIPAL,
   holderOf,
   IsochronError,
+  type NodeId,
   type Principal,
   packWall,
   type Timestamp,
@@ -16,16 +17,19 @@ import {
   type Done,
   JudgedCoordinator,
   Outcomes,
+  OwnedCoordinator,
   type Rules,
   refuseFuture,
   requireCapability,
   type Serving,
+  storedTxId,
+  type TxStatus,
 } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.js';
 import { unauthenticated } from '../auth/issuer.js';
 import type { RunningNode, TransactionsNode } from '../node/api.js';
-import { TransactionRequests } from '../node/promised.js';
+import { promised, TransactionRequests } from '../node/promised.js';
 import type { HttpSessions } from '../session/http-sessions.js';
 import { newSessionId } from '../session/ids.js';
 import { Answers, JSON_TYPE } from './answers.js';
@@ -177,12 +181,26 @@ export class TransactionsContext extends ApiContext {
    */
   requests(request: FastifyRequest, hwt: Timestamp): TransactionRequests {
     const { access, node } = this;
-    if (access === undefined) return node.requests;
+    const holder = this.holder(request);
+    if (access === undefined)
+      return holder === '' ? node.requests : new TransactionRequests(new OwnedCoordinator(node.port, () => holder));
     const client = this.client(request);
     const visible = (ts: Timestamp, done: Done<Timestamp>) =>
       this.serving.visibleHere(client, ts, DEFAULT_WAIT_MS, done);
     const session = { principal: this.principal(request), hwt, now: () => node.now(), visible };
-    return new TransactionRequests(new JudgedCoordinator(node.port, access, session));
+    return new TransactionRequests(
+      new JudgedCoordinator(new OwnedCoordinator(node.port, () => holder), access, session),
+    );
+  }
+
+  /** The id of a transaction of the caller's principal, as nodes store it (U4). */
+  storedId(request: FastifyRequest, txId: TxId): TxId {
+    return storedTxId(txId, this.holder(request));
+  }
+
+  /** The status of a transaction, see {@link Outcomes}: unknown where another principal has the id. */
+  statusOf(request: FastifyRequest, txId: TxId, sentAfter: Timestamp | null, owner?: NodeId): Promise<TxStatus> {
+    return promised((done) => this.outcomes.status(this.storedId(request, txId), sentAfter, done, owner));
   }
 
   /** The caller that the token names. @throws IsochronError for a bad token */

@@ -1,6 +1,6 @@
 /** Claims: the first `init` of a key wins, in every region (F7). */
 import { IsochronError, type QualifiedKey, type Timestamp } from '@isochron/core';
-import { originOf, requireCapability, snapshotOf, UndecidedError, wanted } from '@isochron/sessions';
+import { clientTxId, originOf, requireCapability, snapshotOf, UndecidedError, wanted } from '@isochron/sessions';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { promised } from '../node/promised.js';
 import { type TransactionsContext, waitMsOf } from './context.js';
@@ -71,7 +71,7 @@ async function decided(
   const answer = await api.requests(request, ct).read({ txId: null, ...wanted(at, at), keys: [key] });
   const [version] = answer.versions;
   const origin = originOf(version);
-  const won = origin?.ts === ct && origin.txId === txId;
+  const won = origin?.ts === ct && clientTxId(origin.txId) === txId;
   const { value } = version ?? { value: null };
   const field = value === null ? '' : `,${valueField(value)}`;
   const text = `{"transaction":"${txId}","timestamp":${ct},"won":${won}${field}}`;

@@ -1,7 +1,7 @@
 /** One key: GET, PUT, PATCH, DELETE. */
 import { isUtf8 } from 'node:buffer';
 import { IsochronError, type QualifiedKey, type Update, type Value, type Version } from '@isochron/core';
-import { requireCapability } from '@isochron/sessions';
+import { clientTxId, requireCapability } from '@isochron/sessions';
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Headers } from './answers.js';
@@ -150,7 +150,7 @@ function sendBytes(reply: FastifyReply, value: Value): void {
  */
 function etagOf({ node }: ApiContext, { txId }: Version, timestamp: string): string | undefined {
   if (txId === '') return undefined;
-  return node.protocol.capabilities.has('stable-snapshots') ? `"${timestamp}"` : `"${timestamp}-${txId}"`;
+  return node.protocol.capabilities.has('stable-snapshots') ? `"${timestamp}"` : `"${timestamp}-${clientTxId(txId)}"`;
 }
 
 /** Whether `If-None-Match` names the value. */

@@ -1,6 +1,7 @@
 /** Losses by lost disks (D10), and their acknowledgement by operators. */
-import { IsochronError, unqualify, wallOf } from '@isochron/core';
+import { IsochronError, type TxId, unqualify, wallOf } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
+import { clientTxId } from '@isochron/sessions';
 import type { Static } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode } from '../node/api.js';
@@ -62,16 +63,22 @@ async function acknowledgeLosses(api: ApiContext, request: FastifyRequest, reply
   if ((transactions === undefined) === (all === undefined)) {
     throw new IsochronError('INVALID_REQUEST', 'Give either "transactions" or "all".');
   }
-  const acknowledged = await node.acknowledgeLosses(transactions ?? 'all');
+  const acknowledged = await node.acknowledgeLosses(transactions === undefined ? 'all' : storedIn(node, transactions));
   const { open } = node.status().losses;
   api.sendJson(reply, JSON.stringify({ node: node.id, acknowledged, open }));
+}
+
+/** The ids of reported losses, as nodes store them, whose clients made these ids. */
+function storedIn(node: RunningNode, transactions: readonly TxId[]): TxId[] {
+  const named = new Set(transactions);
+  return node.losses().flatMap(({ txId }) => (named.has(clientTxId(txId)) ? [txId] : []));
 }
 
 /** A loss as the API shows it. */
 function lossShape({ topology }: RunningNode, loss: Loss): Static<typeof LossesAnswer>['losses'][number] {
   const { txId, ts, attempt, committed, takenBack, node, partitions, keys, acknowledged } = loss;
   return {
-    transaction: txId,
+    transaction: clientTxId(txId),
     timestamp: ts,
     time: new Date(wallOf(ts)).toISOString(),
     attempt,

@@ -12,7 +12,6 @@ import {
   type OpenTransaction,
   overlayOf,
   snapshotOf,
-  type TxStatus,
   UndecidedError,
   wanted,
   withOwn,
@@ -20,7 +19,6 @@ import {
 import type { Static } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { promised } from '../node/promised.js';
 import type { TransactionsContext } from './context.js';
 import { json, PLAIN_HEADERS, READ_HEADERS, SessionHeaders, WRITE_HEADERS } from './openapi.js';
 import { bounded, readAnswerText } from './reader.js';
@@ -130,9 +128,9 @@ async function open(api: TransactionsContext, request: FastifyRequest, reply: Fa
   const caller = at === null ? await api.reader(request) : await api.caller(request);
   const txId = api.nextTxId(request);
   const { transactions } = api.serving;
-  transactions.begin(api.client(request), api.principal(request).id, txId);
-  const opened = await startOverlaid(api, caller, txId, at).catch((error: unknown) => {
-    transactions.end(txId);
+  transactions.begin(api.client(request), api.storedId(request, txId));
+  const opened = await startOverlaid(api, request, caller, txId, at).catch((error: unknown) => {
+    transactions.end(api.storedId(request, txId));
     throw error;
   });
   const lifetimeMs = api.node.config.settings.maxTransactionMs;
@@ -158,19 +156,21 @@ function startBody(body: unknown): Static<typeof StartBody> {
 /** Opens the transaction, and fixes the caller's own writes above the snapshot (P7). */
 async function startOverlaid(
   api: TransactionsContext,
+  request: FastifyRequest,
   caller: Caller,
   txId: TxId,
   at: Snapshot | null,
 ): Promise<OpenTransaction> {
   const { kept, hwt, seen } = caller;
+  const requests = api.requests(request, hwt);
   if (kept === undefined || at !== null) {
     const asked = wanted(floorOf(api.sessions.rules, caller), at);
-    const snapshot = snapshotOf(await api.node.requests.start({ txId, ...asked }));
+    const snapshot = snapshotOf(await requests.start({ txId, ...asked }));
     return { snapshot, seen, hwt, overlay: new Map(), session: kept?.id };
   }
   const view = api.sessions.callers.view({ ...caller, kept });
   try {
-    const snapshot = snapshotOf(await api.node.requests.start({ txId, ...wanted(view.floor, null) }));
+    const snapshot = snapshotOf(await requests.start({ txId, ...wanted(view.floor, null) }));
     const overlay = overlayOf(view.above(snapshot));
     return { snapshot, seen, hwt: kept.hwt, overlay, session: kept.id };
   } finally {
@@ -250,7 +250,7 @@ async function commitOpen(api: TransactionsContext, request: FastifyRequest, rep
     // Under its id the transaction commits once, whatever the lost node did (D4).
     return commit(api, request, caller, { ...order, open: false, coordinator: undefined });
   });
-  api.serving.transactions.end(ref.txId);
+  api.serving.transactions.end(api.storedId(request, ref.txId));
   sendCommitted(api, reply, { txId: ref.txId, ...done });
 }
 
@@ -265,24 +265,25 @@ function openerOf(api: TransactionsContext, { txId, snapshot, hwt }: TxRef): Cal
 async function end(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const ref = refOf(api, request);
   const { txId } = ref;
-  await refuseCommitted(api, ref);
-  await api.node.requests.end({ txId }, ownerOf(api, ref)).catch((error: unknown) => {
-    // It ended with its node.
-    if (!isOrphan(error)) throw error;
-  });
+  await refuseCommitted(api, request, ref);
+  await api
+    .requests(request, 0)
+    .end({ txId }, ownerOf(api, ref))
+    .catch((error: unknown) => {
+      // It ended with its node.
+      if (!isOrphan(error)) throw error;
+    });
   api.sessions.store.dropTransaction(txId);
-  api.serving.transactions.end(txId);
+  api.serving.transactions.end(api.storedId(request, txId));
   reply.code(204).send();
 }
 
 /**
  * @throws IsochronError `TRANSACTION_FINISHED` for a committed one, `OUTCOME_PENDING` for one that is being committed
  */
-async function refuseCommitted(api: TransactionsContext, ref: TxRef): Promise<void> {
+async function refuseCommitted(api: TransactionsContext, request: FastifyRequest, ref: TxRef): Promise<void> {
   const { txId, snapshot } = ref;
-  const { status, ts } = await promised<TxStatus>((done) =>
-    api.outcomes.status(txId, snapshot.ts, done, ownerOf(api, ref)),
-  );
+  const { status, ts } = await api.statusOf(request, txId, snapshot.ts, ownerOf(api, ref));
   if (status === 'committed')
     throw new IsochronError('TRANSACTION_FINISHED', `The transaction was committed at ${ts}: it cannot be taken back.`);
   if (status === 'pending')
@@ -294,9 +295,8 @@ async function status(api: TransactionsContext, request: FastifyRequest, reply: 
   const { sentAfter } = request.query as Static<typeof StatusQuery>;
   // The id of any transaction, from a receipt, an Idempotency-Key or a problem document.
   const ref = isTxId(id) ? undefined : refOf(api, request);
-  api.serving.transactions.requireOwn(api.principal(request).id, ref?.txId ?? id);
   const owner = ref === undefined ? undefined : ownerOf(api, ref);
   const since = sentAfter ?? ref?.snapshot.ts ?? null;
-  const answer = await promised<TxStatus>((done) => api.outcomes.status(ref?.txId ?? id, since, done, owner));
+  const answer = await api.statusOf(request, ref?.txId ?? id, since, owner);
   api.sendJson(reply, JSON.stringify({ id, status: answer.status, timestamp: answer.ts }));
 }

@@ -1,9 +1,8 @@
 /** One-shot reads and writes as transactions. */
 import { IsochronError, type KeyWrite, mergePatch, type QualifiedKey, type Value } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import type { Caller, TxStatus } from '@isochron/sessions';
+import type { Caller } from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
-import { promised } from '../node/promised.js';
 import type { TransactionsContext } from './context.js';
 import type { OneShots, Shown, Written } from './one-shots.js';
 import { readKeys } from './reader.js';
@@ -53,7 +52,7 @@ export class TransactionOneShots implements OneShots {
   async #repeatedPatch(request: FastifyRequest): Promise<Written | undefined> {
     const { txId, repeated } = this.api.writeId(request);
     if (!repeated) return undefined;
-    const { status, ts } = await promised<TxStatus>((done) => this.api.outcomes.status(txId, null, done));
+    const { status, ts } = await this.api.statusOf(request, txId, null);
     if (status === 'pending')
       throw new IsochronError('OUTCOME_PENDING', 'The patch was sent before and is being decided.');
     if (status !== 'committed' || ts === null) return undefined;

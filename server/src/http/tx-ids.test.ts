@@ -48,10 +48,55 @@ it('the transaction of another principal is unknown: it is neither read, committ
   expect((await as(ANN, 'POST', `/v1/transactions/${id}/commit`, { body: writes })).status).toBe(200);
 });
 
-it('the bare id of an open transaction shows another principal nothing (U2)', async () => {
+/** What a principal is told of an id, over HTTP and in a session. */
+async function statusFor(key: string, id: string): Promise<unknown[]> {
+  const client = await SessionClient.open(api.url);
+  await client.hello({ credentials: key });
+  client.send({ type: 'status', id: 1, tx: id });
+  const { status, ts } = await client.next((frame) => frame.id === 1);
+  client.close();
+  const { code, timestamp, ...answer } = (await as(key, 'GET', `/v1/transactions/${id}`)).json();
+  expect([code, answer.id, answer.status, timestamp]).toEqual([undefined, id, status, ts]);
+  return [status, ts];
+}
+
+it('the bare id of an open transaction is unknown to another principal, as an id that nobody has made (U4)', async () => {
   const bare = (await open(ANN)).split('@')[0]!;
-  expect((await as(BOB, 'GET', `/v1/transactions/${bare}`)).json()).toMatchObject({ code: 'TRANSACTION_UNKNOWN' });
-  expect((await as(ANN, 'GET', `/v1/transactions/${bare}`)).json()).toMatchObject({ status: 'open' });
+  expect(await statusFor(BOB, bare)).toEqual(['unknown', null]);
+  expect(await statusFor(ANN, bare)).toEqual(['open', expect.any(Number)]);
+});
+
+it('a committed transaction has a status for its principal alone, whichever door it came through (U4)', async () => {
+  const { transaction, timestamp } = await put(ANN);
+  expect(await statusFor(ANN, String(transaction))).toEqual(['committed', timestamp]);
+  expect(await statusFor(BOB, String(transaction))).toEqual(['unknown', null]);
+  const client = await SessionClient.open(api.url);
+  await client.hello({ credentials: ANN });
+  const tx = `${'s'.repeat(22)}.0`;
+  const writes = [{ key: 'default/a', value: '1' }];
+  const order = { tx, snapshot: 0, hwt: 0, sentAfter: 0, attemptRegions: [api.node.region], writes };
+  client.send({ type: 'commit', id: 1, ...order });
+  const { ts } = await client.next((frame) => frame.id === 1);
+  client.close();
+  expect(await statusFor(ANN, tx)).toEqual(['committed', ts]);
+  expect(await statusFor(BOB, tx)).toEqual(['unknown', null]);
+});
+
+it('an id that a reader of changes has seen is free for its own use, and takes nothing from its maker (U4)', async () => {
+  const tx = `${'s'.repeat(22)}.1`;
+  const commitAs = async (credentials: string, key: string) => {
+    const client = await SessionClient.open(api.url);
+    await client.hello({ credentials });
+    const order = { tx, snapshot: 0, hwt: 0, sentAfter: 0, attemptRegions: [api.node.region] };
+    client.send({ type: 'commit', id: 1, ...order, writes: [{ key: `default/${key}`, value: '1' }] });
+    const answer = await client.next((frame) => frame.id === 1);
+    client.close();
+    return answer;
+  };
+  const [anns, bobs] = [await commitAs(ANN, 'of-ann'), await commitAs(BOB, 'of-bob')];
+  expect([anns.type, bobs.type]).toEqual(['committed', 'committed']);
+  expect(await statusFor(ANN, tx)).toEqual(['committed', anns.ts]);
+  expect(await statusFor(BOB, tx)).toEqual(['committed', bobs.ts]);
 });
 
 it('the cursor of another principal shows none of the own writes of its listing', async () => {

@@ -1,11 +1,19 @@
-/** Access rules (AR1 to AR4). */
+/** Access rules (AR1 to AR4), and what is each principal's own (U4). */
 import type { Mutant, Profile } from '../mutant.js';
-import { JUDGE, JUDGED_COORDINATOR, JUDGED_SCOPES } from './files.js';
+import { JUDGE, JUDGED_COORDINATOR, JUDGED_SCOPES, OWNED_IDS } from './files.js';
 
 /** Every run has albums, whose owners change who sees them. */
 const ALBUMS: Profile = { reads: 'albums' };
 
 export const ACCESS_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'status-for-every-principal',
+    breaks: 'U4',
+    does: 'stores ids without their principals, so that each principal is told the status of all',
+    patches: [{ file: OWNED_IDS, in: 'storedTxId', find: "holder === ''", replace: 'holder.length >= 0' }],
+    seeds: { from: 11, count: 40 },
+    profile: { environment: { credentialsMs: 60_000 } },
+  },
   {
     name: 'rules-at-the-newest-snapshot',
     breaks: 'AR1',

@@ -37,6 +37,7 @@ export const CACHE = `${TRANSACTIONS}/write-cache.ts`;
 export const COMMITTED = `${TRANSACTIONS}/committed-queue.ts`;
 export const STREAM = `${REPLICATION_FOLDER}/replication-stream.ts`;
 export const CHANGE_DOCUMENTS = 'packages/sessions/src/requests/change-documents.ts';
+export const OWNED_IDS = 'packages/sessions/src/coordinator/owned-ids.ts';
 export const JUDGE = 'packages/sessions/src/access/judge.ts';
 export const JUDGED_COORDINATOR = 'packages/sessions/src/access/judged-coordinator.ts';
 export const JUDGED_SCOPES = 'packages/sessions/src/access/judged-scopes.ts';

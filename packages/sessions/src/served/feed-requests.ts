@@ -7,6 +7,7 @@ import type { KeyChanges, Watch } from '@isochron/protocols';
 import type { ChangesAnswerFrame, LiveAnswerFrame, WireContent } from '@isochron/wire/session-frames';
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
 import type { LiveAnswer } from '../coordinator/client-port.js';
+import { clientTxId } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
 import { requireCapability } from '../requests/capabilities.js';
 import {
@@ -46,7 +47,7 @@ function pageOf({ from, to, transactions }: DocumentedPage, id: number, context:
     bytes: transactions.reduce((sum, { writes }) => sum + bytesOf(writes), bytesIn(transactions)),
     encode: (encoder) => {
       const items = transactions.map(({ txId: tx, ct: ts, writes }) => ({
-        tx,
+        tx: clientTxId(tx),
         ts,
         writes: writes.map((write) => wireWrite(write, encoder)),
       }));
@@ -100,7 +101,7 @@ function changesOf(
   const token = context.sawChanges(after, to);
   const keyChanges = ({ key, contents }: KeyChanges, encoder: FrameEncoder<unknown>): LiveAnswerFrame['changes'][0] => [
     key,
-    contents.map(({ ct, txId, content }) => [ct, txId, wire(content, encoder)]),
+    contents.map(({ ct, txId, content }) => [ct, clientTxId(txId), wire(content, encoder)]),
   ];
   return {
     bytes: changes.reduce(

@@ -1,15 +1,10 @@
-/**
- * Limits the transactions that clients have open on a node: those of all clients, and those of each. An open one is its
- * principal's alone (U2).
- */
+/** Limits the transactions that clients have open on a node: those of all clients, and those of each. */
 import { IsochronError, Quota, TransientMap, type TxId } from '@isochron/core';
 import type { LimitCounts } from './limit-counts.js';
 import type { ServingLimits } from './serving-limits.js';
 
 interface Open {
   readonly client: string;
-  /** The principal that opened it. */
-  readonly holder: string;
   readonly until: number;
 }
 
@@ -31,28 +26,21 @@ export class OpenTransactions {
   }
 
   /**
+   * @param txId as nodes store it
    * @returns whether it takes a place: not where it is open already
-   * @throws IsochronError `OVERLOADED`, or `TRANSACTION_UNKNOWN` where another principal has this id open
+   * @throws IsochronError `OVERLOADED`
    */
-  begin(client: string, holder: string, txId: TxId): boolean {
+  begin(client: string, txId: TxId): boolean {
     const now = this.now();
     this.#lapse(now);
-    this.requireOwn(holder, txId);
     if (this.#open.has(txId)) return false;
     if (!this.#quota.take(client)) {
       this.counts.reached('openTransactions');
       const detail = 'Too many transactions are open. End some of them, or wait until they have expired.';
       throw new IsochronError('OVERLOADED', detail);
     }
-    this.#open.set(txId, { client, holder, until: now + this.lifetimeMs });
+    this.#open.set(txId, { client, until: now + this.lifetimeMs });
     return true;
-  }
-
-  /** @throws IsochronError `TRANSACTION_UNKNOWN` for a transaction that another principal has opened here */
-  requireOwn(holder: string, txId: TxId): void {
-    const open = this.#open.get(txId);
-    if (open === undefined || open.holder === holder) return;
-    throw new IsochronError('TRANSACTION_UNKNOWN', 'No transaction with such an id was opened for this principal.');
   }
 
   end(txId: TxId): void {

@@ -195,8 +195,8 @@ describe('the rate of a client', () => {
     node.ust = 0;
     node.serving.visibleHere('a', 5, 1, ends);
     node.serving.feed('a', ends);
-    node.serving.transactions.begin('a', 'anna', 'one');
-    expect(() => node.serving.transactions.begin('a', 'anna', 'two')).toThrow('Too many transactions');
+    node.serving.transactions.begin('a', 'one');
+    expect(() => node.serving.transactions.begin('a', 'two')).toThrow('Too many transactions');
     expect(Object.fromEntries(node.serving.reached)).toMatchObject({ waits: 1, feeds: 1, openTransactions: 1 });
   });
 

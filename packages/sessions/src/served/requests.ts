@@ -1,5 +1,6 @@
 /** For each type of request, the coordinator's request and the frame that answers it. */
 import {
+  holderOf,
   IsochronError,
   type KeyWrite,
   type ListRange,
@@ -15,6 +16,7 @@ import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests
 import type { AccessRules } from '../access/judged-coordinator.js';
 import type { CoordinatorPort } from '../coordinator/client-port.js';
 import { commitThrough, type Outcomes } from '../coordinator/outcomes.js';
+import { clientTxId, storedTxId } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
 import { answerBytes, cutPage } from '../requests/answer-size.js';
 import { requireCapability, unsupported } from '../requests/capabilities.js';
@@ -142,9 +144,10 @@ function start(frame: Request<'start'>, id: number, context: TransactionRequests
   const at = pastOf(context, frame);
   const { tx: txId } = frame;
   const { transactions } = context.node.serving;
-  const isNew = transactions.begin(context.client, context.principal.id, txId);
+  const stored = storedOf(context, txId);
+  const isNew = transactions.begin(context.client, stored);
   const failed: Reply = (result) => {
-    if (result instanceof IsochronError && isNew) transactions.end(txId);
+    if (result instanceof IsochronError && isNew) transactions.end(stored);
     reply(result);
   };
   context.parts.coordinator.start(
@@ -156,16 +159,13 @@ function start(frame: Request<'start'>, id: number, context: TransactionRequests
   );
 }
 
-/** The transaction that a request names, if any. @throws IsochronError `TRANSACTION_UNKNOWN` for another principal's */
-function ownOf<T extends TxId | null>({ node, principal }: TransactionRequests, txId: T): T {
-  if (txId !== null) node.serving.transactions.requireOwn(principal.id, txId);
-  return txId;
-}
+/** The id of a transaction of this session's principal, as nodes store it (U4). */
+const storedOf = ({ principal }: TransactionRequests, txId: TxId): TxId => storedTxId(txId, holderOf(principal));
 
 /** Hot: no intermediate frame, and only closures on the way. */
 function read(frame: Request<'read'>, id: number, context: TransactionRequests, reply: Reply): void {
   const at = pastOf(context, frame);
-  const txId = ownOf(context, frame.tx ?? null);
+  const txId = frame.tx ?? null;
   const keys = keysOf(frame.keys, context.node.rules);
   context.parts.coordinator.read(
     { txId, ...wanted(context.seen, at), keys },
@@ -183,7 +183,7 @@ function list(frame: Request<'list'>, id: number, context: TransactionRequests, 
   const at = pastOf(context, frame);
   const { keyspace } = frame;
   const range = rangeOf(context, frame);
-  const asked = { txId: ownOf(context, frame.tx ?? null), ...wanted(context.seen, at), keyspace, range };
+  const asked = { txId: frame.tx ?? null, ...wanted(context.seen, at), keyspace, range };
   context.parts.coordinator.list(
     asked,
     answered(reply, (listed) => pageOf(context, id, keyspace.length + 1, listed)),
@@ -216,7 +216,7 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   const snapshot = named(context, frame.snapshot, frame.deps, 'snapshot');
   const attemptRegions = attemptRegionsOf(frame.attemptRegions, (name) => topology.regions.includes(name));
   const order = {
-    txId: ownOf(context, frame.tx),
+    txId: frame.tx,
     hwt: claimed(context, frame.hwt, 'hwt'),
     sentAfter: claimed(context, frame.sentAfter, 'sentAfter'),
     attemptRegions,
@@ -235,7 +235,7 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
       commitThrough(context.parts.coordinator, { ...order, ...depends, hwt: Math.max(order.hwt, above) }, done);
     },
     answered(reply, (committed) => {
-      context.node.serving.transactions.end(order.txId);
+      context.node.serving.transactions.end(storedOf(context, order.txId));
       const token = context.committed(committed, snapshot ?? undefined);
       return withToken({ type: 'committed', id, ts: committed.ts, ...depsField(committed) }, token);
     }),
@@ -267,7 +267,9 @@ function origin(frame: Request<'origin'>, id: number, context: TransactionReques
         encode: (encoder) => {
           const value =
             version === null || version.value === null ? null : ([version.ts, encoder.value(version.value)] as const);
-          return encoder.frame(withToken({ type: 'origin', id, value, origin: made && [made.ts, made.txId] }, token));
+          return encoder.frame(
+            withToken({ type: 'origin', id, value, origin: made && [made.ts, clientTxId(made.txId)] }, token),
+          );
         },
       };
     }),
@@ -275,11 +277,10 @@ function origin(frame: Request<'origin'>, id: number, context: TransactionReques
 }
 
 function abort({ tx }: Request<'abort'>, id: number, context: TransactionRequests, reply: Reply): void {
-  const txId = ownOf(context, tx);
   context.parts.coordinator.end(
-    { txId },
+    { txId: tx },
     answered(reply, () => {
-      context.node.serving.transactions.end(txId);
+      context.node.serving.transactions.end(storedOf(context, tx));
       return { type: 'aborted', id };
     }),
   );
@@ -287,7 +288,7 @@ function abort({ tx }: Request<'abort'>, id: number, context: TransactionRequest
 
 function status(frame: Request<'status'>, id: number, context: TransactionRequests, reply: Reply): void {
   context.parts.outcomes.status(
-    ownOf(context, frame.tx),
+    storedOf(context, frame.tx),
     frame.sentAfter ?? null,
     answered(reply, (answer) => ({ type: 'status', id, status: answer.status, ts: answer.ts })),
   );

@@ -2,6 +2,7 @@
 import { holderOf, type Principal, type Timestamp, type WallMs } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import { JudgedCoordinator, type JudgedSession } from '../access/judged-coordinator.js';
+import { OwnedCoordinator } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
 import { depsField, NOTHING_SEEN, sameSnapshot } from '../snapshot.js';
 import { CommitOrder } from './commit-order.js';
@@ -42,9 +43,12 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   ) {
     this.identity = new Identity(node);
     this.#rules = parts.tokens.rules;
-    const { access, coordinator } = parts;
-    this.parts =
-      access === undefined ? parts : { ...parts, coordinator: new JudgedCoordinator(coordinator, access, this) };
+    const { access } = parts;
+    const coordinator = new OwnedCoordinator(parts.coordinator, () => holderOf(this.principal));
+    this.parts = {
+      ...parts,
+      coordinator: access === undefined ? coordinator : new JudgedCoordinator(coordinator, access, this),
+    };
     this.watches = new Watches(this.parts.coordinator);
   }
 

@@ -114,6 +114,7 @@ const NAMES = {
   liveEnded: 1,
   servedExpired: 1,
   changedPrincipal: 1,
+  foreignStatus: 1,
   albumInvites: 1,
   photoAdded: 1,
   photoShown: 1,

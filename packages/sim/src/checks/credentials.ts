@@ -1,5 +1,5 @@
 /** Checks of credentials that expire. */
-import type { NodeId } from '@isochron/core';
+import type { NodeId, TxId } from '@isochron/core';
 import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import type { Plan } from '../plan/plan.js';
 import type { Check, CheckContext } from './check.js';
@@ -16,6 +16,21 @@ export class ExpiredAreRefused implements Check {
 
   changedPrincipal(node: NodeId): void {
     this.context.fail(this.name, `${node} accepted credentials of another principal for a session`, [node]);
+  }
+}
+
+/** The status of a transaction is shown to its principal alone: for all others nobody has used the id (U4). */
+export class StatusIsPrivate implements Check {
+  readonly name = 'status-is-private';
+
+  constructor(readonly context: CheckContext) {}
+
+  foreignStatus(session: string, txId: TxId, status: string): void {
+    if (status !== 'unknown' && status !== 'forgotten')
+      this.context.fail(this.name, `${session} is told that ${txId} of another principal is ${status}`, [
+        session,
+        txId,
+      ]);
   }
 }
 

@@ -110,6 +110,8 @@ export interface ClientObservations {
   failed(session: string, code: string): void;
   /** A node answered how a transaction ended; `askedMs`: when it was asked. */
   status(txId: TxId, status: string, ts: Timestamp | null, askedMs: number): void;
+  /** A session was told the status of an id that another principal has used. */
+  foreignStatus(session: string, txId: TxId, status: string): void;
 }
 
 /** The events of readers of the change feed, reported by the simulator itself. */

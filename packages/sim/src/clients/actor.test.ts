@@ -50,6 +50,7 @@ function observationsOf(transactions: SessionPlan['transactions'], snapshots: re
     observe: () => {},
     cached: 0,
     begin,
+    holder: '',
     status: () => waitFor(() => {}),
   };
   const observed: (readonly [before: number, snapshot: number])[] = [];
@@ -79,7 +80,7 @@ function observationsOf(transactions: SessionPlan['transactions'], snapshots: re
       leave: () => {},
       die: () => {},
     },
-    { histories: new Histories(), observer, txIds: [], keys: [], newcomers: () => {}, note: () => {} },
+    { histories: new Histories(), observer, commits: [], keys: [], newcomers: () => {}, note: () => {} },
     () => session,
   );
   actor.start();

@@ -36,7 +36,7 @@ export interface ActorWorld {
   readonly histories: Histories;
   readonly observer: ClientObservations;
   /** Ids of transactions that wrote a key, in the order in which they began. */
-  readonly txIds: TxId[];
+  readonly commits: { readonly txId: TxId; readonly holder: string }[];
   /** Every key of the plan, in key order: those that a listing does not show are absent. */
   readonly keys: readonly QualifiedKey[];
   /** Starts clients without a past in every region, which read these keys. */
@@ -217,13 +217,15 @@ export class Actor {
       case 'past':
         return yield* this.#past(plan.keys, plan.back);
       case 'status': {
-        const { txIds } = this.world;
-        const txId = txIds[txIds.length - 1 - (plan.back % Math.max(1, txIds.length))];
-        if (txId === undefined) return;
+        const { commits } = this.world;
+        const commit = commits[commits.length - 1 - (plan.back % Math.max(1, commits.length))];
+        if (commit === undefined) return;
+        const { txId, holder } = commit;
         const askedMs = this.client.time.now;
         const { status, ts } = yield* this.#session.status(txId);
         this.world.note(this.name, () => `receives that ${txId} is ${status} (${ts})`);
-        return this.world.observer.status(txId, status, ts, askedMs);
+        if (holder === this.#session.holder) return this.world.observer.status(txId, status, ts, askedMs);
+        return this.world.observer.foreignStatus(this.name, txId, status);
       }
       case 'stable':
         return yield* this.#stable(plan.timeoutMs, plan.againMs);
@@ -337,7 +339,7 @@ export class Actor {
 
   *#send(recording: Recording, plan: CommitPlan): Co<CommitResult> {
     const { tx, writes } = recording;
-    this.world.txIds.push(recording.txId);
+    this.world.commits.push({ txId: recording.txId, holder: this.#session.holder });
     this.doing = `committing ${recording.txId}`;
     recording.sent = true;
     const text = () => writes.map(({ key, value }) => `${key}=${textOf(value)}`).join(' ');

@@ -30,6 +30,7 @@ import {
   type TxId,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import { clientTxId, storedTxId } from '@isochron/sessions';
 import type { Scheduled } from '@isochron/simulated-world/event-queue';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { LiveObservations } from '../checks/observations.js';
@@ -234,6 +235,12 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     );
   }
 
+  /** Its principal in the stored ids of its transactions (U4). */
+  get holder(): string {
+    const { place } = this.client;
+    return newCredentials(place) === undefined ? '' : (place.principal ?? place.session);
+  }
+
   get cached(): number {
     return this.#hasTransactions ? this.#machine.core.session.cacheSize : 0;
   }
@@ -267,7 +274,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   }
 
   *status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }> {
-    const { state, timestamp } = (yield* this.call({ f: 'status', txId })) as TransactionStatus;
+    const { state, timestamp } = (yield* this.call({ f: 'status', txId: clientTxId(txId) })) as TransactionStatus;
     return { status: state, ts: timestamp ?? null };
   }
 
@@ -304,7 +311,8 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   /** Reports a transaction to live queries, and its outcome in the step in which the client learns it. */
   #ownWrites(handle: HandleId, { resolve, reject }: Caller<unknown>): Caller<unknown> {
     const { live } = this.client;
-    const { id, writes } = this.#machine.handle(handle).tx;
+    const { id: made, writes } = this.#machine.handle(handle).tx;
+    const id = storedTxId(made, this.holder);
     live.called(id, writes);
     return {
       resolve: (value) => {

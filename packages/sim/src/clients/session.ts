@@ -23,6 +23,9 @@ export interface ClientSession {
   readonly cached: number;
   begin(options: BeginOptions): ClientTransaction;
   /** The outcome of another transaction, as a node reports it. */
+  /** Its principal in the stored ids of its transactions (U4). */
+  readonly holder: string;
+  /** @param txId the stored id */
   status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }>;
 }
 

@@ -10,6 +10,7 @@ import {
   type Value,
 } from '@isochron/core';
 import type { SessionTransaction, Snapshot } from '@isochron/protocols';
+import { storedTxId } from '@isochron/sessions';
 import type { Co } from '../engine/coroutine.js';
 import {
   type BeginOptions,
@@ -23,6 +24,8 @@ import {
 /** The session, as its transactions see it. */
 export interface TransactionsSession {
   readonly id: string;
+  /** Its principal in the stored ids of its transactions (U4). */
+  readonly holder: string;
   call(call: Call): Co<unknown>;
   end(handle: HandleId): void;
   /** Whether the server has had the handle's snapshot in use ever since it assigned it. */
@@ -44,7 +47,7 @@ export class MachineTransaction implements ClientTransaction {
   ) {}
 
   get id(): TxId {
-    return this.tx.id;
+    return storedTxId(this.tx.id, this.session.holder);
   }
 
   get snapshot(): Snapshot | undefined {
@@ -75,7 +78,7 @@ export class MachineTransaction implements ClientTransaction {
 
   *commit(hooks: CommitHooks): Co<CommitResult> {
     this.#ended = true;
-    this.session.watch(this.id, hooks, () => ({ ts: this.tx.snapshot ?? this.tx.floor, deps: this.tx.deps }));
+    this.session.watch(this.tx.id, hooks, () => ({ ts: this.tx.snapshot ?? this.tx.floor, deps: this.tx.deps }));
     return yield* committed(this.session.call({ f: 'commit', handle: this.handle }), hooks);
   }
 

@@ -7,7 +7,7 @@ import type { Check, CheckContext } from '../checks/check.js';
 import { ClientReads } from '../checks/client-reads.js';
 import { CompleteIsEverywhere } from '../checks/complete-is-everywhere.js';
 import type { HealedWorld } from '../checks/convergence.js';
-import { ExpiredAreRefused, RenewalIsNotNoticed, refusalsByClock } from '../checks/credentials.js';
+import { ExpiredAreRefused, RenewalIsNotNoticed, refusalsByClock, StatusIsPrivate } from '../checks/credentials.js';
 import { FeedsMakeCopies } from '../checks/feed-copies.js';
 import { FirstReports, NothingBeforeReports } from '../checks/first-reports.js';
 import { ConsistentHistory } from '../checks/history.js';
@@ -105,6 +105,7 @@ export function createChecks<M extends AnyMessage>(
     ...(clientSnapshots ? [new WritesGoOn(context, plan), new WritesAscend(context)] : []),
     new UndisturbedAreAnswered(context, plan),
     new ExpiredAreRefused(context),
+    new StatusIsPrivate(context),
     new RenewalIsNotNoticed(context, plan),
     new TimestampsStayNear(context, plan),
     new AlbumsArePrivate(context, isPrompt(plan)),

@@ -380,7 +380,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     const world = {
       histories: this.#histories,
       observer: this.#observer,
-      txIds: [],
+      commits: [],
       keys: this.#keys,
       note: (session: string, what: () => string) => this.#trace.add(session, what),
       newcomers: (keys: readonly QualifiedKey[]) => this.#begin(keys),
