@@ -11,6 +11,7 @@ import {
   Update,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import { clientTxId } from '@isochron/sessions';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { appending, listOf, textOf } from '../checks/documents.js';
 import type { ClientObservations, ClientView, OwnWrite } from '../checks/observations.js';
@@ -222,7 +223,7 @@ export class Actor {
         if (commit === undefined) return;
         const { txId, holder } = commit;
         const askedMs = this.client.time.now;
-        const { status, ts } = yield* this.#session.status(txId);
+        const { status, ts } = yield* this.#session.status(clientTxId(txId));
         this.world.note(this.name, () => `receives that ${txId} is ${status} (${ts})`);
         if (holder === this.#session.holder) return this.world.observer.status(txId, status, ts, askedMs);
         return this.world.observer.foreignStatus(this.name, txId, status);

@@ -30,14 +30,13 @@ import {
   type TxId,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import { clientTxId, storedTxId } from '@isochron/sessions';
 import type { Scheduled } from '@isochron/simulated-world/event-queue';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { LiveObservations } from '../checks/observations.js';
 import { type Co, waitFor } from '../engine/coroutine.js';
 import { urlOf } from '../protocols/sessions.js';
 import type { ActorClient } from './actor.js';
-import { newCredentials } from './credentials.js';
+import { holderIn, newCredentials } from './credentials.js';
 import { LiveQueries } from './live.js';
 import {
   type BeginOptions,
@@ -210,6 +209,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     readonly client: Client<M>,
     readonly id: string,
     { session: exported, token }: Carried,
+    readonly holder = holderIn(client.place),
   ) {
     const { requestTimeoutMs, commitTimeoutMs, random, time } = client.place;
     let ids = 0;
@@ -225,20 +225,13 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
       newId: () => `${id}${ids++ === 0 ? '' : `-${ids}`}`.padEnd(22, '_'),
     };
     const session = exported === undefined ? undefined : importSession(exported, CLIENT_KIT);
-    const endpoints = this.#endpoints();
     this.#machine = new ClientMachine(
-      { endpoints, session, token },
+      { endpoints: this.#endpoints(), session, token },
       settings,
       this.#effects,
       () => random.float(),
       time.now,
     );
-  }
-
-  /** Its principal in the stored ids of its transactions (U4). */
-  get holder(): string {
-    const { place } = this.client;
-    return newCredentials(place) === undefined ? '' : (place.principal ?? place.session);
   }
 
   get cached(): number {
@@ -274,7 +267,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   }
 
   *status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }> {
-    const { state, timestamp } = (yield* this.call({ f: 'status', txId: clientTxId(txId) })) as TransactionStatus;
+    const { state, timestamp } = (yield* this.call({ f: 'status', txId })) as TransactionStatus;
     return { status: state, ts: timestamp ?? null };
   }
 
@@ -311,8 +304,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   /** Reports a transaction to live queries, and its outcome in the step in which the client learns it. */
   #ownWrites(handle: HandleId, { resolve, reject }: Caller<unknown>): Caller<unknown> {
     const { live } = this.client;
-    const { id: made, writes } = this.#machine.handle(handle).tx;
-    const id = storedTxId(made, this.holder);
+    const { id, writes } = this.#machine.handle(handle).tx;
     live.called(id, writes);
     return {
       resolve: (value) => {

@@ -18,12 +18,16 @@ export function principalOf(credentials: string | undefined, now: WallMs): Princ
 const FOREVER_MS = 1e9;
 
 /** A client with credentials, if it names a principal or they are valid for a time. */
-interface Holder {
+export interface Holder {
   readonly session: string;
   readonly principal?: string | undefined;
   readonly credentialsMs: number | undefined;
   readonly time: VirtualTime;
 }
+
+/** Its principal in the stored ids of its transactions (U4); empty where it is anonymous. */
+export const holderIn = (holder: Holder): string =>
+  newCredentials(holder) === undefined ? '' : (holder.principal ?? holder.session);
 
 export const newCredentials = ({ session, principal, credentialsMs, time }: Holder): string | undefined =>
   credentialsMs === undefined && principal === undefined

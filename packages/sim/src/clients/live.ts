@@ -2,7 +2,9 @@
 import { OutcomeUnknownError } from '@isochron/client';
 import type { LiveObserver, LiveScope, ScopeView } from '@isochron/client/live/observer';
 import type { KeyWrite, Timestamp, TxId } from '@isochron/core';
+import { storedTxId } from '@isochron/sessions';
 import type { LiveObservations, LiveOwn, LiveWatch } from '../checks/observations.js';
+import { type Holder, holderIn } from './credentials.js';
 
 /** A client that live queries can be begun and ended with. */
 export interface LiveClient {
@@ -11,8 +13,7 @@ export interface LiveClient {
 }
 
 /** The parts of the world that live queries use. */
-export interface LiveWorld {
-  readonly session: string;
+export interface LiveWorld extends Holder {
   readonly observer: LiveObservations;
   note(what: () => string): void;
 }
@@ -80,7 +81,7 @@ export class LiveQueries {
 
   /** The client is given a transaction. */
   called(txId: TxId, writes: readonly KeyWrite[]): void {
-    this.#own.push({ txId, writes, isOut: false, isCommitted: false });
+    this.#own.push({ txId: this.#stored(txId), writes, isOut: false, isCommitted: false });
     this.#hasChanged = true;
   }
 
@@ -111,13 +112,18 @@ export class LiveQueries {
     this.#watches.clear();
   }
 
+  #stored(txId: TxId): TxId {
+    return storedTxId(txId, holderIn(this.world));
+  }
+
   #isOut(txId: TxId): void {
     for (const own of this.#of(txId)) own.isOut = true;
   }
 
   #of(txId: TxId): readonly Own[] {
     this.#hasChanged = true;
-    return this.#own.filter((own) => own.txId === txId);
+    const stored = this.#stored(txId);
+    return this.#own.filter((own) => own.txId === stored);
   }
 }
 

@@ -25,7 +25,6 @@ export interface ClientSession {
   /** The outcome of another transaction, as a node reports it. */
   /** Its principal in the stored ids of its transactions (U4). */
   readonly holder: string;
-  /** @param txId the stored id */
   status(txId: TxId): Co<{ readonly status: string; readonly ts: Timestamp | null }>;
 }
 
