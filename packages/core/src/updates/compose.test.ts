@@ -4,7 +4,7 @@ import { Fold } from './fold.js';
 import { MAX_OPERATIONS, parseOperations } from './operations.js';
 import { Update } from './update.js';
 
-const increment = new Update(' [ {"op":"increment","path":"/n","by":1} ] ');
+const increment = new Update('[{"op":"increment","path":"/n","by":1}]');
 const removeX = new Update('[{"op":"remove","path":"/x"}]');
 
 /** The document that a write leaves in the place of another one. */

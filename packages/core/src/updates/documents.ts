@@ -1,6 +1,8 @@
 /** Documents as `JSON.parse` returns them, in the form that folds work on. */
 import { nestedTooDeeply } from '../depth.js';
-import { isWellFormed, utf8Length } from '../limits.js';
+import type { Value } from '../ids.js';
+import { utf8Length } from '../limits.js';
+import { isNormalForm } from '../normal-form.js';
 
 export type JsonObject = Record<string, unknown>;
 
@@ -20,48 +22,22 @@ export function setMember(object: JsonObject, name: string, value: unknown): voi
   else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
-/**
- * Whether a text may have what JSON allows and documents do not keep: escapes of lone surrogates, and numbers beyond
- * the range of doubles, which have an exponent of three digits or more than 200 digits in a row.
- */
-const mayBeUnclean = (text: string): boolean => /\\u[dD][89a-fA-F]|[eE]\+?\d{3}|(?<!\d)\d{200}/.test(text);
-
-/** The value of a JSON text and whether it is clean: without lone surrogates, and with finite numbers alone. */
-export function parseJson(text: string): { readonly value: unknown; readonly clean: boolean } {
-  const value: unknown = JSON.parse(text);
-  return { value, clean: !mayBeUnclean(text) || isClean(value) };
-}
-
-function isClean(value: unknown): boolean {
-  if (typeof value === 'number') return Number.isFinite(value);
-  if (typeof value === 'string') return isWellFormed(value);
-  if (Array.isArray(value)) return value.every(isClean);
-  return !isObject(value) || Object.entries(value).every(([name, member]) => isWellFormed(name) && isClean(member));
-}
-
-/** The document of a stored value, or `OPAQUE`. */
-export function parseDocument(stored: string | Uint8Array): unknown {
-  if (typeof stored !== 'string' || nestedTooDeeply(stored)) return OPAQUE;
+/** The value of a JSON text in normal form. Undefined for any other text: no door stores one (F8). */
+export function normalValue(text: string): unknown {
   try {
-    const { value, clean } = parseJson(stored);
-    return clean ? value : cleaned(value);
+    const value: unknown = JSON.parse(text);
+    return isNormalForm(text, value) ? value : undefined;
   } catch {
-    return OPAQUE;
+    return undefined;
   }
 }
 
-/** With null for numbers that are not finite, as `JSON.stringify` writes them, and U+FFFD for lone surrogates. */
-function cleaned(value: unknown): unknown {
-  if (typeof value === 'number') return Number.isFinite(value) ? value : null;
-  if (typeof value === 'string') return wellFormed(value);
-  if (Array.isArray(value)) return value.map(cleaned);
-  if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [wellFormed(name), cleaned(member)]));
+/** The document of a stored value, or `OPAQUE`. */
+export function parseDocument(stored: Value): unknown {
+  if (typeof stored !== 'string' || nestedTooDeeply(stored)) return OPAQUE;
+  const value = normalValue(stored);
+  return value === undefined ? OPAQUE : value;
 }
-
-const LONE_SURROGATES = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
-
-const wellFormed = (text: string): string => (isWellFormed(text) ? text : text.replace(LONE_SURROGATES, '\ufffd'));
 
 /** Bytes of a value as JSON text in UTF-8; 0 for `OPAQUE`. */
 export const sizeOf = (value: unknown): number => utf8Length(JSON.stringify(value) ?? '');

@@ -60,11 +60,15 @@ const CASES: readonly (readonly [string | null, Operation, string | null])[] = [
   ['{"n":null}', { op: 'increment', path: '/n', by: 2 }, '{"n":2}'],
   [null, { op: 'increment', path: '/n', by: 2 }, '{"n":2}'],
   ['5', { op: 'increment', path: '', by: 2 }, '7'],
-  ['{"n":1.7e308}', { op: 'increment', path: '/n', by: 1.7e308 }, '{"n":1.7e+308}'],
-  ['{"n":9007199254740993}', { op: 'increment', path: '/n', by: 0 }, '{"n":9007199254740992}'],
-  ['{"n":9007199254740992}', { op: 'increment', path: '/n', by: 1 }, '{"n":9007199254740992}'],
-  ['{"n":-0}', { op: 'increment', path: '/n', by: -0 }, '{"n":0}'],
-  ['{"n":1e400}', { op: 'increment', path: '/n', by: 1 }, '{"n":1}'],
+  ['{"n":1.7e+308}', { op: 'increment', path: '/n', by: 1.7e308 }, '{"n":1.7e+308}'],
+  ['{"n":1.7e+308}', { op: 'increment', path: '/n', by: -1.7e308 }, '{"n":0}'],
+  ['{"n":9007199254740990}', { op: 'increment', path: '/n', by: 1 }, '{"n":9007199254740991}'],
+  ['{"n":9007199254740990}', { op: 'increment', path: '/n', by: 2 }, '{"n":9007199254740990}'],
+  ['{"n":-9007199254740991}', { op: 'increment', path: '/n', by: -1 }, '{"n":-9007199254740991}'],
+  ['{"n":9007199254740991}', { op: 'increment', path: '/n', by: 0.5 }, '{"n":9007199254740992}'],
+  ['{"n":1e+21}', { op: 'increment', path: '/n', by: 1 }, '{"n":1e+21}'],
+  ['{"n":1e+21}', { op: 'increment', path: '/n', by: 1e21 }, '{"n":2e+21}'],
+  ['{"n":0}', { op: 'increment', path: '/n', by: -0 }, '{"n":0}'],
   // max, min
   ['{"n":1}', { op: 'max', path: '/n', value: 2 }, '{"n":2}'],
   ['{"n":3}', { op: 'max', path: '/n', value: 2 }, '{"n":3}'],
@@ -104,13 +108,8 @@ const CASES: readonly (readonly [string | null, Operation, string | null])[] = [
   ['{}', { op: 'remove', path: '/toString' }, '{}'],
   ['{}', { op: 'append', path: '/constructor', items: [1] }, '{"constructor":[1]}'],
   // the normal form
-  [' { "b" : 1.0 , "a" : 1E2 , "b" : "\\u0041\\/" } ', { op: 'remove', path: '/x' }, '{"b":"A/","a":100}'],
-  [
-    '{"b":1,"2":2,"01":3,"1":4,"4294967295":5}',
-    { op: 'remove', path: '/x' },
-    '{"1":4,"2":2,"b":1,"01":3,"4294967295":5}',
-  ],
-  ['{"\\ud800":"\\udc00x","n":[-1e999]}', { op: 'remove', path: '/x' }, '{"\ufffd":"\ufffdx","n":[null]}'],
+  ['{"2":2,"b":1}', { op: 'set', path: '/1', value: 4 }, '{"1":4,"2":2,"b":1}'],
+  ['{"b":1}', { op: 'set', path: '/4294967295', value: 5 }, '{"b":1,"4294967295":5}'],
   ['{"e":"e400 1e400 \\\\ud800"}', { op: 'remove', path: '/x' }, '{"e":"e400 1e400 \\\\ud800"}'],
 ];
 
@@ -129,16 +128,22 @@ describe('the fold', () => {
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
   });
 
-  it.each([[new Uint8Array([1, 2])], ['no JSON'], ['['.repeat(129) + ']'.repeat(129)]])(
-    'the fold keeps a base that is no document until an operation replaces it',
-    (base) => {
-      expect(folded(base, { op: 'remove', path: '/a' }, { op: 'init', value: 1 })).toEqual(base);
-      expect(folded(base, { op: 'set', path: '/a', value: 1 })).toBe('{"a":1}');
-      expect(folded(base, { op: 'mergePatch', path: '', patch: { a: 1 } })).toBe('{"a":1}');
-      expect(folded(base, { op: 'increment', path: '', by: 1 })).toBe('1');
-      expect(folded(base, { op: 'remove', path: '' })).toBeNull();
-    },
-  );
+  it.each<[Value]>([
+    [new Uint8Array([1, 2])],
+    ['no JSON'],
+    ['['.repeat(129) + ']'.repeat(129)],
+    ['{"n":1e400}'],
+    ['{"a":1,"a":2}'],
+    ['{"a":"\\ud800"}'],
+    ['{"n":9007199254740993}'],
+    [' {}'],
+  ])('the fold keeps a base that is no document until an operation replaces it', (base) => {
+    expect(folded(base, { op: 'remove', path: '/a' }, { op: 'init', value: 1 })).toEqual(base);
+    expect(folded(base, { op: 'set', path: '/a', value: 1 })).toBe('{"a":1}');
+    expect(folded(base, { op: 'mergePatch', path: '', patch: { a: 1 } })).toBe('{"a":1}');
+    expect(folded(base, { op: 'increment', path: '', by: 1 })).toBe('1');
+    expect(folded(base, { op: 'remove', path: '' })).toBeNull();
+  });
 
   it('the fold goes on after its result was taken', () => {
     const fold = new Fold('{"n":1}');
@@ -154,14 +159,19 @@ describe('the fold', () => {
     expect(fold.result()).toBe('{"at":null}');
   });
 
-  it.each(['', 'null', '[]', '[{}]', '[{"op":"unknown"}]', '[{"op":"increment","path":"","by":1e999}]'])(
-    'operations that are not valid have no effect: %s',
-    (operations) => {
-      const fold = new Fold('{"a":1}');
-      fold.apply(new Update(operations), at(1));
-      expect(fold.result()).toBe('{"a":1}');
-    },
-  );
+  it.each([
+    '',
+    'null',
+    '[]',
+    '[{}]',
+    '[{"op":"unknown"}]',
+    '[{"op":"increment","path":"","by":1e999}]',
+    ' [{"op":"remove","path":""}]',
+  ])('operations that are not valid have no effect: %s', (operations) => {
+    const fold = new Fold('{"a":1}');
+    fold.apply(new Update(operations), at(1));
+    expect(fold.result()).toBe('{"a":1}');
+  });
 });
 
 describe('the origin of a document', () => {

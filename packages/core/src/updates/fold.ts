@@ -19,8 +19,8 @@ import type { Update } from './update.js';
 export const MAX_FOLDED_BYTES = 2 ** 20;
 
 /**
- * No document has more bytes for each character of its stored text, and no operation adds more for each of its own: an
- * exponent may become many digits, and a character of a path may become an object.
+ * No document has more bytes for each character of its stored text, and no operation adds more for each of its own: a
+ * character of a path may become an object.
  */
 const MAX_BYTES_PER_CHARACTER = 6;
 
@@ -104,7 +104,7 @@ const rootOf = (base: Value | null): Root => (base === null ? {} : { '': parseDo
 
 const sizeOfRoot = (root: Root): number => (root[''] === undefined ? sizeOf({}) : ROOT_BYTES + sizeOf(root['']));
 
-/** None for a text that is not valid: the fold of anything that a disk or a peer gives has a result. */
+/** None for a text that no door stores: the fold of anything that a disk or a peer gives has a result. */
 function validOperations(text: string): readonly Operation[] {
   try {
     return parseOperations(text);
@@ -149,8 +149,15 @@ function numberEdit(place: Place, operation: NumberOperation): Edit | undefined 
   const given = operation.op === 'increment' ? operation.by : operation.value;
   const { value } = place;
   if (typeof value !== 'number') return place.put(given);
-  const next = operation.op === 'increment' ? value + given : Math[operation.op](value, given);
-  return Number.isFinite(next) ? place.put(next) : undefined;
+  const next = operation.op === 'increment' ? sumOf(value, given) : Math[operation.op](value, given);
+  return next === undefined ? undefined : place.put(next);
+}
+
+/** Undefined for a sum beyond the range of doubles, or of a counter that would leave the whole numbers up to 2^53. */
+function sumOf(value: number, by: number): number | undefined {
+  const sum = value + by;
+  const isCounter = Number.isSafeInteger(value) && Number.isSafeInteger(by);
+  return (isCounter ? Number.isSafeInteger(sum) : Number.isFinite(sum)) ? sum : undefined;
 }
 
 type ArrayOperation = Extract<Operation, { readonly op: 'arrayUnion' | 'arrayRemove' | 'append' }>;

@@ -1,8 +1,7 @@
 /** The operations of updates: their form, which is checked once, before an update is stored. `docs/updates.md`. */
 import { MAX_DOCUMENT_DEPTH, nestedTooDeeply } from '../depth.js';
 import { IsochronError } from '../errors.js';
-import { isWellFormed } from '../limits.js';
-import { isObject, type JsonObject, parseJson } from './documents.js';
+import { isObject, type JsonObject, normalValue } from './documents.js';
 
 /** One change of a document. A path is a JSON Pointer (RFC 6901); the empty one is the document. */
 export type Operation =
@@ -43,11 +42,25 @@ const MEMBERS: Readonly<Record<Operation['op'], readonly string[]>> = {
 
 /**
  * The operations of an update.
- * @param raw their JSON text, or the array itself
+ * @param text their normal form (F8)
  * @throws IsochronError UPDATE_INVALID: its message names the operation and its fault
  */
-export function parseOperations(raw: unknown): readonly Operation[] {
-  const list = parsed(typeof raw === 'string' ? raw : written(raw));
+export function parseOperations(text: string): readonly Operation[] {
+  if (nestedTooDeeply(text, OPERATIONS_DEPTH)) throw invalid(`operations have at most ${MAX_DOCUMENT_DEPTH} levels`);
+  const list = normalValue(text);
+  if (list === undefined) throw invalid('the operations are not JSON in its normal form');
+  return operationsOf(list);
+}
+
+/** Most levels of the text of operations: an operation in its array adds two to those of a document. */
+export const OPERATIONS_DEPTH = MAX_DOCUMENT_DEPTH + 2;
+
+/**
+ * The operations of an update.
+ * @param list what `JSON.parse` returns for their text
+ * @throws IsochronError UPDATE_INVALID: its message names the operation and its fault
+ */
+export function operationsOf(list: unknown): readonly Operation[] {
   if (!Array.isArray(list) || list.length === 0) throw invalid('an update is an array of at least one operation');
   checkCount(list.length);
   return list.map((operation: unknown, i) => {
@@ -61,32 +74,7 @@ export function checkCount(count: number): void {
   if (count > MAX_OPERATIONS) throw invalid(`${count} operations are above ${MAX_OPERATIONS} in one update`);
 }
 
-const invalid = (why: string, cause?: unknown): IsochronError => new IsochronError('UPDATE_INVALID', why, { cause });
-
-function written(raw: unknown): string {
-  try {
-    return JSON.stringify(raw) ?? '';
-  } catch (cause) {
-    throw invalid('the operations cannot be written as JSON', cause);
-  }
-}
-
-function parsed(text: string): unknown {
-  // An operation in its array adds two levels.
-  if (!isWellFormed(text) || nestedTooDeeply(text, MAX_DOCUMENT_DEPTH + 2))
-    throw invalid(`operations are well-formed Unicode of at most ${MAX_DOCUMENT_DEPTH} levels`);
-  const { value, clean } = json(text);
-  if (!clean) throw invalid('operations have no lone surrogates and no numbers out of range');
-  return value;
-}
-
-function json(text: string): ReturnType<typeof parseJson> {
-  try {
-    return parseJson(text);
-  } catch (cause) {
-    throw invalid('the operations are not JSON', cause);
-  }
-}
+const invalid = (why: string): IsochronError => new IsochronError('UPDATE_INVALID', why);
 
 function check(operation: unknown, at: string): asserts operation is Operation {
   if (!isObject(operation)) throw invalid(`${at} has to be an object with \`op\``);
