@@ -5,6 +5,7 @@ import { IsochronError } from '@isochron/core/errors';
 import type { Value } from '@isochron/core/ids';
 import { isWellFormed, type Limits } from '@isochron/core/limits';
 import { mergePatch } from '@isochron/core/merge-patch';
+import { placeIn } from '@isochron/core/normal-form';
 
 /** A JSON value. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
@@ -20,7 +21,7 @@ export type MergePatch<T> = T extends readonly unknown[] | ArrayBuffer | ArrayBu
 const MAX_DEPTH = 128;
 
 /**
- * The stored value of a document: its JSON text as of now, or a copy of bytes. Throws VALUE_INVALID, with the path of a
+ * The stored value of a document: its JSON text as of now, or a copy of bytes. Throws VALUE_INVALID, with the place of a
  * value that JSON cannot hold, or VALUE_TOO_LARGE.
  */
 export function encodeDocument(document: unknown, limits: Limits): Value {
@@ -86,29 +87,44 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** Its JSON text. Throws VALUE_INVALID, with the path of a value that JSON cannot hold behind the `name`. */
+/**
+ * Its JSON text, in normal form (F8). Throws VALUE_INVALID for a value that JSON cannot hold: the message begins with
+ * the `name` and the JSON Pointer of the value.
+ */
 export function toJson(document: unknown, name = 'document'): string {
   check(document, name, 0);
   return JSON.stringify(document);
 }
 
 /**
- * Throws VALUE_INVALID for a value that `JSON.stringify` would leave out or change. For an object with `toJSON`, its
- * result is checked; an undefined member is no member, as an optional one.
+ * Throws VALUE_INVALID for a value that `JSON.stringify` would leave out or change, and for half a surrogate pair. For
+ * an object with `toJSON`, its result is checked; an undefined member is no member, as an optional one.
  */
-function check(value: unknown, path: string, depth: number): void {
-  if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return;
-  const invalid = (what: unknown) => new IsochronError('VALUE_INVALID', `${path}: ${what} cannot be stored as JSON`);
-  if (depth >= MAX_DEPTH) throw invalid(`more than ${MAX_DEPTH} levels`);
+function check(value: unknown, place: string, depth: number): void {
+  if (typeof value === 'string') checkText(value, place);
+  else if (value !== null && typeof value !== 'boolean' && !Number.isFinite(value)) checkParts(value, place, depth);
+}
+
+function checkParts(value: unknown, place: string, depth: number): void {
+  if (depth >= MAX_DEPTH) throw invalid(place, `more than ${MAX_DEPTH} levels`);
   const object = Object(value) as { toJSON?: unknown; constructor?: { name: string } };
   if (typeof object.toJSON === 'function' && !ArrayBuffer.isView(value))
     // An invalid date becomes null.
-    check(object.toJSON('') ?? Number.NaN, path, depth + 1);
-  else if (Array.isArray(value)) for (const [i, item] of value.entries()) check(item, `${path}[${i}]`, depth + 1);
+    check(object.toJSON('') ?? Number.NaN, place, depth + 1);
+  else if (Array.isArray(value)) for (const [i, item] of value.entries()) check(item, placeIn(place, i), depth + 1);
   else if (isPlain(value)) {
-    for (const [name, member] of Object.entries(value))
-      if (member !== undefined) check(member, `${path}.${name}`, depth + 1);
-  } else throw invalid(value === undefined || typeof value === 'number' ? value : object.constructor?.name);
+    for (const [name, member] of Object.entries(value)) {
+      checkText(name, place);
+      if (member !== undefined) check(member, placeIn(place, name), depth + 1);
+    }
+  } else throw invalid(place, value === undefined || typeof value === 'number' ? value : object.constructor?.name);
 }
+
+function checkText(text: string, place: string): void {
+  if (!isWellFormed(text)) throw invalid(place, 'half a surrogate pair');
+}
+
+const invalid = (place: string, what: unknown): IsochronError =>
+  new IsochronError('VALUE_INVALID', `${place}: ${what} cannot be stored as JSON`);
 
 const jsonBytes = (text: string, limit: number): number => (text.length * 3 > limit ? utf8Length(text) : text.length);

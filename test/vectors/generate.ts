@@ -128,7 +128,7 @@ function pure(seed: number): VectorFile[] {
     errors: errors(),
     backoff: backoff(),
     patches: patches(),
-    documents: documents(),
+    documents: documents(seed),
     channels: channels(new Random(seed)),
     folds: folds(seed),
     queries: queries(seed),

@@ -9,7 +9,8 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'The key has no value in the snapshot that was read: it was never written, was deleted, or was written later.',
   KEY_INVALID: 'A key is 1 to 1,024 bytes of UTF-8. Shorten it; over HTTP, percent-encode it in the path.',
   VALUE_INVALID:
-    'A value is a JSON document of at most 128 levels. Check what was sent, numbers such as NaN among them.',
+    'A document is I-JSON of at most 128 levels: each member once, whole characters, and numbers that a double holds. ' +
+    'The message begins with the place of the fault. Store a larger whole number as text.',
   VALUE_TOO_LARGE:
     'The value exceeds the limit of this cluster (1 MiB unless configured). Split it over several keys of one ' +
     'transaction.',

@@ -2,8 +2,8 @@
  * The frames of `/v1/session`, the WebSocket between an SDK and a node. A WebSocket message holds one frame or an array
  * of frames, as JSON (`isochron.v1+json`) or MessagePack (`isochron.v1+msgpack`); both have these shapes.
  *
- * A document travels as its JSON text, byte for byte as it was written, so that no node between two applications parses
- * or rewrites it; bytes travel as `{ bytes: base64 }` in JSON and as binary in MessagePack. Keys are qualified:
+ * A document travels as its JSON text. The node that takes a write checks it and stores its normal form (F8); no node
+ * after that parses or rewrites it. Bytes travel as `{ bytes: base64 }` in JSON and as binary in MessagePack. Keys are qualified:
  * `default/todos/1`.
  *
  * Requests carry an `id` that rises with every request on a connection, and may be pipelined up to the number of

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { IsochronError, MAX_DOCUMENT_DEPTH, nestedTooDeeply } from '@isochron/core';
-import { tooDeep } from '@isochron/sessions';
+import { IsochronError, MAX_DOCUMENT_DEPTH, readDocument } from '@isochron/core';
 import type { FastifyRequest } from 'fastify';
 
 /** A body has this many levels more than the documents in it: `{"writes":[{"value":…}]}`. */
@@ -8,7 +7,8 @@ const BODY_LEVELS = 3;
 
 /**
  * Parses a JSON body. Unlike Fastify's own parser it refuses text that is not UTF-8 instead of repairing it, and takes
- * fields named `__proto__` as data: documents may have them, and no code here copies fields into other objects.
+ * fields named `__proto__` as data: documents may have them, and no code here copies fields into other objects. The
+ * body is I-JSON as its documents are (F8): what is parsed has all of them as they were sent.
  */
 export function jsonBodyParser(
   _request: FastifyRequest,
@@ -23,17 +23,14 @@ export function jsonBodyParser(
     done(new IsochronError('INVALID_REQUEST', 'The body is not UTF-8.'));
     return;
   }
-  const text = body.toString('utf8');
-  if (nestedTooDeeply(text, MAX_DOCUMENT_DEPTH + BODY_LEVELS)) {
-    done(tooDeep());
-    return;
-  }
-  let parsed: unknown;
   try {
-    parsed = JSON.parse(text);
-  } catch (cause) {
-    done(new IsochronError('INVALID_REQUEST', 'The body is not JSON.', { cause }));
-    return;
+    done(null, readDocument(body.toString('utf8'), 'body', MAX_DOCUMENT_DEPTH + BODY_LEVELS).value);
+  } catch (error) {
+    done(refusalOf(error as Error));
   }
-  done(null, parsed);
 }
+
+const refusalOf = (error: Error): Error =>
+  error.cause === undefined
+    ? error
+    : new IsochronError('INVALID_REQUEST', 'The body is not JSON.', { cause: error.cause });

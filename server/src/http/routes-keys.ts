@@ -16,7 +16,7 @@ const OPERATIONS_TYPE = 'application/vnd.isochron.operations+json';
 /** The key as one percent-encoded segment, and unencoded with its slashes. */
 const PATHS = ['/v1/keyspaces/:keyspace/keys/:key', '/v1/keyspaces/:keyspace/keys/*'] as const;
 
-export const anyDocument = Type.Unknown({ description: 'the document, as it was written' });
+export const anyDocument = Type.Unknown({ description: 'the document, in its normal form' });
 const anyBytes = Type.String({ format: 'binary' });
 const notModified = {
   type: 'null',
@@ -72,7 +72,7 @@ export function keyRoutes(app: FastifyInstance, api: ApiContext, data: OneShots)
   app.register(async (scope) => bodyRoutes(scope, api, data));
 }
 
-/** Bodies of writes are not parsed: the text that was sent is stored. */
+/** Bodies of writes are texts: the rules check them, and give the text to store. */
 function bodyRoutes(scope: FastifyInstance, api: ApiContext, data: OneShots): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser(

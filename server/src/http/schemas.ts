@@ -152,7 +152,7 @@ export const KeyParams = object({
 export const KeyspaceParams = object({ keyspace: Type.String() });
 export const TxParams = object({ id: Type.String({ description: 'as POST /v1/transactions gave it' }) });
 
-/** A value in an answer: a document as it was written, or bytes. */
+/** A value in an answer: a document in its normal form, or bytes. */
 const ValueFields = {
   timestamp: Type.Integer({ description: 'commit timestamp' }),
   value: Type.Optional(Type.Unknown()),

@@ -6,7 +6,7 @@ import type { FastifyRequest } from 'fastify';
 import type { TransactionsContext } from './context.js';
 import type { OneShots, Shown, Written } from './one-shots.js';
 import { readKeys } from './reader.js';
-import { commit, documentText, oneShot } from './writer.js';
+import { commit, oneShot } from './writer.js';
 
 export class TransactionOneShots implements OneShots {
   constructor(readonly api: TransactionsContext) {}
@@ -37,7 +37,7 @@ export class TransactionOneShots implements OneShots {
     const caller = await this.api.reader(request);
     const seen = await readKeys(this.api, request, caller, [key], null);
     const target = parsed(seen.versions[0]?.value);
-    return this.write(request, [{ key, value: rules.value(documentText(() => mergePatch(target, patch))) }]);
+    return this.write(request, [{ key, value: rules.written(JSON.stringify(mergePatch(target, patch))) }]);
   }
 
   #read(request: FastifyRequest, caller: Caller, keys: readonly QualifiedKey[], at: Snapshot | null): Promise<Shown> {

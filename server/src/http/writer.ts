@@ -100,20 +100,7 @@ function contentOf(api: ApiContext, ref: WriteRef): Content {
   if (ref.delete === true) return null;
   if (ref.operations !== undefined) {
     requireCapability(api.node.protocol, 'updates', '"operations"');
-    return api.rules.update(documentText(() => ref.operations));
+    return api.rules.update(JSON.stringify(ref.operations));
   }
-  return api.rules.value(ref.bytes === undefined ? documentText(() => ref.value) : bytesOf(ref.bytes));
-}
-
-/**
- * The text of the document that `make` returns. @throws IsochronError `VALUE_INVALID` for a document that is nested too
- * deeply to make or write
- */
-export function documentText(make: () => unknown): string {
-  try {
-    return JSON.stringify(make());
-  } catch (cause) {
-    if (!(cause instanceof RangeError)) throw cause;
-    throw new IsochronError('VALUE_INVALID', 'The document is nested too deeply.', { cause });
-  }
+  return ref.bytes === undefined ? api.rules.written(JSON.stringify(ref.value)) : api.rules.value(bytesOf(ref.bytes));
 }

@@ -15,7 +15,7 @@ export const LARGE: readonly DrawnFold[] = [
   { base: filled(LIMIT - 6), updates: [set('/b', '10'), set('/b', '1')] },
   { base: filled(LIMIT - 10), updates: [set('/b', '"\u20ac"')] },
   { base: filled(LIMIT - 9), updates: [set('/b', '"\u20ac"')] },
-  { base: filled(LIMIT - 10), updates: [set('/b', '"\\u20ac"'), append('x')] },
+  { base: filled(LIMIT - 10), updates: [set('/b', '"\u20ac"'), append('x')] },
   { base: filled(LIMIT - 12), updates: [set('/b', '"\\n"'), set('/c', '"\\u0001"')] },
   { base: filled(LIMIT - 16, ',"n":1'), updates: [append('xxx'), append(''), append(''), append('')] },
   {
@@ -39,8 +39,8 @@ export const LARGE: readonly DrawnFold[] = [
     updates: ['[{"op":"mergePatch","path":"","patch":{"n":null,"b":"1234567890123456789"}}]'],
   },
   {
-    base: `[${'1e20,'.repeat(60_000)}1]`,
-    updates: ['[{"op":"append","path":"","items":[1]},{"op":"arrayRemove","path":"","items":[1e20]}]'],
+    base: `[${'100000000000000000000,'.repeat(60_000)}1]`,
+    updates: ['[{"op":"append","path":"","items":[1]},{"op":"arrayRemove","path":"","items":[100000000000000000000]}]'],
   },
   { base: '{}', updates: [set('', filled(LIMIT + 1)), set('/b', '1')] },
   { base: null, updates: [`[{"op":"init","value":${filled(LIMIT + 1)}}]`] },
@@ -61,12 +61,19 @@ const DEEP: readonly DrawnFold[] = [
   { base: '{}', updates: [`[{"op":"mergePatch","path":"","patch":{"a":${nested(128)}}}]`] },
 ];
 
-/** Numbers at the end of their range, and items that are equal in another spelling. */
+/** Numbers at the end of their range, items that are equal in another order, and texts that no door takes (F8). */
 const EQUAL: readonly DrawnFold[] = [
-  { base: '{"n":1.7e308}', updates: ['[{"op":"increment","path":"/n","by":1.7e308}]'] },
-  { base: '{"n":-1.7e308}', updates: ['[{"op":"increment","path":"/n","by":-1.7e308}]'] },
-  { base: '{"l":[{"a":1,"b":[2]}]}', updates: ['[{"op":"arrayUnion","path":"/l","items":[{"b":[2.0],"a":1e0}]}]'] },
+  { base: '{"n":1.7e+308}', updates: ['[{"op":"increment","path":"/n","by":1.7e+308}]'] },
+  { base: '{"n":-1.7e+308}', updates: ['[{"op":"increment","path":"/n","by":-1.7e+308}]'] },
+  ...[1, -1, 0.5, -0.5, 9007199254740991].map((by) => ({
+    base: '[9007199254740991,-9007199254740991,9007199254740992,1e+300]',
+    updates: [0, 1, 2, 3].map((i) => `[{"op":"increment","path":"/${i}","by":${by}}]`),
+  })),
+  { base: '{"l":[{"a":1,"b":[2]}]}', updates: ['[{"op":"arrayUnion","path":"/l","items":[{"b":[2],"a":1}]}]'] },
   { base: '{"l":[{"a":1,"b":2},1]}', updates: ['[{"op":"arrayRemove","path":"/l","items":[{"b":2,"a":1},"1"]}]'] },
+  ...[' {}', '{"n":1.0}', '{"b":1,"1":2}', '{"a":1,"a":1}', '"\\ud800"', '1e400', '9007199254740993', '-0'].map(
+    (base) => ({ base, updates: ['[{"op":"remove","path":"/x"}]', '[{"op":"increment","path":"/a","by":1}]'] }),
+  ),
 ];
 
 /** Texts that are no update, or one at a limit. */

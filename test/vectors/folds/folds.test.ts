@@ -26,7 +26,7 @@ function stored(shown: Shown): Value | null {
 
 const updateOf = ({ operations }: Step): Update => new Update(stored(operations) as string);
 
-const isOnly = (op: string, text: unknown): boolean => {
+const isOnly = (op: string, text: string): boolean => {
   const operations = parseOperations(text);
   return operations.length === 1 && operations[0]?.op === op;
 };
@@ -95,7 +95,7 @@ describe('the vectors of folds', () => {
         updates.filter((step, i) => {
           const before = new Fold(stored(i === 0 ? base : updates[i - 1]!.result));
           before.apply(new Update('[{"op":"remove","path":"/no such member"}]'));
-          const only = step.valid && isOnly(op, stored(step.operations));
+          const only = step.valid && isOnly(op, stored(step.operations) as string);
           return only && !same(before.result(), stored(step.result));
         }),
       );

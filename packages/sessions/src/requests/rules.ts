@@ -4,19 +4,18 @@ import {
   isTimestamp,
   isWellFormed,
   type Limits,
-  MAX_DOCUMENT_DEPTH,
   nestedTooDeeply,
-  parseOperations,
+  OPERATIONS_DEPTH,
+  operationsOf,
   type QualifiedKey,
+  readDocument,
   type Topology,
+  tooDeep,
   Update,
   utf8Length,
   type Value,
 } from '@isochron/core';
 import { maxAnswerBytes } from './answer-size.js';
-
-/** Levels of a list of operations above the documents in it: `[{"op":"append","path":"","items":[…]}]`. */
-const OPERATION_LEVELS = 3;
 
 /** Checks keys and values against one cluster's keyspaces and limits. */
 export class Rules {
@@ -77,40 +76,44 @@ export class Rules {
   }
 
   /**
-   * Checks a document's text, or bytes.
-   * @throws IsochronError `VALUE_INVALID`, `VALUE_TOO_LARGE`
+   * The stored form of a document's text: its normal form (F8). Bytes stay as they are.
+   * @throws IsochronError `VALUE_INVALID`, with the place of the fault; `VALUE_TOO_LARGE`
    */
   value(value: Value): Value {
-    if (typeof value !== 'string') {
-      this.size(value.length);
-      return value;
-    }
-    this.#text(value, MAX_DOCUMENT_DEPTH);
-    try {
-      JSON.parse(value);
-    } catch (cause) {
-      throw new IsochronError('VALUE_INVALID', 'The value is not a JSON document.', { cause });
-    }
+    if (typeof value === 'string') return this.#normal(value, readDocument(this.#sized(value)).text);
+    this.size(value.length);
     return value;
   }
 
   /**
-   * Checks the JSON text of operations.
+   * The text of a document that was written here, from a value that a door has checked.
+   * @throws IsochronError `VALUE_INVALID` for a document with too many levels, `VALUE_TOO_LARGE`
+   */
+  written(text: string): Value {
+    if (nestedTooDeeply(text)) throw tooDeep();
+    return this.#sized(text);
+  }
+
+  /**
+   * The update of the JSON text of operations.
    * @throws IsochronError `UPDATE_INVALID`, `VALUE_INVALID`, `VALUE_TOO_LARGE`
    */
   update(operations: string): Update {
-    this.#text(operations, MAX_DOCUMENT_DEPTH + OPERATION_LEVELS);
-    parseOperations(operations);
-    return new Update(operations);
+    const { text, value } = readDocument(this.#sized(operations), 'operations', OPERATIONS_DEPTH);
+    operationsOf(value);
+    return new Update(this.#normal(operations, text));
   }
 
-  /** Checks a JSON text before it is parsed. */
-  #text(text: string, levels: number): void {
+  /** The normal form of a text, which may be longer. @throws IsochronError `VALUE_TOO_LARGE` */
+  #normal(given: string, normal: string): string {
+    return normal === given ? normal : this.#sized(normal);
+  }
+
+  /** A text within the limit. @throws IsochronError `VALUE_TOO_LARGE` */
+  #sized(text: string): string {
     const { maxValueBytes } = this.limits;
     if (text.length > maxValueBytes / 3) this.size(text.length > maxValueBytes ? text.length : utf8Length(text));
-    if (!isWellFormed(text))
-      throw new IsochronError('VALUE_INVALID', 'The document has a lone surrogate: it is not UTF-8.');
-    if (nestedTooDeeply(text, levels)) throw tooDeep();
+    return text;
   }
 
   /** @throws IsochronError `VALUE_TOO_LARGE` */
@@ -131,13 +134,6 @@ export class Rules {
     if (!isWellFormed(text)) throw new IsochronError('KEY_INVALID', 'The key has a lone surrogate: it is not UTF-8.');
   }
 }
-
-/** The refusal of a document with too many levels. */
-export const tooDeep = (): IsochronError =>
-  new IsochronError(
-    'VALUE_INVALID',
-    `The document is nested more than ${MAX_DOCUMENT_DEPTH} levels deep. Divide it over several keys.`,
-  );
 
 /** A timestamp from a query or body. @throws IsochronError `INVALID_REQUEST` */
 export function timestampOf(raw: unknown, what: string): number {

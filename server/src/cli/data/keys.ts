@@ -1,4 +1,5 @@
 /** `get`, `set`, `update`, `claim`, `delete`, `list` and `commit`. */
+import { readDocument } from '@isochron/core/read-document';
 import { IsochronError, type JsonValue, type Timestamp, type WriteReceipt } from '@isochron/sdk';
 import { ReportedFailure } from '../failures.js';
 import { print, printSlowly, remark } from '../output.js';
@@ -63,16 +64,15 @@ export async function runClaim(key: string, text: string, options: DataOptions):
   if (!won) throw new ReportedFailure(`"${key}" has the document of an earlier claim or write`);
 }
 
+/** @throws IsochronError `VALUE_INVALID`, with the place of the fault */
 async function documentOf(text: string): Promise<JsonValue> {
-  return parseDocument(text === '-' ? await readAll('-') : text);
-}
-
-function parseDocument(text: string): JsonValue {
+  const given = text === '-' ? await readAll('-') : text;
   try {
-    return JSON.parse(text) as JsonValue;
-  } catch (cause) {
+    return readDocument(given).value as JsonValue;
+  } catch (error) {
+    if (!(error instanceof IsochronError) || error.cause === undefined) throw error;
     const advice = `a text needs its quotes too: '"hello"'`;
-    throw new IsochronError('VALUE_INVALID', `the value is not a JSON document (${advice})`, { cause });
+    throw new IsochronError('VALUE_INVALID', `the value is not a JSON document (${advice})`, { cause: error.cause });
   }
 }
 

@@ -1,6 +1,7 @@
 /** Rows to write: from JSON lines and from CSV. */
-import { MAX_DOCUMENT_DEPTH, nestedTooDeeply } from '@isochron/core/depth';
+import { MAX_DOCUMENT_DEPTH } from '@isochron/core/depth';
 import { IsochronError } from '@isochron/core/errors';
+import { readDocument } from '@isochron/core/read-document';
 import type { JsonValue } from '@isochron/sdk';
 import { recordsOf } from './csv.js';
 import { linesOf } from './input.js';
@@ -31,7 +32,7 @@ const invalid = (line: number, what: string, cause?: unknown): IsochronError =>
 /**
  * A row of JSON lines: `{"key": …, "value": …}`, `{"key": …, "bytes": base64}` or `{"key": …, "delete": true}`.
  * @param number line number, for messages
- * @throws IsochronError `VALUE_INVALID`
+ * @throws IsochronError `VALUE_INVALID`, with the line and the place in it
  */
 export function parseRow(line: string, number: number): Row {
   const raw = parseJson(line, number);
@@ -53,11 +54,14 @@ function documentOf(field: string, content: JsonValue | undefined, line: number)
   throw invalid(line, `"${field}" is not "value", "bytes" with base64, or "delete" with true`);
 }
 
+/** Levels of a row above its document. */
+const ROW_LEVELS = 1;
+
 function parseJson(text: string, line: number): JsonValue {
   try {
-    return JSON.parse(text) as JsonValue;
-  } catch (cause) {
-    throw invalid(line, 'is not JSON', cause);
+    return readDocument(text, 'row', MAX_DOCUMENT_DEPTH + ROW_LEVELS).value as JsonValue;
+  } catch (error) {
+    throw error instanceof IsochronError ? invalid(line, error.message, error) : error;
   }
 }
 
@@ -69,32 +73,9 @@ export const formatRow = (key: string, document: unknown): string =>
       : { key, value: document },
   );
 
-/** A stored value for an export. */
-export interface StoredRow {
-  /** A line for {@link parseRow}; undefined where the value cannot be exported. */
-  readonly line: string | undefined;
-  /** The fault of the value. */
-  readonly problem: string | undefined;
-}
-
-/** The row of a stored value. The text of a document is copied, so that its numbers do not change. */
-export function storedRow(key: string, value: string | Uint8Array): StoredRow {
-  if (typeof value !== 'string') return { line: formatRow(key, value), problem: undefined };
-  if (!isJson(value)) return { line: undefined, problem: 'left out, as its document is not JSON' };
-  const deep = `nested more than ${MAX_DOCUMENT_DEPTH} levels deep, which an import refuses`;
-  // Line ends in JSON are white space: inside strings they are escaped.
-  const line = `{"key":${JSON.stringify(key)},"value":${value.replaceAll(/[\r\n]/g, ' ')}}`;
-  return { line, problem: nestedTooDeeply(value) ? deep : undefined };
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+/** The line of a stored value, as {@link parseRow} reads it. The text of a document is copied: it is one line (F8). */
+export const storedLine = (key: string, value: string | Uint8Array): string =>
+  typeof value === 'string' ? `{"key":${JSON.stringify(key)},"value":${value}}` : formatRow(key, value);
 
 /** Rows of JSON lines; empty lines are skipped. */
 export async function* jsonRows(chunks: AsyncIterable<string>): AsyncGenerator<Row> {

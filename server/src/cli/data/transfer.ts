@@ -2,12 +2,12 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { connect, type IsochronClient, type Timestamp } from '@isochron/sdk';
 import { storedPages } from '@isochron/sdk/stored';
-import { ReportedFailure, UsageError } from '../failures.js';
+import { UsageError } from '../failures.js';
 import { count, duration, print, printSlowly, remark } from '../output.js';
 import { RowProgress } from '../progress.js';
 import { connectOptions, type DataOptions, saveSession, withClient } from './client.js';
 import { type Input, openInput } from './input.js';
-import { csvRows, jsonRows, type Row, storedRow } from './rows.js';
+import { csvRows, jsonRows, type Row, storedLine } from './rows.js';
 import { type Written, writeAll } from './writing.js';
 
 /** Options of `import`. */
@@ -130,14 +130,11 @@ function summaryLine(summary: {
 export async function runExport(prefix: string, options: ExportOptions): Promise<void> {
   const sink = options.output === undefined ? stdoutSink : await fileSink(options.output);
   try {
-    const { rows, leftOut, snapshot } = await withClient(options, (client) =>
-      exportRows(client, prefix, options, sink.write),
-    );
+    const { rows, snapshot } = await withClient(options, (client) => exportRows(client, prefix, options, sink.write));
     await sink.end();
     const { json, output } = options;
-    if (json && output !== undefined) print(JSON.stringify({ rows, leftOut, snapshot, output }));
+    if (json && output !== undefined) print(JSON.stringify({ rows, snapshot, output }));
     else remark(`${count(rows)} rows of the snapshot ${snapshot}`);
-    if (leftOut > 0) throw new ReportedFailure(`VALUE_INVALID: ${count(leftOut)} rows were left out, as listed above`);
   } catch (error) {
     await sink.discard();
     throw error;
@@ -176,29 +173,19 @@ async function exportRows(
   prefix: string,
   { at }: ExportOptions,
   write: (text: string) => Promise<void>,
-): Promise<{ rows: number; leftOut: number; snapshot: Timestamp }> {
+): Promise<{ rows: number; snapshot: Timestamp }> {
   const snapshot = await client.snapshot(at === undefined ? {} : { at });
   const progress = new RowProgress('Exporting', undefined);
   let rows = 0;
-  let leftOut = 0;
   try {
     for await (const entries of storedPages(snapshot, prefix, PAGE_SIZE)) {
-      const lines = entries.flatMap(([key, value]) => exportedLine(key, value));
-      leftOut += entries.length - lines.length;
-      rows += lines.length;
-      await write(lines.join(''));
+      await write(entries.map(([key, value]) => `${storedLine(key, value)}\n`).join(''));
+      rows += entries.length;
       progress.update(rows, 0);
     }
-    return { rows, leftOut, snapshot: snapshot.timestamp };
+    return { rows, snapshot: snapshot.timestamp };
   } finally {
     progress.end();
     await snapshot.close();
   }
-}
-
-/** The line of a row; undefined where it cannot be exported. A faulty row is reported, and the export continues. */
-function exportedLine(key: string, value: string | Uint8Array): string[] {
-  const { line, problem } = storedRow(key, value);
-  if (problem !== undefined) remark(`${JSON.stringify(key)}: ${problem}`);
-  return line === undefined ? [] : [`${line}\n`];
 }
