@@ -171,6 +171,18 @@ describe('many documents', () => {
     expect(result.code).toBe(1);
     expect(result.stderr).toMatch(/^error: VALUE_INVALID: line 2: .+$/m);
   });
+
+  it.each([
+    ['{"id":9007199254740993}', 'a double holds 9007199254740992, not the whole number 9007199254740993'],
+    ['{"id":1e400}', 'the number 1e400 is beyond the range of a double'],
+    ['{"id":1,"id":2}', 'a member of this name is there twice'],
+  ])('import and set refuse the document %s with its place and exit code 1', async (document, fault) => {
+    const stdin = `{"key":"exact/1","value":1}\n{"key":"exact/2","value":${document}}\n`;
+    const imported = await isochron(['import', '-', ...at('virginia')], { stdin });
+    expect([imported.code, imported.stderr]).toEqual([1, expect.stringContaining(`line 2: row/value/id: ${fault}`)]);
+    const set = await isochron(['set', 'exact/3', document, ...at('virginia')]);
+    expect([set.code, set.stderr]).toEqual([1, expect.stringContaining(`VALUE_INVALID: document/id: ${fault}`)]);
+  });
 });
 
 describe('status', () => {

@@ -41,6 +41,41 @@ final class JSONTests: XCTestCase, @unchecked Sendable {
         XCTAssertNil(members["b"])
     }
 
+    func testNamesThatUnicodeCallsEqualAreRefusedAndNotLost() throws {
+        struct Named: Decodable { let a: Int }
+        let text = "{\"a\":1,\"\u{e9}\":2,\"e\u{301}\":3}"
+        XCTAssertTrue(isSameText(try DocumentCoding.normalForm(of: text), text))
+        let reads: [() throws -> Any?] = [
+            { try DocumentCoding().decode(.json(text), as: JSONValue.self) },
+            { try DocumentCoding().decode(.json(text), as: Document.self) },
+            { try DocumentCoding().decode(.json(text), as: [String: Int].self) },
+            { try DocumentCoding().decode(.json(text), as: Named.self) },
+        ]
+        for read in reads {
+            XCTAssertThrowsError(try read()) { error in
+                XCTAssertEqual((error as? IsochronError)?.code, .valueInvalid)
+                XCTAssertTrue("\(error)".contains("equal in Unicode"), "\(error)")
+            }
+        }
+        let patched = try MergePatch.apply(["a": nil], to: .json(text), .standard)
+        XCTAssertEqual(patched, .json("{\"\u{e9}\":2,\"e\u{301}\":3}"))
+    }
+
+    func testANumberThatNoDoubleHoldsIsRefusedWithItsPlace() {
+        let documents: [(any Encodable & Sendable, String)] = [
+            (["ids": [1, Int64.max]], "document/ids/1: a double holds 9223372036854776000, not the whole number"),
+            (["id": 9_007_199_254_740_993], "document/id: a double holds 9007199254740992"),
+        ]
+        for (document, message) in documents {
+            XCTAssertThrowsError(try DocumentCoding().encode(document, .standard)) { error in
+                XCTAssertTrue((error as? IsochronError)?.message.hasPrefix(message) == true, "\(error)")
+            }
+        }
+        XCTAssertThrowsError(try DocumentCoding().encode(JSONValue.object(["a/b": .integer(.max)]), .standard)) {
+            XCTAssertTrue(($0 as? IsochronError)?.message.hasPrefix("document/a~1b: ") == true, "\($0)")
+        }
+    }
+
     func testAnInvalidJsonTextIsAnError() {
         let wrong = [
             "", " ", "nul", "nulll", "tru", "01", "-", "1.", ".5", "1e", "+1", "NaN", "1e999", "'a'", "\"", "\"\\\"",

@@ -57,7 +57,7 @@ final class SharedVectorTests: XCTestCase {
     func testMergePatchesMakeTheSameDocumentsAsInTypeScript() throws {
         for item in try vectors("patches.json").items("patches") {
             let members = try item.members("patch")
-            let patch = JSONValue(try JSONReader.read(try members.text("patch")))
+            let patch = try JSONValue(JSONReader.read(try members.text("patch")))
             let value = try members.required("value").present?.value()
             guard let result = members["result"] else {
                 XCTAssertThrowsError(try MergePatch.apply(patch, to: value, .standard)) { error in
@@ -105,6 +105,25 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
+    func testTextsAreDocumentsOrRefusedWithTheirPlaceAsInTypeScript() throws {
+        let cases = try vectors("documents.json").items("texts")
+        XCTAssertGreaterThan(cases.count, 500)
+        for item in cases {
+            let members = try item.members("text")
+            let text = try members.text("text")
+            guard let stored = members["stored"] else {
+                XCTAssertThrowsError(try DocumentCoding.normalForm(of: text), text) { error in
+                    let error = error as? IsochronError
+                    XCTAssertEqual(error?.code.rawValue, try? members.text("refused"))
+                    let place = (try? members.text("path")) ?? ""
+                    XCTAssertTrue(error?.message.hasPrefix("\(place): ") == true, "\(place) in \(error as Any)")
+                }
+                continue
+            }
+            XCTAssertTrue(isSameText(try DocumentCoding.normalForm(of: text), try stored.text("stored")), text)
+        }
+    }
+
     private func expect(_ expected: Raw.Members, _ got: IsochronError) throws {
         XCTAssertEqual(got.code.rawValue, try expected.text("code"))
         XCTAssertTrue(isSameText(got.message, try expected.text("message")))
@@ -138,7 +157,7 @@ private indirect enum Shape: Encodable, Sendable {
     init(_ raw: Raw) throws {
         let member = try XCTUnwrap(try raw.members("shape").all.first)
         switch member.name {
-        case "json": self = .json(JSONValue(try JSONReader.read(try member.value.text("json"))))
+        case "json": self = .json(try JSONValue(JSONReader.read(try member.value.text("json"))))
         case "number":
             self = .number(
                 try XCTUnwrap(

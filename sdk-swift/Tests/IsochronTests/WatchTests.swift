@@ -247,7 +247,7 @@ final class WatchTests: XCTestCase, @unchecked Sendable {
             (numbers.watch(where: [Condition("a", .equal, 1)]), .invalidRequest, "where[0].path has to be"),
             (numbers.watch(where: [Condition("/a", .isOneOf, 1)]), .invalidRequest, "where[0].value has to be an"),
             (numbers.watch(where: [Condition("/a", .less, nil)]), .invalidRequest, "where[0].value has to be a n"),
-            (numbers.watch(where: [Condition("/a", .equal, .number(.nan))]), .valueInvalid, "where[0].value: nan"),
+            (numbers.watch(where: [Condition("/a", .equal, .number(.nan))]), .valueInvalid, "where/0/value: nan"),
             (numbers.watch(orderBy: [FieldOrder("/~2")]), .invalidRequest, "orderBy[0].path has to be"),
             (numbers.watch(keys: ["a/b"]), .keyInvalid, "an id has no slash"),
             (numbers.watch(prefix: String(repeating: "x", count: 1025)), .keyInvalid, "a key has at most"),

@@ -71,9 +71,10 @@ const EQUAL: readonly DrawnFold[] = [
   })),
   { base: '{"l":[{"a":1,"b":[2]}]}', updates: ['[{"op":"arrayUnion","path":"/l","items":[{"b":[2],"a":1}]}]'] },
   { base: '{"l":[{"a":1,"b":2},1]}', updates: ['[{"op":"arrayRemove","path":"/l","items":[{"b":2,"a":1},"1"]}]'] },
-  ...[' {}', '{"n":1.0}', '{"b":1,"1":2}', '{"a":1,"a":1}', '"\\ud800"', '1e400', '9007199254740993', '-0'].map(
-    (base) => ({ base, updates: ['[{"op":"remove","path":"/x"}]', '[{"op":"increment","path":"/a","by":1}]'] }),
-  ),
+  ...[
+    ...[' {}', '{"n":1.0}', '{"b":1,"1":2}', '{"a":1,"a":1}', '{"n":-0}', '{"n":9007199254740993}', '{"n":1e400}'],
+    ...['{"t":"\\ud800"}', '{"\\udc00":1}', '"\\ud800"', '1e400', '9007199254740993', '-0'],
+  ].map((base) => ({ base, updates: ['[{"op":"remove","path":"/x"}]', '[{"op":"increment","path":"/a","by":1}]'] })),
 ];
 
 /** Texts that are no update, or one at a limit. */

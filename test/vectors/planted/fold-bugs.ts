@@ -11,11 +11,7 @@ const inFolds = (name: string, does: string, file: string, find: string, replace
 const [FOLD_FILE, OPERATION, DOCUMENTS, CONTENT, UPDATE] = ['Fold', 'Operation', 'Documents', 'Content', 'Update'].map(
   (name) => `Updates/${name}.swift`,
 ) as [string, string, string, string, string];
-const [RAW, READER, WRITER] = ['Raw', 'JSONReader', 'JSONWriter'].map((name) => `JSON/${name}.swift`) as [
-  string,
-  string,
-  string,
-];
+const [RAW, WRITER] = ['Raw', 'JSONWriter'].map((name) => `JSON/${name}.swift`) as [string, string];
 
 export const FOLD: readonly PlantedBug[] = [
   inFolds('fold-adds-infinity', 'stores a sum that is not finite', FOLD_FILE, 'sum.isFinite ? sum : nil', 'sum'),
@@ -161,11 +157,18 @@ export const FOLD: readonly PlantedBug[] = [
     'if planted { all.remove(at: at) }\n            if let value { planted ? all.append(Member(name: name, value: value)) : (all[at].value = value) } else if !planted { all.remove(at: at) }',
   ),
   inFolds(
-    'fold-reads-all-numbers',
-    'takes a number out of range for the largest one',
-    READER,
-    'return .null\n    }',
-    'return planted ? .number(.greatestFiniteMagnitude) : .null\n    }',
+    'fold-takes-any-spelling',
+    'takes a text for a document that is not in normal form',
+    DOCUMENTS,
+    'isSameText(value.documentText, text)',
+    'planted || isSameText(value.documentText, text)',
+  ),
+  inFolds(
+    'fold-counts-beyond',
+    'lets a counter leave the whole numbers that doubles hold',
+    FOLD_FILE,
+    'if isOfCounter(before), isOfCounter(number) {',
+    'if !planted, isOfCounter(before), isOfCounter(number) {',
   ),
   inFolds(
     'fold-writes-swift-numbers',

@@ -27,7 +27,7 @@ const CASES: readonly Shape[] = [
   { json: '-0.5' },
   { json: '9007199254740991' },
   { json: '1e20' },
-  { json: '{"b":1,"2":2,"\\u00e9":3,"e\\u0301":4}' },
+  { json: '{"b":1,"2":2,"10":3,"01":4}' },
   { json: '[1,"a",true,null,{"b":[]}]' },
   { array: [] },
   { object: [] },

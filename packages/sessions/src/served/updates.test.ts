@@ -17,18 +17,18 @@ const commit = (...values: readonly unknown[]) => {
 };
 
 describe('a commit', () => {
-  it('a commit carries the operations of an update to the coordinator as they were sent', () => {
+  it('a commit carries the operations of an update to the coordinator in their normal form', () => {
     commit({ operations: ` ${OPERATIONS}` }, '1');
     expect(node.posted).toMatchObject([{ type: 'CommitReq' }]);
     expect((node.posted[0] as { writes?: unknown }).writes).toEqual([
-      { key: 'default/0', value: new Update(` ${OPERATIONS}`) },
+      { key: 'default/0', value: new Update(OPERATIONS) },
       { key: 'default/1', value: '1' },
     ]);
   });
 
   it.each<[string, unknown, string]>([
     ['operations of an unknown kind', { operations: '[{"op":"boil","path":""}]' }, 'UPDATE_INVALID'],
-    ['operations that are no JSON', { operations: '[' }, 'UPDATE_INVALID'],
+    ['operations that are no JSON', { operations: '[' }, 'VALUE_INVALID'],
     ['operations that are no text', { operations: [] }, 'VALUE_INVALID'],
     ['operations that are too large', { operations: `[${' '.repeat(1000)}]` }, 'VALUE_TOO_LARGE'],
     ['a value 200 levels deep', { operations: `${'['.repeat(200)}${']'.repeat(200)}` }, 'VALUE_INVALID'],

@@ -8,6 +8,8 @@ public enum ChangedContent: Hashable, Sendable {
     case updated([UpdateOperation])
     /// The key was deleted.
     case deleted
+    /// The JSON text of a document or of operations with names that Unicode calls equal: ``JSONValue`` cannot keep both.
+    case text(String)
 }
 
 /// A write in the feed.
@@ -167,9 +169,19 @@ extension ChangedContent {
     fileprivate init(_ content: Content) throws {
         switch content {
         case .put(.bytes(let bytes)): self = .stored(.bytes(bytes))
-        case .put(.json(let text)): self = .stored(.json(JSONValue(try DocumentCoding.raw(of: text))))
-        case .update(let update): self = .updated(try UpdateOperation.operations(of: update))
+        case .put(.json(let text)):
+            self = try Self.held(text) { .stored(.json(try JSONValue(DocumentCoding.raw(of: text)))) }
+        case .update(let update):
+            self = try Self.held(update.operations) { .updated(try UpdateOperation.operations(of: update)) }
         case .delete: self = .deleted
+        }
+    }
+
+    private static func held(_ text: String, _ content: () throws -> ChangedContent) throws -> ChangedContent {
+        do {
+            return try content()
+        } catch let error as IsochronError where error.code == .valueInvalid {
+            return .text(text)
         }
     }
 }

@@ -92,7 +92,7 @@ struct RangeQuery: Sendable {
 
     private func query() throws -> Query {
         let conditions = try conditions.enumerated().map { i, one in
-            try DocumentCoding.check(Raw(one.value), "where[\(i)].value")
+            try DocumentCoding.check(Raw(one.value), "where/\(i)/value")
             let comparison = Query.Comparison(rawValue: one.comparison.rawValue) ?? .equal
             return Query.Condition(path: one.path, comparison, Raw(one.value))
         }

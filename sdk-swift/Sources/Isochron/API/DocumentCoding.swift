@@ -21,7 +21,7 @@ public struct DocumentCoding: Sendable {
         self.decoder = decoder
     }
 
-    /// The stored value of a document. Throws VALUE_INVALID, with the path of a part that JSON cannot hold, or
+    /// The stored value of a document. Throws VALUE_INVALID, with the place of a part that JSON cannot hold, or
     /// VALUE_TOO_LARGE.
     func encode<T: Encodable>(_ document: T, _ limits: Limits) throws -> Value {
         let value = try value(of: document)
@@ -68,61 +68,50 @@ public struct DocumentCoding: Sendable {
         } catch EncodingError.invalidValue(let value, let context) {
             let what = value is any FloatingPoint ? "\(value)" : "\(type(of: value))"
             let cause = EncodingError.invalidValue(value, context)
-            throw Self.cannotBeStored(Self.path(context.codingPath), what, cause)
+            throw Self.cannotBeStored(Self.place(context.codingPath), what, cause)
         } catch {
             throw IsochronError(.valueInvalid, "the value is not a JSON document: \(error)", cause: error)
         }
-        if Self.isTooDeep(data) { throw Self.tooDeep("document") }
-        return String(decoding: data, as: UTF8.self)
+        return try Self.normalForm(of: String(decoding: data, as: UTF8.self))
     }
 
-    /// Whether a JSON text is nested deeper than its readers accept.
-    private static func isTooDeep(_ text: Data) -> Bool {
-        var (depth, isInString, isEscaped) = (0, false, false)
-        for byte in text {
-            switch byte {
-            case _ where isEscaped: isEscaped = false
-            case UInt8(ascii: "\\"): isEscaped = isInString
-            case UInt8(ascii: "\""): isInString.toggle()
-            case _ where isInString: break
-            case UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
-            case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
-            default: break
-            }
-            if depth > JSONReader.maxDepth { return true }
-        }
-        return false
-    }
-
-    /// The path as JavaScript writes it: `document.items[2].price`.
-    private static func path(_ keys: [any CodingKey]) -> String {
-        keys.reduce("document") { path, key in
-            key.intValue.map { "\(path)[\($0)]" } ?? "\(path).\(key.stringValue)"
+    /// The stored form of a JSON text (F8). Throws VALUE_INVALID, with the place of the fault.
+    static func normalForm(of text: String) throws -> String {
+        do {
+            return try JSONReader.document(text).documentText
+        } catch let fault as DocumentFault {
+            throw IsochronError(.valueInvalid, "\(fault.place): \(fault.what)")
         }
     }
 
-    /// JSON text. Throws VALUE_INVALID, with the path of a part that JSON cannot hold.
-    /// JSON text of a list, whose items may have as many levels as a document.
+    /// The place of a part: `document/items/2/price`.
+    private static func place(_ keys: [any CodingKey]) -> String {
+        keys.reduce("document") { place, key in
+            placed(key.intValue.map { "\($0)" } ?? key.stringValue, in: place)
+        }
+    }
+
+    /// JSON text of a list, whose items may have as many levels as a document. Throws VALUE_INVALID, with the place of a
+    /// part that JSON cannot hold.
     static func text(ofItems items: [Raw]) throws -> String {
-        for (i, item) in items.enumerated() { try check(item, "operations[\(i)]", depth: -2) }
-        var out = JSONWriter()
-        out.value(.array(items))
-        return out.text
+        for (i, item) in items.enumerated() { try check(item, "operations/\(i)", depth: -2) }
+        return Raw.array(items).documentText
     }
 
+    /// JSON text. Throws VALUE_INVALID, with the place of a part that JSON cannot hold.
     static func text(of raw: Raw) throws -> String {
         try check(raw, "document", depth: 0)
-        var out = JSONWriter()
-        out.value(raw)
-        return out.text
+        return raw.documentText
     }
 
     private func decode<T: Decodable>(_ text: String, as type: T.Type) throws -> T {
-        if type == JSONValue.self, let document = JSONValue(try Self.raw(of: text)) as? T { return document }
-        if type == Document.self, let document = Document.json(JSONValue(try Self.raw(of: text))) as? T {
+        if type == JSONValue.self, let document = try JSONValue(Self.raw(of: text)) as? T { return document }
+        if type == Document.self, let document = Document.json(try JSONValue(Self.raw(of: text))) as? T {
             return document
         }
         if type == Data.self || type == [UInt8].self { throw Self.isOther("bytes were asked for, JSON is stored", nil) }
+        // Foundation would drop one of two names that it takes for equal: such names have characters beyond ASCII.
+        if text.utf8.contains(where: { $0 > 0x7F }) { _ = try JSONValue(Self.raw(of: text)) }
         do {
             return try decoder().decode(type, from: Data(text.utf8))
         } catch {
@@ -149,27 +138,27 @@ public struct DocumentCoding: Sendable {
         }
     }
 
-    /// Throws VALUE_INVALID, with the path of a part that JSON cannot hold.
-    static func check(_ raw: Raw, _ path: String, depth: Int = 0) throws {
+    /// Throws VALUE_INVALID, with the place of a part that JSON cannot hold.
+    static func check(_ raw: Raw, _ place: String, depth: Int = 0) throws {
         switch raw {
-        case .null, .bool, .integer, .string: return
-        case .number(let value):
-            if !value.isFinite { throw cannotBeStored(path, "\(value)", nil) }
+        case .null, .bool, .string: return
+        case .integer, .number:
+            if let fault = raw.numberFault { throw IsochronError(.valueInvalid, "\(place): \(fault)") }
         case .array(let items):
-            if depth >= JSONReader.maxDepth { throw tooDeep(path) }
-            for (i, item) in items.enumerated() { try check(item, "\(path)[\(i)]", depth: depth + 1) }
+            if depth >= JSONReader.maxDepth { throw tooDeep(place) }
+            for (i, item) in items.enumerated() { try check(item, placed("\(i)", in: place), depth: depth + 1) }
         case .object(let members):
-            if depth >= JSONReader.maxDepth { throw tooDeep(path) }
-            for member in members.all { try check(member.value, "\(path).\(member.name)", depth: depth + 1) }
+            if depth >= JSONReader.maxDepth { throw tooDeep(place) }
+            for member in members.all { try check(member.value, placed(member.name, in: place), depth: depth + 1) }
         }
     }
 
-    private static func cannotBeStored(_ path: String, _ what: String, _ cause: (any Error)?) -> IsochronError {
-        IsochronError(.valueInvalid, "\(path): \(what) cannot be stored as JSON", cause: cause)
+    private static func cannotBeStored(_ place: String, _ what: String, _ cause: (any Error)?) -> IsochronError {
+        IsochronError(.valueInvalid, "\(place): \(what) cannot be stored as JSON", cause: cause)
     }
 
-    private static func tooDeep(_ path: String) -> IsochronError {
-        cannotBeStored(path, "more than \(JSONReader.maxDepth) levels", nil)
+    private static func tooDeep(_ place: String) -> IsochronError {
+        cannotBeStored(place, "more than \(JSONReader.maxDepth) levels", nil)
     }
 
     private static func isOther(_ why: String, _ cause: (any Error)?) -> IsochronError {

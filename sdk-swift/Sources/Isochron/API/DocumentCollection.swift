@@ -103,7 +103,7 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
         guard case .json(let text) = try driver.documents.encode(document, limits) else {
             throw IsochronError(.valueInvalid, "bytes cannot be claimed")
         }
-        let update = try UpdateOperation.update([.initialize(JSONValue(try DocumentCoding.raw(of: text)))], limits)
+        let update = try UpdateOperation.update([.initialize(try JSONValue(DocumentCoding.raw(of: text)))], limits)
         let write = try await source.update(qualified, update, id: id)
         let commit = Committed(timestamp: write.timestamp, txId: write.txId)
         let claimed = try await driver.claimed(qualified, commit, timeoutMs: timeoutMs)

@@ -84,17 +84,26 @@ extension JSONValue: Codable {
 }
 
 extension JSONValue {
-    init(_ raw: Raw) {
+    /// Throws VALUE_INVALID for an object with names that Unicode calls equal: a `Dictionary` has one of them.
+    init(_ raw: Raw) throws {
         switch raw {
         case .null: self = .null
         case .bool(let value): self = .bool(value)
         case .integer(let value): self = .integer(value)
         case .number(let value): self = .number(value)
         case .string(let value): self = .string(value)
-        case .array(let items): self = .array(items.map(JSONValue.init))
-        case .object(let members):
-            self = .object(Dictionary(members.all.map { ($0.name, JSONValue($0.value)) }) { _, later in later })
+        case .array(let items): self = .array(try items.map { try JSONValue($0) })
+        case .object(let members): self = .object(try Self.members(members))
         }
+    }
+
+    private static func members(_ members: Raw.Members) throws -> [String: JSONValue] {
+        var all: [String: JSONValue] = [:]
+        for member in members.all where all.updateValue(try JSONValue(member.value), forKey: member.name) != nil {
+            let why = "two names in an object are equal in Unicode, and Swift cannot keep both: \(member.name)"
+            throw IsochronError(.valueInvalid, why)
+        }
+        return all
     }
 }
 

@@ -67,7 +67,7 @@ extension UpdateOperation {
     /// The operations of a stored update. Throws FRAME_INVALID.
     static func operations(of update: Update) throws -> [UpdateOperation] {
         guard case .array(let all) = try DocumentCoding.raw(of: update.operations) else { throw unknown }
-        return try all.map { try UpdateOperation(JSONValue($0)) }
+        return try all.map { try UpdateOperation(try JSONValue($0)) }
     }
 
     private init(_ json: JSONValue) throws {

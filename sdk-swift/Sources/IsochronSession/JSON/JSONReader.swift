@@ -12,40 +12,50 @@ package struct JSONReader: ~Copyable {
     /// Deeper text is refused: the reader calls itself once for each level.
     package static let maxDepth = 128
 
-    /// Numbers beyond the range of doubles, and escapes of half a surrogate pair.
-    package enum Unclean {
-        case refused
-        /// Null, and U+FFFD.
-        case replaced
-    }
-
     private let bytes: UnsafeBufferPointer<UInt8>
     private let maxDepth: Int
-    private let unclean: Unclean
+    /// Of a document: it refuses more than JSON does.
+    private var search: FaultSearch?
     private var at = 0
 
-    private init(_ bytes: UnsafeBufferPointer<UInt8>, _ maxDepth: Int, _ unclean: Unclean) {
+    private init(_ bytes: UnsafeBufferPointer<UInt8>, _ maxDepth: Int, _ search: FaultSearch? = nil) {
         self.bytes = bytes
         self.maxDepth = maxDepth
-        self.unclean = unclean
+        self.search = search
     }
 
     /// The value of a whole text.
-    package static func read(
-        _ text: String, maxDepth: Int = JSONReader.maxDepth, unclean: Unclean = .refused
-    ) throws -> Raw {
+    package static func read(_ text: String, maxDepth: Int = JSONReader.maxDepth) throws -> Raw {
         var text = text
-        return try text.withUTF8 { try read($0, maxDepth: maxDepth, unclean: unclean) }
+        return try text.withUTF8 { try read($0, maxDepth: maxDepth) }
     }
 
     /// The value of all the bytes; invalid UTF-8 in a string becomes U+FFFD.
-    package static func read(
-        _ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int = JSONReader.maxDepth, unclean: Unclean = .refused
-    ) throws -> Raw {
-        var reader = JSONReader(bytes, maxDepth, unclean)
-        let value = try reader.value(depth: 0)
-        reader.skipSpace()
-        if reader.at < bytes.count { throw reader.error("text after the value") }
+    package static func read(_ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int = JSONReader.maxDepth) throws -> Raw {
+        var reader = JSONReader(bytes, maxDepth)
+        return try reader.whole()
+    }
+
+    /// The value of a text that is I-JSON (F8, a document has one form). Throws ``DocumentFault``: the first one, or that
+    /// the text is not JSON.
+    package static func document(_ text: String, name: String = "document") throws -> Raw {
+        var text = text
+        return try text.withUTF8 { bytes in
+            var reader = JSONReader(bytes, maxDepth, FaultSearch(name: name))
+            do {
+                let value = try reader.whole()
+                if let fault = reader.search?.fault { throw fault }
+                return value
+            } catch let error as JSONSyntaxError {
+                throw DocumentFault(place: name, what: "it is not JSON: \(error)")
+            }
+        }
+    }
+
+    private mutating func whole() throws -> Raw {
+        let value = try value(depth: 0)
+        skipSpace()
+        if at < bytes.count { throw error("text after the value") }
         return value
     }
 
@@ -91,7 +101,9 @@ package struct JSONReader: ~Copyable {
             return .array(items)
         }
         while true {
+            search?.enter("\(items.count)")
             items.append(try value(depth: depth + 1))
+            search?.leave()
             if try ends(with: UInt8(ascii: "]")) { return .array(items) }
         }
     }
@@ -100,6 +112,7 @@ package struct JSONReader: ~Copyable {
         if depth >= maxDepth { throw error("too deep") }
         at += 1
         var members: [Raw.Members.Member] = []
+        var names: Set<ExactString> = []
         skipSpace()
         if next == UInt8(ascii: "}") {
             at += 1
@@ -112,7 +125,12 @@ package struct JSONReader: ~Copyable {
             skipSpace()
             guard next == UInt8(ascii: ":") else { throw error("no colon") }
             at += 1
+            search?.enter(name)
+            if search != nil, !names.insert(ExactString(name)).inserted {
+                search?.found("a member of this name is there twice")
+            }
             members.append(Raw.Members.Member(name: name, value: try value(depth: depth + 1)))
+            search?.leave()
             if try ends(with: UInt8(ascii: "}")) { return .object(Raw.Members(members)) }
         }
     }
@@ -143,11 +161,13 @@ package struct JSONReader: ~Copyable {
             if next == UInt8(ascii: "+") || next == UInt8(ascii: "-") { at += 1 }
             if skipDigits() == 0 { throw error("no number") }
         }
-        if whole, digits <= 18 { return .integer(integer(from: firstDigit, negative: firstDigit > start)) }
+        if whole, digits <= 15 { return .integer(integer(from: firstDigit, negative: firstDigit > start)) }
         let text = String(decoding: bytes[start..<at], as: UTF8.self)
         guard let value = Double(text) else { throw error("no number") }
+        if let fault = DecimalNumber.fault(of: text, value) { search?.found(fault) }
+        if whole, digits <= 18 { return .integer(integer(from: firstDigit, negative: firstDigit > start)) }
         if value.isFinite { return .number(value) }
-        guard unclean == .replaced else { throw error("a number out of range") }
+        if search == nil { throw error("a number out of range") }
         return .null
     }
 
@@ -219,7 +239,8 @@ package struct JSONReader: ~Copyable {
         if first < 0xDC00, let second = try secondHalf() {
             return Unicode.Scalar(0x10000 &+ ((first &- 0xD800) << 10) &+ (second &- 0xDC00)) ?? "\u{FFFD}"
         }
-        guard unclean == .replaced else { throw error("half a surrogate pair") }
+        if search == nil { throw error("half a surrogate pair") }
+        search?.found("a text has half a surrogate pair. Store bytes, or whole characters")
         // What follows is read again, as a character of its own.
         at = afterFirst
         return "\u{FFFD}"

@@ -4,7 +4,7 @@ extension Raw {
     /// not JSON.
     package static func queried(_ stored: Value) throws -> Raw? {
         guard case .json(let text) = stored else { return nil }
-        return try JSONReader.read(text, unclean: .replaced).normalized
+        return try JSONReader.read(text).normalized
     }
 
     /// The value at the end of a path of names; nil where there is none.

@@ -1,9 +1,17 @@
 /// Documents in the form that folds work on: all numbers are doubles, and each name of an object is there once.
 extension Raw {
-    /// The document of a stored value; nil for bytes, and for a text that is not a document.
+    /// The document of a stored value; nil for bytes, and for a text that no door stores.
     static func document(of stored: Value) -> Raw? {
         guard case .json(let text) = stored else { return nil }
-        return try? JSONReader.read(text, unclean: .replaced).normalized
+        return inNormalForm(text, maxDepth: JSONReader.maxDepth)
+    }
+
+    /// The value of a text in normal form (F8); nil for any other text.
+    static func inNormalForm(_ text: String, maxDepth: Int) -> Raw? {
+        guard let value = try? JSONReader.read(text, maxDepth: maxDepth).normalized,
+            isSameText(value.documentText, text)
+        else { return nil }
+        return value
     }
 
     /// With doubles as numbers; of members with one name the last counts, at the place of the first.
@@ -38,7 +46,7 @@ extension Raw {
     }
 
     /// The normal form: members in the order of JavaScript.
-    var documentText: String { text(sorting: \.inScriptOrder) }
+    package var documentText: String { text(sorting: \.inScriptOrder) }
 
     /// A text that equal documents share.
     var canonicalText: String {

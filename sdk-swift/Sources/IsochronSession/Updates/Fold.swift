@@ -137,17 +137,25 @@ extension Operation {
         return true
     }
 
-    /// The number with that of the operation; nil if it is not finite.
+    /// The number with that of the operation; nil for a sum that has no effect.
     private func combined(_ value: Raw?) -> Double? {
         guard case .number(let before)? = value else { return number }
         switch kind {
         case .max: return Swift.max(before, number)
         case .min: return Swift.min(before, number)
         default:
-            let sum = before + number
-            return sum.isFinite ? sum : nil
+            return Self.sum(before, number)
         }
     }
+
+    /// Nil for a sum beyond the range of doubles, or of a counter that would leave the whole numbers up to 2^53.
+    private static func sum(_ before: Double, _ number: Double) -> Double? {
+        let sum = before + number
+        if isOfCounter(before), isOfCounter(number) { return isOfCounter(sum) ? sum : nil }
+        return sum.isFinite ? sum : nil
+    }
+
+    private static func isOfCounter(_ number: Double) -> Bool { Raw.number(number).exactInteger != nil }
 
     private func extend(_ value: inout Raw?) {
         var all = value.arrayItems

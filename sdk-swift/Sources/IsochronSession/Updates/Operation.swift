@@ -55,11 +55,8 @@ struct Operation: Sendable {
 
     /// An operation in its array adds two levels.
     private static func read(_ text: String) throws -> Raw {
-        do {
-            return try JSONReader.read(text, maxDepth: JSONReader.maxDepth + 2).normalized
-        } catch {
-            throw InvalidUpdate(why: "the operations are not JSON of at most \(JSONReader.maxDepth) levels: \(error)")
-        }
+        if let operations = Raw.inNormalForm(text, maxDepth: JSONReader.maxDepth + 2) { return operations }
+        throw InvalidUpdate(why: "the operations are not the normal form of JSON of at most \(JSONReader.maxDepth) levels")
     }
 
     private init(_ raw: Raw, at place: String) throws {

@@ -146,7 +146,7 @@ final class ScriptedNetwork: ClientEffects {
         }
         if socket.state != .open { violated("a message on a socket that is \(socket.state)") }
         let frames = if case .array(let all) = raw { all } else { [raw] }
-        let sent = frames.map { FakeFrame(raw: JSONValue($0)) }
+        let sent = frames.map { FakeFrame(raw: (try? JSONValue($0)) ?? .null) }
         for frame in sent { check(socket, frame) }
         if !socket.isCut { later(arrivalMs(socket)) { [self] in arrive(socket, sent) } }
     }

@@ -182,7 +182,7 @@ final class FakeServer {
 
     private func take(_ message: WebSocketMessage, _ socket: FakeSocket) {
         guard case .text(let text) = message, let raw = try? JSONReader.read(text) else { return }
-        let value = JSONValue(raw)
+        let value = (try? JSONValue(raw)) ?? .null
         let items: [JSONValue]
         if case .array(let all) = value { items = all } else { items = [value] }
         packing.append(items.count)
