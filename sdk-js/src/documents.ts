@@ -21,8 +21,8 @@ export type MergePatch<T> = T extends readonly unknown[] | ArrayBuffer | ArrayBu
 const MAX_DEPTH = 128;
 
 /**
- * The stored value of a document: its JSON text as of now, or a copy of bytes. Throws VALUE_INVALID, with the place of a
- * value that JSON cannot hold, or VALUE_TOO_LARGE.
+ * The stored value of a document: its JSON text as of now, or a copy of bytes. Throws VALUE_INVALID, with the place of
+ * a value that JSON cannot hold, or VALUE_TOO_LARGE.
  */
 export function encodeDocument(document: unknown, limits: Limits): Value {
   const value = bytesOf(document) ?? toJson(document);

@@ -3,8 +3,8 @@
  * of frames, as JSON (`isochron.v1+json`) or MessagePack (`isochron.v1+msgpack`); both have these shapes.
  *
  * A document travels as its JSON text. The node that takes a write checks it and stores its normal form (F8); no node
- * after that parses or rewrites it. Bytes travel as `{ bytes: base64 }` in JSON and as binary in MessagePack. Keys are qualified:
- * `default/todos/1`.
+ * after that parses or rewrites it. Bytes travel as `{ bytes: base64 }` in JSON and as binary in MessagePack. Keys are
+ * qualified: `default/todos/1`.
  *
  * Requests carry an `id` that rises with every request on a connection, and may be pipelined up to the number of
  * credits that `welcome` granted. Answers carry the id of their request and may come in any order.
