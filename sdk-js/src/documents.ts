@@ -17,6 +17,9 @@ export type MergePatch<T> = T extends readonly unknown[] | ArrayBuffer | ArrayBu
     ? { [K in keyof T]?: MergePatch<T[K]> | null }
     : T;
 
+/** The operations that functions of this package have made: parts of updates, never of documents. */
+export const OPERATIONS = new WeakSet<object>();
+
 /** Most levels of a JSON text. */
 const MAX_DEPTH = 128;
 
@@ -108,6 +111,7 @@ function check(value: unknown, place: string, depth: number): void {
 function checkParts(value: unknown, place: string, depth: number): void {
   if (depth >= MAX_DEPTH) throw invalid(place, `more than ${MAX_DEPTH} levels`);
   const object = Object(value) as { toJSON?: unknown; constructor?: { name: string } };
+  if (OPERATIONS.has(object)) throw invalid('an operation, which belongs in the list of an update,');
   if (typeof object.toJSON === 'function' && !ArrayBuffer.isView(value))
     // An invalid date becomes null.
     check(object.toJSON('') ?? Number.NaN, place, depth + 1);

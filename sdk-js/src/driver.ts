@@ -27,7 +27,9 @@ import { loadEngine } from './protocols.js';
 type Listener = (status: ClientStatus) => void;
 
 /** Events of a browser, or of a worker, after which the network may have changed, gone or come back. */
-const NETWORK_EVENTS = ['online', 'offline', 'pageshow', 'visibilitychange'];
+const NETWORK_EVENTS = ['online', 'offline', 'pageshow', 'visibilitychange', 'focus', 'resume'];
+/** A wall clock this much ahead of the steady one shows that the machine slept: on some systems that one stands still. */
+const SLEEP_MS = 5000;
 /** The longest delay of a timer. The machine asks again after one that comes early. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
@@ -52,6 +54,8 @@ export class Driver implements ClientEffects {
   #isCalling = false;
   #status: ClientStatus | undefined;
   #statusText = '';
+  /** The wall clock minus the steady one. */
+  #aheadMs = Number.POSITIVE_INFINITY;
 
   /** @throws IsochronError INVALID_REQUEST for endpoints that are no URLs */
   constructor(
@@ -62,7 +66,11 @@ export class Driver implements ClientEffects {
     this.machine = new ClientMachine(options, machineSettings, this, settings.random, performance.now());
     const { signal } = this.#closing;
     for (const event of NETWORK_EVENTS)
-      (globalThis as Partial<EventTarget>).addEventListener?.(event, () => this.step({ kind: 'network' }), { signal });
+      (globalThis as Partial<EventTarget>).addEventListener?.(event, () => this.networkChanged(), { signal });
+  }
+
+  networkChanged(): void {
+    this.step({ kind: 'network' });
   }
 
   get limits(): Limits {
@@ -142,8 +150,12 @@ export class Driver implements ClientEffects {
   }
 
   step(input: Untimed<ClientInput>): void {
-    input.nowMs = performance.now();
+    const nowMs = performance.now();
+    input.nowMs = nowMs;
     this.machine.step(input as ClientInput);
+    const aheadMs = Date.now() - nowMs;
+    if (aheadMs - this.#aheadMs > SLEEP_MS) this.machine.step({ kind: 'network', nowMs });
+    this.#aheadMs = aheadMs;
     this.#callDue();
     if (!this.#hasNews) return;
     this.#hasNews = false;

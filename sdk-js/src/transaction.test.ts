@@ -161,7 +161,7 @@ describe('a transaction', () => {
       const { timestamp } = tx;
       store.seed('default/a', 'new');
       store.seed('default/b', 'new');
-      home.cut();
+      await home.close();
       expect(await tx.getMany(['a', 'b'])).toEqual(['old', undefined]);
       expect(tx.timestamp).toBe(timestamp);
       expect(other.received('start')[0]?.at).toBe(timestamp);

@@ -44,6 +44,32 @@ describe('an update', () => {
     expect(await app.get('a')).toEqual({ tags: [1], done: true });
   });
 
+  it('an operation alone is a list of one, in updates and in transactions', async () => {
+    await app.update('a', increment('/n'));
+    expect(operationsOf()).toEqual([{ op: 'increment', path: '/n', by: 1 }]);
+    await app.transaction((tx) => tx.update('a', increment('/n', 2)));
+    expect(operationsOf()).toEqual([{ op: 'increment', path: '/n', by: 2 }]);
+  });
+
+  it('an operation inside of a patch, a document or another operation is refused, with its path, and never stored', async () => {
+    const inside = { likes: increment('/n') };
+    const refused = { code: 'VALUE_INVALID', message: expect.stringMatching(/likes.*operation/) as unknown };
+    await expect(app.update('a', inside)).rejects.toMatchObject(refused);
+    await expect(app.update('a', [set('/b', inside as never)])).rejects.toMatchObject(refused);
+    await expect(app.set('a', { deep: [inside] })).rejects.toMatchObject(refused);
+    await expect(app.claim('a', inside)).rejects.toMatchObject(refused);
+    await expect(app.transaction((tx) => tx.set('a', inside))).rejects.toMatchObject(refused);
+    await expect(app.transaction((tx) => tx.update('a', inside))).rejects.toMatchObject(refused);
+    expect(await codeOf(app.set('a', increment('/n')))).toBe('VALUE_INVALID');
+    expect(fake.received('commit')).toEqual([]);
+  });
+
+  it('a patch that only looks like an operation is a patch', async () => {
+    const patch = { op: 'increment', path: '/n', by: 1 };
+    await app.update('a', patch);
+    expect(operationsOf()).toEqual([{ op: 'mergePatch', path: '', patch }]);
+  });
+
   it('operations are sent as the functions make them', async () => {
     const operations: Operation[] = [
       set('/a/b', { c: 1 }),

@@ -5,50 +5,65 @@ import type { Limits } from '@isochron/core/limits';
 import { Fold } from '@isochron/core/updates/fold';
 import { type Operation, parseOperations } from '@isochron/core/updates/operations';
 import { Update } from '@isochron/core/updates/update';
-import { bytesOf, checkSize, decodeDocument, type JsonValue, toJson } from './documents.js';
+import { bytesOf, checkSize, decodeDocument, type JsonValue, OPERATIONS, toJson } from './documents.js';
 
 export type { Operation } from '@isochron/core/updates/operations';
 
+function made<O extends Operation>(operation: O): O {
+  OPERATIONS.add(operation);
+  return operation;
+}
+
+/** Whether a change is an operation that a function made. Any other object is a merge patch, whatever its members. */
+const isOperation = (change: unknown): boolean => OPERATIONS.has(Object(change) as object);
+
+/** Whether a change is a list of operations, or one alone. */
+export const isOperations = (change: unknown): boolean => Array.isArray(change) || isOperation(change);
+
 /** Sets the value at a path (a JSON Pointer; `''` is the document). Missing objects on the way to it are made. */
-export const set = (path: string, value: JsonValue): Operation => ({ op: 'set', path, value });
+export const set = (path: string, value: JsonValue): Operation => made({ op: 'set', path, value });
 
 /** Removes the member or the item at a path; the document, if the path is `''`. */
-export const remove = (path: string): Operation => ({ op: 'remove', path });
+export const remove = (path: string): Operation => made({ op: 'remove', path });
 
 /** Merges a JSON merge patch (RFC 7396) into the value at a path: null removes a member. */
-export const mergePatch = (path: string, patch: JsonValue): Operation => ({ op: 'mergePatch', path, patch });
+export const mergePatch = (path: string, patch: JsonValue): Operation => made({ op: 'mergePatch', path, patch });
 
 /** Adds to the number at a path. Anything else there is replaced. @param by may be negative */
-export const increment = (path: string, by = 1): Operation => ({ op: 'increment', path, by });
+export const increment = (path: string, by = 1): Operation => made({ op: 'increment', path, by });
 
 /** Raises the number at a path to at least `value`. Anything else there is replaced. */
-export const max = (path: string, value: number): Operation => ({ op: 'max', path, value });
+export const max = (path: string, value: number): Operation => made({ op: 'max', path, value });
 
 /** Lowers the number at a path to at most `value`. Anything else there is replaced. */
-export const min = (path: string, value: number): Operation => ({ op: 'min', path, value });
+export const min = (path: string, value: number): Operation => made({ op: 'min', path, value });
 
 /** Appends those items that the array at a path does not have, by deep equality. Anything else there is replaced. */
-export const arrayUnion = (path: string, ...items: JsonValue[]): Operation => ({ op: 'arrayUnion', path, items });
+export const arrayUnion = (path: string, ...items: JsonValue[]): Operation => made({ op: 'arrayUnion', path, items });
 
 /** Removes the items that equal one of these from the array at a path. Anything else there becomes an empty array. */
-export const arrayRemove = (path: string, ...items: JsonValue[]): Operation => ({ op: 'arrayRemove', path, items });
+export const arrayRemove = (path: string, ...items: JsonValue[]): Operation => made({ op: 'arrayRemove', path, items });
 
 /** Appends items to the array at a path, whether it has them or not. Anything else there is replaced. */
-export const append = (path: string, ...items: JsonValue[]): Operation => ({ op: 'append', path, items });
-
-/** Sets the time of the commit, in ms since 1970. Until the commit, the transaction's own reads have null there. */
-export const serverTimestamp = (path: string): Operation => ({ op: 'serverTimestamp', path });
-
-/** Sets the whole document where there is none: of several the first one has effect. `client.claim` reports which. */
-export const init = (value: JsonValue): Operation => ({ op: 'init', value });
+export const append = (path: string, ...items: JsonValue[]): Operation => made({ op: 'append', path, items });
 
 /**
- * The update of operations, or of a merge patch for the whole document. Throws VALUE_INVALID for what JSON cannot hold,
+ * Sets the time of the commit, in ms since 1970. Until the commit, the transaction's own reads have null there, and
+ * live queries the expected time.
+ */
+export const serverTimestamp = (path: string): Operation => made({ op: 'serverTimestamp', path });
+
+/** Sets the whole document where there is none: of several the first one has effect. `client.claim` reports which. */
+export const init = (value: JsonValue): Operation => made({ op: 'init', value });
+
+/**
+ * The update of operations, of one alone, or of a merge patch for the whole document. Throws VALUE_INVALID for what JSON cannot hold,
  * VALUE_TOO_LARGE, and UPDATE_INVALID for operations that nodes would refuse.
  */
 export function updateOf(change: unknown, limits: Limits): Update {
   if (bytesOf(change)) throw new IsochronError('VALUE_INVALID', 'bytes are no patch: set them');
-  const text = toJson(Array.isArray(change) ? change : [{ op: 'mergePatch', path: '', patch: change }]);
+  const operations = isOperations(change) ? [change].flat() : [{ op: 'mergePatch', path: '', patch: change }];
+  const text = toJson(operations.map((one) => (isOperation(one) ? { ...(one as Operation) } : one)));
   checkSize(text, limits);
   parseOperations(text);
   return new Update(text);

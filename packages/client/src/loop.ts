@@ -18,9 +18,17 @@ export interface Timer {
   readonly run: () => void;
 }
 
+/** A timer this late, without any step meanwhile, shows that the program stood still, as in a sleeping machine, ms. */
+const STALL_MS = 1000;
+
 export class Loop {
-  /** The driver's steady clock in this step, ms. */
+  /** The clock of time limits in this step, ms: the driver's steady clock without the time of stalls. */
   nowMs = 0;
+  /** Length of all stalls: times during which the program stood still, ms. */
+  stalledMs = 0;
+  #lastStepMs = 0;
+  /** The last wake came after a stall: a second one in a row is a platform that slows down timers. */
+  #wasStalled = false;
   readonly #out: ClientEffects;
   /** The next one is the last. */
   readonly #timers: Timer[] = [];
@@ -35,6 +43,26 @@ export class Loop {
     readonly random: RandomSource,
   ) {
     this.#out = out;
+  }
+
+  /** The driver's steady clock in this step, ms: for ages and expiries, which go on during a stall. */
+  get steadyMs(): number {
+    return this.nowMs + this.stalledMs;
+  }
+
+  /**
+   * A step begins. Returns whether the program stood still before it: no time limit counts that time, since neither
+   * an answer nor a repetition could be processed.
+   */
+  begin(steadyMs: number): boolean {
+    const nowMs = steadyMs - this.stalledMs;
+    const lateMs = nowMs - Math.max(this.#wakesAtMs, this.#lastStepMs);
+    const isLate = lateMs > STALL_MS;
+    const isStall = isLate && !this.#wasStalled;
+    if (isLate || nowMs >= this.#wakesAtMs) this.#wasStalled = isStall;
+    if (isStall) this.stalledMs += lateMs;
+    this.nowMs = this.#lastStepMs = steadyMs - this.stalledMs;
+    return isStall;
   }
 
   get out(): ClientEffects {
@@ -78,7 +106,7 @@ export class Loop {
     // A cancelled timer may still wake the machine; without any timer nothing does.
     if (next >= this.#wakesAtMs && (Number.isFinite(next) || next === this.#wakesAtMs)) return;
     this.#wakesAtMs = next;
-    this.#out.setTimer(next);
+    this.#out.setTimer(next + this.stalledMs);
   }
 
   open(url: string, listener: SocketListener): SocketId {

@@ -146,7 +146,7 @@ export class ClientMachine {
     nowMs: number,
   ) {
     this.#loop = new Loop(out, random);
-    this.#loop.nowMs = nowMs;
+    this.#loop.begin(nowMs);
     this.core = new ClientCore(this.#loop, options, settings);
   }
 
@@ -158,7 +158,7 @@ export class ClientMachine {
   }
 
   step(input: ClientInput): void {
-    this.#loop.nowMs = input.nowMs;
+    if (this.#loop.begin(input.nowMs)) this.core.woke();
     switch (input.kind) {
       case 'call':
         this.#call(input.call, input.caller);

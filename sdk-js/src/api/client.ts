@@ -165,6 +165,15 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
   }
 
   /**
+   * The network may have changed, or the program was suspended: the client tests its connection, and gives a silent one
+   * up within a second; without a connection it tries its endpoints at once. In a browser the client learns of both by
+   * itself. Call it where the platform reports them in its own way, such as `AppState` of React Native.
+   */
+  networkChanged(): void {
+    this.#driver.networkChanged();
+  }
+
+  /**
    * Closes the connection. Pending calls reject with CLIENT_CLOSED; commits that were sent and not answered reject with
    * OUTCOME_UNKNOWN. Resolves once the socket is closed, after a second at the latest. May be called twice.
    */

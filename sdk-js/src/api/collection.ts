@@ -6,7 +6,7 @@ import { checkOptions } from '../check-options.js';
 import { applyMergePatch, decodeDocument, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver } from '../driver.js';
 import { part } from '../parts.js';
-import { type Operation, updateOf } from '../updates.js';
+import { isOperations, type Operation, updateOf } from '../updates.js';
 import { ReadCollection, type WriteOptions } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
 import { collectionScope, type HandleSource, keyIn, type Scope } from './scope.js';
@@ -61,19 +61,20 @@ export class Collection<T = unknown> extends ReadCollection<T> {
 
   /**
    * Changes a document by a JSON merge patch (RFC 7396): members are replaced, null removes one; without a document it
-   * starts from an empty one. Or by a list of operations, see {@link increment}. It reads nothing: the change itself is
-   * stored, and merges with those of others, in the order of their commits (F6).
+   * starts from an empty one. Or by an operation, or a list of them, see {@link increment}; inside of a patch or a
+   * document an operation is VALUE_INVALID. It reads nothing: the change itself is stored, and merges with those of
+   * others, in the order of their commits (F6).
    *
    * Under protocols without `updates`, a patch reads and writes in one transaction, so that the later of two commits
    * wins as a whole, and rejects with VALUE_INVALID for stored bytes; operations reject with NOT_SUPPORTED_BY_PROTOCOL.
    */
   async update(
     key: string,
-    change: MergePatch<T> | readonly Operation[],
+    change: MergePatch<T> | Operation | readonly Operation[],
     options?: WriteOptions,
   ): Promise<WriteReceipt> {
     const { driver } = this.source;
-    if (driver.hasUpdates || Array.isArray(change)) return this.#write(key, updateOf(change, driver.limits), options);
+    if (driver.hasUpdates || isOperations(change)) return this.#write(key, updateOf(change, driver.limits), options);
     return this.#readAndPatch(key, change, options);
   }
 

@@ -4,7 +4,7 @@ import type { Timestamp, TxId, Value } from '@isochron/core/ids';
 import { checkOptions } from '../check-options.js';
 import { applyMergePatch, checkCount, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
-import { type Operation, updateOf } from '../updates.js';
+import { isOperations, type Operation, updateOf } from '../updates.js';
 import { type CallOptions, ReadCollection } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
 import { collectionScope, type HandleSource, keyIn, keyspaceScope, type Scope } from './scope.js';
@@ -86,11 +86,11 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
   }
 
   /**
-   * Changes a document when the transaction commits, by a JSON merge patch or a list of operations, see
+   * Changes a document when the transaction commits, by a JSON merge patch or by operations, see
    * {@link Collection.update}. Several updates of a key apply in their order. The commit waits for it, awaited or not;
    * when it fails, so does the transaction.
    */
-  update(key: string, change: MergePatch<T> | readonly Operation[], options?: CallOptions): Promise<void> {
+  update(key: string, change: MergePatch<T> | Operation | readonly Operation[], options?: CallOptions): Promise<void> {
     const update = this.#update(key, change, options);
     const { updates } = this.state;
     updates.add(update);
@@ -106,7 +106,7 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
     const { driver } = this.state;
     const qualified = keyIn(this.scope, key, driver);
     const { id, tx } = this.state.handle();
-    if (Array.isArray(change)) driver.machine.core.requireUpdates();
+    if (isOperations(change)) driver.machine.core.requireUpdates();
     if (driver.hasUpdates) {
       tx.write(qualified, updateOf(change, driver.limits));
       return;

@@ -20,7 +20,8 @@ import { nearest } from './nearest.js';
 import type { Renewal } from './renewal.js';
 
 const RECONNECT_BASE_MS = 100;
-const RECONNECT_CAP_MS = 30_000;
+/** Longest pause between rounds of attempts: while no request waits for a connection, and while one does. */
+const [IDLE_CAP_MS, WAITED_FOR_CAP_MS] = [30_000, 1000];
 /** How long a closed client waits for the closing handshake. */
 const CLOSE_WAIT_MS = 1000;
 
@@ -61,6 +62,8 @@ export class Connector implements ConnectionOwner {
   #pause: Timer | undefined;
   /** Rounds of attempts since a connection last worked. */
   #round = 0;
+  /** The last connection that worked after its welcome. */
+  #proven: Connection | undefined;
   #closed = false;
 
   constructor(loop: Loop, bases: readonly string[], settings: ClientSettings, events: ConnectorEvents) {
@@ -73,6 +76,7 @@ export class Connector implements ConnectionOwner {
     });
     this.dispatcher.late = (isOffline) =>
       isOffline ? this.#endpoints.unreached('OFFLINE', 'no node could be reached in time') : late(isOffline);
+    this.dispatcher.onWait = () => this.#tryEarlier();
     this.#homing =
       settings.Homing &&
       new settings.Homing(loop, this.#endpoints, settings.returnAfterMs, {
@@ -118,8 +122,10 @@ export class Connector implements ConnectionOwner {
   suspect(exchange: Exchange): boolean {
     const owes = (one: Connection | undefined): boolean => one !== undefined && [...one.inFlight()].includes(exchange);
     const owing = [this.#current, ...this.#draining].filter((connection) => owes(connection));
-    for (const connection of owing)
-      connection?.drop(new IsochronError('CONNECTION_LOST', `${connection.url} owes an answer for too long`));
+    for (const connection of owing) {
+      this.#shun(connection!.url, 0);
+      connection!.drop(new IsochronError('CONNECTION_LOST', `${connection!.url} owes an answer for too long`));
+    }
     return owing.length > 0;
   }
 
@@ -127,6 +133,11 @@ export class Connector implements ConnectionOwner {
   networkChanged(): void {
     this.#current?.ask();
     this.dispatcher.watch();
+    this.#tryEarlier();
+  }
+
+  /** Ends the pause between two rounds of attempts. */
+  #tryEarlier(): void {
     this.#round = 0;
     if (this.#pause === undefined) return;
     this.#loop.cancel(this.#pause);
@@ -140,6 +151,7 @@ export class Connector implements ConnectionOwner {
   progressed(connection: Connection): void {
     if (connection === this.#current) {
       this.#round = 0;
+      this.#proven = connection;
       this.dispatcher.flush();
     } else if (this.#draining.has(connection) && connection.isIdle) connection.close();
   }
@@ -177,7 +189,9 @@ export class Connector implements ConnectionOwner {
     if (wasInUse) this.#current = undefined;
     this.dispatcher.lost(connection, error, lost);
     if (!wasInUse) return;
-    this.#failed(connection.url, error);
+    // A given endpoint that worked is tried first: it may lead to another node, as that of a load balancer does.
+    const isKept = connection === this.#proven && error.code === 'CONNECTION_LOST';
+    if (!isKept || this.#endpoints.get(connection.url)?.given !== true) this.#failed(connection.url, error);
     this.#leaving = false;
     this.#events.changed();
     this.#reconnect();
@@ -342,8 +356,8 @@ export class Connector implements ConnectionOwner {
     this.#reconnecting = this.#needsAnother;
     if (!this.#reconnecting) return;
     const { random } = this.#loop;
-    const backoffMs =
-      this.#round === 0 ? 0 : fullJitterMs(random, this.#round - 1, RECONNECT_BASE_MS, RECONNECT_CAP_MS);
+    const capMs = this.dispatcher.isWaitedFor ? WAITED_FOR_CAP_MS : IDLE_CAP_MS;
+    const backoffMs = this.#round === 0 ? 0 : fullJitterMs(random, this.#round - 1, RECONNECT_BASE_MS, capMs);
     const pauseMs = Math.max(backoffMs, this.#endpoints.nextMs() - this.#loop.nowMs);
     if (pauseMs <= 0 && this.#round === 0) this.#tryAll();
     else this.#pause = this.#loop.after(pauseMs, () => this.#tryAll());
@@ -358,7 +372,7 @@ export class Connector implements ConnectionOwner {
     this.#round++;
     const refuse = (error: IsochronError): void => this.dispatcher.refuseWaiting(error);
     this.ready(() =>
-      firstOf(this.#loop, this.#endpoints.candidates(this.#loop.nowMs), this.#open, refuse, (connection) => {
+      firstOf(this.#loop, this.#endpoints.round(this.#loop), this.#open, refuse, (connection) => {
         if (connection !== undefined && this.#needsAnother) this.#adopt(connection);
         else connection?.close();
         // No other node takes the client now: the sooner this one closes, the sooner it is back.

@@ -17,11 +17,8 @@ const RETRY_CAP_MS = 2000;
 const MAX_RETRY_AFTER_MS = 30_000;
 /** A connection with unanswered requests may be silent for this long in all; less if requests have a shorter limit. */
 const QUIET_MS = 1500;
-/**
- * A timer this late shows that the program was held up: messages that arrived meanwhile are processed before any
- * request counts as late.
- */
-const STALL_MS = 1000;
+/** Requests have at least this long after a stall: for the messages that arrived meanwhile, or another connection. */
+const AFTER_STALL_MS = 3000;
 
 export class Dispatcher {
   readonly #loop: Loop;
@@ -32,12 +29,12 @@ export class Dispatcher {
   readonly resting = new Set<Exchange>();
   #flushing = false;
   #sweeping: Timer | undefined;
-  #sweepDueMs = 0;
-  #stalled = false;
   #closed = false;
   #offlineSinceMs: number;
   /** Called with every sweep, while there is anything to sweep. Returns whether another sweep is needed. */
   onSweep: (nowMs: number) => boolean = () => false;
+  /** Called when a request begins to wait for a connection. */
+  onWait: () => void = () => {};
   /** The error of a request without an answer in time, with or without a connection. */
   late = late;
   /** Connections with unanswered requests: the current one and those that drain. */
@@ -69,10 +66,23 @@ export class Dispatcher {
       exchange.closed();
       return;
     }
+    const isFirst = this.#connection === undefined && !exchange.waits && !this.isWaitedFor;
     this.#waiting.push(exchange);
     this.#schedule();
     this.watch();
+    if (isFirst) this.onWait();
   };
+
+  /** Whether a request waits for a connection, beside those that wait for changes. */
+  get isWaitedFor(): boolean {
+    return this.#connection === undefined && this.#waiting.some(({ settled, waits }) => !settled && !waits);
+  }
+
+  /** The program stood still. */
+  woke(): void {
+    const soonestMs = this.#loop.nowMs + Math.min(AFTER_STALL_MS, this.#settings.requestTimeoutMs);
+    for (const exchange of this.#all()) exchange.deadlineMs = Math.max(exchange.deadlineMs, soonestMs);
+  }
 
   /** As `submit`, under the usual deadline. */
   readonly submitTimed = (exchange: Exchange): void => {
@@ -141,7 +151,6 @@ export class Dispatcher {
   watch(): void {
     if (this.#sweeping !== undefined || this.#closed) return;
     const intervalMs = Math.max(5, Math.min(250, this.#settings.requestTimeoutMs / 8));
-    this.#sweepDueMs = this.#loop.nowMs + intervalMs;
     this.#sweeping = this.#loop.after(intervalMs, () => this.#sweep());
   }
 
@@ -206,11 +215,6 @@ export class Dispatcher {
   #sweep(): void {
     this.#sweeping = undefined;
     const now = this.#loop.nowMs;
-    this.#stalled = !this.#stalled && now - this.#sweepDueMs > STALL_MS;
-    if (this.#stalled) {
-      this.watch();
-      return;
-    }
     const quietMs = Math.min(QUIET_MS, this.#settings.requestTimeoutMs / 3);
     for (const connection of this.#connections) connection.checkQuiet(now, quietMs);
     let busy = false;

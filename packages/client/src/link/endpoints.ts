@@ -20,6 +20,11 @@ export interface Endpoint {
 
 /** At most so many endpoints are named in an error's text. */
 const NAMED_FAILURES = 8;
+/**
+ * Learned endpoints that are tried in a row. Behind a load balancer they may all be addresses that the client does not
+ * reach, and each of them takes its time.
+ */
+const LEARNED_IN_A_ROW = 8;
 /** Further than any measured endpoint. */
 const UNKNOWN_DISTANCE_MS = 1e7;
 const SESSION_PATH = '/v1/session';
@@ -103,6 +108,19 @@ export class Endpoints {
   /** Endpoints that may be tried now: the last one to fail comes last, then by distance. */
   candidates(nowMs: number): Endpoint[] {
     return this.all.filter((endpoint) => endpoint.notBeforeMs <= nowMs).sort((a, b) => this.#compare(a, b));
+  }
+
+  /** The candidates of a round of attempts; given ones come again among many learned ones. */
+  *round(clock: { readonly nowMs: number }): Generator<Endpoint> {
+    let learned = 0;
+    for (const endpoint of this.candidates(clock.nowMs)) {
+      yield endpoint;
+      learned = endpoint.given ? 0 : learned + 1;
+      const given = learned === LEARNED_IN_A_ROW && this.candidates(clock.nowMs).find((other) => other.given);
+      if (!given) continue;
+      yield given;
+      learned = 0;
+    }
   }
 
   /** The given endpoints whose distance is not known: never measured, failed since, or measured long ago. */

@@ -18,12 +18,12 @@ export type Open<C> = (endpoint: Endpoint, caller: Caller<C>) => void;
  */
 export function firstOf<C extends { close(): void }>(
   loop: Pick<Loop, 'after' | 'cancel'>,
-  endpoints: readonly Endpoint[],
+  endpoints: Iterable<Endpoint>,
   open: Open<C>,
   refuse: (error: IsochronError) => void,
   done: (connection: C | undefined) => void,
 ): void {
-  let next = 0;
+  const rest = endpoints[Symbol.iterator]();
   let trying = 0;
   let found = false;
   let definite: IsochronError | undefined;
@@ -46,12 +46,11 @@ export function firstOf<C extends { close(): void }>(
   };
   const tryNext = (): void => {
     loop.cancel(timer);
-    const endpoint = endpoints[next];
-    if (endpoint !== undefined) {
-      next++;
+    const next = rest.next();
+    if (next.done !== true) {
       trying++;
       timer = loop.after(STAGGER_MS, tryNext);
-      open(endpoint, { resolve: opened, reject: failed });
+      open(next.value, { resolve: opened, reject: failed });
     } else if (trying === 0) {
       if (definite !== undefined) refuse(definite);
       done(undefined);

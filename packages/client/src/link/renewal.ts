@@ -219,10 +219,13 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
       if (inUse() !== undefined) dispatcher.submitTimed(new AuthenticateExchange());
     }
 
-    /** The network may be back: asks at once. */
+    /** The network may be back, or the program stood still, and credentials have expired meanwhile: asks at once. */
     hasten(): void {
-      if (this.#pause === undefined) return;
+      const isOverdue = this.#due !== undefined && !this.#isValid;
+      if (this.#pause === undefined && !isOverdue) return;
       this.#rest();
+      loop.cancel(this.#due);
+      this.#due = undefined;
       this.#ask();
     }
 
@@ -269,7 +272,7 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
       this.#rest();
       loop.cancel(this.#due);
       this.#due = undefined;
-      this.#validUntilMs = loop.nowMs + (leftMs ?? Number.POSITIVE_INFINITY);
+      this.#validUntilMs = loop.steadyMs + (leftMs ?? Number.POSITIVE_INFINITY);
       if (leftMs !== undefined) this.#renewBefore(leftMs);
       resumeAll();
     }
@@ -286,7 +289,7 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
     }
 
     get #isValid(): boolean {
-      return loop.nowMs < this.#validUntilMs;
+      return loop.steadyMs < this.#validUntilMs;
     }
 
     /** With jitter: clients that began together do not come back together. */

@@ -6,20 +6,24 @@ import type { Content, QualifiedKey, Timestamp, TxId } from '@isochron/core/ids'
 import type { CachedWrite, OwnWrite } from '@isochron/protocols/kernel/transactions/write-cache';
 import type { QueueEntry, WriteFollower } from '../session/queued-exchange.js';
 
-/** One own write; it gets its timestamp when it has committed. */
+/**
+ * One own write. Until it has committed, its timestamp is the expected one: so `serverTimestamp` gives a document the
+ * place in queries at once that it is going to have.
+ */
 class Own implements OwnWrite {
-  ct?: Timestamp;
-  txId?: TxId;
-
   constructor(
     readonly key: QualifiedKey,
     readonly value: Content,
+    public ct: Timestamp,
+    public txId: TxId = '',
   ) {}
 }
 
 const NONE: readonly Own[] = [];
 
 export interface OwnWritesEvents {
+  /** The timestamp that a write would get now, as far as the client knows: above all that it has seen. */
+  expected(): Timestamp;
   /** The own writes of these keys have changed. */
   changed(keys: Iterable<QualifiedKey>): void;
   /** An outcome has become known, or does not matter any more. */
@@ -43,11 +47,11 @@ export class OwnWrites implements WriteFollower {
     readonly events: OwnWritesEvents,
   ) {
     for (const [key, { ct, txId, value }] of cache) {
-      const own = Object.assign(new Own(key, value), { ct, txId });
+      const own = new Own(key, value, ct, txId);
       this.#add(own);
       this.#committed.push(own);
     }
-    this.#committed.sort((a, b) => a.ct! - b.ct!);
+    this.#committed.sort((a, b) => a.ct - b.ct);
     for (const entry of undecided) this.called(entry);
   }
 
@@ -62,7 +66,8 @@ export class OwnWrites implements WriteFollower {
   }
 
   called(entry: QueueEntry): void {
-    const writes = (entry.writes ?? []).map(({ key, value }) => new Own(key, value));
+    const ct = this.events.expected();
+    const writes = (entry.writes ?? []).map(({ key, value }) => new Own(key, value, ct));
     if (writes.length === 0) return;
     for (const own of writes) this.#add(own);
     this.#undecided.set(entry, writes);
@@ -93,7 +98,7 @@ export class OwnWrites implements WriteFollower {
   passed(position: Timestamp): readonly QualifiedKey[] {
     this.#position = position;
     let passed = 0;
-    while (passed < this.#committed.length && this.#committed[passed]!.ct! <= position) passed++;
+    while (passed < this.#committed.length && this.#committed[passed]!.ct <= position) passed++;
     const gone = this.#committed.splice(0, passed);
     for (const own of gone) this.#remove(own);
     return gone.map(({ key }) => key);

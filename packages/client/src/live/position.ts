@@ -4,6 +4,7 @@
  */
 import { fullJitterMs } from '@isochron/core/backoff';
 import type { IsochronError } from '@isochron/core/errors';
+import { packWall } from '@isochron/core/hlc';
 import type { QualifiedKey, Timestamp } from '@isochron/core/ids';
 import { laidOver } from '@isochron/protocols/kernel/transactions/write-cache';
 import type { Timer } from '../loop.js';
@@ -55,6 +56,7 @@ export class Position {
   /** Times that the log did not go back to the position, since the last answer. */
   #gone = 0;
   #pause: Timer | undefined;
+  #expected: Timestamp = 0;
 
   constructor(
     readonly core: ClientCore,
@@ -62,11 +64,19 @@ export class Position {
   ) {
     const { session, queue } = core;
     this.#own = new OwnWrites(session.export().cache, queue.undecided, {
+      expected: () => this.#expect(),
       changed: (keys) => this.documents?.refresh(keys),
       decided: () => this.#release(),
     });
     this.documents = new Documents(this.#own, this.#index);
     queue.follower = this.#own;
+  }
+
+  #expect(): Timestamp {
+    const { clock, loop, session } = this.core;
+    const nodeMs = clock.nowMs(loop.steadyMs);
+    this.#expected = Math.max(this.#expected, packWall(nodeMs), this.at ?? 0, session.ust, session.hwt);
+    return this.#expected;
   }
 
   /** Gives everything up. */

@@ -108,7 +108,10 @@ export class CommitQueue {
     return queued;
   }
 
-  /** Rejects entries that have waited too long without being sent. Returns whether any entry waits. */
+  /**
+   * Rejects entries that have waited too long without being sent, and all writes behind them. Returns whether any
+   * entry waits.
+   */
   sweep(nowMs: number): boolean {
     const behind = this.#chain.filter((turn, i) => i > 0 && !turn.inDoubt);
     if (this.#queue.length + behind.length === 0) return false;
@@ -119,9 +122,35 @@ export class CommitQueue {
     const sinceMs = stuck ? 0 : (offlineSinceMs ?? 0);
     const isLate = ({ queuedMs }: { readonly queuedMs?: number }): boolean =>
       Math.max(queuedMs!, sinceMs) + requestTimeoutMs <= nowMs;
-    this.withdraw(this.#queue.filter(isLate), this.#lateError());
-    for (const turn of behind.filter(isLate)) turn.failed(this.#lateError());
+    const turn = behind.find(isLate);
+    if (turn === undefined) this.#rejectWaiting(isLate, this.#lateError());
+    else this.rejectFrom(turn, this.#lateError());
     return true;
+  }
+
+  /**
+   * A write is rejected without an effect because its time is over. None of the writes behind it has had one, and none
+   * will: a reader must not see a later write of the session without an earlier one.
+   */
+  rejectFrom(turn: QueuedExchange, reason: unknown): void {
+    const at = this.#chain.indexOf(turn);
+    if (at < 0) {
+      turn.failed(reason);
+      return;
+    }
+    this.#rejectWaiting(({ job }) => job.writes !== undefined, reason);
+    // The last one first, or each would move up only to be rejected.
+    for (const one of this.#chain.slice(at).reverse()) (one.endsWithout ?? one.failed).call(one, reason);
+  }
+
+  /** Rejects the waiting entries that are late, and the writes behind the first late write. */
+  #rejectWaiting(isLate: (queued: Queued) => boolean, reason: unknown): void {
+    const first = this.#queue.findIndex((queued) => queued.job.writes !== undefined && isLate(queued));
+    const isBehind = ({ job }: Queued, at: number): boolean => first >= 0 && at >= first && job.writes !== undefined;
+    this.withdraw(
+      this.#queue.filter((queued, at) => isLate(queued) || isBehind(queued, at)),
+      reason,
+    );
   }
 
   /** The reason why a waiting write was not sent. */

@@ -151,7 +151,8 @@ export class ClientCore implements ClientParts, ConnectorEvents {
       heldBackBy: this.clock.latest?.heldBackBy ?? undefined,
       unresponsive: current?.unresponsive.nodes ?? [],
       pendingCommits: writesSinceMs.length,
-      oldestPendingCommitMs: writesSinceMs.length === 0 ? undefined : Math.max(0, nowMs - Math.min(...writesSinceMs)),
+      oldestPendingCommitMs:
+        writesSinceMs.length === 0 ? undefined : Math.max(0, nowMs - this.loop.stalledMs - Math.min(...writesSinceMs)),
     };
   }
 
@@ -235,6 +236,13 @@ export class ClientCore implements ClientParts, ConnectorEvents {
   ust({ ust, freshness }: UstFrame): void {
     this.#fresh(freshness);
     this.#sawStable(ust);
+    this.changed();
+  }
+
+  /** The program stood still, as in a sleeping machine: the network may have changed, and ages have grown. */
+  woke(): void {
+    this.connector.dispatcher.woke();
+    this.connector.networkChanged();
     this.changed();
   }
 
@@ -331,10 +339,10 @@ export class ClientCore implements ClientParts, ConnectorEvents {
 
   /** A node has reported its freshness. Without another report, it becomes stale by the local clock. */
   #fresh(freshness: Freshness): void {
-    this.clock.take(freshness, this.loop.nowMs);
+    this.clock.take(freshness, this.loop.steadyMs);
     this.loop.cancel(this.#alert);
     const leftMs = this.#alertMs - freshness.stalenessMs + 1;
-    this.#staleMs = this.loop.nowMs + leftMs;
+    this.#staleMs = this.loop.steadyMs + leftMs;
     this.#alert = this.loop.after(leftMs, () => this.changed());
   }
 

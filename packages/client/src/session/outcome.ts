@@ -156,7 +156,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   override expired(late: IsochronError): boolean {
     const now = this.#core.loop.nowMs;
     if (!this.#inDoubt) {
-      this.failed(this.#lastError ?? late);
+      this.#core.queue.rejectFrom(this, this.#lastError ?? late);
       return true;
     }
     if (now >= this.#outcomeDeadlineMs && !this.overdue)
@@ -176,6 +176,12 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   override cancel(reason: unknown): void {
     if (this.inDoubt) this.#unknown('the caller gave up waiting', reason);
     else this.failed(reason);
+  }
+
+  /** A write that it was sent behind has never begun, so neither has this one. */
+  endsWithout(reason: unknown): void {
+    this.#inDoubt = false;
+    this.failed(reason);
   }
 
   /** It is known to have had no effect, or its outcome cannot be found out any more. */

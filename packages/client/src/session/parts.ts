@@ -14,6 +14,8 @@ export interface Queue {
   enqueue<T>(job: QueueEntry<T>, caller: Caller<T>): Cancellable | undefined;
   /** The write before this one, while that is not decided. */
   before(turn: QueuedExchange): QueuedExchange | undefined;
+  /** Rejects a write that has had no effect, and all writes behind it. */
+  rejectFrom(turn: QueuedExchange, reason: unknown): void;
 }
 
 export interface ClientParts {

@@ -21,6 +21,8 @@ export interface QueuedExchange<T = unknown> extends Exchange<T> {
   orphaned?: boolean;
   /** All before it are decided. */
   lead?(): void;
+  /** It is known to have had no effect: rejects, whatever its own exchange knows. */
+  endsWithout?(reason: unknown): void;
 }
 
 /** An entry that waits for its turn. */

@@ -21,9 +21,14 @@ export class ServerClock {
     this.#aheadMs = freshness.now - nowMs;
   }
 
+  /** The node's clock; the steady one before the first report. */
+  nowMs(nowMs: number): number {
+    return this.#aheadMs + nowMs;
+  }
+
   /** Age in ms; undefined without a timestamp, or before the first report of a node. */
   ageMs(timestamp: Timestamp, nowMs: number): number | undefined {
     if (timestamp === 0 || this.#latest === undefined) return undefined;
-    return Math.max(0, this.#aheadMs + nowMs - wallOf(timestamp));
+    return Math.max(0, this.nowMs(nowMs) - wallOf(timestamp));
   }
 }

@@ -60,6 +60,8 @@ export interface WorldOptions {
   readonly random?: RandomSource;
   /** The client of the cluster's protocol; by default that of PaRiS. */
   readonly engine?: OpenEngine;
+  /** The endpoints that the application names; by default those of all nodes. */
+  readonly given?: readonly string[];
   /** Gives credentials, or an error; undefined never answers. Absent: they are not renewed. */
   readonly auth?: () => unknown;
 }
@@ -76,6 +78,8 @@ export class World implements ClientEffects {
   readonly violations: string[] = [];
   readonly sockets = new Map<SocketId, Socket>();
   readonly calls: Called[] = [];
+  /** The node of each attempt to connect. */
+  readonly dialled: string[] = [];
   nowMs = 0;
   /** When the machine wants a timer; infinite for none. */
   timerMs = Number.POSITIVE_INFINITY;
@@ -104,7 +108,7 @@ export class World implements ClientEffects {
 
   constructor(
     readonly nodes: readonly ScriptedNode[],
-    { settings, random = () => 0, engine = ofParis, auth }: WorldOptions = {},
+    { settings, random = () => 0, engine = ofParis, auth, given }: WorldOptions = {},
   ) {
     this.#engine = engine;
     this.#auth = auth;
@@ -121,7 +125,7 @@ export class World implements ClientEffects {
       newId: () => `session${++this.#lastId}`.padEnd(22, '0'),
       ...settings,
     };
-    this.machine = new ClientMachine({ endpoints: nodes.map(({ url }) => url) }, all, this, random, 0);
+    this.machine = new ClientMachine({ endpoints: given ?? nodes.map(({ url }) => url) }, all, this, random, 0);
   }
 
   /** Sockets that are open or being opened. */
@@ -211,6 +215,11 @@ export class World implements ClientEffects {
     this.nowMs = endMs;
   }
 
+  /** The program stands still for a while: messages and timers of that time come after it. */
+  sleep(ms: number): void {
+    this.nowMs += ms;
+  }
+
   /** The network cuts the connections to a node. */
   cut(node: ScriptedNode): void {
     for (const socket of this.live) if (socket.node === node) this.#cut(socket);
@@ -236,6 +245,7 @@ export class World implements ClientEffects {
       commit: undefined,
     };
     this.sockets.set(id, socket);
+    this.dialled.push(node.url);
     if (node.state === 'silent') return;
     this.#later(this.#arrivalMs(socket), () => {
       if (socket.state !== 'opening') return;
