@@ -3,6 +3,7 @@
 
 export { isIsochronError, OutcomeUnknownError, SessionBlockedError } from '@isochron/client/errors';
 export type { Codec } from '@isochron/client/link/codec';
+export type { CloseReport } from '@isochron/client/session/commit-queue';
 export type { ClientStatus } from '@isochron/client/session/core';
 export type { ExportedSession, ExportedWrite } from '@isochron/client/session/exported';
 export type { TransactionStatus } from '@isochron/client/transaction-status';
@@ -12,7 +13,7 @@ export type { Timestamp, TxId } from '@isochron/core/ids';
 export type { HeldBack, TxState } from '@isochron/wire/session-frames';
 export type { ChangedKey, ChangedTransaction, ChangesMessage, ChangesOptions } from './api/changed.js';
 export type { Changes } from './api/changes.js';
-export { IsochronClient, type Session } from './api/client.js';
+export { type CloseOptions, IsochronClient, type Session } from './api/client.js';
 export type { Claim, ClaimOptions, Collection, Keyspace } from './api/collection.js';
 export type { Entry, Listing, ListOptions, Page } from './api/listing.js';
 export type { CallOptions, ReadCollection, WriteOptions } from './api/read-collection.js';

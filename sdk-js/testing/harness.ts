@@ -27,7 +27,7 @@ export async function client(servers: readonly FakeServer[], options: TestOption
   const all: TestOptions = { WebSocket, random: () => 0, ...options };
   const given = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
   const connected = await connect({ endpoints: servers.map(({ url }) => url), ...given });
-  toClose.push(connected);
+  toClose.push({ close: () => connected.close({ flushMs: 0 }) });
   return connected;
 }
 

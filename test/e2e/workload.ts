@@ -13,7 +13,7 @@ export interface WorkloadClient {
   snapshot(): Promise<WorkloadSnapshot>;
   transaction(body: (tx: WorkloadTransaction) => Promise<void>): Promise<unknown>;
   readonly session: { export(): unknown };
-  close(): Promise<void>;
+  close(): Promise<unknown>;
 }
 
 export interface WorkloadSnapshot {

@@ -73,8 +73,11 @@ export type Call =
   | { readonly f: 'status'; readonly txId: TxId; readonly sentAfter?: Timestamp | undefined }
   /** Gives up the order behind the undecided commit: its transaction's id, or undefined. */
   | { readonly f: 'detach' }
-  /** Gives everything up, and waits until the sockets are closed. */
-  | { readonly f: 'close' };
+  /**
+   * Ends reads and watches, and goes on with writes for at most this long, by default not at all. Then it gives
+   * everything up, and waits until the sockets are closed: {@link CloseReport}.
+   */
+  | { readonly f: 'close'; readonly flushMs?: number };
 
 /** All inputs of a client. `nowMs` is the driver's steady clock. */
 export type ClientInput =
@@ -206,6 +209,7 @@ export class ClientMachine {
         break;
     }
     this.core.live?.flush();
+    this.core.endFlush();
     this.#loop.rest();
   }
 
@@ -248,7 +252,7 @@ export class ClientMachine {
         caller.resolve(core.detach());
         return undefined;
       case 'close':
-        core.close(caller);
+        core.close(caller, call.flushMs);
         return undefined;
     }
   }

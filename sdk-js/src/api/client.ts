@@ -1,7 +1,8 @@
+import type { CloseReport } from '@isochron/client/session/commit-queue';
 import type { ClientStatus } from '@isochron/client/session/core';
 import type { ExportedSession } from '@isochron/client/session/exported';
 import type { TransactionStatus } from '@isochron/client/transaction-status';
-import type { IsochronError } from '@isochron/core/errors';
+import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
 import { checkOptions } from '../check-options.js';
 import type { Driver } from '../driver.js';
@@ -13,6 +14,12 @@ import { keyspaceScope } from './scope.js';
 import { openSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.js';
 import { runTransaction, type Transaction, type TransactionOptions, type TransactionOutcome } from './transaction.js';
 import { type CutResult, Watch, type Watches } from './watch.js';
+
+/** Options of `close`. */
+export interface CloseOptions {
+  /** How long writes may still take, in ms. Default 5 000; 0 ends them at once. */
+  readonly flushMs?: number;
+}
 
 /** A client's causal session: what it has seen and written. */
 export class Session {
@@ -174,14 +181,19 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
   }
 
   /**
-   * Closes the connection. Pending calls reject with CLIENT_CLOSED; commits that were sent and not answered reject with
-   * OUTCOME_UNKNOWN. Resolves once the socket is closed, after a second at the latest. May be called twice.
+   * Ends reads and watches, which reject with CLIENT_CLOSED, and takes no further calls. Writes that were called before
+   * go on for at most `flushMs`. Then those that have had no effect reject with CLIENT_CLOSED, and those that were sent
+   * and not answered with OUTCOME_UNKNOWN. Resolves with a report of both once the socket is closed, a second later at
+   * the latest. May be called again, also to end the writes earlier. Throws INVALID_REQUEST for options that are none.
    */
-  close(): Promise<void> {
-    return this.#driver.call({ f: 'close' });
+  async close(options: CloseOptions = {}): Promise<CloseReport> {
+    checkOptions(options, 'flushMs');
+    const { flushMs = 5000 } = options;
+    if (!(flushMs >= 0)) throw new IsochronError('INVALID_REQUEST', 'flushMs has to be at least 0');
+    return this.#driver.call({ f: 'close', flushMs });
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 }

@@ -30,6 +30,7 @@ export class Dispatcher {
   #flushing = false;
   #sweeping: Timer | undefined;
   #closed = false;
+  #isDraining = false;
   #offlineSinceMs: number;
   /** Called with every sweep, while there is anything to sweep. Returns whether another sweep is needed. */
   onSweep: (nowMs: number) => boolean = () => false;
@@ -62,7 +63,7 @@ export class Dispatcher {
 
   /** Takes a request. It leaves with all others of this turn. */
   readonly submit = (exchange: Exchange): void => {
-    if (this.#closed) {
+    if (this.#closed || (this.#isDraining && !exchange.isWrite)) {
       exchange.closed();
       return;
     }
@@ -161,6 +162,12 @@ export class Dispatcher {
     if (connection === undefined || this.#waiting.length === 0) return;
     const batch = this.#take(connection);
     if (batch.length > 0) connection.send(batch);
+  }
+
+  /** The client is about to close: goes on with writes only. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const exchange of [...this.#all()]) if (!exchange.settled && !exchange.isWrite) exchange.closed();
   }
 
   close(): void {

@@ -69,6 +69,11 @@ export abstract class Exchange<T = unknown> implements Cancellable {
   #lastRefusal: IsochronError | undefined;
   #caller: Caller<T> = UNAWAITED;
 
+  /** Whether a client that closes goes on with it for a while. */
+  get isWrite(): boolean {
+    return false;
+  }
+
   /** Whether it is sent again when its connection is lost. */
   get repeats(): boolean {
     return true;

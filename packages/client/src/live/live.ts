@@ -94,7 +94,7 @@ class Live implements LiveQueries {
   /** @throws IsochronError why these scopes cannot be watched */
   #check(observer: LiveObserver, scopes: readonly LiveScope[]): void {
     const core = this.#core;
-    if (core.connector.isClosed) throw clientClosed();
+    if (core.isClosing) throw clientClosed();
     if (!core.can('live-queries')) throw core.unsupported('has no live queries: read again');
     if (scopes.length === 0 || this.#observers.has(observer))
       throw new IsochronError('INVALID_REQUEST', 'an observer has scopes, and observes them once');

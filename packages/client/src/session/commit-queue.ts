@@ -4,11 +4,19 @@
  * it is sent once the outcome of the one before is known, or it might be ordered before it (P8).
  */
 import type { IsochronError } from '@isochron/core/errors';
-import type { Timestamp, TxId } from '@isochron/core/ids';
+import type { QualifiedKey, Timestamp, TxId } from '@isochron/core/ids';
 import { clientClosed, late, SessionBlockedError } from '../errors.js';
 import type { Caller, Cancellable } from '../link/exchange.js';
 import type { ClientParts } from './parts.js';
 import type { QueuedExchange, QueueEntry, WriteFollower } from './queued-exchange.js';
+
+/** What a client left undone when it closed. */
+export interface CloseReport {
+  /** The keys, with their keyspaces, of each write that had no effect; in the order of the calls. */
+  readonly dropped: readonly (readonly QualifiedKey[])[];
+  /** The writes that may have had an effect: `client.transactionStatus` of another client has their outcomes. */
+  readonly undecided: readonly { readonly txId: TxId; readonly sentAfter: Timestamp }[];
+}
 
 /** Writes that are under way at a time. */
 const MAX_CHAINED = 128;
@@ -161,9 +169,29 @@ export class CommitQueue {
     return late(true);
   }
 
-  close(): void {
+  /** Takes no further entries, and ends those that wait to read. */
+  drain(): void {
     this.#closed = true;
+    this.withdraw(
+      this.#queue.filter(({ job }) => job.writes === undefined),
+      clientClosed(),
+    );
+  }
+
+  /** Whether nothing waits or is under way. */
+  get isEmpty(): boolean {
+    return this.#queue.length + this.#chain.length + this.#detached.size === 0;
+  }
+
+  /** Rejects all waiting entries; the writes under way are given up next. */
+  close(): CloseReport {
+    const writes = this.#begun.filter(({ txId }) => txId !== undefined);
+    const unsent = writes.filter(({ inDoubt }) => inDoubt !== true).map((turn) => this.#entries.get(turn)?.writes);
+    const dropped = [...unsent, ...this.#queue.map(({ job }) => job.writes)];
+    const keys = dropped.filter((all) => all !== undefined).map((all) => all.map(({ key }) => key));
+    const undecided = writes.filter(({ inDoubt }) => inDoubt);
     this.withdraw(this.#queue, clientClosed());
+    return { dropped: keys, undecided: undecided.map(({ txId, sentAfter }) => ({ txId: txId!, sentAfter: sentAfter! })) };
   }
 
   /** Begins the entries that may be under way behind the present ones. */

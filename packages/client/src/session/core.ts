@@ -6,13 +6,13 @@ import type { Session } from '@isochron/protocols/kernel/transactions/session';
 import type { Freshness, HeldBack, UstFrame } from '@isochron/wire/session-frames';
 import { invalidSession, toIsochronError } from '../errors.js';
 import { Connector, type ConnectorEvents } from '../link/connector.js';
-import { type Caller, type Cancellable, type Exchange, UNAWAITED } from '../link/exchange.js';
+import type { Caller, Cancellable, Exchange } from '../link/exchange.js';
 import type { Welcome } from '../link/frames.js';
 import type { LiveQueries } from '../live/observer.js';
 import type { Loop, Timer } from '../loop.js';
 import type { ClientOptions, ClientSettings } from '../settings.js';
 import type { TransactionStatus } from '../transaction-status.js';
-import { CommitQueue } from './commit-queue.js';
+import { type CloseReport, CommitQueue } from './commit-queue.js';
 import type { Engine, OpenEngine } from './engine.js';
 import { type ExportedSession, exportSession, type ImportedSession } from './exported.js';
 import { CLIENT_KIT } from './kit.js';
@@ -88,6 +88,10 @@ export class ClientCore implements ClientParts, ConnectorEvents {
   #staleMs = Number.POSITIVE_INFINITY;
   #alert: Timer | undefined;
   #hasNews = false;
+  /** Those who wait until the client has closed; undefined before the first one. */
+  #closing: ((report: CloseReport) => void)[] | undefined;
+  #flushedBy = Number.POSITIVE_INFINITY;
+  #report: CloseReport | undefined;
 
   /** @throws IsochronError INVALID_REQUEST for endpoints that are no URLs */
   constructor(
@@ -328,12 +332,38 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     return this.queue.detach(() => this.engine.detach());
   }
 
-  /** Gives everything up. */
-  close({ resolve }: Caller<void> = UNAWAITED): void {
-    this.live?.close();
+  /** Ends everything but writes, and these after `flushMs`. A later call may end them earlier. */
+  close({ resolve }: Caller<CloseReport>, flushMs = 0): void {
+    if (this.#closing === undefined) {
+      this.live?.close();
+      this.queue.drain();
+      this.connector.dispatcher.drain();
+    }
+    this.#closing = [...(this.#closing ?? []), resolve];
+    const endMs = this.loop.nowMs + flushMs;
+    if (endMs < this.#flushedBy) {
+      this.#flushedBy = endMs;
+      this.loop.after(flushMs, () => this.endFlush());
+    }
+    this.changed();
+  }
+
+  /** Whether no calls are taken any more. */
+  get isClosing(): boolean {
+    return this.#closing !== undefined;
+  }
+
+  /** Gives everything up if the client is closing, once no write is left or their time is over. */
+  endFlush(): void {
+    const done = this.#closing;
+    if (done === undefined || done.length === 0 || (!this.queue.isEmpty && this.loop.nowMs < this.#flushedBy)) return;
+    this.#closing = [];
     // First the waiting ones, or each would move up only to be refused.
-    this.queue.close();
-    this.connector.close(resolve);
+    this.#report ??= this.queue.close();
+    const report = this.#report;
+    this.connector.close(() => {
+      for (const resolve of done) resolve(report);
+    });
     this.changed();
   }
 

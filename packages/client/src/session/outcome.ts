@@ -83,6 +83,10 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     this.#ended = ended;
   }
 
+  override get isWrite(): boolean {
+    return true;
+  }
+
   get txId(): TxId {
     return this.attempt.txId;
   }
