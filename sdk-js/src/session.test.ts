@@ -236,4 +236,25 @@ describe('listings', () => {
     await app.set('\uffee', 2);
     expect((await all(app.list())).map(({ key }) => key)).toEqual(['\uffee', '\u{1f600}']);
   });
+
+  it('a collection lists its own documents, and with deep those of its inner collections; a keyspace lists all', async () => {
+    const node = await server();
+    const app = await client([node]);
+    const boards = app.collection('boards');
+    for (const key of ['boards/1', 'boards/1/cards/1', 'boards/2', 'lists/1']) node.store.seed(`default/${key}`, key);
+    await app.collection('boards/2/cards').set('own', 'own');
+    await boards.set('3', 'own');
+    const keys = async (listing: AsyncIterable<{ readonly key: string }>) => (await all(listing)).map(({ key }) => key);
+    expect(await keys(boards.list())).toEqual(['1', '2', '3']);
+    expect(await keys(boards.list({ deep: true }))).toEqual(['1', '1/cards/1', '2', '2/cards/own', '3']);
+    expect(await keys(app.collection('boards/1/cards').list())).toEqual(['1']);
+    expect(await keys(app.list({ prefix: 'boards/1' }))).toEqual(['boards/1', 'boards/1/cards/1']);
+    expect(await keys(app.list({ deep: false }))).toEqual([]);
+    await app.transaction(async (tx) => {
+      tx.set('boards/1/cards/2', 'own');
+      expect(await keys(tx.collection('boards').list())).toEqual(['1', '2', '3']);
+    });
+    expect(() => boards.list({ prefix: '1/cards/' })).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST' }));
+    expect(() => boards.list({ deep: 'yes' as never })).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST' }));
+  });
 });

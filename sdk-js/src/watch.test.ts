@@ -37,6 +37,23 @@ async function subscribed<R>(source: Watch<R>) {
   return { results, errors, end };
 }
 
+describe('a watch of a collection', () => {
+  const keysOf = async (watch: Watch<QueryResult<unknown>>): Promise<string[]> => {
+    for await (const { documents } of watch) return documents.map(({ key }) => key);
+    return [];
+  };
+
+  it('a watch of a collection has its own documents, and with deep those of its inner collections', async () => {
+    const fake = live();
+    const scope = { keyspace: 'default', prefix: 'boards/' };
+    fake.put({ 'default/boards/1': 1, 'default/boards/1/cards/7': 2, 'default/boards/2': 3 });
+    const watch = (query: RangeQuery = {}) => watchOf(fake, scope, query) as Watch<QueryResult<unknown>>;
+    expect(await keysOf(watch())).toEqual(['1', '2']);
+    expect(await keysOf(watch({ deep: true }))).toEqual(['1', '1/cards/7', '2']);
+    expect(await codeOf(keysOf(watch({ prefix: '1/cards' })))).toBe('INVALID_REQUEST');
+  });
+});
+
 describe('a subscription', () => {
   it('a subscription gets the result of a query, and every later one in the turn of its change', async () => {
     const fake = live();

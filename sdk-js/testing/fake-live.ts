@@ -2,6 +2,7 @@
 import type { LiveDocument, LiveObserver, LiveScope, ScopeView } from '@isochron/client/live/observer';
 import { IsochronError } from '@isochron/core/errors';
 import { DEFAULT_LIMITS } from '@isochron/core/limits';
+import { isOfLevel } from '@isochron/core/versions';
 import type { LiveDriver } from '../src/api/watched.js';
 
 interface Observed {
@@ -81,4 +82,4 @@ export class FakeLive implements LiveDriver {
 }
 
 const isIn = (scope: LiveScope, key: string): boolean =>
-  'keys' in scope ? scope.keys.includes(key) : scope.start <= key && key < scope.end;
+  'keys' in scope ? scope.keys.includes(key) : scope.start <= key && key < scope.end && isOfLevel(scope.level, key);

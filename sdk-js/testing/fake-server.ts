@@ -8,6 +8,7 @@ import { wallOf } from '@isochron/core/hlc';
 import type { Deps, Origin } from '@isochron/core/ids';
 import { Fold } from '@isochron/core/updates/fold';
 import { Update } from '@isochron/core/updates/update';
+import { isOfLevel } from '@isochron/core/versions';
 import { SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
 import type {
   ClientFrame,
@@ -401,11 +402,11 @@ export class FakeServer {
   #list(frame: ListFrame, socket: ServedSocket): ServerFrame {
     const snapshot = this.#snapshot(frame, socket);
     if (snapshot === undefined) return refusal(frame.id, 'TRANSACTION_UNKNOWN', false);
-    const { keyspace, prefix = '', start = '', limit = 100 } = frame;
+    const { keyspace, prefix = '', start = '', limit = 100, level } = frame;
     const found: [string, number, WireValue][] = [];
     for (const qualified of this.store.keys()) {
       const key = qualified.slice(keyspace.length + 1);
-      if (!qualified.startsWith(`${keyspace}/${prefix}`) || key < start) continue;
+      if (!qualified.startsWith(`${keyspace}/${prefix}`) || key < start || !isOfLevel(level, qualified)) continue;
       const version = this.store.read(qualified, snapshot.snapshot);
       if (version !== null) found.push([key, ...version]);
     }

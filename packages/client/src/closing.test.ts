@@ -20,15 +20,18 @@ const codeOf = ({ settled, reason }: Called): string => (settled === 0 ? 'waits'
 const close = (flushMs?: number): Called => world.call({ f: 'close', ...(flushMs === undefined ? {} : { flushMs }) });
 
 describe('a client that closes', () => {
-  it.each([true, false])('a client that closes sends the writes that were called before, in order (chained: %s)', (chains) => {
-    const { store } = connected(chains);
-    const writes = ['a', 'b', 'c'].map((key) => world.write(key));
-    const closing = close(5000);
-    world.run(100);
-    expect([...writes, closing].map(codeOf)).toEqual(['done', 'done', 'done', 'done']);
-    expect(closing.value).toEqual({ dropped: [], undecided: [] });
-    expect(store.outcomes.size).toBe(3);
-  });
+  it.each([true, false])(
+    'a client that closes sends the writes that were called before, in order (chained: %s)',
+    (chains) => {
+      const { store } = connected(chains);
+      const writes = ['a', 'b', 'c'].map((key) => world.write(key));
+      const closing = close(5000);
+      world.run(100);
+      expect([...writes, closing].map(codeOf)).toEqual(['done', 'done', 'done', 'done']);
+      expect(closing.value).toEqual({ dropped: [], undecided: [] });
+      expect(store.outcomes.size).toBe(3);
+    },
+  );
 
   it('a client that closes ends reads, and takes no further calls, while it sends its writes', () => {
     const { node } = connected();

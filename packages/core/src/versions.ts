@@ -22,6 +22,30 @@ export interface ListRange {
   readonly end: QualifiedKey | null;
   /** Most keys to return, at least 1. */
   readonly limit: number;
+  /** Only keys of this level, see {@link levelOf}; absent for all. */
+  readonly level?: number | undefined;
+}
+
+/** The number of segments of a key without its keyspace: 2 for `default/boards/7`, a document of a collection. */
+export function levelOf(key: QualifiedKey): number {
+  let level = 0;
+  for (let at = key.indexOf('/'); at >= 0; at = key.indexOf('/', at + 1)) level++;
+  return level;
+}
+
+/** Whether a key is of a level; where that is absent, every key is. */
+export const isOfLevel = (level: number | undefined, key: QualifiedKey): boolean =>
+  level === undefined || levelOf(key) === level;
+
+/** What a page of all levels has of the range's level; the next page begins behind what is below its last document. */
+export function pageOfLevel({ entries, next }: ListPage, { level, end }: ListRange): ListPage {
+  if (level === undefined) return { entries, next };
+  const own = entries.filter(({ key }) => isOfLevel(level, key));
+  if (next === null || levelOf(next) <= level) return { entries: own, next };
+  const document = next.split('/', level + 1).join('/');
+  // '0' is the character behind '/'.
+  const behind = `${document}0`;
+  return { entries: own, next: end !== null && compareKeys(behind, end) >= 0 ? null : behind };
 }
 
 /** Keys with a value in the snapshot, in order. `next` is where the following page starts, null after the last one. */

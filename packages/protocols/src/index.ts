@@ -4,6 +4,7 @@ export * from './host.js';
 export { type ClockReadings, DriftWatch } from './kernel/drift-watch.js';
 export { FEEDS_MACHINE } from './kernel/feeds/log-server.js';
 export * from './kernel/feeds/messages.js';
+export { inRange } from './kernel/feeds/scope.js';
 export { heartbeatsIn } from './kernel/heartbeats.js';
 export type { CommonNodeOptions } from './kernel/node-parts.js';
 export { elementsOf, matrixSession } from './kernel/operations/dependency-matrix.js';

@@ -3,7 +3,7 @@ import type { Timestamp } from '@isochron/core/ids';
 import { checkOptions } from '../check-options.js';
 import { decodeDocument } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
-import type { HandleSource, Scope } from './scope.js';
+import { type HandleSource, levelIn, type Scope } from './scope.js';
 
 /** The range and the limits of a listing. */
 export interface ListOptions {
@@ -11,6 +11,11 @@ export interface ListOptions {
   readonly prefix?: string;
   /** First key that may be listed. */
   readonly start?: string;
+  /**
+   * Whether the documents of inner collections are listed, too, as `inner/<id>`. Default: not in a collection, but in a
+   * keyspace.
+   */
+  readonly deep?: boolean;
   /** Most entries in all. Default: no limit. */
   readonly limit?: number;
   /** Entries that are fetched at a time, 1 to 1000. Default 100. */
@@ -51,8 +56,9 @@ export class Listing<T> implements AsyncIterable<Entry<T>> {
 
   /** @internal */
   constructor(source: HandleSource, scope: Scope, options: ListOptions) {
-    checkOptions(options, 'prefix', 'start', 'limit', 'pageSize', 'signal');
-    this.#open = () => new Cursor(source, scope, options);
+    checkOptions(options, 'prefix', 'start', 'deep', 'limit', 'pageSize', 'signal');
+    const level = levelIn(scope, options.prefix ?? '', options.deep);
+    this.#open = () => new Cursor(source, scope, options, level);
   }
 
   /**
@@ -93,7 +99,12 @@ class Cursor<T> {
   #next: string | null;
   #left: number;
 
-  constructor(source: HandleSource, scope: Scope, options: ListOptions) {
+  constructor(
+    source: HandleSource,
+    scope: Scope,
+    options: ListOptions,
+    readonly level: { readonly level?: number },
+  ) {
     this.#scope = scope;
     this.#options = options;
     this.#next = scope.prefix + (options.start ?? '');
@@ -122,7 +133,7 @@ class Cursor<T> {
   async #fetch(start: string): Promise<Entry<T>[]> {
     const { keyspace, prefix } = this.#scope;
     const { pageSize = 100, prefix: asked = '', signal } = this.#options;
-    const request = { keyspace, prefix: prefix + asked, start, limit: pageSize };
+    const request = { keyspace, prefix: prefix + asked, start, limit: pageSize, ...this.level };
     const call = { f: 'list', handle: this.#handle.id, request } as const;
     const page = await this.#driver.call<MergedPage>(call, signal);
     this.#next = page.next;

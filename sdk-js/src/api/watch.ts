@@ -108,7 +108,7 @@ export function watchOf<T>(
     checkNames(query, 'keys', 'signal');
     return new Watch(driver, { kind: 'keys', scope, keys: query.keys }, query.signal);
   }
-  checkNames(query, 'prefix', 'start', 'end', 'where', 'orderBy', 'limit', 'reverse', 'signal');
+  checkNames(query, 'prefix', 'start', 'end', 'deep', 'where', 'orderBy', 'limit', 'reverse', 'signal');
   const { signal, ...range } = query;
   return new Watch(driver, { kind: 'range', scope, range }, signal);
 }

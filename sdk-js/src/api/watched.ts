@@ -27,6 +27,11 @@ export interface RangeQuery extends Query {
   readonly start?: string;
   /** First key behind the range. */
   readonly end?: string;
+  /**
+   * Whether the documents of inner collections are part of it, too, as `inner/<id>`. Default: not in a collection, but
+   * in a keyspace.
+   */
+  readonly deep?: boolean;
   /** Ends everything that reads this watch: iterations reject with its reason. */
   readonly signal?: AbortSignal;
 }

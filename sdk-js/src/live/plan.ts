@@ -7,7 +7,7 @@ import { QueryResults, type ResultDocument, type ResultKeys } from '@isochron/cl
 import { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey } from '@isochron/core/ids';
 import { compareKeys, prefixEnd } from '@isochron/core/versions';
-import { keyIn, type Scope } from '../api/scope.js';
+import { keyIn, levelIn, type Scope } from '../api/scope.js';
 import type {
   DocumentResult,
   LiveDriver,
@@ -164,7 +164,8 @@ function namedKeys(driver: LiveDriver, scope: Scope, keys: readonly string[]): Q
 }
 
 function range(driver: LiveDriver, scope: Scope, options: Omit<RangeQuery, 'signal'>): QueryReading {
-  const { prefix = '', start, end, ...query } = options;
+  const { prefix = '', start, end, deep, ...query } = options;
+  const level = levelIn(scope, prefix, deep);
   const within = `${scope.keyspace}/${scope.prefix}`;
   const bound = (name: string, key: unknown): QualifiedKey => {
     if (typeof key !== 'string') throw invalid(`${name} has to be a text`);
@@ -178,7 +179,7 @@ function range(driver: LiveDriver, scope: Scope, options: Omit<RangeQuery, 'sign
   const behind = end === undefined ? above : earlier(above, bound('end', end));
   if (compareKeys(first, behind) >= 0)
     throw invalid('the range has no keys: start has to be below end, and in the prefix');
-  return new QueryReading(driver, { start: first, end: behind }, parseQuery(query), inScope(scope));
+  return new QueryReading(driver, { start: first, end: behind, ...level }, parseQuery(query), inScope(scope));
 }
 
 const later = (a: QualifiedKey, b: QualifiedKey): QualifiedKey => (compareKeys(a, b) < 0 ? b : a);

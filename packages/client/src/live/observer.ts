@@ -5,10 +5,16 @@
 import type { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
 
-/** The keys of a query: named ones, or a range of one keyspace (`end` exclusive). Qualified. */
-export type LiveScope =
-  | { readonly keys: readonly QualifiedKey[] }
-  | { readonly start: QualifiedKey; readonly end: QualifiedKey };
+/** The keys of a query: named ones, or a range of one keyspace . Qualified. */
+export type LiveScope = { readonly keys: readonly QualifiedKey[] } | LiveRange;
+
+/** The keys of one keyspace from `start` on, below `end`. */
+export interface LiveRange {
+  readonly start: QualifiedKey;
+  readonly end: QualifiedKey;
+  /** Only those with this many segments, without the keyspace; absent for all. */
+  readonly level?: number;
+}
 
 /**
  * A document as an observer sees it: with the client's own writes laid over. The same object as long as nothing of it

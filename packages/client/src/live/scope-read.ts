@@ -7,6 +7,7 @@ import type { Caller, Cancellable } from '../link/exchange.js';
 import type { Listed } from '../link/frames.js';
 import { listPage, readValues } from '../session/reads.js';
 import type { SnapshotHandle } from '../session/snapshot-handle.js';
+import type { LiveRange } from './observer.js';
 import { MAX_WATCH_BYTES, MAX_WATCH_DOCUMENTS, type Scope, sizeOf, watchTooLarge } from './scope.js';
 
 /** The most keys of a page. */
@@ -72,6 +73,7 @@ class RangeRead implements Cancellable {
   readonly #keyspace: string;
   readonly #prefix: string;
   readonly #end: QualifiedKey;
+  readonly #level: number | undefined;
   #start: string;
   #page: Cancellable | undefined;
 
@@ -81,11 +83,12 @@ class RangeRead implements Cancellable {
     readonly budget: Budget,
     readonly caller: Caller<void>,
   ) {
-    const { start, end } = scope.range as { readonly start: QualifiedKey; readonly end: QualifiedKey };
+    const { start, end, level } = scope.range as LiveRange;
     const { keyspace, key } = unqualify(start);
     this.#keyspace = keyspace;
     this.#start = key;
     this.#end = end;
+    this.#level = level;
     this.#prefix = commonPrefix(start, end).slice(keyspace.length + 1);
   }
 
@@ -94,7 +97,8 @@ class RangeRead implements Cancellable {
   }
 
   next(): void {
-    const request = { keyspace: this.#keyspace, prefix: this.#prefix, start: this.#start, limit: PAGE_KEYS };
+    const [keyspace, prefix, start, level] = [this.#keyspace, this.#prefix, this.#start, this.#level];
+    const request = { keyspace, prefix, start, limit: PAGE_KEYS, ...(level !== undefined && { level }) };
     const { reject } = this.caller;
     this.#page = listPage(this.handle, request, { resolve: (page) => this.#take(page), reject });
   }

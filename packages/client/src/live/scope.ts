@@ -9,8 +9,8 @@
  */
 import { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey, Value } from '@isochron/core/ids';
-import { compareKeys, prefixEnd } from '@isochron/core/versions';
-import type { LiveDocument, LiveScope } from './observer.js';
+import { compareKeys, isOfLevel, prefixEnd } from '@isochron/core/versions';
+import type { LiveDocument, LiveRange, LiveScope } from './observer.js';
 
 /** Limits of a scope. Bytes are the lengths of keys and values. */
 export const MAX_WATCH_DOCUMENTS = 10_000;
@@ -42,8 +42,8 @@ export class Scope {
 
   contains(key: QualifiedKey): boolean {
     if (this.keys !== undefined) return this.keys.has(key);
-    const { start, end } = this.range as { readonly start: QualifiedKey; readonly end: QualifiedKey };
-    return compareKeys(start, key) <= 0 && compareKeys(key, end) < 0;
+    const { start, end, level } = this.range as LiveRange;
+    return compareKeys(start, key) <= 0 && compareKeys(key, end) < 0 && isOfLevel(level, key);
   }
 
   get isTooLarge(): boolean {
@@ -79,11 +79,11 @@ export const sizeOf = (key: QualifiedKey, value: Value): number => key.length + 
 /** The name of a scope. @throws IsochronError INVALID_REQUEST, WATCH_TOO_LARGE */
 export function nameOf(scope: LiveScope): string {
   if (!('keys' in scope)) {
-    const { start, end } = scope;
+    const { start, end, level } = scope;
     const keyspace = start.slice(0, start.indexOf('/') + 1);
     if (keyspace.length < 2 || compareKeys(start, end) >= 0 || compareKeys(end, prefixEnd(keyspace)!) > 0)
       throw new IsochronError('INVALID_REQUEST', 'the range of a watch is empty, or not one of a single keyspace');
-    return JSON.stringify([start, end]);
+    return JSON.stringify([start, end, level]);
   }
   const keys = new Set(scope.keys);
   if (keys.size > MAX_WATCH_DOCUMENTS) throw watchTooLarge();

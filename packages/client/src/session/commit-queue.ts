@@ -191,7 +191,10 @@ export class CommitQueue {
     const keys = dropped.filter((all) => all !== undefined).map((all) => all.map(({ key }) => key));
     const undecided = writes.filter(({ inDoubt }) => inDoubt);
     this.withdraw(this.#queue, clientClosed());
-    return { dropped: keys, undecided: undecided.map(({ txId, sentAfter }) => ({ txId: txId!, sentAfter: sentAfter! })) };
+    return {
+      dropped: keys,
+      undecided: undecided.map(({ txId, sentAfter }) => ({ txId: txId!, sentAfter: sentAfter! })),
+    };
   }
 
   /** Begins the entries that may be under way behind the present ones. */

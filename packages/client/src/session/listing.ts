@@ -1,6 +1,6 @@
 /** Listings: the server's pages with the session's own writes laid over them. */
 import type { Value } from '@isochron/core/ids';
-import { compareKeys } from '@isochron/core/versions';
+import { compareKeys, isOfLevel } from '@isochron/core/versions';
 import { laidOver, type OwnWrite } from '@isochron/protocols/kernel/transactions/write-cache';
 import { malformed } from '../errors.js';
 import type { Caller, Cancellable } from '../link/exchange.js';
@@ -46,7 +46,7 @@ function ownWrites(handle: SnapshotHandle, request: ListRequest, next: string | 
   const { keyspace, prefix, start } = request;
   const own = new Map<string, readonly OwnWrite[]>();
   for (const [qualified, writes] of handle.tx.overlay()) {
-    if (!qualified.startsWith(`${keyspace}/`)) continue;
+    if (!qualified.startsWith(`${keyspace}/`) || !isOfLevel(request.level, qualified)) continue;
     const key = qualified.slice(keyspace.length + 1);
     if (!key.startsWith(prefix) || compareKeys(key, start) < 0) continue;
     if (next === null || compareKeys(key, next) < 0) own.set(key, writes);

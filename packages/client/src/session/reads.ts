@@ -66,6 +66,8 @@ export interface ListRequest {
   readonly prefix: string;
   readonly start: string;
   readonly limit: number;
+  /** Only keys with this many segments; absent for all. */
+  readonly level?: number;
 }
 
 class ListExchange extends SnapshotExchange<Listed> {

@@ -4,7 +4,7 @@
  */
 import type { Content, QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
 import { Update } from '@isochron/core/updates/update';
-import { compareKeys } from '@isochron/core/versions';
+import { compareKeys, isOfLevel } from '@isochron/core/versions';
 import { type CachedWrite, laidOver } from '@isochron/protocols/kernel/transactions/write-cache';
 import type {
   ClientFrame,
@@ -81,8 +81,8 @@ export class LiveCluster extends ScriptedStore {
   }
 }
 
-export function isIn({ keys, start = '', end = '' }: Omit<WatchedScope, 'watch'>, key: QualifiedKey): boolean {
-  return keys?.includes(key) ?? (compareKeys(start, key) <= 0 && compareKeys(key, end) < 0);
+export function isIn({ keys, start = '', end = '', level }: Omit<WatchedScope, 'watch'>, key: QualifiedKey): boolean {
+  return keys?.includes(key) ?? (compareKeys(start, key) <= 0 && compareKeys(key, end) < 0 && isOfLevel(level, key));
 }
 
 type Reply = (answer: object) => void;
@@ -185,7 +185,7 @@ export class LiveNode extends ScriptedNode {
   #list(frame: ListFrame): ServerFrame {
     const snapshot = this.#snapshot(frame);
     if (snapshot === undefined) return refusal(frame.id, 'TRANSACTION_UNKNOWN', false);
-    const { keyspace, prefix = '', start = '' } = frame;
+    const { keyspace, prefix = '', start = '', level } = frame;
     // Short pages: a listing takes some time.
     const limit = 3;
     const keys = this.cluster.keys
@@ -194,7 +194,7 @@ export class LiveNode extends ScriptedNode {
       .filter((key) => compareKeys(key, start) >= 0);
     const entries = keys.slice(0, limit).flatMap((key) => {
       const value = this.cluster.at(`${keyspace}/${key}`, snapshot);
-      return value === null ? [] : [[key, 1, value as string] as const];
+      return value === null || !isOfLevel(level, `${keyspace}/${key}`) ? [] : [[key, 1, value as string] as const];
     });
     return { type: 'listed', id: frame.id, snapshot, entries, next: keys[limit] ?? null };
   }

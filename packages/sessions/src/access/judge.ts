@@ -4,6 +4,7 @@
  */
 import {
   IsochronError,
+  type ListRange,
   type NodeId,
   type Principal,
   type QualifiedKey,
@@ -67,8 +68,8 @@ export class Judge {
   }
 
   /** Judges the list of a range in a place, as {@link judge} does. */
-  judgeRange(prefix: string, place: Place, versions: Versions, done: Done<Verdict>): void {
-    const question = { prefix, principal: this.principal, at: place.snapshot.ts };
+  judgeRange({ prefix, level }: JudgedRange, place: Place, versions: Versions, done: Done<Verdict>): void {
+    const question = { prefix, level, principal: this.principal, at: place.snapshot.ts };
     const verdict = () => [this.policy.judgeRange(question, documentsOf(versions))];
     this.settle(
       verdict,
@@ -174,8 +175,19 @@ export function refusalIn(
   return denied(isEither ? 'update' : verb, isEither ? policy.namedByRefusal(key) : verdict.rule, verdict.fault);
 }
 
+/** What rules know of a range: the beginning of all of its keys, and their level where it has one. */
+export interface JudgedRange {
+  readonly prefix: string;
+  readonly level?: number | undefined;
+}
+
+export const judgedRangeOf = ({ start, end, level }: Omit<ListRange, 'limit'>): JudgedRange => ({
+  prefix: prefixOf(start, end ?? ''),
+  level,
+});
+
 /** Every key of a range begins with this: as much as both of its bounds fix. */
-export function prefixOf(start: QualifiedKey, end: QualifiedKey): string {
+function prefixOf(start: QualifiedKey, end: QualifiedKey): string {
   let same = 0;
   while (same < start.length && start[same] === end[same]) same++;
   const next = start.charCodeAt(same) + 1;

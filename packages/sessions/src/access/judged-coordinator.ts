@@ -31,7 +31,7 @@ import type {
 import type { CoordinatorPort, LiveAnswer, Unreferenced } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
 import { snapshotOf, wanted } from '../snapshot.js';
-import { denied, hasChanged, Judge, type Place, prefixOf, readOf, refusalIn, type Versions } from './judge.js';
+import { denied, hasChanged, Judge, judgedRangeOf, type Place, readOf, refusalIn, type Versions } from './judge.js';
 import { JudgedScopes } from './judged-scopes.js';
 import { judgeWrites, NotYetPermitted } from './judged-writes.js';
 import type { Policy } from './policy.js';
@@ -218,7 +218,7 @@ export class JudgedCoordinator implements CoordinatorPort {
         coordinator,
       );
     };
-    judge.judgeRange(prefixOf(range.start, range.end ?? ''), place, versions, (verdict) => {
+    judge.judgeRange(judgedRangeOf(range), place, versions, (verdict) => {
       if (verdict instanceof IsochronError) done(verdict);
       else if (verdict.kind === 'allowed') shown((key) => judge.policy.matches(verdict.rule, key));
       else if (verdict.kind === 'filtered') this.#filter(judge, result, place, versions, done, shown);
@@ -312,7 +312,7 @@ export class JudgedCoordinator implements CoordinatorPort {
     const place = { snapshot: { ts: page.to } };
     const versions: Versions = new Map();
     const end = this.#audited(done);
-    judge.judgeRange(prefix, place, versions, (verdict) => {
+    judge.judgeRange({ prefix }, place, versions, (verdict) => {
       if (verdict instanceof IsochronError) end(verdict);
       else if (verdict.kind !== 'allowed') end(denied('list', verdict.kind === 'refused' ? verdict.rule : null));
       else if (page.transactions.length === 0) end(page);

@@ -4,19 +4,11 @@
  * changes is judged every few seconds. When the rules change, or what is known of the principal, all is read anew:
  * the reader may have documents that a filter would hide by now.
  */
-import {
-  compareKeys,
-  IsochronError,
-  type Principal,
-  type QualifiedKey,
-  type Timestamp,
-  type WallMs,
-  wallOf,
-} from '@isochron/core';
-import type { KeyChanges, LiveResp, Watch } from '@isochron/protocols';
+import { IsochronError, type Principal, type QualifiedKey, type Timestamp, type WallMs, wallOf } from '@isochron/core';
+import { inRange, type KeyChanges, type LiveResp, type Watch } from '@isochron/protocols';
 import type { EndedScope, LiveAnswer } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
-import { denied, type Judge, type Place, prefixOf, type Question, readOf, type Versions } from './judge.js';
+import { denied, type Judge, judgedRangeOf, type Place, type Question, readOf, type Versions } from './judge.js';
 import type { Policy, Verdict } from './policy.js';
 
 /** How often a scope without changes is judged, ms. */
@@ -103,8 +95,7 @@ export class JudgedScopes {
       done(versions);
       return;
     }
-    const { start, end } = next.scope.ranges[0]!;
-    judge.judgeRange(prefixOf(start, end ?? ''), place, versions, (verdict) => {
+    judge.judgeRange(judgedRangeOf(next.scope.ranges[0]!), place, versions, (verdict) => {
       if (verdict instanceof IsochronError) done(verdict);
       else {
         next.range = verdict;
@@ -170,8 +161,7 @@ const questionOf = ({ range }: Touched, key: QualifiedKey, versions: Versions): 
   range === undefined ? readOf(key, versions.get(key)) : { ...readOf(key, versions.get(key)), verb: 'list' };
 
 const isIn = ({ keys, ranges }: Watch, key: QualifiedKey): boolean =>
-  keys.includes(key) ||
-  ranges.some(({ start, end }) => compareKeys(start, key) <= 0 && (end === null || compareKeys(key, end) < 0));
+  keys.includes(key) || ranges.some((range) => inRange(range, key));
 
 /** What the reader may see of an answer. */
 class Outcome {

@@ -49,8 +49,20 @@ export class Pattern {
     return parts.length === this.#segments.length ? captures : undefined;
   }
 
-  /** Whether it may match a key of a range. @param prefix the beginning of all keys of the range, qualified */
-  mayMatch(prefix: string): boolean {
+  /** Whether it matches keys of a level (`levelOf`); where that is absent, of any. */
+  #hasLevel(level: number | undefined): boolean {
+    const { length } = this.#segments;
+    if (level === undefined) return true;
+    return this.#segments.at(-1)!.kind === 'rest' ? length <= level + 1 : length === level + 1;
+  }
+
+  /**
+   * Whether it may match a key of a range.
+   * @param prefix the beginning of all keys of the range, qualified
+   * @param level of all keys of the range
+   */
+  mayMatch(prefix: string, level?: number): boolean {
+    if (!this.#hasLevel(level)) return false;
     const parts = prefix.split('/');
     const open = parts.length - 1;
     return parts.every((part, i) => {
@@ -66,8 +78,10 @@ export class Pattern {
    * Undefined where it matches none of them, or where a text comes after these segments: it would match some keys and
    * not others by more than their last captures.
    * @param prefix the beginning of all keys of the range, qualified
+   * @param level of all keys of the range
    */
-  cover(prefix: string): Captures | undefined {
+  cover(prefix: string, level?: number): Captures | undefined {
+    if (!this.#hasLevel(level)) return undefined;
     const parts = prefix.split('/');
     // The last part is open: keys go on there.
     parts.pop();

@@ -249,14 +249,30 @@ describe('patterns', () => {
 });
 
 describe('lists', () => {
-  const range = (policy: Policy, prefix: string, others: Record<string, unknown> = {}) => {
+  const range = (policy: Policy, prefix: string, others: Record<string, unknown> = {}, level?: number) => {
     const documents = new Map(Object.entries(others).map(([name, value]) => [name, textOf(value)]));
-    return policy.judgeRange({ prefix, principal: principalOf('ann'), at: AT }, documents).kind;
+    return policy.judgeRange({ prefix, level, principal: principalOf('ann'), at: AT }, documents).kind;
   };
   const photos = policyOf({
     match: 'albums/{album}/photos/{photo}',
     allow: ['get', 'list'],
     when: "auth.id in get('albums/' + album).readers",
+  });
+
+  it('a list of one level is judged by the rules for that level alone', () => {
+    const deep = policyOf({ match: 'albums/{rest=**}', allow: ['list'], when: 'rest == ""' });
+    const filtered = policyOf({
+      match: 'albums/{album}/photos/{photo}',
+      allow: ['list'],
+      when: 'document.public',
+      filter: true,
+    });
+    const albums = policyOf({ match: 'albums/{album}', allow: ['list'] });
+    const judged = (policy: Policy) => [undefined, 1, 2, 3].map((level) => range(policy, 'albums/', {}, level));
+    expect(judged(filtered)).toEqual(['filtered', 'refused', 'refused', 'filtered']);
+    expect(judged(albums)).toEqual(['allowed', 'allowed', 'refused', 'refused']);
+    expect(judged(photos)).toEqual(['refused', 'refused', 'refused', 'refused']);
+    expect(judged(deep)).toEqual(['refused', 'refused', 'refused', 'refused']);
   });
 
   it('a list is judged for its range, by the captures that all of its keys share', () => {

@@ -51,7 +51,10 @@ export interface DocumentQuestion extends Asker {
 
 /** A list: all keys with a beginning, qualified. */
 export interface RangeQuestion extends Asker {
+  /** The beginning of all of its keys. */
   readonly prefix: string;
+  /** The level of all of its keys; absent for any. */
+  readonly level?: number | undefined;
 }
 
 /** `read` has the documents on which the verdict depends, beside that of the question. */
@@ -157,15 +160,15 @@ export class Policy {
    * document. @param documents those of the snapshot that were read for it so far
    */
   judgeRange(question: RangeQuestion, documents: Documents): Verdict {
-    const { prefix, principal, at } = question;
+    const { prefix, level, principal, at } = question;
     const reads = new Reads(documents, this.keyspaces);
     const verdict = this.#first('list', principal, reads, prefix, (rule) => {
-      const captures = rule.filters ? undefined : rule.pattern.cover(prefix);
+      const captures = rule.filters ? undefined : rule.pattern.cover(prefix, level);
       return captures && { auth: authOf(principal), at: wallOf(at), captures, document: null, incoming: null };
     });
     if (verdict.kind !== 'refused') return verdict;
     const filters = this.#rules.some(
-      ({ filters, allows, pattern }) => filters && allows.has('list') && pattern.mayMatch(prefix),
+      ({ filters, allows, pattern }) => filters && allows.has('list') && pattern.mayMatch(prefix, level),
     );
     return filters ? { kind: 'filtered' } : verdict;
   }

@@ -25,3 +25,6 @@ export function listRange(
   }
   return { start: compareKeys(asked, first) > 0 ? asked : first, end, limit };
 }
+
+/** The field of a range that is of one level. */
+export const levelField = (level: number | null | undefined): { level?: number } => (level == null ? {} : { level });

@@ -22,7 +22,7 @@ import { answerBytes, cutPage } from '../requests/answer-size.js';
 import { requireCapability, unsupported } from '../requests/capabilities.js';
 import { asIsochronError } from '../requests/errors.js';
 import { originOf } from '../requests/origin.js';
-import { listRange } from '../requests/range.js';
+import { levelField, listRange } from '../requests/range.js';
 import { depsField, snapshotOf, wanted } from '../snapshot.js';
 import type { SessionTokens } from '../tokens/session-token.js';
 import { refuseFuture } from '../tokens/snapshot-checks.js';
@@ -207,8 +207,9 @@ function pageOf(context: TransactionRequests, id: number, cut: number, listed: L
   return { bytes, encode: (encoder) => encoder.frame(page(encoder)) };
 }
 
-function rangeOf({ node }: RequestContext, { keyspace, prefix, start, limit }: Request<'list'>): ListRange {
-  return listRange(node.rules, keyspace, prefix ?? '', start ?? '', limit ?? DEFAULT_LIMIT);
+function rangeOf({ node }: RequestContext, { keyspace, prefix, start, limit, level }: Request<'list'>): ListRange {
+  const range = listRange(node.rules, keyspace, prefix ?? '', start ?? '', limit ?? DEFAULT_LIMIT);
+  return { ...range, ...levelField(level) };
 }
 
 function commit(frame: Request<'commit'>, id: number, context: TransactionRequests, reply: Reply): void {

@@ -3,6 +3,7 @@ import { compareKeys, IsochronError, isWellFormed, type QualifiedKey, utf8Length
 import type { Watch } from '@isochron/protocols';
 import type { WatchedScope } from '@isochron/wire/session-frames';
 import type { CoordinatorPort } from '../coordinator/client-port.js';
+import { levelField } from '../requests/range.js';
 import type { Rules } from '../requests/rules.js';
 import type { Checked } from './frames.js';
 
@@ -70,10 +71,10 @@ const reused = (number: number): IsochronError =>
   new IsochronError('WATCH_REUSED', `The connection has a scope ${number}: give each scope a number of its own.`);
 
 /** @throws IsochronError `INVALID_REQUEST`, and for keys that the rules refuse */
-function watchOf({ watch, keys, start, end }: Checked<WatchedScope>, rules: Rules): Watch {
+function watchOf({ watch, keys, start, end, level }: Checked<WatchedScope>, rules: Rules): Watch {
   if (watch >= 2 ** 32) throw invalid('"watch" is not an integer below 2^32.');
-  if (keys == null) return { watch, keys: [], ranges: [rangeOf(start, end, rules)] };
-  if (start != null || end != null) throw invalid('A scope has "keys", or "start" and "end".');
+  if (keys == null) return { watch, keys: [], ranges: [{ ...rangeOf(start, end, rules), ...levelField(level) }] };
+  if (start != null || end != null || level != null) throw invalid('A scope has "keys", or "start" and "end".');
   if (keys.length === 0) throw invalid('"keys" is empty.');
   if (keys.length > MAX_KEYS) throw tooMany(`${MAX_KEYS} keys in its scopes`);
   for (const key of keys) rules.qualified(key);

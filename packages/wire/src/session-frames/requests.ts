@@ -82,6 +82,8 @@ export const ListFrame = frame('list', {
   start: optional(shortText),
   /** Most keys to return; default 100. */
   limit: optional(whole(1, 1000)),
+  /** Only keys of this many segments: 2 for the documents of `boards/`. A page may have fewer keys, and a next one. */
+  level: optional(count),
   at: optional(timestamp),
   deps,
 });
@@ -200,6 +202,8 @@ const WatchedScope = object({
   start: optional(shortText),
   /** The first key that is not in the range. */
   end: optional(shortText),
+  /** Only keys of the range with this many segments, without the keyspace. */
+  level: optional(count),
 });
 export type WatchedScope = Infer<typeof WatchedScope>;
 

@@ -45,7 +45,7 @@ export type ChangesResp = Infer<typeof ChangesResp>;
 export const Watch = object({
   watch: uint,
   keys,
-  ranges: list(object({ start: key, end: nullable(key) }), 100_000),
+  ranges: list(object({ start: key, end: nullable(key), level: optional(uint) }), 100_000),
 });
 export type Watch = Infer<typeof Watch>;
 

@@ -13,7 +13,8 @@ function range(random: Random): KeyRange {
   const start = key(random);
   if (random.chance(0.3)) return { start, end: prefixEnd(start) };
   const [low, high] = [start, key(random)].sort(compareKeys) as [string, string];
-  return { start: low, end: high };
+  const level = random.below(4);
+  return { start: low, end: high, ...(level > 0 && { level }) };
 }
 
 const scope = (random: Random): Scope => ({

@@ -91,7 +91,7 @@ export function sharedPrefix({ start, end }: KeyRange): string {
 }
 
 /** A name of a range. */
-const boundsOf = ({ start, end }: KeyRange): string => JSON.stringify([start, end]);
+const boundsOf = ({ start, end, level }: KeyRange): string => JSON.stringify([start, end, level]);
 
 function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   const known = map.get(key);

@@ -53,7 +53,7 @@ import { Loss } from '../replication/losses.js';
 import { ListedVersion, type ReplicationMessage, replicationSchema } from '../replication/messages.js';
 
 const nullableTimestamp = nullable(timestamp);
-const range = struct<ListRange>({ start: key, end: nullable(key), limit: uint });
+const range = struct<ListRange>({ start: key, end: nullable(key), limit: uint, level: optional(uint) });
 /** The regions that an attempt avoids. */
 const avoid = list(region, 64);
 const code: Kind<ErrorCode> = {

@@ -2,7 +2,14 @@
  * Reads in a snapshot at a replica (PaRiS Algorithm 3 lines 1–8). A snapshot that is not installed, or no longer whole,
  * is refused or waited for, never answered wrongly (P5, P9).
  */
-import { compareVersions, type QualifiedKey, type ReadNeeds, type Version, type WallMs } from '@isochron/core';
+import {
+  compareVersions,
+  pageOfLevel,
+  type QualifiedKey,
+  type ReadNeeds,
+  type Version,
+  type WallMs,
+} from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import { isWait } from '../waiting.js';
@@ -80,7 +87,7 @@ export class SliceReads {
     const { ref, partition } = request;
     const snapshot = { ts: request.snapshot, deps: request.deps };
     if (request.type === 'ListSliceReq') {
-      const { entries, next } = this.reading.list(request.range, snapshot);
+      const { entries, next } = pageOfLevel(this.reading.list(request.range, snapshot), request.range);
       out.send(from, { type: 'ListSliceResp', ref, partition, entries, next });
     } else {
       const versions = request.keys.map((key) => this.reading.read(key, snapshot) ?? null);
