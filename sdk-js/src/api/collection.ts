@@ -158,9 +158,9 @@ async function named(
 /** A keyspace: all of its keys, and collections in it. */
 export class Keyspace extends Collection<unknown> {
   /**
-   * The documents under keys `name/<id>`; its methods take and return ids. An id has no slash, or is KEY_INVALID; a
-   * listing has those of inner collections, `collection('name/inner')`, as `inner/<id>`. Throws KEY_INVALID for an
-   * empty name.
+   * The documents under keys `name/<id>`; its methods take and return ids. An id has no slash, or is KEY_INVALID. The
+   * documents of `collection('name/7/inner')` are no part of it: a listing or a watch with `deep` has them, too, as
+   * `7/inner/<id>`. Throws KEY_INVALID for an empty name.
    */
   collection<T = unknown>(name: string): Collection<T> {
     return new Collection<T>(this.source, collectionScope(this.scope, name));
