@@ -26,6 +26,7 @@ const KINDS: Readonly<Record<string, OptionKind>> = {
   connectTimeoutMs: duration,
   commitTimeoutMs: duration,
   returnAfterMs: duration,
+  flushMs: duration,
 };
 for (const name of ['id', 'prefix', 'start', 'keyspace', 'since']) (KINDS as Record<string, OptionKind>)[name] = text;
 

@@ -1,5 +1,5 @@
 /** Documents in their stored form, for tools that copy them. Not part of the bundle for apps. */
-import type { MergedPage } from '@isochron/client/session/listing';
+import { type MergedPage, mergedPage } from '@isochron/client/session/listing';
 import type { Value } from '@isochron/core/ids';
 import type { Snapshot } from './api/snapshot.js';
 
@@ -15,7 +15,7 @@ export async function* storedPages(
   const handle = source.handle()!.id;
   const { keyspace } = scope;
   for (let start: string | null = ''; start !== null; ) {
-    const call = { f: 'list', handle, request: { keyspace, prefix, start, limit } } as const;
+    const call = { f: 'list', merge: mergedPage, handle, request: { keyspace, prefix, start, limit } } as const;
     const page: MergedPage = await source.driver.call(call, undefined);
     yield page.entries;
     start = page.next;

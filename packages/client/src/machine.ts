@@ -24,9 +24,9 @@ import type { DecideClaim } from './session/claim.js';
 import { commit } from './session/commits.js';
 import { ClientCore, type OpenLive } from './session/core.js';
 import type { OpenEngine } from './session/engine.js';
-import { mergedPage } from './session/listing.js';
+import type { ListRequest, MergePage } from './session/listing.js';
 import type { Committed } from './session/outcome.js';
-import { type ListRequest, readKeys } from './session/reads.js';
+import { readKeys } from './session/reads.js';
 import { type HandleMode, SnapshotHandle } from './session/snapshot-handle.js';
 import type { ClientOptions, ClientSettings } from './settings.js';
 
@@ -43,8 +43,8 @@ export type Call =
   | { readonly f: 'connect' }
   /** Values in the order of the keys, null for an absent one: in a given snapshot, or in one of the call's own. */
   | { readonly f: 'read'; readonly handle?: HandleId | undefined; readonly keys: readonly QualifiedKey[] }
-  /** A {@link MergedPage}. */
-  | { readonly f: 'list'; readonly handle: HandleId; readonly request: ListRequest }
+  /** A {@link MergedPage}. `merge` is `mergedPage` of `session/listing`, which drivers load when it is used. */
+  | { readonly f: 'list'; readonly merge: MergePage; readonly handle: HandleId; readonly request: ListRequest }
   /** Opens a snapshot on the server, without reading anything. */
   | { readonly f: 'open'; readonly handle: HandleId }
   /** A write of one key: {@link Committed}. */
@@ -231,7 +231,7 @@ export class ClientMachine {
         return handle === undefined ? core.engine.read(keys, caller) : readKeys(this.handle(handle), keys, caller);
       }
       case 'list':
-        return mergedPage(this.handle(call.handle), call.request, caller);
+        return call.merge(this.handle(call.handle), call.request, caller);
       case 'open':
         return this.handle(call.handle).open(caller);
       case 'write':

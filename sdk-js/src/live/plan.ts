@@ -7,7 +7,8 @@ import { QueryResults, type ResultDocument, type ResultKeys } from '@isochron/cl
 import { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey } from '@isochron/core/ids';
 import { compareKeys, prefixEnd } from '@isochron/core/versions';
-import { keyIn, levelIn, type Scope } from '../api/scope.js';
+import { levelIn } from '../api/level.js';
+import { keyIn, type Scope } from '../api/scope.js';
 import type {
   DocumentResult,
   LiveDriver,

@@ -1,10 +1,12 @@
 /**
- * The ways to read a watch, the change feed, and the outcomes of claims: one file for bundlers, which then split the
- * rest less.
+ * The ways to read a watch, the change feed, listings, and the outcomes of claims: one file for bundlers, which then
+ * split the rest less.
  */
 import type { IsochronError } from '@isochron/core/errors';
 import type { Watched } from '../api/watched.js';
 import { Consumer } from './consumer.js';
+
+export { Cursor } from '../api/cursor.js';
 
 /** Calls a function with every result. Returns a function that ends this. */
 export function subscribe<R>(

@@ -4,7 +4,7 @@
  * Infinity is null. An absent field stands for undefined.
  */
 import type { ExportedSession } from '@isochron/client/session/exported';
-import type { ListRequest } from '@isochron/client/session/reads';
+import type { ListRequest } from '@isochron/client/session/listing';
 import type { HandleMode } from '@isochron/client/session/snapshot-handle';
 import type { ErrorCode } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';

@@ -1,4 +1,5 @@
 /** Drives one client machine with the inputs of a trace, and records the effects of each. */
+
 import { jsonCodec } from '@isochron/client/link/codec';
 import type { Caller } from '@isochron/client/link/exchange';
 import { Homing } from '@isochron/client/link/homing';
@@ -14,6 +15,7 @@ import {
 } from '@isochron/client/machine';
 import { importSession } from '@isochron/client/session/imported';
 import { CLIENT_KIT } from '@isochron/client/session/kit';
+import { mergedPage } from '@isochron/client/session/listing';
 import { openOperations } from '@isochron/client/session/operations';
 import { openTransactions } from '@isochron/client/session/transactions';
 import { IsochronError } from '@isochron/core/errors';
@@ -200,7 +202,10 @@ function keep<T>(into: T[], drawn: T): T {
 const valueIn = (value: VectorValue): Value | null =>
   value === null || typeof value === 'string' ? value : Uint8Array.from(Buffer.from(value.bytes, 'base64'));
 
-const callIn = (call: StepCall): Call => (call.f === 'write' ? { ...call, value: valueIn(call.value) } : call);
+function callIn(call: StepCall): Call {
+  if (call.f === 'list') return { ...call, merge: mergedPage };
+  return call.f === 'write' ? { ...call, value: valueIn(call.value) } : call;
+}
 
 /** The client of a protocol, or the error in its place. */
 function engineOf(protocol: string, failed: IsochronError['code'] | undefined) {

@@ -1,12 +1,48 @@
-/** Listings: the server's pages with the session's own writes laid over them. */
+/**
+ * Listings: the server's pages with the session's own writes laid over them. Drivers load this file when it is used.
+ */
 import type { Value } from '@isochron/core/ids';
 import { compareKeys, isOfLevel } from '@isochron/core/versions';
 import { laidOver, type OwnWrite } from '@isochron/protocols/kernel/transactions/write-cache';
+import type { RequestFrame } from '@isochron/wire/session-frames';
 import { malformed } from '../errors.js';
-import type { Caller, Cancellable } from '../link/exchange.js';
-import type { Listed } from '../link/frames.js';
-import { type ListRequest, listPage } from './reads.js';
-import type { SnapshotHandle } from './snapshot-handle.js';
+import { type Caller, type Cancellable, type Carrier, unexpected } from '../link/exchange.js';
+import type { Answer, Listed } from '../link/frames.js';
+import { SnapshotExchange } from './reads.js';
+import { type SnapshotHandle, snapshotOf } from './snapshot-handle.js';
+
+/** The range of a listing, in unqualified keys. */
+export interface ListRequest {
+  readonly keyspace: string;
+  readonly prefix: string;
+  readonly start: string;
+  readonly limit: number;
+  /** Only keys with this many segments; absent for all. */
+  readonly level?: number;
+}
+
+class ListExchange extends SnapshotExchange<Listed> {
+  constructor(
+    handle: SnapshotHandle,
+    readonly request: ListRequest,
+  ) {
+    super(handle);
+  }
+
+  frame(id: number, connection: Carrier): RequestFrame {
+    return { type: 'list', id, ...this.request, ...this.fields(connection) };
+  }
+
+  answered(frame: Answer): void {
+    if (frame.type !== 'listed') throw unexpected(frame);
+    this.handle.accept(snapshotOf(frame));
+    this.done(frame);
+  }
+}
+
+/** One page of a listing, as the server has it. */
+export const listPage = (handle: SnapshotHandle, request: ListRequest, caller: Caller<Listed>): Cancellable =>
+  new ListExchange(handle, request).run(handle.core.connector.dispatcher.submitTimed, caller);
 
 /** Keys with their values, in key order. `next` is the start of the following page, null after the last one. */
 export interface MergedPage {
@@ -14,12 +50,10 @@ export interface MergedPage {
   readonly next: string | null;
 }
 
+export type MergePage = (handle: SnapshotHandle, request: ListRequest, caller: Caller<MergedPage>) => Cancellable;
+
 /** One page, with own writes that the snapshot does not hold added, and own deletions taken out. */
-export function mergedPage(
-  handle: SnapshotHandle,
-  request: ListRequest,
-  { resolve, reject }: Caller<MergedPage>,
-): Cancellable {
+export const mergedPage: MergePage = (handle, request, { resolve, reject }) => {
   const merge = (page: Listed): void => {
     const { next } = page;
     if (next !== null && compareKeys(next, request.start) <= 0)
@@ -27,7 +61,7 @@ export function mergedPage(
     else resolve(merged(page, ownWrites(handle, request, next)));
   };
   return listPage(handle, request, { resolve: merge, reject });
-}
+};
 
 function merged({ entries, next }: Listed, own: ReadonlyMap<string, readonly OwnWrite[]>): MergedPage {
   const all = new Map<string, Value>(entries.map(([key, , value]) => [key, value]));

@@ -1,5 +1,5 @@
 /**
- * Reads and listings through a snapshot handle: from the session's own writes where they suffice, else from the server.
+ * Reads through a snapshot handle: from the session's own writes where they suffice, else from the server.
  */
 import type { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey, TxId, Value } from '@isochron/core/ids';
@@ -7,11 +7,11 @@ import type { ReadResult } from '@isochron/protocols/kernel/transactions/session
 import type { RequestFrame } from '@isochron/wire/session-frames';
 import { malformed } from '../errors.js';
 import { type Caller, type Cancellable, type Carrier, Exchange, type Retry, unexpected } from '../link/exchange.js';
-import type { Answer, Listed, Values } from '../link/frames.js';
+import type { Answer, Values } from '../link/frames.js';
 import { type SnapshotHandle, snapshotOf } from './snapshot-handle.js';
 
 /** A request inside a snapshot. */
-abstract class SnapshotExchange<T> extends Exchange<T> {
+export abstract class SnapshotExchange<T> extends Exchange<T> {
   #sentAs: TxId | undefined;
 
   constructor(readonly handle: SnapshotHandle) {
@@ -60,35 +60,6 @@ class ReadExchange extends SnapshotExchange<Versions> {
   }
 }
 
-/** The range of a listing, in unqualified keys. */
-export interface ListRequest {
-  readonly keyspace: string;
-  readonly prefix: string;
-  readonly start: string;
-  readonly limit: number;
-  /** Only keys with this many segments; absent for all. */
-  readonly level?: number;
-}
-
-class ListExchange extends SnapshotExchange<Listed> {
-  constructor(
-    handle: SnapshotHandle,
-    readonly request: ListRequest,
-  ) {
-    super(handle);
-  }
-
-  frame(id: number, connection: Carrier): RequestFrame {
-    return { type: 'list', id, ...this.request, ...this.fields(connection) };
-  }
-
-  answered(frame: Answer): void {
-    if (frame.type !== 'listed') throw unexpected(frame);
-    this.handle.accept(snapshotOf(frame));
-    this.done(frame);
-  }
-}
-
 /**
  * Reads keys in the handle's snapshot, in order (Alg. 1 lines 8–20); null for an absent one. Undefined if the session
  * itself has all of them.
@@ -127,7 +98,3 @@ export const readValues = (
     resolve: (versions) => resolve(versions.map((version) => version?.[1] ?? null)),
     reject,
   });
-
-/** One page of a listing, as the server has it. */
-export const listPage = (handle: SnapshotHandle, request: ListRequest, caller: Caller<Listed>): Cancellable =>
-  new ListExchange(handle, request).run(handle.core.connector.dispatcher.submitTimed, caller);

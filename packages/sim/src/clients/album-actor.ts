@@ -4,6 +4,7 @@ import type { MergedPage } from '@isochron/client';
 import { readChanges } from '@isochron/client/live/changes';
 import type { ChangesPage } from '@isochron/client/live/frames';
 import type { LiveObserver } from '@isochron/client/live/observer';
+import { mergedPage } from '@isochron/client/session/listing';
 import { type AnyMessage, IsochronError, type KeyWrite, type QualifiedKey } from '@isochron/core';
 import type { AlbumObservations } from '../checks/observations.js';
 import type { Photo } from '../checks/photo.js';
@@ -190,7 +191,8 @@ export class AlbumActor<M extends AnyMessage> {
       if (ageMs > 0) yield* this.session.call({ f: 'open', handle: tx.handle });
       yield* this.client.pause(ageMs);
       const request = { keyspace: this.world.keyspace, prefix: `photos/${album}/`, start: '', limit: PAGE };
-      const { entries } = (yield* this.session.call({ f: 'list', handle: tx.handle, request })) as MergedPage;
+      const call = { f: 'list', merge: mergedPage, handle: tx.handle, request } as const;
+      const { entries } = (yield* this.session.call(call)) as MergedPage;
       for (const [, value] of entries) this.#shown(value, 'a list');
     } finally {
       tx.end();

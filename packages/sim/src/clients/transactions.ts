@@ -1,5 +1,6 @@
 /** The reads and writes of a session of the client machine: transactions, or single operations. */
 import type { Call, Committed, HandleId, MergedPage } from '@isochron/client';
+import { mergedPage } from '@isochron/client/session/listing';
 import {
   type Content,
   type NodeId,
@@ -67,7 +68,12 @@ export class MachineTransaction implements ClientTransaction {
   ): Co<{ seen: readonly Seen[]; next: QualifiedKey | null }> {
     const from = start.slice(keyspace.length + 1);
     const request = { keyspace, prefix: '', start: from, limit };
-    const { entries, next } = (yield* this.#call({ f: 'list', handle: this.handle, request })) as MergedPage;
+    const { entries, next } = (yield* this.#call({
+      f: 'list',
+      merge: mergedPage,
+      handle: this.handle,
+      request,
+    })) as MergedPage;
     const seen = entries.map(([key, value]) => ({ key: `${keyspace}/${key}`, value }));
     return { seen, next: next === null ? null : `${keyspace}/${next}` };
   }
