@@ -2,7 +2,7 @@ import type { CloseReport } from '@isochron/client/session/commit-queue';
 import type { ClientStatus } from '@isochron/client/session/core';
 import type { ExportedSession } from '@isochron/client/session/exported';
 import type { TransactionStatus } from '@isochron/client/transaction-status';
-import { IsochronError } from '@isochron/core/errors';
+import type { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
 import { checkOptions } from '../check-options.js';
 import type { Driver } from '../driver.js';
@@ -189,7 +189,6 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
   async close(options: CloseOptions = {}): Promise<CloseReport> {
     checkOptions(options, 'flushMs');
     const { flushMs = 5000 } = options;
-    if (!(flushMs >= 0)) throw new IsochronError('INVALID_REQUEST', 'flushMs has to be at least 0');
     return this.#driver.call({ f: 'close', flushMs });
   }
 
