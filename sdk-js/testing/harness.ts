@@ -3,7 +3,7 @@ import { WebSocket } from 'ws';
 import { type ClientStatus, type ConnectOptions, connect, type IsochronClient } from '../src/index.js';
 import { type FakeOptions, FakeServer, type FakeStore } from './fake-server.js';
 
-const toClose: { close(): Promise<void> }[] = [];
+const toClose: { close(): Promise<unknown> }[] = [];
 
 /** Call in `afterEach`. */
 export async function closeAll(): Promise<void> {
