@@ -111,7 +111,7 @@ function check(value: unknown, place: string, depth: number): void {
 function checkParts(value: unknown, place: string, depth: number): void {
   if (depth >= MAX_DEPTH) throw invalid(place, `more than ${MAX_DEPTH} levels`);
   const object = Object(value) as { toJSON?: unknown; constructor?: { name: string } };
-  if (OPERATIONS.has(object)) throw invalid('an operation, which belongs in the list of an update,');
+  if (OPERATIONS.has(object)) throw invalid(place, 'an operation of an update');
   if (typeof object.toJSON === 'function' && !ArrayBuffer.isView(value))
     // An invalid date becomes null.
     check(object.toJSON('') ?? Number.NaN, place, depth + 1);
