@@ -16,6 +16,7 @@ export * from './requests/answer-size.js';
 export * from './requests/capabilities.js';
 export * from './requests/change-documents.js';
 export * from './requests/errors.js';
+export * from './requests/home-in-id.js';
 export * from './requests/origin.js';
 export * from './requests/range.js';
 export * from './requests/roles.js';

@@ -5,7 +5,6 @@ import {
   IsochronError,
   type NodeId,
   type Principal,
-  packWall,
   type Timestamp,
   type TxId,
 } from '@isochron/core';
@@ -19,7 +18,9 @@ import {
   Outcomes,
   OwnedCoordinator,
   type Rules,
+  partWithHome,
   refuseFuture,
+  repeatedSentAfter,
   requireCapability,
   type Serving,
   storedTxId,
@@ -33,14 +34,11 @@ import { promised, TransactionRequests } from '../node/promised.js';
 import type { HttpSessions } from '../session/http-sessions.js';
 import { newSessionId } from '../session/ids.js';
 import { Answers, JSON_TYPE } from './answers.js';
-import { avoidingPart } from './avoided.js';
 import { ReadHeaders } from './read-headers.js';
 import { StabilityMonitor } from './stability.js';
 import { Turns } from './turns.js';
 import { boundTxId, type Scope, txIdOfKey } from './tx-ids.js';
 
-/** Longest time in which a request with an Idempotency-Key may be repeated, ms; see {@link ApiContext.sentAfter}. */
-const RETRY_WINDOW_MS = 600_000;
 /** Longest Idempotency-Key, in bytes. */
 const MAX_KEY_BYTES = 255;
 const DEFAULT_WAIT_MS = 2000;
@@ -64,10 +62,11 @@ export class ApiContext {
     this.stability = new StabilityMonitor(node, log);
   }
 
-  /** A new id for the caller. It names the regions that its attempt avoids: those that do not answer now. */
+  /** A new id for the caller: its home is here, and its attempt avoids the regions that do not answer now. */
   nextTxId(request: FastifyRequest): TxId {
-    const { topology, unresponsive } = this.node;
-    return boundTxId(this.scope(request), avoidingPart(newSessionId(), unresponsive.regions, topology));
+    const { region: home, topology, unresponsive } = this.node;
+    const part = partWithHome(newSessionId(), { home, avoid: unresponsive.regions }, topology);
+    return boundTxId(this.scope(request), part);
   }
 
   /**
@@ -77,19 +76,15 @@ export class ApiContext {
     const key = request.headers['idempotency-key'];
     if (key === undefined) return { txId: this.nextTxId(request), repeated: false };
     if (typeof key === 'string' && key !== '' && Buffer.byteLength(key) <= MAX_KEY_BYTES)
-      return { txId: txIdOfKey(this.scope(request), key), repeated: true };
+      return { txId: txIdOfKey(this.scope(request), key, this.node.topology), repeated: true };
     throw new IsochronError('INVALID_REQUEST', `An Idempotency-Key is a text of 1 to ${MAX_KEY_BYTES} bytes.`);
   }
 
-  /**
-   * The `sentAfter` of a write (D5). A request with an Idempotency-Key may be a repetition, so its sentAfter lies back
-   * by the window in which repeating is safe: 10 minutes, or half the retention of outcomes where that is less. Its
-   * `pt` is still above that, and a node that has dropped outcomes since then refuses instead of writing twice.
-   */
+  /** The `sentAfter` of a write (D5). @param repeated whether it may be a repetition: it has an Idempotency-Key */
   sentAfter(repeated: boolean): Timestamp {
-    if (!repeated) return this.node.ust();
-    const windowMs = Math.min(RETRY_WINDOW_MS, this.node.config.settings.outcomeRetentionMs / 2);
-    return Math.min(this.node.ust(), packWall(this.node.now() - windowMs));
+    const { node } = this;
+    if (!repeated) return node.ust();
+    return repeatedSentAfter(node.ust(), node.now(), node.config.settings.outcomeRetentionMs);
   }
 
   /**

@@ -92,8 +92,9 @@ export const WriteHeaders = Type.Object({
       maxLength: 255,
       description:
         'any text of the caller, such as a UUID, or the id of a write as a problem document has it: repeating the ' +
-        'request with it, in the same region, writes once',
-      examples: ['f3f1a9d0-6f2c-4b57-9c1e-0a4b8f1f3a55'],
+        'request with it, in any region, writes once. A text that begins with the name of a region and a colon is ' +
+        'decided in that region, any other one in a region that its text selects',
+      examples: ['virginia:f3f1a9d0-6f2c-4b57-9c1e-0a4b8f1f3a55'],
     }),
   ),
 });

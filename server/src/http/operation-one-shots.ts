@@ -1,7 +1,15 @@
 /** One-shot reads and writes as single operations: a token is the caller's whole session. */
-import { type KeyWrite, plainValue, type QualifiedKey } from '@isochron/core';
-import type { GetResp, OperationSession, PutResp, RotResp } from '@isochron/protocols';
-import { type OperationTokens, requireCapability, undecided, unsupported } from '@isochron/sessions';
+import { IsochronError, type KeyWrite, plainValue, type QualifiedKey } from '@isochron/core';
+import type { GetResp, OperationSession, PutReq, PutResp, RotResp } from '@isochron/protocols';
+import {
+  attemptsAt,
+  homeInId,
+  type OperationTokens,
+  requireCapability,
+  type Unreferenced,
+  undecided,
+  unsupported,
+} from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
 import type { OperationsNode } from '../node/api.js';
 import { newSessionId } from '../session/ids.js';
@@ -36,10 +44,21 @@ export class OperationOneShots implements OneShots {
     const session = this.#caller(request);
     const [{ key, value }] = writes as readonly [KeyWrite];
     const put = session.put(key, plainValue(value), this.api.principal(request).id, txId);
+    const answer = await this.#put({ ...put, sentAfter: this.api.sentAfter(repeated) }, 0);
+    return { txId, ct: answer.ts, token: this.#tokenAfter(request, session, answer) };
+  }
+
+  /** A repetition elsewhere may have given up this region's attempt: then the next round has the outcome (D4). */
+  async #put(put: Unreferenced<PutReq>, round: number): Promise<PutResp> {
+    const { txId } = put;
+    const { region, topology } = this.node;
+    const home = homeInId(txId, topology)?.home ?? region;
+    const attemptRegions = attemptsAt(region, home, round, topology);
+    if (attemptRegions === undefined) throw new IsochronError('TRANSACTION_ABORTED', 'Too many attempts were given up.');
     try {
-      const answer = await this.node.requests.put({ ...put, sentAfter: this.api.sentAfter(repeated) });
-      return { txId, ct: answer.ts, token: this.#tokenAfter(request, session, answer) };
+      return await this.node.requests.put({ ...put, attemptRegions });
     } catch (error) {
+      if (error instanceof IsochronError && error.code === 'TRANSACTION_ABORTED') return this.#put(put, round + 1);
       throw undecided(txId, error);
     }
   }

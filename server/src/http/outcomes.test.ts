@@ -5,7 +5,7 @@ import { FakeCluster, fakeConfig } from '../testing/fake-node.js';
 import { SessionClient } from '../testing/session-client.js';
 import { SessionNetwork, startApi, type TestApi } from '../testing/test-api.js';
 
-const TX_ID = 'abcdefghijklmnopqrstuv.0';
+const TX_ID = 'abcdefghijklmnopqrstuv-A0.0';
 let cluster: FakeCluster;
 let api: TestApi;
 let other: TestApi;

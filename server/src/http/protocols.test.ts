@@ -90,7 +90,7 @@ describe('a cluster whose snapshots are vectors', () => {
     it('ids with too few entries, or with entries from the future, are refused', async () => {
       const ahead = packWall(api.node.now() + 3_600_000);
       const id = (entries: number[]) =>
-        `${'a'.repeat(22)}.0@virginia-1@${entries.map((entry) => entry.toString(36)).join('.')}`;
+        `${'a'.repeat(22)}-A0.0@virginia-1@${entries.map((entry) => entry.toString(36)).join('.')}`;
       const code = async (entries: number[]) => {
         const answer = await api.call('POST', `/v1/transactions/${id(entries)}/read`, { body: { keys: refs('a') } });
         return answer.json().code;

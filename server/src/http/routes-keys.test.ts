@@ -2,7 +2,7 @@ import { IsochronError, packWall, Update } from '@isochron/core';
 import { startApi, type TestApi } from '../testing/test-api.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
-const TX_ID = 'abcdefghijklmnopqrstuv.0';
+const TX_ID = 'abcdefghijklmnopqrstuv-A0.0';
 let api: TestApi;
 
 beforeEach(async () => {

@@ -239,8 +239,6 @@ async function commitOpen(api: TransactionsContext, request: FastifyRequest, rep
     hwt: Math.max(caller.hwt, ref.hwt),
     // The snapshot is the same in every repetition, and at most the UST at the first send (D5).
     sentAfter: ref.snapshot.ts,
-    // So is the home, on every node that repeats it (D4).
-    home: api.node.topology.regionOf(ref.owner),
     principal: api.principal(request).id,
     writes,
     coordinator: ownerOf(api, ref),

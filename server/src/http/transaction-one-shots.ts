@@ -37,7 +37,8 @@ export class TransactionOneShots implements OneShots {
     const caller = await this.api.reader(request);
     const seen = await readKeys(this.api, request, caller, [key], null);
     const target = parsed(seen.versions[0]?.value);
-    return this.write(request, [{ key, value: rules.written(JSON.stringify(mergePatch(target, patch))) }]);
+    const value = rules.written(JSON.stringify(mergePatch(target, patch)));
+    return this.write(request, [{ key, value }]).catch((error: unknown) => this.#mergedElsewhere(request, error));
   }
 
   #read(request: FastifyRequest, caller: Caller, keys: readonly QualifiedKey[], at: Snapshot | null): Promise<Shown> {
@@ -46,6 +47,14 @@ export class TransactionOneShots implements OneShots {
       versions,
       token: this.api.sessions.tokenAfterRead(caller, snapshot, this.api.holder(request)),
     }));
+  }
+
+  /** A repetition that runs beside the first request may merge into another document: the first one is the outcome. */
+  async #mergedElsewhere(request: FastifyRequest, error: unknown): Promise<Written> {
+    const isOther = error instanceof IsochronError && error.code === 'TX_ID_REUSED';
+    const done = isOther ? await this.#repeatedPatch(request) : undefined;
+    if (done === undefined) throw error;
+    return done;
   }
 
   /** A repeated patch must not merge into its own result: an earlier commit under its id is the answer. */

@@ -1,10 +1,11 @@
 /**
- * Transaction ids of the API: 128 random bits, and a binding to the principal that they were made for. The id of
- * another caller's transaction cannot be guessed. Another principal that learns an id cannot use it, nor take it for a
- * write of its own.
+ * Transaction ids of the API: 128 random bits, the home of the commit (`home-in-id.ts`), and a binding to the principal
+ * that they were made for. The id of another caller's transaction cannot be guessed. Another principal that learns an
+ * id cannot use it, nor take it for a write of its own.
  */
 import { createHmac } from 'node:crypto';
-import { isTxId, type TxId, txIdOf } from '@isochron/core';
+import { isTxId, type Topology, type TxId, txIdOf } from '@isochron/core';
+import { homeInId, homeOfKey, partWithHome, RANDOM_PART } from '@isochron/sessions';
 
 /** The secret scope of one principal; empty where callers need no key: all are one principal then. */
 export type Scope = Buffer;
@@ -12,7 +13,7 @@ export type Scope = Buffer;
 /** Bytes of a binding: as many as the counter of an id holds. */
 const BINDING_BYTES = 6;
 
-/** The id of a random part. */
+/** The id of a part with its home. */
 export const boundTxId = (scope: Scope, part: string): TxId =>
   txIdOf(part, scope.length === 0 ? 0 : mac(scope, 'transaction', part).readUIntBE(0, BINDING_BYTES));
 
@@ -22,12 +23,13 @@ export const isBoundTo = (scope: Scope, txId: TxId): boolean =>
 
 /**
  * The id of a write under an Idempotency-Key: the key itself where it is an id that was made for this principal, as in
- * a problem document; otherwise one that only this principal gets for this key.
+ * a problem document; otherwise one that only this principal gets for this key. Both are the same in every region.
  */
-export const txIdOfKey = (scope: Scope, key: string): TxId =>
-  isTxId(key) && isBoundTo(scope, key)
-    ? key
-    : boundTxId(scope, mac(scope, 'idempotency key', key).toString('base64url'));
+export function txIdOfKey(scope: Scope, key: string, topology: Topology): TxId {
+  if (isTxId(key) && isBoundTo(scope, key) && homeInId(key, topology) !== undefined) return key;
+  const part = mac(scope, 'idempotency key', key).toString('base64url').slice(0, RANDOM_PART);
+  return boundTxId(scope, partWithHome(part, { home: homeOfKey(key, topology), avoid: [] }, topology));
+}
 
 const mac = (scope: Scope, label: string, text: string): Buffer =>
   createHmac('sha256', scope).update(`${label}\0`).update(text).digest();

@@ -1,4 +1,5 @@
-import { IsochronError, MAX_TIMESTAMP, Topology } from '@isochron/core';
+import { IsochronError, MAX_TIMESTAMP, Topology, txIdOf } from '@isochron/core';
+import { partWithHome } from '@isochron/sessions';
 import fc from 'fast-check';
 import { clusterSpec } from '../config/cluster-file.js';
 import { FakeCluster, fakeConfig } from '../testing/fake-node.js';
@@ -12,11 +13,12 @@ const refs = (...keys: string[]) => keys.map((key) => ({ keyspace: 'default', ke
 describe('the id of an interactive transaction', () => {
   it('the id of an interactive transaction has all that another node needs to continue it', () => {
     const timestamp = fc.integer({ min: 0, max: MAX_TIMESTAMP });
-    const txId = fc.stringMatching(/^[A-Za-z0-9_-]{16,64}\.[0-9a-z]{1,11}$/);
+    const random = fc.stringMatching(/^[A-Za-z0-9_-]{22}$/);
     const owner = fc.constantFrom(...topology.nodes);
     fc.assert(
-      fc.property(txId, owner, timestamp, timestamp, (id, node, snapshot, hwt) => {
-        const ref = { txId: id, owner: node, snapshot: { ts: snapshot }, hwt };
+      fc.property(random, owner, timestamp, timestamp, (part, node, snapshot, hwt) => {
+        const txId = txIdOf(partWithHome(part, { home: topology.regionOf(node), avoid: [] }, topology), hwt % 1000);
+        const ref = { txId, owner: node, snapshot: { ts: snapshot }, hwt };
         expect(parseTxId(formatTxId(ref), topology, 0)).toEqual(ref);
       }),
     );
@@ -26,7 +28,7 @@ describe('the id of an interactive transaction', () => {
     const entries = fc.array(fc.integer({ min: 0, max: MAX_TIMESTAMP }), { minLength: 1, maxLength: 64 });
     fc.assert(
       fc.property(entries, fc.integer({ min: 0, max: MAX_TIMESTAMP }), (deps, hwt) => {
-        const ref = { txId: `${'a'.repeat(22)}.0`, owner: 'virginia-1', snapshot: { ts: 7, deps }, hwt };
+        const ref = { txId: `${'a'.repeat(22)}-A0.0`, owner: 'virginia-1', snapshot: { ts: 7, deps }, hwt };
         const id = formatTxId(ref);
         expect(parseTxId(id, topology, deps.length)).toEqual(ref);
         for (const other of [0, deps.length - 1, deps.length + 1])
@@ -40,10 +42,12 @@ describe('the id of an interactive transaction', () => {
     for (const text of [
       '@',
       'a@b@c',
-      `${'a'.repeat(22)}.0@virginia-1@-1`,
-      `${'a'.repeat(22)}.0@virginia-1@zzzzzzzzzzz`,
-      `${'a'.repeat(22)}.0@virginia-1@1@2@3`,
-      `${'a'.repeat(22)}.0@virginia-1@1.2`,
+      `${'a'.repeat(22)}-A0.0@virginia-1@-1`,
+      `${'a'.repeat(22)}-A0.0@virginia-1@zzzzzzzzzzz`,
+      `${'a'.repeat(22)}-A0.0@virginia-1@1@2@3`,
+      `${'a'.repeat(22)}-A0.0@virginia-1@1.2`,
+      `${'a'.repeat(22)}.0@virginia-1@1`,
+      `${'a'.repeat(22)}-A1.0@virginia-1@1`,
     ])
       expect(parseTxId(text, topology, 0)).toBeUndefined();
   });
@@ -140,7 +144,7 @@ describe('an interactive transaction whose node is gone (D8)', () => {
 
   it('an interactive transaction is refused where its id claims a time in the future (T1)', async () => {
     const id = formatTxId({
-      txId: `${'a'.repeat(22)}.0`,
+      txId: `${'a'.repeat(22)}-A0.0`,
       owner: 'virginia-1',
       snapshot: { ts: MAX_TIMESTAMP },
       hwt: 0,

@@ -1,10 +1,12 @@
 /**
  * Ids of interactive transactions over HTTP: `<transaction id>@<node>@<snapshot>`, and `@<hwt>` where the caller has
  * own writes above the snapshot; numbers in base 36, the entries of a snapshot with dots between them. With the id any
- * node can continue when the opener is gone (D8), and every node of every region commits under the same home (D4).
+ * node can continue when the opener is gone (D8). The transaction id names the home, the opener's region, under which
+ * every node of every region commits (D4).
  */
 import { isTimestamp, isTxId, type NodeId, type Timestamp, type Topology, type TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
+import { homeInId } from '@isochron/sessions';
 
 /** A transaction, parsed from its id. */
 export interface TxRef {
@@ -32,8 +34,11 @@ export function parseTxId(id: string, topology: Topology, entries: number): TxRe
   if (ts === undefined || deps.length !== entries || rest.length > 0) return undefined;
   if ([ts, hwt, ...deps].some(Number.isNaN)) return undefined;
   const snapshot = entries === 0 ? { ts } : { ts, deps };
-  return isTxId(txId) && topology.hasNode(owner) ? { txId, owner, snapshot, hwt } : undefined;
+  return isOpenedBy(owner, txId, topology) ? { txId, owner, snapshot, hwt } : undefined;
 }
+
+const isOpenedBy = (owner: NodeId, txId: TxId, topology: Topology): boolean =>
+  isTxId(txId) && topology.hasNode(owner) && homeInId(txId, topology)?.home === topology.regionOf(owner);
 
 function timestampOf(text: string): Timestamp {
   const value = /^[0-9a-z]{1,11}$/.test(text) ? Number.parseInt(text, 36) : Number.NaN;

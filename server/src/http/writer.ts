@@ -2,17 +2,16 @@
 import {
   type Content,
   IsochronError,
+  invariant,
   type KeyWrite,
   type NodeId,
-  type RegionId,
   type Timestamp,
   type TxId,
 } from '@isochron/core';
-import type { Snapshot } from '@isochron/protocols';
-import { bytesOf, type Caller, commitThrough, requireCapability } from '@isochron/sessions';
+import type { CommitReq, Snapshot } from '@isochron/protocols';
+import { bytesOf, type Caller, commitThrough, homeInId, requireCapability } from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
 import { promised } from '../node/promised.js';
-import { avoidedBy } from './avoided.js';
 import type { ApiContext, TransactionsContext } from './context.js';
 import { countKeys } from './rates.js';
 import type { WriteRef } from './schemas.js';
@@ -29,8 +28,6 @@ export interface CommitOrder {
   readonly principal: string;
   readonly writes: readonly KeyWrite[];
   readonly coordinator?: NodeId | undefined;
-  /** Region of the cohorts; default this one's. The same in every repetition (D4). */
-  readonly home?: RegionId;
 }
 
 /**
@@ -43,12 +40,11 @@ export async function commit(
   caller: Caller,
   order: CommitOrder,
 ): Promise<{ ct: Timestamp; token: string }> {
-  const { coordinator, home = api.node.region, snapshot, open = false, ...fields } = order;
+  const { coordinator, snapshot, open = false, ...fields } = order;
   const depending = api.sessions.depending(caller, snapshot);
   const { ts, deps } = depending;
   const known = open && depending === snapshot ? { snapshot: null } : { snapshot: ts, deps };
-  const avoid = avoidedBy(fields.txId, api.node.topology);
-  const attempt = { attemptRegions: [home], ...(avoid.length === 0 ? {} : { avoids: [avoid] }) };
+  const attempt = attemptOf(api, fields.txId);
   const { port } = api.requests(request, caller.hwt);
   const committed = await promised<Snapshot>((done) =>
     commitThrough(port, { ...fields, ...known, ...attempt }, done, coordinator),
@@ -58,6 +54,14 @@ export async function commit(
     ct: committed.ts,
     token: api.sessions.committed(caller, { txId, writes, commit: committed, snapshot }, api.holder(request)),
   };
+}
+
+/** The attempt that the id names: the same in every repetition, on every node of every region (D4). */
+function attemptOf({ node }: TransactionsContext, txId: TxId): Pick<CommitReq, 'attemptRegions' | 'avoids'> {
+  const named = homeInId(txId, node.topology);
+  invariant(named !== undefined, () => `the id ${txId} names no home`);
+  const { home, avoid } = named;
+  return { attemptRegions: [home], ...(avoid.length === 0 ? {} : { avoids: [avoid] }) };
 }
 
 /** The order of a one-shot write: it depends on the caller's snapshot. */
