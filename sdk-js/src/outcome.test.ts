@@ -45,7 +45,7 @@ describe('a commit whose outcome is not known', () => {
   it.each([
     ['TRANSACTION_ABORTED', 'aborted'],
     ['OUTCOME_FORGOTTEN', 'forgotten'],
-    ['OUTCOME_LOST', 'lost'],
+    ['OUTCOME_LOST', 'forgotten'],
     // It is about the last sending only.
     ['VALUE_INVALID', 'unknown'],
   ])('the outcome of an unknown commit is, once it ends with %s, that it is %s', async (code, state) => {

@@ -1,6 +1,7 @@
 /**
  * A client without a cache: it carries only tokens, sends several requests at once with one token, and each of
- * them to any node. A read with a token must show what the token's lineage has written.
+ * them to any node. A read with a token must show what the token's lineage has written. It repeats some writes under
+ * their Idempotency-Key at nodes of all regions: beside the first sending, after a lost answer, and after an answer.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Random } from '@isochron/core';
@@ -38,6 +39,10 @@ export interface CallersFound {
   readonly failed: Record<string, number>;
   /** Writes that a later request of the token's lineage did not see. */
   readonly missed: string[];
+  /** Repetitions of a write. */
+  repeats: number;
+  /** Ids with two outcomes. */
+  readonly twice: string[];
 }
 
 const REQUEST_TIMEOUT_MS = 8000;
@@ -51,12 +56,16 @@ const RECALLED = 6;
 const MAX_WRITES = 5_000;
 /** Chance that a request goes to another region. */
 const ROAMS = 0.1;
+/** Share of the writes with an Idempotency-Key, and their sendings one after the other. */
+const REPEATS = 0.3;
+const SENDINGS = 4;
 const NOTHING_WRITTEN: Token['written'] = new Map();
 
 export class HttpCaller {
   readonly #shared: CallersOptions;
   readonly #name: string;
   readonly #random: Random;
+  readonly #repeats: Random;
   readonly #found: CallersFound;
   readonly #region: string;
   #tokens: Token[] = [];
@@ -66,6 +75,7 @@ export class HttpCaller {
     this.#shared = shared;
     this.#name = `h${number}`;
     this.#random = new Random(shared.seed + 10_000 + number);
+    this.#repeats = new Random(shared.seed + 20_000 + number);
     this.#found = found;
     const regions = Object.keys(shared.endpoints);
     this.#region = regions[number % regions.length]!;
@@ -111,7 +121,9 @@ export class HttpCaller {
     const [key, value] = [`${LEDGER_PREFIX}${name}`, `${name}:0`];
     const open = recorder.session(name).begin();
     open.write(key, value);
-    const answer = await this.#call(node, 'PUT', key, token, value);
+    const answer = this.#repeats.chance(REPEATS)
+      ? await this.#repeated(node, key, token, value)
+      : await this.#call(node, 'PUT', key, token, value);
     const status = answer?.status === 200 ? 'committed' : 'unknown';
     open[status]();
     tally.outcomes[status]++;
@@ -123,16 +135,37 @@ export class HttpCaller {
     this.#keep(answer, new Map(written.slice(-RECALLED)));
   }
 
+  /** The first answer to a write that is sent several times under one key, some of them at once. */
+  async #repeated(node: string, key: string, token: Token | undefined, value: string): Promise<Answer | undefined> {
+    const random = this.#repeats;
+    const { endpoints } = this.#shared;
+    const regions = Object.keys(endpoints);
+    const id = random.chance(0.5) ? `${random.pick(regions)}:${key}` : key;
+    const send = (to: string) => this.#call(to, 'PUT', key, token, value, id);
+    const elsewhere = () => send(random.pick(endpoints[random.pick(regions)]!));
+    const answers: (Answer | undefined)[] = [];
+    for (let sending = 0; sending < SENDINGS; sending++) {
+      const next = sending === 0 ? [send(node)] : [elsewhere()];
+      if (random.chance(0.5)) next.push(delay(random.below(MAX_PAUSE_MS)).then(elsewhere));
+      answers.push(...(await Promise.all(next)));
+      this.#found.repeats += next.length;
+    }
+    const outcomes = new Set(answers.flatMap((answer) => (answer === undefined ? [] : [answer.text])));
+    if (outcomes.size > 1) this.#found.twice.push(`${this.#name} writes ${key}: ${[...outcomes].join(' and ')}`);
+    return answers.find((answer) => answer !== undefined);
+  }
+
   #keep({ headers }: Answer, written: Token['written']): void {
     this.#tokens = [...this.#tokens, { text: String(headers['isochron-session']), written }].slice(-TOKENS);
   }
 
   /** The answer, if the node gives one: 200 or 404. Other statuses may be due to a fault. */
-  async #call(node: string, method: string, key: string, token: Token | undefined, body?: string) {
+  async #call(node: string, method: string, key: string, token: Token | undefined, body?: string, id?: string) {
     const headers = {
       ...headersOf(this.#shared.connection),
       ...(token === undefined ? {} : { 'isochron-session': token.text }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(id === undefined ? {} : { 'idempotency-key': id }),
     };
     const request = {
       headers,

@@ -106,6 +106,7 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
       ...readers.violations(),
       ...albums?.violations(),
       'writes that a later request with the token missed': sessions.found.missed,
+      'ids with two outcomes': sessions.found.twice,
       'writes that waited for a frozen node': nemesis.blocked,
     }),
   };
@@ -125,7 +126,7 @@ function startSessions(
 ): Sessions {
   const stopping = new AbortController();
   const all = { ...shared, keys, seed, signal: stopping.signal };
-  const found: CallersFound = { reads: 0, writes: 0, failed: {}, missed: [] };
+  const found: CallersFound = { reads: 0, writes: 0, failed: {}, missed: [], repeats: 0, twice: [] };
   const ended = Promise.all([
     ...Array.from({ length: sessions }, (_, i) => new ChaosSession(all, i).run()),
     ...Array.from({ length: CALLERS }, (_, i) => new HttpCaller(all, i, found).run()),
@@ -136,7 +137,7 @@ function startSessions(
   };
   const failed = () => Object.entries(found.failed).map(([status, count]) => `${status}: ${count}`);
   const requests = () =>
-    `${found.reads} reads, ${found.writes} writes; others by status: ${failed().join(', ') || 'none'}`;
+    `${found.reads} reads, ${found.writes} writes, ${found.repeats} sendings of repeated writes; others by status: ${failed().join(', ') || 'none'}`;
   return { ended, stop, found, figures: () => [['requests over HTTP with forked tokens', requests()]] };
 }
 

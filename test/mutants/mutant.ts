@@ -24,6 +24,8 @@ export interface Profile {
   readonly environment?: Readonly<Record<string, unknown>>;
   /** Every run has callers over HTTP, and nodes keep at most this much for them. */
   readonly http?: Partial<SessionStoreLimits>;
+  /** The callers repeat their writes, at nodes of all regions. */
+  readonly repeats?: boolean;
   /** Every run has readers of the change feed, with documents or without, live queries, or albums with access rules. */
   readonly reads?: 'changes' | 'documents' | 'live' | 'albums';
   /** Sessions often continue at another node, with their token alone. */

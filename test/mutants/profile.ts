@@ -8,20 +8,21 @@ import { drawBurst } from '@isochron/sim/plan/draw-bursts';
 import { drawCallers } from '@isochron/sim/plan/draw-http';
 import { withSomeLive } from '@isochron/sim/plan/draw-live';
 import { drawFollowers } from '@isochron/sim/plan/draw-readers';
+import { repeating } from '@isochron/sim/plan/draw-repeats';
 import { keysOf } from '@isochron/sim/plan/keys';
 import type { FaultPlan, SessionPlan } from '@isochron/sim/plan/plan';
 import type { Profile } from './mutant.js';
 
 /** The drawn plan with the parts that the profile replaces. */
 export function profiled(plan: Plan, profile: Profile): Plan {
-  const { settings, environment, faults, http, carriesTokens, bursts, reads } = profile;
+  const { settings, environment, faults, http, repeats = false, carriesTokens, bursts, reads } = profile;
   return {
     ...plan,
     ...(carriesTokens ? { sessions: plan.sessions.map((session) => carryingTokens(plan, session)) } : {}),
     settings: { ...plan.settings, ...settings },
     environment: { ...plan.environment, ...environment },
     ...(bursts === undefined ? {} : { sessions: drawBursts(plan, bursts) }),
-    ...(http === undefined ? {} : { http: drawHttp(plan, http) }),
+    ...(http === undefined ? {} : { http: drawHttp(plan, http, repeats) }),
     ...(reads === 'changes' || reads === 'documents' ? { readers: drawReaders(plan, reads) } : {}),
     ...(reads === 'live' ? { sessions: withSomeLive(new Streams(plan.seed).of('profile live'), plan.sessions) } : {}),
     ...(reads === 'albums' ? { albums: drawAlbums(plan) } : {}),
@@ -39,10 +40,11 @@ function carryingTokens({ seed, cluster }: Plan, session: SessionPlan): SessionP
   return { ...session, transactions };
 }
 
-function drawHttp(plan: Plan, limits: Required<Profile>['http']): Plan['http'] {
+function drawHttp(plan: Plan, limits: Required<Profile>['http'], repeats: boolean): Plan['http'] {
   const random = new Streams(plan.seed).of('profile http');
-  const { callers } = drawCallers(random, new Topology(plan.cluster), keysOf(plan));
-  return { callers, limits };
+  const topology = new Topology(plan.cluster);
+  const { callers } = drawCallers(random, topology, keysOf(plan));
+  return repeats ? repeating(random, topology, { callers, limits }, plan.settings) : { callers, limits };
 }
 
 /** How long sessions work in most runs, ms: readers begin and stop meanwhile. */

@@ -9,10 +9,9 @@ import type { TxState } from '@isochron/wire/session-frames';
  * - `pending`: it is on its way; its participants, or this client, will decide it. Ask again.
  * - `open`: it was started and has not been committed yet.
  * - `unknown`: no reachable node has its outcome. A commit that is still under way may arrive yet.
- * - `forgotten`: it is older than the outcomes that are kept; only the keys themselves show it. A repeated commit
- *   is refused with `OUTCOME_FORGOTTEN`.
- * - `lost`: a participant has lost its disk, and the outcome with it. A repeated commit is refused with
- *   `OUTCOME_LOST`.
+ * - `forgotten`: it is older than the outcomes that are kept, or its outcome went with a disk; only the keys themselves
+ *   show it. A repeated commit is refused with `OUTCOME_FORGOTTEN` or `OUTCOME_LOST`.
+ * - `lost`: a lost disk took a part of it, and no attempt took effect; the rest was taken back, or is reported.
  */
 export interface TransactionStatus {
   readonly state: TxState;

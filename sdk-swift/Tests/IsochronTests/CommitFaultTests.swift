@@ -277,7 +277,7 @@ final class RefusedCommitTests: XCTestCase, @unchecked Sendable {
     @SessionActor
     func testTheEventualOutcomeIsTheNodesAnswerAndUnknownOnceTheClientIsClosed() async throws {
         let cases: [(String?, TransactionStatus.State)] = [
-            ("TRANSACTION_ABORTED", .aborted), ("OUTCOME_FORGOTTEN", .forgotten), ("OUTCOME_LOST", .lost),
+            ("TRANSACTION_ABORTED", .aborted), ("OUTCOME_FORGOTTEN", .forgotten), ("OUTCOME_LOST", .forgotten),
             ("VALUE_INVALID", .unknown), (nil, .unknown),
         ]
         for (refused, state) in cases {

@@ -54,7 +54,8 @@ export class OperationOneShots implements OneShots {
     const { region, topology } = this.node;
     const home = homeInId(txId, topology)?.home ?? region;
     const attemptRegions = attemptsAt(region, home, round, topology);
-    if (attemptRegions === undefined) throw new IsochronError('TRANSACTION_ABORTED', 'Too many attempts were given up.');
+    if (attemptRegions === undefined)
+      throw new IsochronError('TRANSACTION_ABORTED', 'Too many attempts were given up.');
     try {
       return await this.node.requests.put({ ...put, attemptRegions });
     } catch (error) {

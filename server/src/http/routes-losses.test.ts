@@ -15,6 +15,7 @@ const loss = (n: number, changes: Partial<Loss> = {}): Loss => ({
   partitions: [0, 4],
   keys: ['default/a/b', 'eu/c'],
   acknowledged: false,
+  overtaken: false,
   ...changes,
 });
 const acknowledge = (body: unknown) => api.call('POST', '/v1/losses/acknowledge', { body });

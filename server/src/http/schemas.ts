@@ -196,8 +196,9 @@ const STATES = {
   committed: 'durable, at `timestamp`',
   aborted: 'nothing of it was written, and nothing will be unless a client repeats its commit',
   unknown: 'no node that answers has its outcome; it may still arrive',
-  forgotten: 'older than the outcomes that are kept: a repeated commit is refused with OUTCOME_FORGOTTEN',
-  lost: 'a node that took part has lost its disk, and its outcomes with it: a repeated commit is refused with OUTCOME_LOST',
+  forgotten:
+    'its outcome is older than those that are kept, or went with a disk: a repeated commit is refused with OUTCOME_FORGOTTEN or OUTCOME_LOST',
+  lost: 'a lost disk took a part of it, and no attempt took effect: the rest was taken back, or is reported',
 } satisfies Record<TxState, string>;
 export const StatusAnswer = named('TransactionStatus', {
   id: Type.String(),

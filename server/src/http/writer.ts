@@ -1,15 +1,7 @@
 /** One-shot writes and commits for plain HTTP callers. */
-import {
-  type Content,
-  IsochronError,
-  invariant,
-  type KeyWrite,
-  type NodeId,
-  type Timestamp,
-  type TxId,
-} from '@isochron/core';
-import type { CommitReq, Snapshot } from '@isochron/protocols';
-import { bytesOf, type Caller, commitThrough, homeInId, requireCapability } from '@isochron/sessions';
+import { type Content, IsochronError, type KeyWrite, type NodeId, type Timestamp, type TxId } from '@isochron/core';
+import type { Snapshot } from '@isochron/protocols';
+import { attemptInId, bytesOf, type Caller, commitThrough, requireCapability } from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
 import { promised } from '../node/promised.js';
 import type { ApiContext, TransactionsContext } from './context.js';
@@ -44,7 +36,7 @@ export async function commit(
   const depending = api.sessions.depending(caller, snapshot);
   const { ts, deps } = depending;
   const known = open && depending === snapshot ? { snapshot: null } : { snapshot: ts, deps };
-  const attempt = attemptOf(api, fields.txId);
+  const attempt = attemptInId(fields.txId, api.node);
   const { port } = api.requests(request, caller.hwt);
   const committed = await promised<Snapshot>((done) =>
     commitThrough(port, { ...fields, ...known, ...attempt }, done, coordinator),
@@ -54,14 +46,6 @@ export async function commit(
     ct: committed.ts,
     token: api.sessions.committed(caller, { txId, writes, commit: committed, snapshot }, api.holder(request)),
   };
-}
-
-/** The attempt that the id names: the same in every repetition, on every node of every region (D4). */
-function attemptOf({ node }: TransactionsContext, txId: TxId): Pick<CommitReq, 'attemptRegions' | 'avoids'> {
-  const named = homeInId(txId, node.topology);
-  invariant(named !== undefined, () => `the id ${txId} names no home`);
-  const { home, avoid } = named;
-  return { attemptRegions: [home], ...(avoid.length === 0 ? {} : { avoids: [avoid] }) };
 }
 
 /** The order of a one-shot write: it depends on the caller's snapshot. */

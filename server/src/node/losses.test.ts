@@ -14,6 +14,7 @@ const loss: Loss = {
   partitions: [1, 4],
   keys: Array.from({ length: 60 }, (_, i) => `default/k${i}`),
   acknowledged: false,
+  overtaken: false,
 };
 
 describe('losses', () => {

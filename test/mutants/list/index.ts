@@ -11,6 +11,7 @@ import { LIVE_MUTANTS } from './live.js';
 import { NAMED_MUTANTS } from './named.js';
 import { OPERATION_MUTANTS } from './operations.js';
 import { ORBE_MUTANTS } from './orbe.js';
+import { OUTCOME_MUTANTS } from './outcomes.js';
 import { REPLICATION_MUTANTS } from './replication.js';
 import { SESSION_MUTANTS } from './sessions.js';
 import { SNAPSHOT_MUTANTS } from './snapshots.js';
@@ -38,4 +39,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...AVAILABILITY_MUTANTS,
   ...DISK_MUTANTS,
   ...CLIENT_MUTANTS,
+  ...OUTCOME_MUTANTS,
 ];

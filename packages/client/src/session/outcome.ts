@@ -41,7 +41,7 @@ const ATTEMPT_ABORTED = new Set(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_F
 /** The status of a write that is refused because its outcome cannot be known any more. */
 const ENDED: Partial<Record<string, TransactionStatus['state']>> = {
   OUTCOME_FORGOTTEN: 'forgotten',
-  OUTCOME_LOST: 'lost',
+  OUTCOME_LOST: 'forgotten',
 };
 /** Aborted attempts, as after the crash of a node, before the caller gets the error. */
 const MAX_ABORTED_ATTEMPTS = 4;

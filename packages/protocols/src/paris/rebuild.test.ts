@@ -161,7 +161,7 @@ describe('D10: transactions of a lost disk', () => {
     world.run(200);
     const again = { ...request, snapshot: client.session.ust };
     expect(world.call(V, again)).toMatchObject({ type: 'Refused', code: 'OUTCOME_LOST' });
-    expect(world.call(V, { type: 'TxStatusReq', txId: request.txId })).toMatchObject({ status: 'lost' });
+    expect(world.call(V, { type: 'TxStatusReq', txId: request.txId })).toMatchObject({ status: 'forgotten' });
   });
 
   it('transactions of a lost disk repeated under an Idempotency-Key are carried out once: peers have those that reached them', () => {

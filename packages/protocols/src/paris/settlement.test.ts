@@ -47,6 +47,14 @@ function torn(
   return { world, request, ct };
 }
 
+/** The same commit again: a later attempt that avoids the node with the lost disk. */
+const elsewhere = (world: World, request: ReturnType<TestClient['commitRequest']>) => ({
+  ...request,
+  snapshot: world.ust(),
+  attemptRegions: ['virginia', 'oregon'],
+  avoids: [[], ['virginia']],
+});
+
 const keysOf = (world: World): string[] => PARTITIONS.map((p) => keyIn(world, p));
 const lossesOf = (world: World, node: string) => world.node(node).parts.losses.all;
 const settled = (world: World) => () => joined(world, V)() && world.node(V).parts.membership.settled;
@@ -108,6 +116,45 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     }
     world.until(recovered(world, V), 20_000);
     for (const node of ALL) expect(statusOf(world, node, request.txId)).toBe('lost');
+  });
+
+  it('a transaction whose later attempt commits after a lost disk took the first one is committed, and no loss', () => {
+    const { world, request } = torn();
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    for (const node of ALL) expect(lossesOf(world, node)).toHaveLength(1);
+    const again = elsewhere(world, request);
+    const { ct } = world.call(O, again, 'CommitResp');
+    world.until(() => world.ust() > ct, 5_000);
+    world.run(5_000);
+    for (const node of ALL) {
+      expect([node, statusOf(world, node, request.txId), lossesOf(world, node)]).toEqual([node, 'committed', []]);
+      expect(new TestClient(world, node).readOnce(...keysOf(world))).toEqual(PARTITIONS.map(() => '"torn"'));
+      world.crash(node);
+      world.restart(node);
+      expect(lossesOf(world, node)).toEqual([]);
+    }
+  });
+
+  it('a partly lost transaction whose later attempt is prepared is pending, not lost', () => {
+    const { world, request } = torn();
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    const again = elsewhere(world, request);
+    world.filter = ({ message }) => message.type !== 'PrepareResp';
+    world.ask(O, again);
+    world.until(() => world.node(O).store.prepared.size > 0, 2_000);
+    expect(statusOf(world, O, request.txId)).toBe('pending');
+  });
+
+  it('a node that cannot ask every replica does not call a partly lost transaction lost: one may have committed it', () => {
+    const { world, request } = torn();
+    world.filter = () => true;
+    world.until(recovered(world, V), 20_000);
+    const again = elsewhere(world, request);
+    world.call(O, again, 'CommitResp');
+    world.crash(O);
+    expect(['pending', 'unknown']).toContain(statusOf(world, I, request.txId));
   });
 
   it('a partly lost transaction is taken back where its only survivors are slices of the same node that were replicated', () => {

@@ -50,7 +50,8 @@ describe('the home of an Idempotency-Key', () => {
     const homes = keys.map((key) => homeOfKey(key, topology));
     expect(keys.map((key) => homeOfKey(key, topologyOf(REGIONS)))).toEqual(homes);
     for (const region of REGIONS) expect(homes.filter((home) => home === region).length).toBeGreaterThan(60);
-    for (const odd of ['', ':', 'tokyo:7', 'virginia', ' virginia:7']) expect(REGIONS).toContain(homeOfKey(odd, topology));
+    for (const odd of ['', ':', 'tokyo:7', 'virginia', ' virginia:7'])
+      expect(REGIONS).toContain(homeOfKey(odd, topology));
   });
 });
 

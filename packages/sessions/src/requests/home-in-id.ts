@@ -8,6 +8,7 @@
  *   selects, the same one everywhere. Such an attempt avoids no region, as a repetition could not know which.
  */
 import { hashKey, packWall, type RegionId, type Timestamp, type Topology, type TxId } from '@isochron/core';
+import type { CommitReq } from '@isochron/protocols';
 
 /** The attempt of a write: the same in every repetition. */
 export interface HomeInId {
@@ -44,6 +45,15 @@ export function homeInId(txId: TxId, { regions }: Topology): HomeInId | undefine
   if (home === undefined) return undefined;
   const bits = Number.parseInt(avoided, 36);
   return { home, avoid: regions.filter((_, i) => i < MAX_AVOIDED && Math.floor(bits / 2 ** i) % 2 === 1).sort() };
+}
+
+/** The attempt of a commit over HTTP, on whatever node: the one that its id names. Without a home in its id, here. */
+export function attemptInId(
+  txId: TxId,
+  { topology, region }: { readonly topology: Topology; readonly region: RegionId },
+): Pick<CommitReq, 'attemptRegions' | 'avoids'> {
+  const { home, avoid } = homeInId(txId, topology) ?? { home: region, avoid: [] };
+  return { attemptRegions: [home], ...(avoid.length === 0 ? {} : { avoids: [avoid] }) };
 }
 
 /** The home of the writes of an Idempotency-Key. */

@@ -1,5 +1,5 @@
 import type { DurableRecord } from '@isochron/core';
-import { changesRecord } from '@isochron/protocols';
+import { changesRecord, type Loss } from '@isochron/protocols';
 import { MemoryState, openMemoryStore } from '@isochron/storage';
 import { GOALS, type HealedWorld } from './convergence.js';
 import { A, CheckBench, prepares, TOPOLOGY, version } from './fixtures.js';
@@ -19,6 +19,7 @@ async function missing(disks: Record<string, readonly DurableRecord[]>, change: 
     depsTravel: true,
     ust: () => 5,
     load: () => ({ reads: 0 }),
+    losses: () => [],
     unfinished: () => [],
     ...change,
   };
@@ -26,6 +27,18 @@ async function missing(disks: Record<string, readonly DurableRecord[]>, change: 
 }
 
 const t = version('t', 5, write('1'));
+const takenBack: Loss = {
+  txId: 't',
+  ts: 4,
+  attempt: 0,
+  committed: false,
+  takenBack: true,
+  node: 'p-1',
+  partitions: [0],
+  keys: [A],
+  acknowledged: false,
+  overtaken: false,
+};
 const keeps: DurableRecord = { kind: 'meta', name: changesRecord(0), value: 1 };
 const logged: DurableRecord = {
   kind: 'log',
@@ -41,6 +54,7 @@ describe('the goals of a healed cluster', () => {
   });
 
   it.each<[string, Parameters<typeof missing>]>([
+    ['reported-losses-are-losses', [{ 'p-1': [t], 'q-1': [t] }, { losses: () => [takenBack] }]],
     ['client-operations-end', [{}, { unfinished: () => ['s0 (committing)'] }]],
     ['stable-time-passes-every-commit', [{}, { ust: (node) => (node === 'q-1' ? 4 : 5) }]],
     ['memory-returns', [{}, { load: (node) => ({ reads: node === 'q-1' ? 1 : 0 }) }]],

@@ -8,8 +8,9 @@ import type {
   StoredVersion,
   Timestamp,
   Topology,
+  TxId,
 } from '@isochron/core';
-import { changesRecord } from '@isochron/protocols';
+import { changesRecord, type Loss } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import { foldOf, textOf } from './documents.js';
 import type { Ledger } from './ledger.js';
@@ -23,6 +24,8 @@ export interface HealedWorld {
   /** Stable time of every node. */
   ust(node: NodeId): Timestamp;
   load(node: NodeId): Readonly<Record<string, number>>;
+  /** The losses that a node reports. */
+  losses(node: NodeId): readonly Loss[];
   /** Client operations that have not ended. */
   unfinished(): readonly string[];
 }
@@ -42,6 +45,7 @@ export const GOALS: readonly Goal[] = [
   { name: 'logs-are-truncated', missing: longLog },
   { name: 'replicas-hold-identical-chains', missing: differentChains },
   { name: 'replicas-hold-identical-logs', missing: differentLogs },
+  { name: 'reported-losses-are-losses', missing: falseLoss },
 ];
 
 function unfinishedOperations(world: HealedWorld): string | undefined {
@@ -85,6 +89,31 @@ function longLog({ topology, disk }: HealedWorld): string | undefined {
   }
   return undefined;
 }
+
+/** A transaction that was taken back has no version: where it has, a later attempt of it has committed. */
+function falseLoss(world: HealedWorld): string | undefined {
+  for (const node of world.topology.nodes) {
+    for (const { txId, takenBack, keys } of world.losses(node)) {
+      const versions = takenBack ? versionsOf(world, txId, keys) : [];
+      if (versions.length > 0)
+        return `${node} reports that ${txId} was taken back, and it is committed at ${versions[0]}`;
+    }
+  }
+  return undefined;
+}
+
+/** The timestamps of a transaction's versions of these keys, on all disks. */
+export const versionsOf = (
+  { topology, disk }: Pick<HealedWorld, 'topology' | 'disk'>,
+  txId: TxId,
+  keys: readonly QualifiedKey[],
+): Timestamp[] =>
+  keys.flatMap((key) => {
+    const { id, regions } = topology.partitions[topology.partitionOf(key)]!;
+    const chains = regions.map((region) => disk(topology.replicaNode(id, region)!).partitions.get(id)?.chains);
+    const versions = chains.flatMap((chain) => chain?.get(key) ?? []);
+    return versions.filter((version) => version.txId === txId).map(({ ts }) => ts);
+  });
 
 /** Logs that are kept for readers of changes (CF1). */
 function differentLogs(world: HealedWorld): string | undefined {

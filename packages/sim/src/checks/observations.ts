@@ -92,6 +92,8 @@ export interface ClientObservations {
    * version that the lineage of its token has written or read.
    */
   httpRead(caller: string, id: TxId, key: QualifiedKey, version: Version | null, known: OwnWrite | undefined): void;
+  /** A sending of a write over HTTP under an Idempotency-Key was answered: with its commit timestamp, or a code. */
+  httpRepeated(txId: TxId, answer: Timestamp | string, keys: readonly QualifiedKey[]): void;
   /**
    * A commit is sent for the first time: to this node, if its connection stays as long as no fault breaks it.
    */
@@ -112,6 +114,8 @@ export interface ClientObservations {
   status(txId: TxId, status: string, ts: Timestamp | null, askedMs: number): void;
   /** A session was told the status of an id that another principal has used. */
   foreignStatus(session: string, txId: TxId, status: string): void;
+  /** A node of the healed cluster, in which all work has ended, answered how a transaction ended. */
+  finalStatus(txId: TxId, node: NodeId, status: string, ts: Timestamp | null): void;
 }
 
 /** The events of readers of the change feed, reported by the simulator itself. */

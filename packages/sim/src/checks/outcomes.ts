@@ -1,4 +1,5 @@
 import type { DurableRecord, KeyWrite, NodeId, Timestamp, TxId } from '@isochron/core';
+import { homeInId } from '@isochron/sessions';
 import type { Check, CheckContext } from './check.js';
 import type { Committed, Ledger, LedgerListener } from './ledger.js';
 
@@ -42,10 +43,18 @@ export class OneOutcome implements Check, LedgerListener {
     if (!attempts.has(attempt)) attempts.set(attempt, node);
   }
 
+  /** A write under an Idempotency-Key may be carried out after all once the disk with its tombstone is lost (D10e). */
+  onDataLoss(node: NodeId): void {
+    for (const [txId, attempts] of this.#aborted) {
+      if (homeInId(txId, this.context.topology) === undefined) continue;
+      for (const [attempt, who] of attempts) if (who === node || who === diskOf(node)) attempts.delete(attempt);
+    }
+  }
+
   durable(node: NodeId, records: readonly DurableRecord[]): void {
     for (const record of records) {
       if (record.kind === 'outcome' && record.record.status === 'aborted')
-        this.aborted(`${node}'s disk`, record.txId, record.record.attempt);
+        this.aborted(diskOf(node), record.txId, record.record.attempt);
     }
   }
 
@@ -75,6 +84,8 @@ export class OneOutcome implements Check, LedgerListener {
     if (!this.ledger.isDamaged(txId)) this.context.fail(this.name, message, [txId]);
   }
 }
+
+const diskOf = (node: NodeId): string => `${node}'s disk`;
 
 const truth = (tx: Committed | undefined): string =>
   tx === undefined ? 'but it is not committed' : `but it is committed at ${tx.ct} (attempt ${tx.attempt})`;

@@ -6,10 +6,12 @@ import {
   type QualifiedKey,
   type Random,
   type RegionId,
+  type Timestamp,
   type Topology,
   type TxId,
   txIdOf,
 } from '@isochron/core';
+import { homeOfKey, partWithHome, RANDOM_PART } from '@isochron/sessions';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { writeIn } from '../checks/documents.js';
 import type { ClientObservations, OwnWrite } from '../checks/observations.js';
@@ -25,6 +27,8 @@ interface Token {
   readonly known: ReadonlyMap<QualifiedKey, OwnWrite>;
 }
 
+type Put = Extract<HttpRequest, { f: 'put' }>;
+
 /** A request on its way. */
 interface Sent {
   readonly id: TxId;
@@ -32,12 +36,20 @@ interface Sent {
   readonly request: HttpRequest;
   /** The newest versions of its token's lineage. */
   readonly known: Token['known'];
+  readonly sendings: Sendings;
+}
+
+/** The sendings of a request: its first one, and repetitions. */
+interface Sendings {
+  /** Those that are still to come, or have no answer yet. */
+  open: number;
+  written: boolean;
 }
 
 /** The shared state of a run's callers and its other clients. */
 export interface CallerWorld {
   readonly histories: Histories;
-  readonly observer: Pick<ClientObservations, 'acknowledged' | 'httpRead'>;
+  readonly observer: Pick<ClientObservations, 'acknowledged' | 'httpRead' | 'httpRepeated'>;
   note(session: string, what: () => string): void;
 }
 
@@ -123,9 +135,24 @@ export class HttpCaller {
 
   #send(plan: HttpRequestPlan): void {
     const token = plan.back === null ? undefined : this.#tokens[this.#tokens.length - 1 - plan.back];
-    const node = this.#nodeFor(plan, token);
     const request = this.#request(plan, token?.text);
     const id = request.f === 'put' ? request.txId : txIdOf(this.#base, this.requests++);
+    const { again = [] } = plan;
+    const sent = { id, request, known: token?.known ?? NOTHING_KNOWN, sendings: { open: 1, written: false } };
+    this.#sendTo({ ...sent, node: this.#nodeFor(plan, token) });
+    for (const repeat of again) {
+      sent.sendings.open++;
+      this.#waiting++;
+      this.#time.after(repeat.afterMs, () => {
+        this.#waiting--;
+        if (this.#stopped) this.#recorded({ ...sent, node: '' });
+        else this.#sendTo({ ...sent, node: this.#nodeFor({ ...plan, ...repeat }, undefined) });
+      });
+    }
+  }
+
+  #sendTo(sent: Sent): void {
+    const { id, node, request } = sent;
     this.world.note(this.name, () => `sends ${id} to ${node}: ${JSON.stringify(request)}`);
     this.#waiting++;
     let settled = false;
@@ -134,7 +161,7 @@ export class HttpCaller {
       settled = true;
       this.#waiting--;
       this.world.note(this.name, () => `${id} is answered: ${JSON.stringify(answer)}`);
-      this.#answered({ id, node, request, known: token?.known ?? NOTHING_KNOWN }, answer);
+      this.#answered(sent, answer);
     };
     this.#time.after(this.timeoutMs, () => settle(undefined));
     this.network.http(this.random, this.plan.region, node, request, settle);
@@ -150,16 +177,26 @@ export class HttpCaller {
     return `${this.name}-http`.padEnd(16, '_');
   }
 
-  #request({ f, keys }: HttpRequestPlan, token: string | undefined): HttpRequest {
+  #request(plan: HttpRequestPlan, token: string | undefined): HttpRequest {
+    const { f, keys, again } = plan;
     if (f === 'get') return { token, f, keys };
-    const txId = txIdOf(this.#base, this.requests++);
+    const keyed = again !== undefined;
+    const number = this.requests++;
+    const txId = txIdOf(keyed ? this.#keyedPart(plan, number) : this.#base, number);
     const writes = keys.map((key) => ({ key, value: `${this.name}:${this.#values++}` }));
-    return { token, f, txId, writes };
+    return { token, f, txId, keyed, writes };
+  }
+
+  /** As an Idempotency-Key gives it: with its home. */
+  #keyedPart({ named, region }: HttpRequestPlan, number: number): string {
+    const { topology } = this.network;
+    const home = homeOfKey(named ? `${region}:${number}` : `${this.name} ${number}`, topology);
+    return partWithHome(this.#base.padEnd(RANDOM_PART, '_'), { home, avoid: [] }, topology);
   }
 
   #answered(sent: Sent, answer: HttpAnswer | undefined): void {
     const { id, node, request, known } = sent;
-    if (request.f === 'put') this.#written(sent, request.writes, answer);
+    if (request.f === 'put') this.#written(sent, request, answer);
     else if (request.f === 'get' && answer?.status === 'read') {
       const next = new Map(known);
       request.keys.forEach((key, i) => {
@@ -173,18 +210,36 @@ export class HttpCaller {
     }
   }
 
-  #written({ id: txId, node, known }: Sent, writes: readonly KeyWrite[], answer: HttpAnswer | undefined): void {
-    const ops = writes.map(({ key, value }) => ({ f: 'w' as const, k: key, v: textOf(value) }));
-    const done = answer?.status === 'written';
-    this.world.histories.add(`${this.name}~${txId}`, { txId, ops }, done ? 'committed' : 'unknown');
-    if (!done) return;
+  #written(sent: Sent, { writes, keyed }: Put, answer: HttpAnswer | undefined): void {
+    const { id: txId, node, known } = sent;
+    const outcome = outcomeOf(answer);
+    sent.sendings.written ||= typeof outcome === 'number';
+    this.#recorded(sent);
+    if (keyed && outcome !== undefined)
+      this.world.observer.httpRepeated(
+        txId,
+        outcome,
+        writes.map(({ key }) => key),
+      );
+    if (answer?.status !== 'written') return;
     const { ct, token: text } = answer;
     const next = new Map(known);
     for (const { key, value } of writes) learn(next, key, { ct, txId, value });
     this.#tokens.push({ text, node, known: next });
     this.world.observer.acknowledged(txId, ct, writes);
   }
+
+  /** Records a write once: when its last sending is over. */
+  #recorded({ id: txId, request, sendings }: Sent): void {
+    if (request.f !== 'put' || --sendings.open > 0) return;
+    const ops = request.writes.map(({ key, value }) => ({ f: 'w' as const, k: key, v: textOf(value) }));
+    this.world.histories.add(`${this.name}~${txId}`, { txId, ops }, sendings.written ? 'committed' : 'unknown');
+  }
 }
+
+/** The commit timestamp of a write, or the code of its refusal; undefined without an answer. */
+const outcomeOf = (answer: HttpAnswer | undefined): Timestamp | string | undefined =>
+  answer?.status === 'written' ? answer.ct : answer?.status === 'refused' ? answer.code : undefined;
 
 /** Keeps the newer one of two versions. */
 function learn(known: Map<QualifiedKey, OwnWrite>, key: QualifiedKey, write: OwnWrite): void {

@@ -11,6 +11,7 @@ import { drawDrains, drawFaults, drawLostAnswers } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
 import { withLive } from './draw-live.js';
 import { drawReaders, drawRetention, withDocuments } from './draw-readers.js';
+import { withRepeats } from './draw-repeats.js';
 import { drawSessions } from './draw-sessions.js';
 import { withStableWaits } from './draw-stable.js';
 import { withUpdates } from './draw-updates.js';
@@ -92,7 +93,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     settings: follows ? { ...settings, ...drawRetention(streams.of('draw retention')) } : settings,
     environment: observing === updating && albums === undefined ? environment : withCreditsToWait(environment),
     sessions: observing,
-    ...(http === undefined ? {} : { http }),
+    ...(http === undefined ? {} : { http: withRepeats(streams.of('draw repeats'), topology, http, settings) }),
     ...(readers && { readers: withDocuments(streams.of('draw documents'), readers) }),
     ...(albums === undefined ? {} : { albums }),
     faults,

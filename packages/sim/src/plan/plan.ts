@@ -112,7 +112,14 @@ export interface HttpRequestPlan {
   readonly back: number | null;
   readonly f: 'get' | 'put';
   readonly keys: readonly QualifiedKey[];
+  /** Present for a write under an Idempotency-Key: sent again so long after its first sending, with the same token. */
+  readonly again?: readonly HttpRepeatPlan[];
+  /** Whether the Idempotency-Key names the region of the first sending. */
+  readonly named?: boolean;
 }
+
+/** Another sending of a write, which does not wait for an answer. */
+export type HttpRepeatPlan = Pick<HttpRequestPlan, 'region' | 'node'> & { readonly afterMs: number };
 
 /** A reader of the change feed. It asks nodes of all regions, one after the other. */
 export interface ReaderPlan {

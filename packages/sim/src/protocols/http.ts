@@ -10,7 +10,7 @@ import type {
   TxId,
   Version,
 } from '@isochron/core';
-import type { Envelope, Machine, TimerKind } from '@isochron/protocols';
+import type { Envelope, Machine, TimerKind, TransactionStatus } from '@isochron/protocols';
 import type { DocumentedTx, SessionStoreLimits } from '@isochron/sessions';
 
 /** One request, with the token of an earlier answer. */
@@ -20,10 +20,13 @@ export type HttpRequest =
       readonly token: string | undefined;
       readonly f: 'put';
       readonly txId: TxId;
+      /** Whether it has an Idempotency-Key: its id names its home, and it may be a repetition. */
+      readonly keyed: boolean;
       readonly writes: readonly KeyWrite[];
     }
   | ChangesRequest
-  | PastRequest;
+  | PastRequest
+  | { readonly f: 'status'; readonly txId: TxId };
 
 /** A message of the change feed; `after` null: its present end. */
 export interface ChangesRequest {
@@ -46,6 +49,7 @@ export interface PastRequest {
 export type HttpAnswer =
   | { readonly status: 'read'; readonly token: string; readonly versions: readonly (Version | null)[] }
   | { readonly status: 'written'; readonly token: string; readonly ct: Timestamp }
+  | { readonly status: 'ended'; readonly state: TransactionStatus; readonly ts: Timestamp | null }
   | { readonly status: 'past'; readonly versions: readonly (Version | null)[] }
   | {
       readonly status: 'changes';
@@ -66,8 +70,11 @@ export interface HttpWorld<M extends AnyMessage> {
   readonly limits: Partial<SessionStoreLimits>;
   /** Its number among the processes of the node. */
   readonly incarnation: number;
-  /** A steady clock, ms. */
+  /** How long the cluster keeps outcomes, ms. */
+  readonly outcomeRetentionMs: number;
+  /** A steady clock, and the wall clock of the node, ms. */
   now(): number;
+  wall(): number;
   /** The latest timestamp that a client may name (T1). */
   latest(): Timestamp;
   ust(): Timestamp;

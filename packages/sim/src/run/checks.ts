@@ -9,6 +9,7 @@ import { CompleteIsEverywhere } from '../checks/complete-is-everywhere.js';
 import type { HealedWorld } from '../checks/convergence.js';
 import { ExpiredAreRefused, RenewalIsNotNoticed, refusalsByClock, StatusIsPrivate } from '../checks/credentials.js';
 import { FeedsMakeCopies } from '../checks/feed-copies.js';
+import { FinalStatusesAreTrue } from '../checks/final-statuses.js';
 import { FirstReports, NothingBeforeReports } from '../checks/first-reports.js';
 import { ConsistentHistory } from '../checks/history.js';
 import { HttpSessionsSeeTheirLineage } from '../checks/http-sessions.js';
@@ -19,6 +20,7 @@ import { LiveViewsAreSnapshots } from '../checks/live-views.js';
 import { LossesAreSettled } from '../checks/losses.js';
 import { MemoryIsBounded } from '../checks/memory.js';
 import { NonblockingReads } from '../checks/nonblocking-reads.js';
+import { OneEffect } from '../checks/one-effect.js';
 import { OneOutcome } from '../checks/outcomes.js';
 import { PromisesAreDurable } from '../checks/promises.js';
 import { ReadsNeverWait } from '../checks/reads-never-wait.js';
@@ -91,6 +93,7 @@ export function createChecks<M extends AnyMessage>(
     new NothingBelowVersionClock(context, ledger),
     new PromisesAreDurable(context, ledger),
     new OneOutcome(context, ledger),
+    new OneEffect(context, ledger, disk),
     new SurvivorsAgree(context),
     ...(visibility === undefined ? [] : [new SnapshotReads(context, ledger, visibility)]),
     ...(visibility === undefined || !clientSnapshots ? [] : [new ClientReads(context, ledger, visibility)]),
@@ -99,6 +102,7 @@ export function createChecks<M extends AnyMessage>(
     ...(level === 'eventual' ? [] : [new HttpSessionsSeeTheirLineage(context, ledger)]),
     new AcknowledgedIsKept(context, ledger, disk),
     new LossesAreSettled(context, ledger, disk, losses, takesBack),
+    new FinalStatusesAreTrue(context, ledger, disk, losses),
     new SessionsAreCovered(context, ledger),
     new VisibleInTheEnd(context, ledger),
     new MemoryIsBounded(context, loads, 50 + mostInFlight(plan), caches),
@@ -115,7 +119,11 @@ export function createChecks<M extends AnyMessage>(
   const ust = (node: string) => cluster.node(node).protocol?.ust() ?? 0;
   const load = (node: string) => ({ ...loadOf(node), ...cluster.node(node).protocol?.backlog() });
   const depsTravel = visibility?.localDeps !== true;
-  return { all, liveViews, healed: (unfinished) => ({ topology, ledger, disk, depsTravel, ust, load, unfinished }) };
+  return {
+    all,
+    liveViews,
+    healed: (unfinished) => ({ topology, ledger, disk, depsTravel, ust, load, losses, unfinished }),
+  };
 }
 
 function retentionOf({ settings }: Plan): Retention {

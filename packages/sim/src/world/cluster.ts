@@ -8,7 +8,7 @@ import {
   type Timestamp,
   Topology,
 } from '@isochron/core';
-import type { Envelope } from '@isochron/protocols';
+import { DEFAULT_SETTINGS, type Envelope } from '@isochron/protocols';
 import { type AccessRules, CREDITS, Policy } from '@isochron/sessions';
 import { exponential } from '@isochron/simulated-world/draws';
 import { Link } from '@isochron/simulated-world/link';
@@ -264,9 +264,10 @@ export class Cluster<M extends AnyMessage> {
     });
   }
 
-  #openHttp({ id, region, incarnation }: SimNode<M>, process: HttpProcess<M>) {
+  #openHttp({ id, region, incarnation, clock }: SimNode<M>, process: HttpProcess<M>) {
     const { topology } = this;
     const limits = this.plan.http?.limits ?? {};
+    const { outcomeRetentionMs = DEFAULT_SETTINGS.outcomeRetentionMs } = this.plan.settings;
     const now = () => this.time.now;
     return this.adapter.openHttp?.({
       ...process,
@@ -274,8 +275,10 @@ export class Cluster<M extends AnyMessage> {
       region,
       topology,
       limits,
+      outcomeRetentionMs,
       incarnation,
       now,
+      wall: () => clock.now(),
     });
   }
 

@@ -131,7 +131,7 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
   const newer = [{ index: 1, version }];
   const suspectsReq: SuspectsReq = { type: 'SuspectsReq', partition, after: now - 9000 };
   const suspect = { txId, attempt: 0, committed: true, ts: now - 10, partitions: [partition], keys: [key] };
-  const loss: Loss = { ...suspect, takenBack: true, node: 'oregon-1', acknowledged: false };
+  const loss: Loss = { ...suspect, takenBack: true, node: 'oregon-1', acknowledged: false, overtaken: false };
   return {
     ...replicationSamples(context),
     ChangesReq: { type: 'ChangesReq', ref: 9, prefix: 'default/', after: now - 9000, waitMs: 1000, limitBytes: 1e6 },

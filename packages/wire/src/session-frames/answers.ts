@@ -160,8 +160,8 @@ export type AbortedFrame = Infer<typeof AbortedFrame>;
  *
  * `committed`: durable, at `ts`. `aborted`: nothing of it was written, nor will be unless its commit is still repeated.
  * `pending`: prepared, so its participants will decide. `open`: started here, its commit has not come. `unknown`: no
- * reachable replica has its outcome; it may still arrive. `forgotten`: older than the retained outcomes. `lost`: a
- * participant lost its disk, and the outcome with it.
+ * reachable replica has its outcome; it may still arrive. `forgotten`: older than the retained outcomes, or gone with a
+ * disk. `lost`: a lost disk took a part of it, and no attempt took effect.
  */
 export type TxState = 'open' | 'pending' | 'committed' | 'aborted' | 'unknown' | 'forgotten' | 'lost';
 const TxState = oneOf<TxState>('open', 'pending', 'committed', 'aborted', 'unknown', 'forgotten', 'lost');

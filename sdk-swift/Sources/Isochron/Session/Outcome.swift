@@ -164,7 +164,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
     private static func end(_ error: any Error) -> TransactionStatus.State? {
         switch (error as? IsochronError)?.code {
         case .outcomeForgotten: .forgotten
-        case .outcomeLost: .lost
+        case .outcomeLost: .forgotten
         default: nil
         }
     }

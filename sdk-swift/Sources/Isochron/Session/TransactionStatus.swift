@@ -14,9 +14,9 @@ public struct TransactionStatus: Hashable, Sendable {
         case aborted
         /// No reachable node has its outcome. A commit that is still under way may arrive later.
         case unknown
-        /// It is older than the stored outcomes; only the keys themselves show its effect.
+        /// It is older than the stored outcomes, or its outcome went with a disk; only the keys themselves show its effect.
         case forgotten
-        /// A node that took part has lost its disk, and with it the outcome.
+        /// A lost disk took a part of it, and no attempt took effect; the rest was taken back, or is reported.
         case lost
     }
 

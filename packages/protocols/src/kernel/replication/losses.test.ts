@@ -14,6 +14,7 @@ const loss = (txId: string, changes: Partial<Loss> = {}): Loss => ({
   partitions: [3],
   keys: ['default/a'],
   acknowledged: false,
+  overtaken: false,
   ...changes,
 });
 
@@ -73,15 +74,43 @@ describe('losses', () => {
       partitions: fc.uniqueArray(fc.nat({ max: 50 })),
       keys: fc.uniqueArray(fc.oneof(text, fc.constantFrom('__proto__', '0', '1.key.2', 'a\nb'))),
       acknowledged: fc.boolean(),
+      overtaken: fc.boolean(),
     });
     fc.assert(
       fc.property(fc.uniqueArray(any, { selector: ({ txId }) => txId }), (losses) => {
         const disk = new Disk();
         new Losses(undefined).add(losses, disk);
-        expect(new Losses(disk.meta).all).toEqual(losses);
+        expect(new Losses(disk.meta).records).toEqual(losses);
       }),
       { seed: 11 },
     );
+  });
+
+  it('a loss whose transaction has committed in a later attempt is no loss any more, for good', () => {
+    const { disk, losses } = opened();
+    losses.add([loss('a', { attempt: 1, takenBack: true }), loss('b')], disk);
+    losses.overtake('a', disk);
+    for (const one of [losses, new Losses(disk.meta)]) {
+      expect(one.all).toEqual([loss('b')]);
+      expect(one.open).toEqual([loss('b')]);
+      expect(one.get('a')).toBeUndefined();
+      // The verdict about the attempt that was lost stands.
+      expect(one.isTakenBack('a', loss('a').ts)).toBe(true);
+    }
+  });
+
+  it('the same report of an overtaken loss changes nothing, and the loss of a later attempt is one', () => {
+    const { disk, losses } = opened();
+    losses.add([loss('a', { attempt: 1 })], disk);
+    losses.overtake('a', disk);
+    losses.add([loss('a', { attempt: 1 })], disk);
+    expect(losses.all).toEqual([]);
+    losses.add([loss('a', { attempt: 2 })], disk);
+    expect(losses.all).toEqual([loss('a', { attempt: 2 })]);
+    losses.add([loss('a', { attempt: 1, overtaken: true })], disk);
+    expect(losses.all).toEqual([loss('a', { attempt: 2 })]);
+    losses.add([loss('a', { attempt: 2, overtaken: true })], disk);
+    expect(losses.all).toEqual([]);
   });
 
   it('losses that this version cannot read are left out, and a record of another shape is no loss', () => {

@@ -31,6 +31,8 @@ export const Loss = object({
   partitions,
   keys,
   acknowledged: boolean,
+  /** A later attempt of the transaction has committed (D4): it is no loss, and not reported. */
+  overtaken: boolean,
 });
 export type Loss = Infer<typeof Loss>;
 
@@ -60,6 +62,11 @@ export class Losses {
 
   /** All losses, newest last. */
   get all(): readonly Loss[] {
+    return this.records.filter(({ overtaken }) => !overtaken);
+  }
+
+  /** The same with those that were overtaken: the verdict about their attempt stands. */
+  get records(): readonly Loss[] {
     return [...this.#losses.values()];
   }
 
@@ -69,7 +76,16 @@ export class Losses {
   }
 
   get(txId: TxId): Loss | undefined {
-    return this.#losses.get(txId);
+    const loss = this.#losses.get(txId);
+    return loss?.overtaken ? undefined : loss;
+  }
+
+  /** A later attempt of the transaction has committed. */
+  overtake(txId: TxId, out: Writes): void {
+    const loss = this.get(txId);
+    if (loss === undefined) return;
+    this.#losses.set(txId, { ...loss, overtaken: true });
+    this.#changed(out);
   }
 
   /** Whether the rest of a transaction that committed at `ts` was taken back. */
@@ -95,7 +111,8 @@ export class Losses {
     if (changed.size === 0) return;
     this.#shrink();
     this.#changed(out);
-    this.lost([...changed.values()]);
+    const reported = [...changed.values()].filter(({ overtaken }) => !overtaken);
+    if (reported.length > 0) this.lost(reported);
   }
 
   /** Returns how many losses were open and are acknowledged now; unknown ids do not count. */
@@ -113,7 +130,7 @@ export class Losses {
   }
 
   #withoutAcknowledged(): Loss[] {
-    return [...this.#losses.values()].filter(({ acknowledged }) => !acknowledged);
+    return this.all.filter(({ acknowledged }) => !acknowledged);
   }
 
   /** The oldest acknowledged ones go first. */
@@ -129,6 +146,8 @@ export class Losses {
 
 /** Two reports of one transaction as one; `known` itself if the other adds nothing. */
 function merge(known: Loss, loss: Loss): Loss {
+  if (known.overtaken && !loss.overtaken) return isLater(loss, known) ? loss : known;
+  if (loss.overtaken && !known.overtaken) return isLater(known, loss) ? known : loss;
   const merged: Loss = {
     ...known,
     ts: known.committed && !loss.committed ? known.ts : loss.committed ? loss.ts : Math.max(known.ts, loss.ts),
@@ -139,6 +158,7 @@ function merge(known: Loss, loss: Loss): Loss {
     partitions: union(known.partitions, loss.partitions),
     keys: union(known.keys, loss.keys),
     acknowledged: false,
+    overtaken: known.overtaken,
   };
   return SIMPLE.every((field) => merged[field] === known[field]) &&
     merged.partitions.length === known.partitions.length &&
@@ -147,12 +167,16 @@ function merge(known: Loss, loss: Loss): Loss {
     : merged;
 }
 
+/** Whether a loss is that of a later attempt. A committed slice among copied data has lost its attempt (0). */
+const isLater = (loss: Loss, other: Loss): boolean =>
+  loss.attempt > other.attempt || (loss.committed && loss.ts > other.ts);
+
 const SIMPLE = ['ts', 'attempt', 'committed', 'takenBack'] as const;
 
 const union = <T>(a: readonly T[], b: readonly T[]): readonly T[] => [...new Set([...a, ...b])];
 
 /** Flags of a loss as bits of one number. */
-const FLAGS = ['committed', 'takenBack', 'acknowledged'] as const;
+const FLAGS = ['committed', 'takenBack', 'acknowledged', 'overtaken'] as const;
 
 /** Losses as a meta record holds them: timestamps by name, texts in the names. */
 function metaOf(losses: Iterable<Loss>): MetaValue {
@@ -218,5 +242,6 @@ function lossOf({ tx, node, flags, partitions, keys }: Draft): Loss | undefined 
     partitions,
     keys: keys.sort((a, b) => a.at - b.at).map(({ key }) => key),
     acknowledged: is('acknowledged'),
+    overtaken: is('overtaken'),
   };
 }

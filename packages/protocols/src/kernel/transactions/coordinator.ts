@@ -20,6 +20,7 @@ import type {
   ReadReq,
   StartTxReq,
   TransactionMessage,
+  TransactionStatus,
   TxStatusReq,
 } from './messages.js';
 import { OnePhase } from './one-phase.js';
@@ -330,7 +331,7 @@ export class Coordinator implements Machine<TransactionMessage> {
   #answerStatus(id: number, { requester, responses, waiting }: StatusQuestion, ct: Timestamp | null, out: Out): void {
     this.#questions.delete(id);
     const state = ct !== null ? 'committed' : undecided(responses, waiting === 0);
-    const status = state === 'prepared' ? 'pending' : state === 'reported' ? 'lost' : state;
+    const status = STATUS_OF[state];
     const attempt = responses.get(state)?.attempt ?? 0;
     out.send(requester.from, { type: 'TxStatusResp', ref: requester.ref, status, ts: ct, attempt });
   }
@@ -400,17 +401,29 @@ export class Coordinator implements Machine<TransactionMessage> {
   }
 }
 
+/** The status of a transaction: *lost* only by the verdict of a settlement (D10), never for want of an outcome. */
+const STATUS_OF = {
+  prepared: 'pending',
+  committed: 'committed',
+  aborted: 'aborted',
+  reported: 'lost',
+  lost: 'forgotten',
+  unknown: 'unknown',
+} as const satisfies Record<OutcomeResp['state'], TransactionStatus>;
+
 /**
- * The state that the answers imply without a *committed* among them. The abort of one attempt decides nothing about a
- * later one, which another region may have committed (D4). So *aborted* takes the answers of every replica, and of none
- * that may have dropped or lost a later attempt.
+ * The state that the answers imply without a *committed* among them: that of all attempts together. The abort or the
+ * loss of one attempt decides nothing about a later one, which another region may have committed (D4). So both take the
+ * answers of every replica, and *aborted* those of none that may have dropped or lost a later attempt.
  */
 function undecided(responses: StatusQuestion['responses'], allAnswered: boolean): OutcomeResp['state'] {
   const [prepared, aborted, lost] = (['prepared', 'aborted', 'lost'] as const).map((state) => responses.get(state));
   const reported = responses.get('reported');
-  if (reported !== undefined && reported.attempt >= (prepared?.attempt ?? -1)) return 'reported';
-  if (prepared !== undefined && prepared.attempt > (aborted?.attempt ?? -1)) return 'prepared';
+  const ended = Math.max(aborted?.attempt ?? -1, reported?.attempt ?? -1);
+  if (prepared !== undefined && prepared.attempt > ended) return 'prepared';
+  if (!allAnswered) return 'unknown';
+  if (reported !== undefined) return 'reported';
   const memory = Math.max(lost?.ts ?? 0, responses.get('unknown')?.ts ?? 0);
-  if (allAnswered && aborted !== undefined && aborted.ts > memory) return 'aborted';
+  if (aborted !== undefined && aborted.ts > memory) return 'aborted';
   return lost === undefined ? 'unknown' : 'lost';
 }

@@ -141,7 +141,8 @@ export class Resolver {
     // There is no better copy.
     const keys = record.writes.map(({ key }) => key);
     const lost = { txId, ts: ct, attempt: record.attempt, partitions: [partition], keys, node: state.node };
-    state.losses.add([{ ...lost, committed: true, takenBack: false, acknowledged: false }], out);
+    const flags = { committed: true, takenBack: false, acknowledged: false, overtaken: false };
+    state.losses.add([{ ...lost, ...flags }], out);
     this.slices.abort(prepared, now, out);
   }
 
@@ -163,13 +164,13 @@ export class Resolver {
     if (known?.state === 'committed') this.slices.keepDecided(txId, out);
     const mayBeLost = state.membership.incarnation > outcomes.forgottenUpTo;
     const memory = Math.max(outcomes.rememberedFrom, verified ? 0 : state.clock.last);
+    const unknown = { state: mayBeLost ? 'lost' : 'unknown', attempt: 0 } as const;
     out.sendAfterPersist(from, {
       type: 'OutcomeResp',
       ref,
       partition,
-      state: this.suspects.reportedState(txId, known) ?? (mayBeLost ? 'lost' : 'unknown'),
+      ...(this.suspects.reported(txId, known) ?? unknown),
       ts: known === undefined ? memory : timeOf(known),
-      attempt: known === undefined ? 0 : attemptOf(known),
     });
   }
 }

@@ -21,6 +21,7 @@ import { SETTLEMENT_MACHINE } from '../node.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import type { Loss } from '../replication/losses.js';
 import type { Commits } from './commits.js';
+import { LossReview } from './loss-review.js';
 import type {
   LossNotice,
   LossNoticed,
@@ -35,7 +36,7 @@ import type { Replica } from './replica.js';
 type Out = Effects<TransactionMessage>;
 type SettlementMessage = Extract<
   TransactionMessage,
-  { type: 'LossNotice' | 'LossNoticed' | 'SuspectsResp' | 'TakeBackReq' | 'TakeBackResp' }
+  { type: 'LossNotice' | 'LossNoticed' | 'SuspectsResp' | 'TakeBackReq' | 'TakeBackResp' | 'OutcomeResp' }
 >;
 
 /** Unanswered requests are repeated after this time. */
@@ -70,6 +71,7 @@ export interface SettlementStatus {
 
 export class Settlement implements Machine<TransactionMessage> {
   readonly #addresses: Addresses;
+  readonly #review: LossReview;
   readonly #gathered = new Map<TxId, Gathered>();
   /** Losses that another node has decided before; perhaps not every node has its verdict. */
   readonly #known = new Map<TxId, Loss>();
@@ -84,6 +86,7 @@ export class Settlement implements Machine<TransactionMessage> {
     SuspectsResp: (message, _now, from, out) => this.#onSuspectsResp(message, from, out),
     TakeBackReq: (message, now, from, out) => this.#onTakeBackReq(message, now, from, out),
     TakeBackResp: (message, _now, from, out) => this.#onTakeBackResp(message, from, out),
+    OutcomeResp: (message, _now, from, out) => this.#review.onOutcomeResp(message, from, out),
   };
 
   constructor(
@@ -94,12 +97,14 @@ export class Settlement implements Machine<TransactionMessage> {
     readonly stableSnapshots: boolean,
   ) {
     this.#addresses = new Addresses(state.topology);
+    this.#review = new LossReview(state);
   }
 
   step(input: Input<TransactionMessage>, out: Out): void {
     if (input.kind === 'timer') {
       this.#begin();
       this.#ask(out);
+      if (this.state.membership.joined) this.#review.ask(input.now, out);
       out.setTimer('settle', input.now + RETRY_MS);
     } else if (input.kind === 'message' && this.state.membership.joined) {
       const { message, now, from } = input;
@@ -149,9 +154,9 @@ export class Settlement implements Machine<TransactionMessage> {
     this.commits.dropVotes(from.node);
     for (const { cohort } of this.replicas) cohort.resolver.dropVotes(from.node);
     // Another node that lost its disk may have stopped in the middle of its own verdict.
-    const { all } = this.state.losses;
+    const { records } = this.state.losses;
     const isOpen = ({ ts }: Loss) => ts > this.state.stable.aggregated;
-    const [losses, reported] = [all.filter(isOpen), all.filter((loss) => !isOpen(loss))];
+    const [losses, reported] = [records.filter(isOpen), records.filter((loss) => !isOpen(loss))];
     out.sendAfterPersist(from, { type: 'LossNoticed', incarnation, losses, reported });
   }
 
@@ -216,6 +221,7 @@ export class Settlement implements Machine<TransactionMessage> {
       partitions: lost,
       keys: [...keys],
       acknowledged: false,
+      overtaken: false,
     }));
   }
 

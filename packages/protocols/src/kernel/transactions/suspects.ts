@@ -14,6 +14,11 @@ import type { Slices } from './slices.js';
 
 type Out = Effects<TransactionMessage>;
 
+/** Whether a cohort knows of an attempt after the lost one that has committed, or still may. */
+const isLater = (known: Known | undefined, { attempt, ts }: Loss): boolean =>
+  (known?.state === 'committed' && known.ct !== ts) ||
+  (known?.state === 'prepared' && known.prepared.record.attempt > attempt);
+
 const keysOf = (writes: readonly KeyWrite[]): QualifiedKey[] => writes.map(({ key }) => key);
 
 export class Suspects {
@@ -110,14 +115,15 @@ export class Suspects {
   }
 
   /**
-   * The state of a transaction: a commit of which a lost disk took a part is no commit; while that is open, it is
-   * undecided.
+   * The state of a transaction, and the attempt that it belongs to: a commit of which a lost disk took a part is no
+   * commit; while that is open, it is undecided. A later attempt than the lost one counts for itself (D4).
    */
-  reportedState(txId: TxId, known: Known | undefined): OutcomeResp['state'] | undefined {
+  reported(txId: TxId, known: Known | undefined): Pick<OutcomeResp, 'state' | 'attempt'> | undefined {
     const loss = this.slices.state.losses.get(txId);
-    if (loss !== undefined && (known?.state !== 'committed' || known.ct === loss.ts)) return 'reported';
-    if (known?.state === 'committed' && this.#isOpen(known.ct, known.digest)) return 'prepared';
-    return known?.state;
+    if (loss !== undefined && !isLater(known, loss)) return { state: 'reported', attempt: loss.attempt };
+    if (known === undefined) return undefined;
+    const isOpen = known.state === 'committed' && this.#isOpen(known.ct, known.digest);
+    return { state: isOpen ? 'prepared' : known.state, attempt: attemptOf(known) };
   }
 
   /** Whether a transaction that is committed here may have lost a part with a disk, and that is open. */

@@ -1,5 +1,5 @@
 /** The HTTP API of a node: the shipped machine of sessions, driven as the server drives it. */
-import { IsochronError, type Timestamp } from '@isochron/core';
+import { IsochronError, type Timestamp, type TxId } from '@isochron/core';
 import {
   type Address,
   FEEDS_MACHINE,
@@ -12,12 +12,14 @@ import {
 import {
   ANONYMOUS,
   ASKED_TIMER,
+  attemptInId,
   type Caller,
   Callers,
   ChangeDocuments,
   type DocumentedPage,
   type Done,
   floorOf,
+  repeatedSentAfter,
   SESSIONS_MACHINE,
   SessionsMachine,
   type SessionTokens,
@@ -137,17 +139,20 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     return { status: 'read', token: this.tokens.mint(this.#callers.afterRead(caller, snapshot)), versions };
   }
 
-  *#write(caller: Caller, { txId, writes }: Write): Co<HttpAnswer> {
+  *#write(caller: Caller, { txId, writes, keyed }: Write): Co<HttpAnswer> {
     const snapshot = this.#callers.knownTo(caller);
     const { ts, deps } = snapshot;
-    const [sentAfter, attemptRegions] = [this.world.ust(), [this.world.region]];
+    const { outcomeRetentionMs } = this.world;
+    const ust = this.world.ust();
+    const sentAfter = keyed ? repeatedSentAfter(ust, this.world.wall(), outcomeRetentionMs) : ust;
     const order = {
       txId,
       snapshot: ts,
       deps,
       hwt: caller.hwt,
       sentAfter,
-      attemptRegions,
+      // A node makes the id of a write without a key: its home is there.
+      ...attemptInId(txId, this.world),
       principal: 'anonymous',
       writes,
     };
@@ -161,6 +166,11 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   *#past({ at, keys }: PastRequest): Co<HttpAnswer> {
     const answer = yield* this.#ask((ref) => ({ type: 'ReadReq', ref, txId: null, ust: at, at, keys }));
     return answer.type === 'ReadResp' ? { status: 'past', versions: answer.versions } : refusal(answer);
+  }
+
+  *#status(txId: TxId): Co<HttpAnswer> {
+    const answer = yield* this.#ask((ref) => ({ type: 'TxStatusReq', ref, txId }));
+    return answer.type === 'TxStatusResp' ? { status: 'ended', state: answer.status, ts: answer.ts } : refusal(answer);
   }
 
   *#changes({ prefix, after, waitMs, limitBytes, documents }: ChangesRequest): Co<HttpAnswer> {
@@ -185,6 +195,7 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   *#answer(request: HttpRequest): Co<HttpAnswer> {
     if (request.f === 'changes') return yield* this.#changes(request);
     if (request.f === 'past') return yield* this.#past(request);
+    if (request.f === 'status') return yield* this.#status(request.txId);
     const caller = yield* this.#caller(request.token);
     if (caller instanceof IsochronError) return { status: 'refused', code: caller.code };
     return yield* request.f === 'get' ? this.#read(caller, request.keys) : this.#write(caller, request);
