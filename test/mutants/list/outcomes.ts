@@ -26,7 +26,15 @@ export const OUTCOME_MUTANTS: readonly Mutant[] = [
     name: 'lost-for-want-of-an-outcome',
     breaks: 'D10',
     does: 'calls a transaction lost whose outcome went with a disk, although it took effect',
-    patches: [{ file: COORDINATOR, in: 'STATUS_OF', find: "lost: 'forgotten'", replace: "lost: 'lost'" }],
+    patches: [
+      { file: COORDINATOR, in: 'STATUS_OF', find: "lost: 'forgotten'", replace: "lost: 'lost'" },
+      {
+        file: COORDINATOR,
+        in: 'undecided',
+        find: 'if (!allAnswered) ',
+        replace: 'if (!allAnswered && lost === undefined) ',
+      },
+    ],
     seeds: { from: 1, count: 40 },
     profile: TORN_BY_LOST_DISKS,
   },

@@ -263,6 +263,7 @@ describe('one-outcome', () => {
     ['a tombstone of a committed transaction', (check) => check.durable('q-1', [outcome(0, 't', 'aborted', 9)])],
     ['an answer that reports it as aborted', (check) => check.refused('t')],
     ['a status that reports it as aborted', (check) => check.status('t', 'aborted', null, 1)],
+    ['a status that reports it as lost', (check) => check.status('t', 'lost', null, 1)],
     ['a status with another timestamp', (check) => check.status('t', 'committed', 6, 0)],
   ])('one-outcome finds %s', (_what, report) => {
     const { bench, check } = watched();

@@ -70,14 +70,14 @@ export class OneOutcome implements Check, LedgerListener {
   }
 
   /**
-   * Another attempt may follow an aborted one, until the client has the outcome: after that it must not be reported as
-   * aborted.
+   * Another attempt may follow an aborted or a lost one, until the client has the outcome: after that it must not be
+   * reported as aborted or lost.
    */
   status(txId: TxId, status: string, ts: Timestamp | null, askedMs: number): void {
     if (status === 'committed' && ts !== null) this.committed('a status', txId, null, ts);
     const tx = this.ledger.committed(txId);
-    if (status === 'aborted' && tx !== undefined && tx.atMs < askedMs)
-      this.#fail(`a status that was asked for at ${askedMs} ms reports that ${txId} is aborted, ${truth(tx)}`, txId);
+    if ((status === 'aborted' || status === 'lost') && tx !== undefined && tx.atMs < askedMs)
+      this.#fail(`a status that was asked for at ${askedMs} ms reports that ${txId} is ${status}, ${truth(tx)}`, txId);
   }
 
   #fail(message: string, txId: TxId): void {
