@@ -76,7 +76,8 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     '`forgotten`. Read the keys to see whether it took effect.',
   OUTCOME_LOST:
     'A participant has lost its disk since the commit was made, and with it the record of whether an earlier sending ' +
-    'took effect; this sending did not. Its status is `forgotten`. Read the keys to see, and write again under a new id if they lack it.',
+    'took effect; this sending did not. Its status is `forgotten`. Read the keys to see, and write again under a new ' +
+    'id if they lack it.',
   CHANGES_GONE:
     'The cursor of the change feed is older than `changeRetentionMs`. Read the data anew in a snapshot, and follow ' +
     'the feed from there.',

@@ -3,7 +3,6 @@ import { IsochronError } from '@isochron/core/errors';
 import type { RegionId, Timestamp, TxId } from '@isochron/core/ids';
 import { OutcomeUnknownError } from '../errors.js';
 import { type Carrier, type Elsewhere, Exchange, type Retry } from '../link/exchange.js';
-import type { TransactionStatus } from '../transaction-status.js';
 import type { ClientParts } from './parts.js';
 
 /** The result of a write that succeeded. */
@@ -38,11 +37,8 @@ const NOT_STARTED = new Set([
 ]);
 /** A cohort has written down that this attempt never commits: it had no effect, and another attempt may commit (D4). */
 const ATTEMPT_ABORTED = new Set(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_FULL', 'CLOCK_DRIFT']);
-/** The status of a write that is refused because its outcome cannot be known any more. */
-const ENDED: Partial<Record<string, TransactionStatus['state']>> = {
-  OUTCOME_FORGOTTEN: 'forgotten',
-  OUTCOME_LOST: 'forgotten',
-};
+/** Refusals because the outcome cannot be known any more: its record was dropped, or went with a disk. */
+const FORGOTTEN = new Set(['OUTCOME_FORGOTTEN', 'OUTCOME_LOST']);
 /** Aborted attempts, as after the crash of a node, before the caller gets the error. */
 const MAX_ABORTED_ATTEMPTS = 4;
 /** The wire's limit. */
@@ -195,8 +191,8 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     const isOpen = this.#inDoubt && reason instanceof IsochronError && !/^(OUTCOME|REQUEST)_/.test(reason.code);
     if (isOpen) this.#unknown(reason.message, reason);
     super.failed(reason);
-    const known = reason instanceof IsochronError ? ENDED[reason.code] : undefined;
-    const state = known ?? (this.#inDoubt ? 'unknown' : 'aborted');
+    const isForgotten = reason instanceof IsochronError && FORGOTTEN.has(reason.code);
+    const state = isForgotten ? 'forgotten' : this.#inDoubt ? 'unknown' : 'aborted';
     this.#unknownError?.settle({ state, timestamp: undefined });
     this.gaveUp();
     this.#ended();

@@ -163,8 +163,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
     /// The status of a write that is refused because its outcome cannot be known any more.
     private static func end(_ error: any Error) -> TransactionStatus.State? {
         switch (error as? IsochronError)?.code {
-        case .outcomeForgotten: .forgotten
-        case .outcomeLost: .forgotten
+        case .outcomeForgotten, .outcomeLost: .forgotten
         default: nil
         }
     }

@@ -119,6 +119,7 @@ describe('isochron losses', () => {
     partitions: [0],
     keys: [`default/k${n}`],
     acknowledged: false,
+    overtaken: false,
     ...changes,
   });
   /** The nodes of virginia; the node of oregon does not answer, unless a test adds it. */
