@@ -67,8 +67,8 @@ const MAX_ATTEMPTS = 16;
 
 /**
  * The attempts of a single operation in a region, whose dependencies only that region is known to have: attempt `n` is
- * in the `n`th region from the home on, counted round, whoever repeats the write. So each attempt has one region, and
- * those before the last are settled first (D4).
+ * in the `n`th region from the home on, counted round, wherever the write is repeated. So each attempt has one region,
+ * and those before the last are settled first (D4).
  *
  * @param round how often the attempts of all regions are known to have failed
  * @returns undefined after the last round

@@ -154,7 +154,7 @@ export class Ledger extends CommittedChains implements Check {
     return [...this.#known].flatMap(([txId, { damaged }]) => (damaged ? [txId] : []));
   }
 
-  /** The keys that its attempts write, as far as any disk had them. */
+  /** The keys that its attempts write, of those that a disk has had. */
   keysOf(txId: TxId): readonly QualifiedKey[] {
     const { attempts, committed } = this.#known.get(txId) ?? {};
     const slices = [...(attempts?.values() ?? [])].flatMap(({ prepared }) => [...prepared.values()]);

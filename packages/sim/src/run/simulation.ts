@@ -30,6 +30,7 @@ import type { Environment, Plan, SessionPlan } from '../plan/plan.js';
 import type { ProtocolAdapter } from '../protocols/adapter.js';
 import { Cluster, type ClusterListener } from '../world/cluster.js';
 import { type Checks, createChecks } from './checks.js';
+import { askOutcomes } from './final-questions.js';
 import { Moments } from './moments.js';
 import { newcomersOf, PROBE_PAUSE_MS, PROBE_ROUNDS, PROBE_TIMEOUT_MS, probesOf, slowestMs } from './probe.js';
 import type { Limits, Result } from './result.js';
@@ -39,8 +40,6 @@ import { describeMessage, Trace } from './trace.js';
 const ROUND_MS = 200;
 const LIVENESS_MS = 60_000;
 const MAX_STEPS = 3_000_000;
-/** How many transactions nodes are asked about in the end, at most. */
-const ASKED = 30;
 
 /** How long clients wait. */
 type Patience = Pick<Environment, 'requestTimeoutMs' | 'commitTimeoutMs'>;
@@ -113,7 +112,10 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
       if (!mayWait) this.#fail('liveness', missing.goal, missing.message, []);
     } else if (!this.#over) {
       this.#observer.converged();
-      this.#askOutcomes();
+      if (this.adapter.openHttp !== undefined) {
+        const areAnswered = askOutcomes(this.#cluster, this.#checks.healed(() => []).ledger.damaged, this.#observer);
+        time.runUntil(time.now + LIVENESS_MS, () => this.#over || areAnswered());
+      }
       if (this.adapter.servesAgain(this.plan.settings, slowestMs(this.plan))) this.#probe();
     }
     if (time.steps > this.#maxSteps) this.#fail('liveness', 'run-ends', `no end after ${time.steps} events`, []);
@@ -322,26 +324,6 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
       time.runUntil(time.now + ROUND_MS, () => this.#over);
     const message = this.#over ? undefined : missing();
     return message === undefined ? undefined : { goal: 'live-views-are-final', message };
-  }
-
-  /** Nodes of all regions report how transactions have ended of which a disk has lost a record. */
-  #askOutcomes(): void {
-    const { time, topology, streams } = this.#cluster;
-    const { ledger } = this.#checks.healed(() => []);
-    if (this.adapter.openHttp === undefined) return;
-    const random = streams.of('outcomes');
-    let open = 0;
-    for (const txId of ledger.damaged.slice(-ASKED)) {
-      for (const region of topology.regions) {
-        const node = random.pick(topology.nodesOf(region));
-        open++;
-        this.#cluster.http(random, region, node, { f: 'status', txId }, (answer) => {
-          open--;
-          if (answer.status === 'ended') this.#observer.finalStatus(txId, node, answer.state, answer.ts);
-        });
-      }
-    }
-    time.runUntil(time.now + LIVENESS_MS, () => this.#over || open === 0);
   }
 
   /** New clients find a cluster that serves them, now or soon: after a loss a commit may be refused for a moment. */

@@ -186,9 +186,8 @@ export const TxStatusReq = message('TxStatusReq', 11, { ref: uint, txId });
 export type TxStatusReq = Infer<typeof TxStatusReq>;
 
 /**
- * The state of a transaction, that of its attempts together. `pending`: a cohort is prepared, the outcome is being
- * decided. `lost`: a lost disk took a part of it, and no attempt took effect (D10). `forgotten`: a replica that may have
- * known it has lost its disk. `unknown`: no replica that answered knows the outcome, or not all have answered.
+ * The state of all attempts. `pending`: one is prepared. `lost`: a lost disk took a part, and no attempt took effect
+ * (D10). `forgotten`: a disk that may have known it is lost. `unknown`: no replica knows it, or not all have answered.
  */
 export type TransactionStatus = (typeof STATUSES)[number];
 const STATUSES = ['open', 'committed', 'aborted', 'pending', 'lost', 'forgotten', 'unknown'] as const;
