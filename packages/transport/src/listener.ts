@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { Quota } from '@isochron/core';
-import { type WebSocket, WebSocketServer } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
+import { ConnectionStates, type OpenConnection, type OpeningState, type StateLimits } from './connection-states.js';
 import { type PeerTls, type Presented, presented, secureOptions } from './identity.js';
 import type { LinkTuning } from './options.js';
 import { socketOptions } from './socket-options.js';
@@ -13,6 +14,12 @@ const MAX_HANDSHAKE_BYTES = 32 * 1024;
 
 /** Interval of the check for late connections, ms. */
 const CHECK_MS = 1_000;
+
+/**
+ * States of a connection to the peering port. After the opening: the WebSocket or the proof of the secret is not
+ * complete, a link is up, the link is being closed.
+ */
+export type PeerState = OpeningState | 'handshake' | 'link' | 'closing';
 
 /** A WebSocket from outside. */
 export interface Incoming {
@@ -35,16 +42,22 @@ export interface ListenerEvents {
   accept(incoming: Incoming): void;
   /** A connection that ended before TLS was agreed on. */
   failed(error: NodeJS.ErrnoException): void;
+  /** A connection was ended at once: too many have no proof. */
+  crowded(address: string): void;
 }
 
 /** The listening side: accepts WebSockets and passes them on. */
 export class Listener {
   readonly #http: Server;
   readonly #webSockets: WebSocketServer;
+  readonly #states: ConnectionStates<PeerState>;
 
-  private constructor(http: Server, webSockets: WebSocketServer) {
+  private constructor(http: Server, webSockets: WebSocketServer, states: ConnectionStates<PeerState>) {
     this.#http = http;
     this.#webSockets = webSockets;
+    this.#states = states;
+    const timer = setInterval(() => states.look(performance.now()), CHECK_MS).unref();
+    http.on('close', () => clearInterval(timer));
   }
 
   /** Resolves when the port is bound; rejects with the system's error (`EADDRINUSE`) when it cannot be. */
@@ -52,9 +65,15 @@ export class Listener {
     const http = serverFor(tuning, tls, (_request, response) => {
       response.writeHead(426, { connection: 'close' }).end('This port takes links between nodes only.\n');
     });
-    const strangers = new Strangers(new Quota(tuning.maxStrangers, tuning.maxStrangersPerAddress));
-    http.on('connection', (socket: Socket) => strangers.admit(socket));
+    const strangers = new Strangers(new Quota(tuning.maxStrangers, tuning.maxStrangersPerAddress), events);
+    const states = new ConnectionStates<PeerState>(http, limitsOf(tuning), {
+      opened: (connection) => strangers.admit(connection),
+    });
     http.on('tlsClientError', (error: NodeJS.ErrnoException) => events.failed(error));
+    http.on('upgrade', ({ socket }: IncomingMessage) => {
+      const connection = states.of(socket);
+      if (connection !== undefined) connection.stage = () => 'handshake';
+    });
     await new Promise<void>((resolve, reject) => {
       http.once('error', reject);
       http.listen(listen.port, listen.host, () => {
@@ -66,16 +85,24 @@ export class Listener {
     webSockets.on('connection', (webSocket: WebSocket, request: IncomingMessage) => {
       const known = limitBytes(request);
       const { socket } = request;
+      const connection = states.of(socket);
+      if (connection === undefined) {
+        webSocket.terminate();
+        return;
+      }
+      let state: PeerState = 'handshake';
+      connection.stage = () => (webSocket.readyState === WebSocket.OPEN ? state : 'closing');
       events.accept({
         socket: webSocket,
         presented: socket instanceof TLSSocket ? presented(socket) : undefined,
         trust: () => {
           known();
-          strangers.trust(socket);
+          state = 'link';
+          strangers.trust(connection);
         },
       });
     });
-    return new Listener(http, webSockets);
+    return new Listener(http, webSockets, states);
   }
 
   /** The bound port. */
@@ -83,12 +110,17 @@ export class Listener {
     return (this.#http.address() as AddressInfo).port;
   }
 
+  /** How many connections are in each state. */
+  counts(): Record<PeerState, number> {
+    return this.#states.counts();
+  }
+
   /** Stops listening. Resolves when all connections have ended. */
   async close(): Promise<void> {
     this.#webSockets.close();
     const closed = new Promise<void>((resolve) => this.#http.close(() => resolve()));
-    // Only those that never became WebSockets; the links close theirs themselves.
-    this.#http.closeAllConnections();
+    // Those are closed already that the transport knows.
+    for (const connection of this.#states) if (connection.state !== 'closing') connection.destroy();
     await closed;
   }
 }
@@ -116,35 +148,42 @@ function limitBytes({ socket }: IncomingMessage): () => void {
   return () => socket.off('data', check);
 }
 
+/** Nothing but links has no limit: pings find their end. */
+const limitsOf = ({ handshakeTimeoutMs }: LinkTuning): StateLimits<PeerState> => ({
+  tcp: handshakeTimeoutMs,
+  tls: handshakeTimeoutMs,
+  head: handshakeTimeoutMs,
+  handshake: handshakeTimeoutMs,
+  link: Number.POSITIVE_INFINITY,
+  closing: handshakeTimeoutMs,
+});
+
 /** Connections without a proof; those above the limits are ended at once. */
 class Strangers {
-  /** Address by {@link nameOf} the connection: under TLS it has two sockets. */
-  readonly #addresses = new Map<string, string>();
+  readonly #addresses = new Map<OpenConnection<PeerState>, string>();
 
-  constructor(readonly quota: Quota) {}
+  constructor(
+    readonly quota: Quota,
+    readonly events: Pick<ListenerEvents, 'crowded'>,
+  ) {}
 
-  admit(socket: Socket): void {
+  admit(connection: OpenConnection<PeerState>): void {
+    const { socket } = connection;
     const address = socket.remoteAddress ?? '';
     if (!this.quota.take(address)) {
-      socket.destroy();
+      this.events.crowded(address);
+      connection.destroy();
       return;
     }
-    const name = nameOf(socket);
-    this.#addresses.set(name, address);
-    socket.once('close', () => this.#leave(name));
+    this.#addresses.set(connection, address);
+    socket.once('close', () => this.trust(connection));
   }
 
-  /** The peer has proved itself. */
-  trust(socket: Socket): void {
-    this.#leave(nameOf(socket));
-  }
-
-  #leave(name: string): void {
-    const address = this.#addresses.get(name);
+  /** The peer has proved itself, or has gone. */
+  trust(connection: OpenConnection<PeerState>): void {
+    const address = this.#addresses.get(connection);
     if (address === undefined) return;
-    this.#addresses.delete(name);
+    this.#addresses.delete(connection);
     this.quota.give(address);
   }
 }
-
-const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

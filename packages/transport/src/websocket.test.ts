@@ -303,7 +303,8 @@ describe('WebSocketTransport', () => {
 
   it('connections that send nothing are limited, in all and for each address, and ended in time', async () => {
     const tuning = { maxStrangers: 3, maxStrangersPerAddress: 2, handshakeTimeoutMs: 500 };
-    const second = await listening({ tuning });
+    const log = jest.fn();
+    const second = await listening({ tuning, log: (level, ...line) => level === 'warn' && log(level, ...line) });
     const open: Socket[] = [];
     const from = (localAddress: string) => {
       const socket = connect({ port: second.port, host: '127.0.0.1', localAddress });
@@ -316,8 +317,33 @@ describe('WebSocketTransport', () => {
     };
     for (const address of ['127.0.0.2', '127.0.0.2', '127.0.0.2', '127.0.0.3', '127.0.0.4']) from(address);
     await until(() => open.length === 3, 'those without a place have ended');
+    expect(second.incoming()).toMatchObject({ states: { tcp: 3, link: 0 }, crowded: 2 });
+    expect(log).toHaveBeenCalledTimes(1);
+    expect(log).toHaveBeenCalledWith('warn', expect.stringContaining('have no proof'), expect.anything());
     await until(() => open.length === 0, 'the others have ended in time');
     await dialByHand(second.port).accepted;
+    expect(second.incoming().states).toMatchObject({ tcp: 0, link: 1 });
+  });
+
+  it.each([
+    ['sends half a head', 'GET / HTTP/1.1\r\nhost', 'head'],
+    [
+      'asks for a WebSocket and does not prove itself',
+      'GET / HTTP/1.1\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n' +
+        'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nhost: x\r\n\r\n',
+      'handshake',
+    ],
+  ] as const)('a connection to the peering port that %s ends in time', async (_name, sent, state) => {
+    const second = await listening({ tuning: { handshakeTimeoutMs: 500, maxStrangersPerAddress: 64 } });
+    const sockets = Array.from({ length: 64 }, () => {
+      const socket = connect({ port: second.port, host: '127.0.0.1' });
+      closers.push(async () => socket.destroy());
+      return socket.resume().on('error', () => undefined);
+    });
+    for (const socket of sockets) socket.write(sent);
+    await until(() => second.incoming().states[state] > 0, 'they are seen');
+    await until(() => sockets.every(({ destroyed }) => destroyed), 'they have ended');
+    expect(Object.values(second.incoming().states).every((count) => count === 0)).toBe(true);
   });
 
   it('the link of a node whose messages are not its own is closed', async () => {

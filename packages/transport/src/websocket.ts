@@ -15,7 +15,7 @@ import { Dialer } from './dialer.js';
 import type { Envelope } from './envelope.js';
 import { dialOptions, isIssuedBy, namesAnother, nodeUri, type PeerTls } from './identity.js';
 import { Link } from './link.js';
-import { type Incoming, Listener } from './listener.js';
+import { type Incoming, Listener, type PeerState } from './listener.js';
 import {
   DEFAULT_TUNING,
   dials,
@@ -28,6 +28,18 @@ import {
 import { Packer } from './packing.js';
 import { socketOptions } from './socket-options.js';
 import type { LinkStatus, Transport } from './transport.js';
+
+/** The code of connections that were ended because too many had no proof. */
+const CROWDED = 'TOO_MANY_STRANGERS';
+const CROWDED_LOG_MS = 60_000;
+
+/** Connections to the peering port. */
+export interface IncomingConnections {
+  /** How many are in each state now. */
+  readonly states: Readonly<Record<PeerState, number>>;
+  /** How many were ended at once because too many had no proof. */
+  readonly crowded: number;
+}
 
 /** Links over WebSocket, one connection for each pair of nodes: the node with the lower id dials. */
 export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
@@ -43,6 +55,7 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
   #keepAlive: NodeJS.Timeout | undefined;
   #unwatch: (() => void) | undefined;
   #tickedAt = 0;
+  #crowdedAt = Number.NEGATIVE_INFINITY;
   #closing: Promise<void> | undefined;
   #stopped = false;
 
@@ -96,6 +109,12 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     return Object.fromEntries(this.#ends);
   }
 
+  /** The connections from outside. */
+  incoming(): IncomingConnections {
+    invariant(this.#listener !== undefined, 'the transport is not open');
+    return { states: this.#listener.counts(), crowded: this.#ends.get(CROWDED) ?? 0 };
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -105,7 +124,11 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     const { listen, tls } = this.#options;
     this.#listener = await Listener.open(
       { listen, tls, tuning: this.#tuning },
-      { accept: (incoming) => this.#accept(incoming), failed: (error) => this.#failed(error) },
+      {
+        accept: (incoming) => this.#accept(incoming),
+        failed: (error) => this.#failed(error),
+        crowded: (address) => this.#crowded(address),
+      },
     );
     this.#unwatch = tls?.certificates.onChange(() => this.#dropStrangers(tls));
     this.#tickedAt = performance.now();
@@ -218,6 +241,17 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
   #failed({ code = 'TLS_FAILED', message }: NodeJS.ErrnoException): void {
     this.#count(code);
     this.#log('debug', 'connection ended before TLS was agreed on', { code, detail: message });
+  }
+
+  /** Logged once in a while: a flood must not fill the log. */
+  #crowded(address: string): void {
+    this.#count(CROWDED);
+    const now = performance.now();
+    if (now - this.#crowdedAt < CROWDED_LOG_MS) return;
+    this.#crowdedAt = now;
+    const { maxStrangers, maxStrangersPerAddress } = this.#tuning;
+    const fields = { address, maxStrangers, maxStrangersPerAddress, ended: this.#ends.get(CROWDED) };
+    this.#log('warn', 'too many connections to the peering port have no proof: new ones are ended', fields);
   }
 
   #count(code: string): void {

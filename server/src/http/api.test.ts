@@ -184,7 +184,7 @@ describe('metrics', () => {
     await api.call('GET', '/v1/keyspaces/default/keys/none');
     await api.call('POST', '/v1/read', { body: { keys: [{ keyspace: 'default', key: 'a' }] } });
     api.node.verificationStatus = { state: 'unverified', missing: ['oregon-1'], timedOut: true };
-    const metrics = buildMetrics(api.node, latency);
+    const metrics = buildMetrics(api.node, { latency });
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
     const { text } = await send(url, 'GET', '/metrics');
     await metrics.close();
@@ -205,7 +205,7 @@ describe('metrics', () => {
       credentials: { counts: { reloads: 3, failures: 1 } },
       rules: { counts: { rules: 7, reloads: 2, failures: 4, refusals: 5, faults: 6 } },
     };
-    const metrics = buildMetrics(api.node, undefined, undefined, undefined, files);
+    const metrics = buildMetrics(api.node, { files });
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
     const { text } = await send(url, 'GET', '/metrics');
     await metrics.close();

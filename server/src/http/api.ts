@@ -14,14 +14,13 @@ import { identifyCallers } from '../auth/hook.js';
 import { requireRoles } from '../auth/roles.js';
 import type { Secrets } from '../config/secret.js';
 import type { AnyNode } from '../node/api.js';
-import { tlsServers } from '../tls/api-server.js';
 import type { Certificates } from '../tls/certificates.js';
 import { servedNode } from '../ws/served-node.js';
 import { handleProtocols, type SessionCounts, SessionHub } from '../ws/session-route.js';
 import { limitBodies } from './bodies.js';
 import { jsonBodyParser } from './body.js';
 import { answerBrokenRequest } from './broken-request.js';
-import { Connections } from './connections.js';
+import { type ConnectionState, Connections } from './connections.js';
 import { type DataApi, dataApi } from './data-api.js';
 import { type DrainBounds, drain } from './drain.js';
 import { errorPageRoutes } from './error-pages.js';
@@ -37,6 +36,7 @@ import { batchRoutes } from './routes-batch.js';
 import { keyRoutes } from './routes-keys.js';
 import { lossRoutes } from './routes-losses.js';
 import { healthRoutes, timeRoutes } from './routes-ops.js';
+import { CLOSE_MS, servers, timesOf } from './server.js';
 import { schemaError, validatorFor } from './validation.js';
 
 /** Options of the API, with the secrets that sign session tokens. Limits come from the node's cluster file. */
@@ -72,6 +72,8 @@ declare module 'fastify' {
     drain(bounds?: Partial<DrainBounds>): Promise<void>;
     /** The sessions that are served now, and their sockets, for `buildMetrics`. */
     sessionCounts(): SessionCounts;
+    /** The connections now, by their state, for `buildMetrics`. */
+    connectionCounts(): Record<ConnectionState, number>;
   }
 }
 
@@ -83,18 +85,13 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   const { limits, maxTransactionMs } = node.config.settings;
   const bounds: NodeLimits = { ...DEFAULT_NODE_LIMITS, ...options.limits };
   const { serving = new Serving(node, maxTransactionMs, bounds), certificates } = options;
-  const requestTimeout = bounds.requestMs;
-  const http = { headersTimeout: bounds.headersMs, connectionsCheckingInterval: 1000 };
   const app = fastify({
-    ...(certificates === undefined
-      ? { http }
-      : { serverFactory: tlsServers(certificates, { ...http, requestTimeout }) }),
+    serverFactory: servers(certificates, timesOf(bounds)),
     ...(options.logger === undefined ? { logger: false } : { loggerInstance: options.logger }),
     logController: new LogController({ disableRequestLogging: true }),
     // Requests are not logged, so none needs a logger of its own.
     childLoggerFactory: (logger) => logger,
     bodyLimit: limits.maxRequestBytes,
-    requestTimeout,
     // A percent-encoded key may be three times as long.
     routerOptions: { maxParamLength: 3 * limits.maxKeyBytes + 64 },
     // Lets keep-alive connections end as soon as their request is answered.
@@ -104,7 +101,8 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
     clientErrorHandler: answerBrokenRequest,
     frameworkErrors: (error, request, reply) => sendProblem(reply, badUrl(error, request.url), request.log),
   });
-  const connections = new Connections(app.server, bounds, serving.reached.reached);
+  const connections = new Connections(app.server, bounds, serving.reached.reached, app.log);
+  serving.crowding = () => connections.crowding;
   const rules = new Rules(node.topology, limits);
   const auth = new Authenticator(options);
   const { access } = options;
@@ -119,7 +117,9 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
     audit.close();
   });
   app.decorate('sessionCounts', () => hub.counts);
-  app.decorate('drain', (bounds?: Partial<DrainBounds>) => drain({ api, handOver, hub, server: app.server }, bounds));
+  app.decorate('connectionCounts', () => connections.counts());
+  const parts = { api, handOver, hub, server: app.server, connections };
+  app.decorate('drain', (bounds?: Partial<DrainBounds>) => drain(parts, bounds));
   app.setErrorHandler((error, request, reply) => {
     if (error instanceof IsochronError) audit.refused({ error, ...auditedOf(request) });
     return sendProblem(reply, asValueError(error, request.routeOptions.config.bodyIsValue), request.log);
@@ -138,9 +138,11 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
       if (socket.readyState === socket.OPEN) socket.terminate();
     },
     preClose: (done) => {
+      const isDrained = serving.phase === 'refusing';
       serving.refuse();
       hub.close();
       app.websocketServer.close();
+      connections.endAfter(isDrained ? 0 : CLOSE_MS);
       done();
     },
   });

@@ -4,7 +4,8 @@ import { PROBLEM_TYPE, problemText } from './problem.js';
 
 /** Answers a request that Node cannot parse as HTTP with a problem document, and ends the connection. */
 export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed) return;
+  if (error.code === 'ECONNRESET') socket.destroy();
+  if (socket.destroyed) return;
   if (socket.writable) socket.write(answerTo(error.code));
   socket.destroySoon();
 }

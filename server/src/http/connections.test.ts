@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { pino } from 'pino';
 import { startApi, type TestApi } from '../testing/test-api.js';
 import type { NodeLimits } from './limits.js';
 
@@ -36,13 +37,45 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 describe('connections', () => {
   it('connections are limited in all and for each address, and an ended one makes room', async () => {
     await under({ connections: 3, connectionsPerAddress: 2 });
-    const [first] = ['127.0.0.2', '127.0.0.2', '127.0.0.2', '127.0.0.3', '127.0.0.4'].map(open);
+    const [, second] = ['127.0.0.2', '127.0.0.2', '127.0.0.2', '127.0.0.3', '127.0.0.4'].map(open);
     await until(async () => sockets.filter(({ destroyed }) => !destroyed).length === 3);
-    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false, true, false, true]);
-    first!.destroy();
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, false, true, false, false]);
+    second!.destroy();
     await until(async () => (await connections()) === 2);
     const answer = api.call('GET', KEY);
     expect((await answer).status).toBe(200);
+  });
+
+  it('connections that send no request give their places to new ones, the oldest first', async () => {
+    await under({ connections: 3, connectionsPerAddress: 3 });
+    const [first, second] = [open(), open(), open()];
+    await until(async () => (await connections()) === 3);
+    expect((await api.call('GET', KEY)).status).toBe(200);
+    await until(async () => first!.destroyed);
+    expect(second!.destroyed).toBe(false);
+  });
+
+  it('connections near their limit make the node unready, and the log says so, until there is room again', async () => {
+    const log = Object.assign(pino({ level: 'silent' }), { warn: jest.fn(), info: jest.fn() });
+    api = await startApi({ limits: { connections: 10, connectionsPerAddress: 10 }, logger: log });
+    for (let i = 0; i < 8; i++) open();
+    await until(async () => (await connections()) === 8);
+    expect((await api.call('GET', '/readyz')).status).toBe(200);
+    open();
+    await until(async () => api.serving.crowding() !== undefined);
+    const answer = await api.call('GET', '/readyz');
+    expect(answer.json()).toMatchObject({
+      code: 'NOT_READY',
+      detail: expect.stringMatching(/near its limit of 10 conn/),
+    });
+    expect(log.warn).toHaveBeenCalledWith({ connections: 9, limit: 10 }, expect.stringContaining('near their limit'));
+    for (let i = 0; i < 5; i++) open();
+    await until(async () => log.warn.mock.calls.some(([, text]) => /is reached/.test(text)));
+    expect([...api.serving.reached]).toContainEqual(['connections', expect.any(Number)]);
+    for (const socket of sockets) socket.destroy();
+    await until(async () => api.serving.crowding() === undefined);
+    expect(log.info).toHaveBeenCalledWith(expect.anything(), expect.stringContaining('room for connections again'));
+    expect((await api.call('GET', '/readyz')).status).toBe(200);
   });
 
   it('connections whose clients do not read their answers are ended, and slow readers are served', async () => {

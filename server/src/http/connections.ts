@@ -1,49 +1,99 @@
 /**
- * The connections of an API: bounded in all and for each address; clients that do not read their answers are closed.
+ * The connections of a port that serves HTTP: bounded in all and for each address, with a time limit for each state.
+ * Clients that do not read their answers are closed.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Server as TlsServer } from 'node:tls';
 import { Quota } from '@isochron/core';
+import { ConnectionStates, type OpenConnection, type OpeningState, type StateLimits } from '@isochron/transport';
+import type { FastifyBaseLogger } from 'fastify';
+import { Crowding } from './crowding.js';
+import { Exchange, type RequestState } from './exchange.js';
 import type { NodeLimits } from './limits.js';
 
 const LOOK_EVERY_MS = 250;
 
-export type ConnectionLimits = Pick<NodeLimits, 'connections' | 'connectionsPerAddress' | 'unsentBytes' | 'stalledMs'>;
+/** How long a connection without a request stays open, ms. */
+export const KEEP_ALIVE_MS = 72_000;
 
-/** Unsent bytes of a client, and since when none of them has left. */
-interface Unsent {
-  bytes: number;
-  since: number;
-  /** Answers to pipelined requests: those behind the first wait outside the socket. Some of them may be closed. */
-  answers: ServerResponse[];
-}
+/** Of a WebSocket: no hello was accepted, a session is served, a close frame was sent. */
+export type SessionState = 'hello' | 'session' | 'closing';
+/** `upgrade`: a request for a WebSocket is not answered. */
+export type ConnectionState = OpeningState | RequestState | 'upgrade' | SessionState;
+
+export type ConnectionLimits = Pick<
+  NodeLimits,
+  'connections' | 'connectionsPerAddress' | 'unsentBytes' | 'stalledMs' | 'headersMs' | 'requestMs' | 'helloMs'
+>;
+
+/** Answers end by `stalledMs`, sessions by their pings. */
+const limitsOf = ({ headersMs, requestMs, helloMs }: ConnectionLimits): StateLimits<ConnectionState> => ({
+  tcp: headersMs,
+  tls: headersMs,
+  head: headersMs,
+  body: requestMs,
+  answer: Number.POSITIVE_INFINITY,
+  idle: KEEP_ALIVE_MS,
+  upgrade: headersMs,
+  // A socket for many sessions has as long for the first of them.
+  hello: 2 * helloMs,
+  session: Number.POSITIVE_INFINITY,
+  closing: helloMs,
+});
 
 export class Connections {
   readonly #quota: Quota;
-  readonly #sockets = new Map<Socket, Unsent>();
-  readonly #timer: NodeJS.Timeout;
+  readonly #states: ConnectionStates<ConnectionState>;
+  readonly #exchanges = new Map<Socket, Exchange>();
+  /** Connections without a request, the oldest first, each with the function that gives its place back. */
+  readonly #strangers = new Map<OpenConnection<ConnectionState>, () => void>();
+  readonly #crowding: Crowding;
+  #isEnding = false;
 
   constructor(
     server: Server,
     readonly limits: ConnectionLimits,
     /** Takes the name of each limit that is reached. */
     readonly reached: (limit: keyof ConnectionLimits) => void,
+    log: Pick<FastifyBaseLogger, 'info' | 'warn'>,
   ) {
     this.#quota = new Quota(limits.connections, limits.connectionsPerAddress);
-    server.on('connection', (socket) => this.#admit(socket));
-    const isEncrypted = server instanceof TlsServer;
-    // Under TLS, answers are written to a socket of their own, around that of the connection.
-    server.on(isEncrypted ? 'secureConnection' : 'connection', (socket: Socket) => this.#watch(socket));
-    // Hot: a listener on each answer would cost more than a search for closed ones.
-    server.on('request', (request: IncomingMessage, answer: ServerResponse) => {
-      const unsent = this.#sockets.get(request.socket);
-      if (unsent === undefined) return;
-      dropClosed(unsent);
-      unsent.answers.push(answer);
+    this.#crowding = new Crowding(limits.connections, log);
+    this.#states = new ConnectionStates(server, limitsOf(limits), {
+      opened: (connection) => this.#admit(connection),
+      carried: (connection, carrier) => this.#watch(connection, carrier),
     });
-    this.#timer = setInterval(() => this.#look(performance.now()), LOOK_EVERY_MS).unref();
-    server.on('close', () => clearInterval(this.#timer));
+    // Before the handler of the request, which may ask for the states.
+    server.prependListener('request', (request: IncomingMessage, answer: ServerResponse) =>
+      this.#begin(request, answer),
+    );
+    server.on('upgrade', ({ socket }: IncomingMessage) => this.stage(socket, () => 'upgrade'));
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.#failed(error, socket));
+    const timer = setInterval(() => this.#look(performance.now()), LOOK_EVERY_MS).unref();
+    server.on('close', () => clearInterval(timer));
+  }
+
+  /** Why another node should get new connections; undefined while there is room. */
+  get crowding(): string | undefined {
+    return this.#crowding.reason;
+  }
+
+  /** Connections now. */
+  get size(): number {
+    return this.#states.size;
+  }
+
+  /** How many connections are in each state. */
+  counts(): Record<ConnectionState, number> {
+    return this.#states.counts();
+  }
+
+  /** Sets the function that returns the state of a connection from now on. */
+  stage(carrier: Socket, state: () => ConnectionState): void {
+    const connection = this.#states.of(carrier);
+    if (connection === undefined) return;
+    this.#strangers.delete(connection);
+    connection.stage = state;
   }
 
   /**
@@ -51,75 +101,116 @@ export class Connections {
    * there are too many
    */
   take(address: string): (() => void) | undefined {
-    return this.#take(address) ? () => this.#quota.give(address) : undefined;
+    const place = this.#place(address);
+    if (place === undefined) this.#refused(address);
+    return place;
   }
 
-  #take(address: string): boolean {
-    const isTaken = this.#quota.take(address);
-    if (!isTaken) this.reached('connections');
-    return isTaken;
+  /** Ends all connections, whatever their state. */
+  destroyAll(): void {
+    this.#states.destroyAll();
   }
 
-  #admit(socket: Socket): void {
+  /** Ends all connections after so long, and new ones from then on. */
+  endAfter(ms: number): void {
+    const end = (): void => {
+      this.#isEnding = true;
+      this.destroyAll();
+    };
+    if (ms === 0) end();
+    else setTimeout(end, ms).unref();
+  }
+
+  /** Takes a place. @returns a function that gives it back, once; undefined where there is none */
+  #place(address: string): (() => void) | undefined {
+    if (!this.#quota.take(address)) return undefined;
+    let isTaken = true;
+    return () => {
+      if (isTaken) this.#quota.give(address);
+      isTaken = false;
+    };
+  }
+
+  #refused(address: string): void {
+    this.reached('connections');
+    this.#crowding.ended(address, performance.now());
+  }
+
+  #admit(connection: OpenConnection<ConnectionState>): void {
+    const { socket } = connection;
     const address = socket.remoteAddress ?? '';
-    if (!this.#take(address)) {
-      socket.destroy();
+    if (this.#quota.taken >= this.#quota.max) this.#makeRoom();
+    const leave = this.#isEnding ? undefined : this.take(address);
+    if (leave === undefined) {
+      connection.destroy();
       return;
     }
-    socket.once('close', () => this.#quota.give(address));
+    this.#strangers.set(connection, leave);
+    socket.once('close', () => {
+      this.#strangers.delete(connection);
+      leave();
+    });
   }
 
-  #watch(socket: Socket): void {
-    if (socket.destroyed) return;
-    this.#sockets.set(socket, { bytes: 0, since: 0, answers: [] });
-    socket.once('close', () => this.#sockets.delete(socket));
+  /** Ends the oldest connection without a request: those that send nothing must not keep others out. */
+  #makeRoom(): void {
+    for (const [connection, leave] of this.#strangers) {
+      this.#refused(connection.socket.remoteAddress ?? '');
+      this.#strangers.delete(connection);
+      leave();
+      connection.destroy();
+      return;
+    }
+  }
+
+  #watch(connection: OpenConnection<ConnectionState>, carrier: Socket): void {
+    const exchange = new Exchange(connection, carrier);
+    connection.stage = () => exchange.state();
+    this.#exchanges.set(carrier, exchange);
+    carrier.once('close', () => this.#exchanges.delete(carrier));
+  }
+
+  #begin(request: IncomingMessage, answer: ServerResponse): void {
+    const { socket } = request;
+    const exchange = this.#exchanges.get(socket);
+    if (exchange === undefined) return;
+    if (exchange.requests === 0) this.#strangers.delete(this.#states.of(socket)!);
+    exchange.begin(request, answer);
+  }
+
+  /** Counts the ends for which Node has its own timers. */
+  #failed({ code }: NodeJS.ErrnoException, socket: Socket): void {
+    if (code === 'ERR_TLS_HANDSHAKE_TIMEOUT') this.reached('headersMs');
+    if (code !== 'ERR_HTTP_REQUEST_TIMEOUT') return;
+    this.reached(this.#states.of(socket)?.state === 'body' ? 'requestMs' : 'headersMs');
   }
 
   /**
-   * Ends connections whose clients have not read for long, and those with most unsent bytes where all hold too many.
+   * Ends connections that exceed a time limit, and those with most unsent bytes where all hold too many.
    */
-  #look(now: number): void {
+  #look(nowMs: number): void {
+    this.#states.look(nowMs);
+    this.#crowding.look(this.#quota.taken);
     let total = 0;
-    for (const [socket, unsent] of this.#sockets) {
-      dropClosed(unsent);
-      const bytes = unsentBytes(socket, unsent.answers);
-      if (bytes === 0 || bytes < unsent.bytes || unsent.bytes === 0) unsent.since = now;
-      unsent.bytes = bytes;
-      if (now - unsent.since > this.limits.stalledMs) this.#end(socket, 'stalledMs');
-      else total += bytes;
+    const waiting: [Exchange, number][] = [];
+    for (const exchange of this.#exchanges.values()) {
+      const bytes = exchange.measure(nowMs);
+      if (exchange.stalledMs(nowMs) > this.limits.stalledMs) this.#end(exchange, 'stalledMs');
+      else if (bytes > 0) {
+        waiting.push([exchange, bytes]);
+        total += bytes;
+      }
     }
     if (total <= this.limits.unsentBytes) return;
-    const most = [...this.#sockets].sort(([, a], [, b]) => b.bytes - a.bytes);
-    for (const [socket, { bytes }] of most) {
+    for (const [exchange, bytes] of waiting.sort(([, a], [, b]) => b - a)) {
       if (total <= this.limits.unsentBytes) return;
-      this.#end(socket, 'unsentBytes');
+      this.#end(exchange, 'unsentBytes');
       total -= bytes;
     }
   }
 
-  #end(socket: Socket, limit: keyof ConnectionLimits): void {
+  #end({ socket }: Exchange, limit: keyof ConnectionLimits): void {
     this.reached(limit);
     socket.destroy();
   }
 }
-
-/** Answers on one connection close in their order, or all together. */
-function dropClosed(unsent: Unsent): void {
-  if (unsent.answers[0]?.closed === true) unsent.answers = unsent.answers.filter(({ closed }) => !closed);
-}
-
-/**
- * Unsent bytes of the socket. A large write leaves it in parts, and only the handle has the rest of it: under TLS, that
- * of the connection below.
- */
-function unsentBytes(socket: Socket, answers: readonly ServerResponse[]): number {
-  if (socket.writableLength === 0) return 0;
-  let waiting = 0;
-  if (answers.length > 1) for (const answer of answers) if (answer.socket === null) waiting += answer.writableLength;
-  const handle = memberOf(socket, '_handle');
-  const queued = Number(memberOf(memberOf(handle, '_parent') ?? handle, 'writeQueueSize'));
-  return waiting + (queued > 0 ? queued : socket.writableLength);
-}
-
-const memberOf = (object: unknown, name: string): unknown =>
-  typeof object === 'object' && object !== null ? Reflect.get(object, name) : undefined;

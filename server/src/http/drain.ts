@@ -2,13 +2,14 @@
 import type { Server } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SessionHub } from '../ws/session-route.js';
+import type { Connections } from './connections.js';
 import type { ApiContext } from './context.js';
 
 /** Longest times, in ms. Each step ends as soon as it is done. */
 export interface DrainBounds {
   /** For sessions to find another node. Those that stay are cut off after it. */
   readonly sessionsMs: number;
-  /** For HTTP requests that have begun. Those that take longer are cut off after it. */
+  /** For connections of HTTP, on which requests may have begun. All that are left are cut off after it. */
   readonly requestsMs: number;
   /** For writes of HTTP sessions to become stable, before their caches go to another node. */
   readonly stableMs: number;
@@ -25,6 +26,7 @@ interface Parts {
   readonly handOver: (waitMs: number) => Promise<object>;
   readonly hub: SessionHub;
   readonly server: Server;
+  readonly connections: Connections;
 }
 
 /**
@@ -36,7 +38,8 @@ interface Parts {
  * them.
  * 3. Caches of HTTP sessions with unstable writes go to another node (D13).
  */
-export async function drain({ api, handOver, hub, server }: Parts, bounds: Partial<DrainBounds> = {}): Promise<void> {
+export async function drain(parts: Parts, bounds: Partial<DrainBounds> = {}): Promise<void> {
+  const { api, handOver, hub, connections } = parts;
   const { sessionsMs, requestsMs, stableMs } = { ...DEFAULT_DRAIN_BOUNDS, ...bounds };
   const { serving, log } = api;
   serving.leave();
@@ -44,26 +47,20 @@ export async function drain({ api, handOver, hub, server }: Parts, bounds: Parti
   if (hub.size > 0) log.warn({ sessions: hub.size }, 'some sessions do not leave and are cut off');
   serving.refuse();
   hub.close();
-  if (!(await requestsAnswered(server, requestsMs))) {
-    log.warn('some requests are not answered in time and are cut off');
-    server.closeAllConnections();
-  }
+  if (!(await connectionsEnded(parts, requestsMs)))
+    log.warn(connections.counts(), 'some connections do not end in time and are cut off');
+  connections.destroyAll();
   const handedOver = await handOver(stableMs);
   log.info(handedOver, 'drained');
 }
 
 /** Closes connections as they become idle. Resolves with whether all have closed. */
-async function requestsAnswered(server: Server, timeoutMs: number): Promise<boolean> {
+async function connectionsEnded({ server, connections }: Parts, timeoutMs: number): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     server.closeIdleConnections();
-    if ((await connectionsOf(server)) === 0) return true;
+    if (connections.size === 0) return true;
     if (performance.now() > deadline) return false;
     await delay(POLL_MS);
   }
 }
-
-const connectionsOf = (server: Server): Promise<number> =>
-  new Promise((resolve, reject) => {
-    server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)));
-  });

@@ -19,6 +19,8 @@ export const DEFAULT_NODE_LIMITS = {
   /** Connections to the API, those of sessions among them, in all and for each address. */
   connections: 8192,
   connectionsPerAddress: 4096,
+  /** Connections to the port of the metrics. */
+  metricsConnections: 256,
   /** Session connections without a hello; together they may send at most 256 MiB. */
   strangers: 1024,
   strangersPerAddress: 256,
@@ -33,6 +35,8 @@ export const DEFAULT_NODE_LIMITS = {
   headersMs: 10_000,
   requestMs: 60_000,
   stalledMs: 20_000,
+  /** How long the client of a session may leave a ping unanswered, ms. */
+  silentMs: 30_000,
   /** Wrong or missing credentials that come from an address in a minute. */
   failedAuthenticationsPerMinutePerAddress: 600,
   /** WebSocket pings that a session connection may send in a second. */

@@ -88,7 +88,7 @@ describe('the metrics', () => {
 
   /** The metrics of a node that has served, waited and seen updates of another region. */
   async function scraped(): Promise<string> {
-    const metrics = buildMetrics(api.node, latency);
+    const metrics = buildMetrics(api.node, { latency });
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
     await api.call('PUT', '/v1/keyspaces/default/keys/a', { body: 1 });
     api.node.visible('oregon', 30);
@@ -100,7 +100,7 @@ describe('the metrics', () => {
 
   it('the metrics count how often each limit was reached', async () => {
     const serving = new Serving(api.node, 1000, { requestsPerSecondPerClient: 1 });
-    const metrics = buildMetrics(api.node, latency, serving);
+    const metrics = buildMetrics(api.node, { latency, serving });
     for (let i = 0; i < 3; i++) serving.rates.take('client', 1, 0);
     serving.reached.reached('connections');
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
@@ -110,6 +110,25 @@ describe('the metrics', () => {
       ['connections', '1'],
       ['requestsPerSecondPerClient', '2'],
     ]);
+    await metrics.close();
+  });
+
+  it('the metrics have the connections of each port by their state, and those that found no place', async () => {
+    const states = { tcp: 1, tls: 2, head: 3, handshake: 4, link: 5, closing: 6 };
+    api.node.incoming = { states, crowded: 7 };
+    const metrics = buildMetrics(api.node, { api: api.app });
+    const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
+    const { text } = await send(url, 'GET', '/metrics');
+    const of = (port: string) =>
+      Object.fromEntries(
+        [...text.matchAll(/^isochron_connections\{(.*)\} (\d+)$/gm)]
+          .filter(([, labels]) => labels!.includes(`port="${port}"`))
+          .map(([, labels, count]) => [/state="(\w+)"/.exec(labels!)![1], Number(count)]),
+      );
+    expect(of('peer')).toEqual(states);
+    expect(of('api')).toEqual(api.app.connectionCounts());
+    expect(of('metrics')).toMatchObject({ answer: 1, tcp: 0, session: 0 });
+    expect(text).toMatch(/^isochron_limited_total\{limit="peerStrangers".*\} 7$/m);
     await metrics.close();
   });
 

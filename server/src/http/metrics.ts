@@ -4,7 +4,7 @@
  */
 
 import { Serving } from '@isochron/sessions';
-import fastify, { type FastifyInstance } from 'fastify';
+import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { FollowedRules, RulesCounts } from '../access/followed-rules.js';
 import type { AuthFile } from '../auth/auth-file.js';
@@ -12,11 +12,15 @@ import type { DiskStatus, RunningNode } from '../node/api.js';
 import type { Certificates } from '../tls/certificates.js';
 import type { SessionCounts } from '../ws/session-route.js';
 import { certificateMetrics } from './certificate-metrics.js';
+import { connectionMetrics } from './connection-metrics.js';
+import { Connections } from './connections.js';
 import { costMetrics } from './cost-metrics.js';
 import type { HttpLatency } from './latency.js';
+import { DEFAULT_NODE_LIMITS, type NodeLimits } from './limits.js';
 import { sendProblem } from './problem.js';
 import { obstaclesOf, READINESS_CHECKS } from './readiness.js';
 import { healthRoutes } from './routes-ops.js';
+import { CLOSE_MS, servers, timesOf } from './server.js';
 import { isStale, replicationAges, stabilityOf } from './stability.js';
 
 /** The files that a node follows, where it has them. */
@@ -27,18 +31,23 @@ export interface FollowedFiles {
   readonly certificates?: readonly Certificates[];
 }
 
-/**
- * @param latency the API's request durations, when they are measured
- * @param serving the API's, so that both report the same readiness
- * @param sessionCounts the API's sessions and their sockets, where it is served in this process
- */
-export function buildMetrics(
-  node: RunningNode,
-  latency?: HttpLatency,
-  serving = new Serving(node, node.config.settings.maxTransactionMs),
-  sessionCounts?: () => SessionCounts,
-  { rules, credentials, certificates = [] }: FollowedFiles = {},
-): FastifyInstance {
+export interface MetricsOptions {
+  /** The API's request durations, where they are measured. */
+  readonly latency?: HttpLatency;
+  /** The API's, so that both report the same readiness. */
+  readonly serving?: Serving;
+  /** The API, where it is served in this process. */
+  readonly api?: Pick<FastifyInstance, 'sessionCounts' | 'connectionCounts'>;
+  readonly files?: FollowedFiles;
+  readonly limits?: Partial<NodeLimits> | undefined;
+  /** Takes lines about the connections of this port. */
+  readonly logger?: Pick<FastifyBaseLogger, 'info' | 'warn'>;
+}
+
+export function buildMetrics(node: RunningNode, options: MetricsOptions = {}): FastifyInstance {
+  const { latency, api, files: { rules, credentials, certificates = [] } = {}, logger } = options;
+  const { serving = new Serving(node, node.config.settings.maxTransactionMs) } = options;
+  const limits = { ...DEFAULT_NODE_LIMITS, ...options.limits };
   const registry = new Registry();
   registry.setDefaultLabels({ node: node.id, region: node.region });
   // The delay monitor wakes the process at this interval, in ms: its default would cost an idle node a percent of a
@@ -50,12 +59,18 @@ export function buildMetrics(
   diskMetrics(node, registry);
   stabilityGauges(node, registry);
   costMetrics(node, registry);
-  limitMetrics(serving, registry);
-  if (sessionCounts !== undefined) sessionGauges(sessionCounts, registry);
+  limitMetrics(node, serving, registry);
+  if (api !== undefined) sessionGauges(api.sessionCounts, registry);
   if (rules !== undefined) rulesMetrics(rules, registry);
   if (credentials !== undefined) credentialsMetrics(credentials, registry);
   certificateMetrics(certificates, registry);
-  const app = fastify({ logger: false });
+  const app = fastify({ logger: false, serverFactory: servers(undefined, timesOf(limits)) });
+  const connections = metricsConnections(app, limits, serving, logger ?? app.log);
+  connectionMetrics(node, { api: () => api?.connectionCounts(), metrics: () => connections.counts() }, registry);
+  app.addHook('preClose', (done) => {
+    connections.endAfter(CLOSE_MS);
+    done();
+  });
   app.setErrorHandler((error, request, reply) => sendProblem(reply, error, request.log));
   healthRoutes(app, node, serving);
   app.get('/metrics', async (_request, reply) => {
@@ -66,9 +81,21 @@ export function buildMetrics(
   return app;
 }
 
+/** The connections of this port, which are bounded as those of the API are. */
+function metricsConnections(
+  app: FastifyInstance,
+  limits: NodeLimits,
+  { reached }: Serving,
+  log: Pick<FastifyBaseLogger, 'info' | 'warn'>,
+): Connections {
+  const places = { connections: limits.metricsConnections, connectionsPerAddress: limits.metricsConnections };
+  const name = (limit: string): string => (limit === 'connections' ? 'metricsConnections' : limit);
+  return new Connections(app.server, { ...limits, ...places }, (limit) => reached.reached(name(limit)), log);
+}
+
 function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): void {
   gauge(registry, 'isochron_ready', 'Whether /readyz answers 200.', () =>
-    serving.ready && obstaclesOf(node).length === 0 ? 1 : 0,
+    serving.ready && obstaclesOf(node, serving).length === 0 ? 1 : 0,
   );
   new Gauge({
     name: 'isochron_unready',
@@ -76,7 +103,7 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
     labelNames: ['check'],
     registers: [registry],
     collect() {
-      const failing = obstaclesOf(node).map(({ check }) => check);
+      const failing = obstaclesOf(node, serving).map(({ check }) => check);
       for (const check of READINESS_CHECKS) this.set({ check }, failing.includes(check) ? 1 : 0);
     },
   });
@@ -149,7 +176,7 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
   });
 }
 
-function limitMetrics({ reached }: Serving, registry: Registry): void {
+function limitMetrics(node: RunningNode, { reached }: Serving, registry: Registry): void {
   new Counter({
     name: 'isochron_limited_total',
     help: 'How often a limit of the node was reached, and a request refused or a connection ended for it.',
@@ -158,6 +185,8 @@ function limitMetrics({ reached }: Serving, registry: Registry): void {
     collect() {
       this.reset();
       for (const [limit, count] of reached) this.inc({ limit }, count);
+      const { crowded = 0 } = node.peerConnections() ?? {};
+      if (crowded > 0) this.inc({ limit: 'peerStrangers' }, crowded);
     },
   });
 }

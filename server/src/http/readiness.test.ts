@@ -1,6 +1,4 @@
-import { Serving } from '@isochron/sessions';
 import type { LinkSummary } from '../node/api.js';
-import type { FakeNode } from '../testing/fake-node.js';
 import { send, startApi, type TestApi } from '../testing/test-api.js';
 import { buildMetrics } from './metrics.js';
 import { READINESS_CHECKS } from './readiness.js';
@@ -11,7 +9,7 @@ describe('readiness', () => {
   let metricsUrl: string;
   beforeEach(async () => {
     api = await startApi();
-    metrics = buildMetrics(api.node, undefined, new Serving(api.node, 1_000));
+    metrics = buildMetrics(api.node, { serving: api.serving });
     metricsUrl = await metrics.listen({ port: 0, host: '127.0.0.1' });
   });
   afterEach(async () => {
@@ -43,18 +41,23 @@ describe('readiness', () => {
   };
 
   /** Each breaks one check, which is reported in these words. */
-  const CASES: readonly (readonly [(typeof READINESS_CHECKS)[number], RegExp, (node: FakeNode) => void])[] = [
+  const CASES: readonly (readonly [(typeof READINESS_CHECKS)[number], RegExp, (api: TestApi) => void])[] = [
     [
       'cluster-file',
       /without links to oregon-1, virginia-2, as its cluster file differs/,
-      (node) => {
+      ({ node }) => {
         node.peers = [link('oregon-1', false), link('virginia-2', false), link('ireland-1', true)];
         node.differsFrom = ['oregon-1', 'virginia-2'];
       },
     ],
-    ['links', /linked to no other node/, (node) => (node.peers = [link('oregon-1', false), link('virginia-2', false)])],
-    ['stable-time', /stable time stands still, snapshots are 34.0 s old/, (node) => (node.cluster.nowMs += 33_980)],
-    ['disk', /without room on its disk/, (node) => (node.disk = { ...node.disk, full: true })],
+    [
+      'links',
+      /linked to no other node/,
+      ({ node }) => (node.peers = [link('oregon-1', false), link('virginia-2', false)]),
+    ],
+    ['stable-time', /stable time stands still, snapshots are 34.0 s old/, ({ node }) => (node.cluster.nowMs += 33_980)],
+    ['disk', /without room on its disk/, ({ node }) => (node.disk = { ...node.disk, full: true })],
+    ['connections', /near its limit/, ({ serving }) => (serving.crowding = () => 'near its limit of 10 connections')],
   ];
 
   it('each check of readiness has a case', () => {
@@ -65,7 +68,7 @@ describe('readiness', () => {
     'readiness is refused for %s, with the reason, in answer, status and metrics',
     async (check, reason, spoil) => {
       expect([await problemAt(), await failingInMetrics()]).toEqual([undefined, []]);
-      spoil(api.node);
+      spoil(api);
       expect(await problemAt()).toMatch(reason);
       expect(await failingInMetrics()).toEqual([check]);
       const { unready } = (await api.call('GET', '/v1/cluster')).json();

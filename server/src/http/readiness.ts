@@ -2,6 +2,7 @@
  * The conditions that keep a serving node from being ready: a load balancer should send requests to another one. The
  * node still serves requests, as far as it can: a whole cluster may be in this state, with a region that is down.
  */
+import type { Serving } from '@isochron/sessions';
 import type { NodeStatus, RunningNode } from '../node/api.js';
 import { type Stability, stabilityOf } from './stability.js';
 
@@ -10,8 +11,9 @@ import { type Stability, stabilityOf } from './stability.js';
  * - `links`: no other node is linked.
  * - `stable-time`: snapshots are older than `stalenessAlertMs`.
  * - `disk`: writes are refused because the disk is full.
+ * - `connections`: most places for connections are taken.
  */
-export const READINESS_CHECKS = ['cluster-file', 'links', 'stable-time', 'disk'] as const;
+export const READINESS_CHECKS = ['cluster-file', 'links', 'stable-time', 'disk', 'connections'] as const;
 export type ReadinessCheck = (typeof READINESS_CHECKS)[number];
 
 /** A check that the node does not pass. */
@@ -22,7 +24,11 @@ export interface Obstacle {
 }
 
 /** The checks that a node does not pass, with the reasons. */
-export function obstaclesOf(node: RunningNode, status: NodeStatus = node.status()): Obstacle[] {
+export function obstaclesOf(
+  node: RunningNode,
+  serving: Pick<Serving, 'crowding'>,
+  status: NodeStatus = node.status(),
+): Obstacle[] {
   const { links, disk } = status;
   const stability = stabilityOf(node, status);
   const reasons: Readonly<Record<ReadinessCheck, string | undefined>> = {
@@ -30,6 +36,7 @@ export function obstaclesOf(node: RunningNode, status: NodeStatus = node.status(
     links: links.length === 0 || links.some(({ up }) => up) ? undefined : 'linked to no other node',
     'stable-time': stability.stale ? standstill(stability) : undefined,
     disk: disk.full ? 'without room on its disk, and refuses writes' : undefined,
+    connections: serving.crowding(),
   };
   return READINESS_CHECKS.flatMap((check) => (reasons[check] === undefined ? [] : [{ check, reason: reasons[check] }]));
 }

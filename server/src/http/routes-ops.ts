@@ -67,7 +67,10 @@ export function timeRoutes(app: FastifyInstance, api: ApiContext): void {
       },
     },
     (request, reply) =>
-      api.sendJson(reply, JSON.stringify(clusterSummary(api.node, api.principal(request).roles.has('operator')))),
+      api.sendJson(
+        reply,
+        JSON.stringify(clusterSummary(api.node, api.serving, api.principal(request).roles.has('operator'))),
+      ),
   );
 }
 
@@ -80,7 +83,7 @@ async function waitStable(api: ApiContext, request: FastifyRequest, reply: Fasti
 }
 
 /** The cluster file without the peering addresses, and the status of this node. */
-export function clusterSummary(node: RunningNode, isForOperator: boolean): object {
+export function clusterSummary(node: RunningNode, serving: Serving, isForOperator: boolean): object {
   const { cluster, protocol, hash, keyspaces, settings } = node.config;
   const regions = node.config.regions.map(({ id, nodes }) => ({
     id,
@@ -100,7 +103,7 @@ export function clusterSummary(node: RunningNode, isForOperator: boolean): objec
   return {
     ...shape,
     stability,
-    unready: obstaclesOf(node, status),
+    unready: obstaclesOf(node, serving, status),
     losses: lossSummary(node, isForOperator),
     node: status,
   };
@@ -125,7 +128,7 @@ export function healthRoutes(app: FastifyInstance, node: RunningNode, serving: S
   const ready = { ...schema, querystring: ReadyQuery, operationId: 'isReady', summary };
   app.get('/readyz', { schema: ready, config: { docs } }, (request, reply) => {
     const { exclude = '' } = request.query as Static<typeof ReadyQuery>;
-    const obstacles = obstaclesOf(node).filter(({ check }) => !exclude.split(',').includes(check));
+    const obstacles = obstaclesOf(node, serving).filter(({ check }) => !exclude.split(',').includes(check));
     const reasons = [...(serving.ready ? [] : [serving.state]), ...obstacles.map(({ reason }) => reason)];
     if (reasons.length > 0)
       throw new IsochronError('NOT_READY', `The node is ${reasons.join('; ')}. Send requests to another node.`);

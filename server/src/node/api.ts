@@ -2,7 +2,11 @@
 import type { NodeId, RegionId, Timestamp, Topology, TxId } from '@isochron/core';
 import type { Loss, Unresponsive, VerificationStatus } from '@isochron/protocols';
 import type { CoordinatorPort, Done, OperationsPort, SessionsMachine } from '@isochron/sessions';
+<<<<<<< HEAD
 import type { HeldBack } from '@isochron/wire/session-frames';
+=======
+import type { IncomingConnections } from '@isochron/transport';
+>>>>>>> eb162969 (connections: every state has an owner, a time limit and a gauge)
 import type { ClusterConfig } from '../config/cluster-file.js';
 import type { OperationRequests, TransactionRequests } from './promised.js';
 import type { ServedOperations, ServedProtocol, ServedTransactions } from './protocols.js';
@@ -150,6 +154,8 @@ export interface RunningNode {
    */
   ready(): boolean;
   status(): NodeStatus;
+  /** Connections to the peering port; undefined before the node listens. */
+  peerConnections(): IncomingConnections | undefined;
   costs(): Costs;
   /** Transactions of which a lost disk took a part (D10), acknowledged ones too, newest last. */
   losses(): readonly Loss[];

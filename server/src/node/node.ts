@@ -30,7 +30,7 @@ import {
 } from '@isochron/protocols';
 import { type Done, type PortDriver, type SessionMessage, StableWaiters } from '@isochron/sessions';
 import { isOutOfRoom, type ReopenableStore } from '@isochron/storage';
-import { WebSocketTransport } from '@isochron/transport';
+import { type IncomingConnections, WebSocketTransport } from '@isochron/transport';
 import { FrameCodec } from '@isochron/wire';
 import { type ClusterConfig, oneWayDelayMs } from '../config/cluster-file.js';
 import { peerTls } from '../tls/peer-tls.js';
@@ -309,6 +309,10 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
       counters,
       this.#disk.status,
     );
+  }
+
+  peerConnections(): IncomingConnections | undefined {
+    return this.#transport?.incoming();
   }
 
   costs(): Costs {

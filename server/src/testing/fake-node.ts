@@ -35,6 +35,7 @@ import {
 } from '@isochron/protocols';
 import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { type After, type CoordinatorPort, type Done, SessionsMachine, StableWaiters } from '@isochron/sessions';
+import type { IncomingConnections } from '@isochron/transport';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
 import type { Costs, DiskStatus, LinkSummary, NodeStatus, PartitionStatus, TransactionsNode } from '../node/api.js';
 import { TransactionRequests } from '../node/promised.js';
@@ -183,6 +184,7 @@ export class FakeNode implements TransactionsNode {
   /** Nodes with another cluster file. */
   differsFrom: readonly NodeId[] = [];
   disk: DiskStatus = { full: false, usedBytes: 0, freeBytes: null, quotaBytes: 0, refusedWrites: 0 };
+  incoming: IncomingConnections | undefined;
   verificationStatus: VerificationStatus = { state: 'verified', missing: [], timedOut: false };
   /** Why its clock is wrong, if it is. */
   wrongClock: string | undefined;
@@ -377,6 +379,10 @@ export class FakeNode implements TransactionsNode {
       },
       counters: { commits: this.cluster.outcomes.size },
     };
+  }
+
+  peerConnections(): IncomingConnections | undefined {
+    return this.incoming;
   }
 
   costs(): Costs {

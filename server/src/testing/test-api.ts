@@ -6,12 +6,14 @@ import type { ProtocolName } from '@isochron/protocols/session-rules';
 import {
   ASKED_TIMER,
   SESSIONS_MACHINE,
+  Serving,
   type SessionMessage,
   SessionsMachine,
   type SnapshotChecks,
 } from '@isochron/sessions';
 import type { FastifyInstance } from 'fastify';
 import { type ApiOptions, buildApi } from '../http/api.js';
+import { DEFAULT_NODE_LIMITS } from '../http/limits.js';
 import { servedTransactions } from '../node/protocols.js';
 import { newSessionId } from '../session/ids.js';
 import { snapshotChecks } from '../session/tokens.js';
@@ -45,6 +47,7 @@ export interface TestApi {
   readonly node: FakeNode;
   readonly app: FastifyInstance;
   readonly sessions: SessionsMachine;
+  readonly serving: Serving;
   close(): Promise<void>;
 }
 
@@ -108,11 +111,12 @@ export async function startApi(
   const { network = new SessionNetwork(cluster.config.protocol), ...rest } = others;
   const sessions = network.machine(id);
   const node = new FakeNode(cluster, id, sessions);
-  const app = await buildApi(node, { secret: SECRET, docs: false, ...rest });
+  const serving = new Serving(node, node.config.settings.maxTransactionMs, { ...DEFAULT_NODE_LIMITS, ...rest.limits });
+  const app = await buildApi(node, { secret: SECRET, docs: false, serving, ...rest });
   const listened = await app.listen({ port: 0, host: '127.0.0.1' });
   const url = options.certificates === undefined ? listened : listened.replace('http:', 'https:');
   const call: TestApi['call'] = (method, path, request) => send(url, method, path, request);
-  return { cluster, node, app, sessions, url, call, close: () => app.close() };
+  return { cluster, node, app, sessions, serving, url, call, close: () => app.close() };
 }
 
 /** Not `fetch`: it would correct requests that these tests send malformed on purpose. */

@@ -5,7 +5,7 @@ import { NO_ROOM } from '@isochron/wire/channels/channels';
 import { CHANNEL_LIMITS, SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
 import { SESSION_CLOSE, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import type { RawData, WebSocket } from 'ws';
-import type { Connections } from '../http/connections.js';
+import type { Connections, SessionState } from '../http/connections.js';
 import type { ApiContext } from '../http/context.js';
 import type { NodeLimits } from '../http/limits.js';
 import { codecOf } from './codec.js';
@@ -16,7 +16,6 @@ import { SharedSocket } from './shared-socket.js';
 import { Strangers } from './strangers.js';
 
 const TICK_MS = 1000;
-const PING_EVERY_TICKS = 30;
 /** How long a client may take to answer the close, ms. */
 const CLOSE_TIMEOUT_MS = 2000;
 /** Offered subprotocols are chosen in this order: a socket for many sessions, then MessagePack, as it is cheaper. */
@@ -47,6 +46,8 @@ export class SessionHub {
   readonly #shared = new Set<SharedSocket>();
   readonly #strangers: Strangers;
   readonly #timer: NodeJS.Timeout;
+  /** A ping is sent in each of so many ticks. */
+  readonly #ticksOfPing: number;
   #ticks = 0;
   /** Whether memory or the event loop is beyond its bound. */
   isOverloaded: () => boolean = () => false;
@@ -58,6 +59,7 @@ export class SessionHub {
     readonly connections: Connections,
   ) {
     this.#strangers = new Strangers(limits, api.serving.reached.reached);
+    this.#ticksOfPing = Math.max(1, Math.round(limits.silentMs / TICK_MS));
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#timer.unref();
     api.node.onUnresponsive(() => sessions.tick(true));
@@ -74,6 +76,8 @@ export class SessionHub {
 
   /** Serves a new connection. `offered` is its list of subprotocols, if it sent one. */
   admit(socket: WebSocket, connection: Socket, offered: string | undefined): void {
+    let state: SessionState = 'hello';
+    this.connections.stage(connection, () => (socket.readyState === socket.OPEN ? state : 'closing'));
     const isUnknown = offered !== undefined && socket.protocol === '';
     const isShared = socket.protocol === SHARED_SUBPROTOCOL;
     const codec = isUnknown || isShared ? undefined : codecOf(socket.protocol);
@@ -81,11 +85,15 @@ export class SessionHub {
       this.#refuse(socket, SESSION_CLOSE.protocolError, 'unknown subprotocol');
       return;
     }
-    const greeted = this.#strangers.admit(connection);
-    if (greeted === undefined) {
+    const leave = this.#strangers.admit(connection);
+    if (leave === undefined) {
       this.#refuse(socket, NO_ROOM.code, NO_ROOM.reason);
       return;
     }
+    const greeted = (): void => {
+      state = 'session';
+      leave();
+    };
     const address = connection.remoteAddress ?? '';
     if (codec === undefined) this.#serveShared(socket, address, greeted);
     else {
@@ -195,7 +203,7 @@ export class SessionHub {
     this.#endFullest();
     const nowMs = performance.now();
     for (const shared of this.#shared) shared.check(nowMs);
-    if (this.#ticks % PING_EVERY_TICKS === 0) for (const liveness of this.#sockets.values()) liveness.check();
+    if (this.#ticks % this.#ticksOfPing === 0) for (const liveness of this.#sockets.values()) liveness.check();
   }
 
   /** Ends the sessions with most unsent bytes, where all together hold too many. */

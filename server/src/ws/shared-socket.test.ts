@@ -280,7 +280,7 @@ describe('sessions on a shared socket', () => {
     for (let i = 0; i < 3; i++) await shared.greeted();
     const single = await SessionClient.open(api.url);
     await single.hello();
-    const metrics = buildMetrics(api.node, undefined, undefined, api.app.sessionCounts);
+    const metrics = buildMetrics(api.node, { api: api.app });
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
     const body = (await send(url, 'GET', '/metrics')).text;
     await metrics.close();

@@ -19,8 +19,6 @@ import { requestsIn, Share } from './share.js';
 export const CREDITS = 256;
 /** Frames in one message: a client with its credits needs no more, and each refused one costs an answer. */
 const MAX_FRAMES = 2 * CREDITS;
-/** Deadline of a client's hello, ms. */
-const HELLO_TIMEOUT_MS = 5000;
 const NONE: readonly unknown[] = [];
 const checkHello = checkOf(HelloFrame);
 /** The close codes of refused greetings that are more specific than *protocol error*. */
@@ -84,7 +82,7 @@ export class ServedConnection {
     /** Called when the client is gone. */
     readonly gone: () => void,
   ) {
-    this.#cancelHello = node.after(HELLO_TIMEOUT_MS, () => {
+    this.#cancelHello = node.after(node.serving.helloMs, () => {
       this.#fail(new IsochronError('UNAUTHENTICATED', 'No hello in time.'), SESSION_CLOSE.unauthenticated);
     });
     session.identity.lapsed = () => this.#fail(expired(), SESSION_CLOSE.unauthenticated);

@@ -1,5 +1,7 @@
 /** Bounds of the clients' open work on a node, in all and for each of them, and of the rate of their requests. */
 export interface ServingLimits {
+  /** How long a client may take for its hello, and for its answer to a close frame, ms. */
+  readonly helloMs: number;
   /** Transactions that are open. */
   readonly openTransactions: number;
   readonly openTransactionsPerClient: number;
@@ -18,6 +20,7 @@ export interface ServingLimits {
 }
 
 export const DEFAULT_SERVING_LIMITS: ServingLimits = {
+  helloMs: 5_000,
   openTransactions: 10_000,
   openTransactionsPerClient: 2_000,
   waits: 10_000,

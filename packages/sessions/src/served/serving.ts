@@ -50,8 +50,11 @@ export class Serving {
   /** How often each limit was reached. */
   readonly reached = new LimitCounts();
   readonly rates: Rates;
+  readonly helloMs: number;
   /** Memory or the event loop is beyond its bound: sessions are refused new work until it is not. */
   isOverloaded = false;
+  /** Returns why another node should get new connections; undefined while this one has room. */
+  crowding: () => string | undefined = () => undefined;
 
   constructor(
     readonly node: ServingNode,
@@ -63,6 +66,7 @@ export class Serving {
     this.#waiting = { limit: 'waits', quota: new Quota(all.waits, all.waitsPerClient) };
     this.#feeds = { limit: 'feeds', quota: new Quota(all.feeds, all.feedsPerClient) };
     this.transactions = new OpenTransactions(all, maxTransactionMs, () => node.now(), this.reached);
+    this.helloMs = all.helloMs;
     this.rates = new Rates(all, () => node.steady(), this.reached);
   }
 

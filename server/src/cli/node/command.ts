@@ -18,6 +18,7 @@ import { HttpLatency } from '../../http/latency.js';
 import { DEFAULT_NODE_LIMITS, type NodeLimits } from '../../http/limits.js';
 import { buildMetrics } from '../../http/metrics.js';
 import { isLoopback } from '../../http/origins.js';
+import { listenAt } from '../../http/server.js';
 import { openNode } from '../../node/open.js';
 import { isDiskFailure } from '../../node/quarantine.js';
 import { checkExposure, type Exposure, type Port } from '../../tls/exposure.js';
@@ -183,7 +184,7 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
   const api = await buildApi(node, { ...shared, corsOrigins, allowHosts, limits, logger, serving, latency });
   const loaded = Object.values(certificates).filter((one) => one !== undefined);
   const files = { rules: access, credentials: auth, certificates: loaded };
-  const metrics = buildMetrics(node, latency, serving, api.sessionCounts, files);
+  const metrics = buildMetrics(node, { latency, serving, api, files, limits, logger });
   const close = async () => {
     await api.drain();
     await api.close();
@@ -193,9 +194,9 @@ async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<
     await Promise.all([node.close(), metrics.close()]);
   };
   try {
-    await api.listen({ ...parts.listen, listenTextResolver: () => `API at ${parts.api}` });
+    await listenAt(api, { ...parts.listen, listenTextResolver: () => `API at ${parts.api}` });
     if (options.metricsPort !== undefined)
-      await metrics.listen({ host: options.metricsHost, port: options.metricsPort });
+      await listenAt(metrics, { host: options.metricsHost, port: options.metricsPort });
   } catch (error) {
     await close();
     throw error;
