@@ -29,9 +29,10 @@ import type { HttpLatency } from './latency.js';
 import { DEFAULT_NODE_LIMITS, type NodeLimits } from './limits.js';
 import { handleNotFound } from './not-found.js';
 import { registerOpenApi } from './openapi.js';
-import { allowOrigins, Origins } from './origins.js';
+import { allowOrigins, Origins, refuseBrokenUrl } from './origins.js';
 import { sendProblem } from './problem.js';
 import { limitRates } from './rates.js';
+import { refuseBadAddresses, refuseEncodedBodies } from './request-headers.js';
 import { batchRoutes } from './routes-batch.js';
 import { keyRoutes } from './routes-keys.js';
 import { lossRoutes } from './routes-losses.js';
@@ -85,6 +86,8 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   const { limits, maxTransactionMs } = node.config.settings;
   const bounds: NodeLimits = { ...DEFAULT_NODE_LIMITS, ...options.limits };
   const { serving = new Serving(node, maxTransactionMs, bounds), certificates } = options;
+  const auth = new Authenticator(options);
+  const origins = new Origins({ ...options, keyed: auth.required });
   const app = fastify({
     serverFactory: servers(certificates, timesOf(bounds)),
     ...(options.logger === undefined ? { logger: false } : { loggerInstance: options.logger }),
@@ -98,13 +101,15 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
     forceCloseConnections: 'idle',
     // Requests that still arrive are refused by a problem document.
     return503OnClosing: false,
-    clientErrorHandler: answerBrokenRequest,
-    frameworkErrors: (error, request, reply) => sendProblem(reply, badUrl(error, request.url), request.log),
+    clientErrorHandler: answerBrokenRequest(origins),
+    frameworkErrors: (error, request, reply) =>
+      refuseBrokenUrl(origins, request, reply, (refusal = badUrl(error, request.url)) =>
+        sendProblem(reply, refusal, request.log),
+      ),
   });
   const connections = new Connections(app.server, bounds, serving.reached.reached, app.log);
   serving.crowding = () => connections.crowding;
   const rules = new Rules(node.topology, limits);
-  const auth = new Authenticator(options);
   const { access } = options;
   const data = dataApi(node, { secrets: options, rules, auth, log: app.log, serving, access });
   const { api, handOver } = data;
@@ -147,7 +152,8 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
     },
   });
   // After the WebSocket plugin: its hook, which runs before this one, closes the sockets of refused upgrades.
-  await allowOrigins(app, new Origins({ ...options, keyed: auth.required }));
+  allowOrigins(app, origins);
+  refuseBadAddresses(app);
   await registerOpenApi(app, auth.required);
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
   const swaggerUi = options.docs === false ? undefined : await loadSwaggerUi(app.log);
@@ -195,6 +201,7 @@ async function versionOne(
     hub.admit(socket, request.raw.socket, request.headers['sec-websocket-protocol']),
   );
   const { serving } = api;
+  refuseEncodedBodies(scope);
   limitBodies(scope, api, bounds);
   scope.register(async (routes) => {
     routes.addHook('onRequest', (request, _reply, done) => {

@@ -3,6 +3,7 @@ import { IsochronError, Quota } from '@isochron/core';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RequestPayload } from 'fastify';
 import type { ApiContext } from './context.js';
 import type { NodeLimits } from './limits.js';
+import { hasBody } from './request-headers.js';
 
 export type BodyLimits = Pick<NodeLimits, 'bodyBytes' | 'bodyBytesPerAddress'>;
 
@@ -14,9 +15,6 @@ export function limitBodies(app: FastifyInstance, api: ApiContext, limits: BodyL
     done(null, payload);
   });
 }
-
-const hasBody = ({ headers }: FastifyRequest): boolean =>
-  headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 
 /**
  * Counts the bytes of a body until the answer has been sent or the connection has ended; then towards the rate of the

@@ -1,16 +1,22 @@
 import type { Socket } from 'node:net';
 import { HTTP_STATUS, IsochronError } from '@isochron/core';
+import type { Caller, Origins } from './origins.js';
 import { PROBLEM_TYPE, problemText } from './problem.js';
 
-/** Answers a request that Node cannot parse as HTTP with a problem document, and ends the connection. */
-export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET') socket.destroy();
-  if (socket.destroyed) return;
-  if (socket.writable) socket.write(answerTo(error.code));
-  socket.destroySoon();
-}
+/** Why Node cannot parse a request, with the bytes of it that came last. */
+type ParseError = Error & { readonly code?: string; readonly rawPacket?: unknown };
 
-function answerTo(code: string | undefined): string {
+/** Answers a request that Node cannot parse as HTTP with a problem document, and ends the connection. */
+export const answerBrokenRequest =
+  (origins: Origins) =>
+  (error: ParseError, socket: Socket): void => {
+    if (error.code === 'ECONNRESET') socket.destroy();
+    if (socket.destroyed) return;
+    if (socket.writable) socket.write(answerTo(error, origins));
+    socket.destroySoon();
+  };
+
+function answerTo({ code, rawPacket }: ParseError, origins: Origins): string {
   const problem = problemOf(code);
   const text = problemText(problem);
   const head = [
@@ -18,8 +24,16 @@ function answerTo(code: string | undefined): string {
     `content-type: ${PROBLEM_TYPE}`,
     `content-length: ${Buffer.byteLength(text)}`,
     'connection: close',
+    ...Object.entries(origins.headersFor(callerIn(rawPacket))).map(([name, value]) => `${name}: ${value}`),
   ];
   return `${head.join('\r\n')}\r\n\r\n${text}`;
+}
+
+/** The headers that name the page and the server, as far as they are in the bytes. */
+function callerIn(bytes: unknown): Caller {
+  const text = Buffer.isBuffer(bytes) ? bytes.toString('latin1') : '';
+  const header = (name: string) => new RegExp(`\\r\\n${name}:[ \\t]*([!-~]+)[ \\t]*\\r\\n`, 'i').exec(text)?.[1];
+  return { host: header('host'), origin: header('origin') };
 }
 
 function problemOf(code: string | undefined): IsochronError {

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { OpenConnection, OpeningState } from '@isochron/transport';
+import { hasBody } from './request-headers.js';
 
 /** After the first head: a body is incomplete, an answer is made or sent, no request is under way. */
 export type RequestState = 'head' | 'body' | 'answer' | 'idle';
@@ -39,7 +40,7 @@ export class Exchange {
     if (isNew) this.connection.restart(performance.now());
     this.#seen = this.requests;
     this.#dropClosed();
-    if (this.#request?.complete === false) return 'body';
+    if (this.#request !== undefined && !this.#request.complete && hasBody(this.#request)) return 'body';
     const isResting = this.#answers.length === 0;
     if (isNew || !isResting) this.#restBytes = this.socket.bytesRead;
     if (!isResting) return 'answer';

@@ -9,8 +9,6 @@ import { sendProblem } from './problem.js';
 export function handleNotFound(app: FastifyInstance): void {
   const methods = new Map<string, { pattern: RegExp; methods: Set<string> }>();
   app.addHook('onRoute', ({ url, method }) => {
-    // The preflight route of cross-origin requests matches every path.
-    if (url === '*') return;
     const entry = methods.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() };
     for (const name of [method].flat()) entry.methods.add(name);
     methods.set(url, entry);

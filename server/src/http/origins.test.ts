@@ -79,6 +79,52 @@ describe('without keys', () => {
     },
   );
 
+  it.each([
+    ['GET', `${PATH.slice(0, -1)}100%`, 400],
+    ['GET', '/v1/%zz', 400],
+    ['GET', `${PATH.slice(0, -1)}${'k'.repeat(9000)}`, 400],
+    ['GET', '/v1/keyspaces/default/keys?prefix=%E4', 400],
+    ['GET', '/v1/nothing', 404],
+    ['POST', '/v1/clock', 405],
+    ['POST', '/v1/commit', 415],
+  ])('without keys, pages of this machine read every refusal: of %s %s', async (method, path, status) => {
+    const origin = 'http://localhost:5173';
+    const answer = await api.call(method, path, { headers: { origin }, ...(status === 415 ? { body: 'x' } : {}) });
+    expect(answer.status).toBe(status);
+    expect(answer.headers).toMatchObject({ 'access-control-allow-origin': origin });
+    expect(answer.headers['access-control-expose-headers']).toContain('Retry-After');
+    const foreign = await api.call(method, path, { headers: { origin: 'https://evil.example' } });
+    expect(foreign.json()).toMatchObject({ code: 'ORIGIN_NOT_ALLOWED' });
+    expect(foreign.headers['access-control-allow-origin']).toBeUndefined();
+    const preflight = { origin, 'access-control-request-method': method, 'access-control-request-headers': 'x-a, x-b' };
+    const allowed = await api.call('OPTIONS', path, { headers: preflight });
+    expect(allowed.status).toBe(204);
+    expect(allowed.headers).toMatchObject({
+      'access-control-allow-origin': origin,
+      'access-control-allow-headers': 'x-a, x-b',
+    });
+  });
+
+  it('without keys, pages of this machine read the refusal of what is no request, and of a name', async () => {
+    const origin = 'http://localhost:5173';
+    const large = await api.call('GET', '/v1/clock', { headers: { origin, 'x-large': 'x'.repeat(20_000) } });
+    expect(large.json()).toMatchObject({ code: 'REQUEST_TOO_LARGE' });
+    expect(large.headers['access-control-allow-origin']).toBe(origin);
+    const named = await api.call('GET', '/v1/clock', { headers: { origin, host: 'evil.example' } });
+    expect(named.json()).toMatchObject({ code: 'HOST_NOT_ALLOWED' });
+    expect(named.headers['access-control-allow-origin']).toBe(origin);
+  });
+
+  it('without keys, load balancers ask for health by whatever name, and nothing else', async () => {
+    const headers = { host: '10.0.0.7:7101' };
+    expect((await api.call('GET', '/livez', { headers })).status).toBe(200);
+    expect((await api.call('GET', '/readyz', { headers })).status).toBe(200);
+    expect((await api.call('GET', '/readyz', { headers: { ...headers, origin: 'http://10.0.0.7:7101' } })).status).toBe(
+      403,
+    );
+    expect((await api.call('GET', '/v1/clock', { headers })).status).toBe(403);
+  });
+
   it.each(['localhost:7101', 'LOCALHOST', '127.0.0.1', '[::1]:7101'])(
     'without keys, the API is served as %s',
     async (host) => {

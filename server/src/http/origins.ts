@@ -1,5 +1,4 @@
 /** The web pages that may call the API, and the host names under which it may be called. */
-import cors from '@fastify/cors';
 import { IsochronError } from '@isochron/core';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
@@ -16,8 +15,18 @@ const EXPOSED_HEADERS = [
   'Location',
 ];
 const EXPOSED = EXPOSED_HEADERS.join(', ');
+const NO_HEADERS = {};
+const METHODS = 'GET, HEAD, PUT, PATCH, POST, DELETE';
+/** How long a browser may keep the answer to a preflight, s. */
+const MAX_AGE_S = 86_400;
 /** All origins, or all hosts. */
 const ANY = '*';
+
+/** The headers that name the page and the server. */
+export interface Caller {
+  readonly host?: string | undefined;
+  readonly origin?: string | undefined;
+}
 
 export interface OriginOptions {
   /** Whether callers need a key. */
@@ -57,19 +66,31 @@ export class Origins {
   }
 
   /** @throws IsochronError `HOST_NOT_ALLOWED`, `ORIGIN_NOT_ALLOWED` */
-  check({ host, origin }: { readonly host?: string | undefined; readonly origin?: string | undefined }): void {
-    if (host !== undefined && !this.#allowsHost(host)) {
+  check({ host, origin }: Caller, isHealth = false): void {
+    if (host !== undefined && !isHealth && !this.#allowsHost(host)) {
       throw new IsochronError(
         'HOST_NOT_ALLOWED',
         `This API is not served as ${quoted(host)}. Call it by a loopback name, or start the node with --allow-host.`,
       );
     }
-    if (origin !== undefined && !this.#allowsOrigin(origin, host)) {
+    if (origin !== undefined && !this.#allowsOrigin(origin, isHealth ? undefined : host)) {
       throw new IsochronError(
         'ORIGIN_NOT_ALLOWED',
         `Pages of ${quoted(origin)} may not call this API. Start the node with --cors-origin to let them.`,
       );
     }
+  }
+
+  /** The headers that let a page read its answer, whatever that is; none for other callers, and for foreign pages. */
+  headersFor({ host, origin }: Caller): Readonly<Record<string, string>> {
+    if (origin === undefined) return NO_HEADERS;
+    const own = host !== undefined && this.#allowsHost(host) ? host : undefined;
+    if (!this.#allowsOrigin(origin, own)) return NO_HEADERS;
+    return {
+      ...(this.any ? {} : { vary: 'Origin' }),
+      'access-control-allow-origin': this.any ? ANY : origin,
+      'access-control-expose-headers': EXPOSED,
+    };
   }
 
   #allowsHost(host: string): boolean {
@@ -100,34 +121,44 @@ const nameOf = (url: string): string | undefined =>
 const quoted = (text: string): string => JSON.stringify(text.slice(0, 100));
 
 /**
- * Refuses callers that {@link Origins} does not allow, before any other check, and lets allowed pages read their
- * answers. The plugin answers preflights only: it would put its headers on every answer, also on those to callers that
- * are not web pages, which costs a tenth of a small read.
+ * Refuses callers that {@link Origins} does not allow, before any other check, answers preflights, and lets allowed
+ * pages read all their answers, refusals among them.
  */
-export async function allowOrigins(app: FastifyInstance, origins: Origins): Promise<void> {
+export function allowOrigins(app: FastifyInstance, origins: Origins): void {
   app.addHook('onRequest', (request, reply, done) => {
-    origins.check(request.headers);
-    if (request.headers.origin !== undefined && request.method !== 'OPTIONS') allow(request, reply, origins);
-    done();
-  });
-  await app.register(async (scope) => {
-    const methods = ['GET', 'HEAD', 'PUT', 'PATCH', 'POST', 'DELETE'];
-    scope.addHook('onRequest', refuseWithoutOrigin);
-    const origin = origins.any ? ANY : true;
-    await scope.register(cors, { origin, methods, exposedHeaders: EXPOSED_HEADERS, maxAge: 86_400 });
+    if (!admitted(origins, request, reply)) done();
   });
 }
 
-/** The plugin's own refusal is plain text. */
-function refuseWithoutOrigin({ headers }: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
-  const whole = headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
-  const detail = 'OPTIONS is for preflights, which name their Origin and Access-Control-Request-Method.';
-  if (whole) done();
-  else done(new IsochronError('INVALID_REQUEST', detail));
+/**
+ * The same for a request that has no route, as its URL is broken: `refused` answers it.
+ */
+export function refuseBrokenUrl(
+  origins: Origins,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refused: (error?: unknown) => void,
+): void {
+  try {
+    if (!admitted(origins, request, reply)) refused();
+  } catch (error) {
+    refused(error);
+  }
 }
 
-function allow(request: FastifyRequest, reply: FastifyReply, { any }: Origins): void {
-  if (!any) reply.header('vary', 'Origin');
-  reply.header('access-control-allow-origin', any ? ANY : (request.headers.origin ?? ''));
-  reply.header('access-control-expose-headers', EXPOSED);
+/** @returns whether the request was a preflight, which has been answered */
+function admitted(origins: Origins, request: FastifyRequest, reply: FastifyReply): boolean {
+  const { headers, method } = request;
+  if (headers.origin !== undefined) reply.headers(origins.headersFor(headers));
+  origins.check(headers, request.routeOptions.config?.isHealth);
+  if (method !== 'OPTIONS') return false;
+  if (headers.origin === undefined || headers['access-control-request-method'] === undefined) {
+    const detail = 'OPTIONS is for preflights, which name their Origin and Access-Control-Request-Method.';
+    throw new IsochronError('INVALID_REQUEST', detail);
+  }
+  const wanted = headers['access-control-request-headers'];
+  reply.header('access-control-allow-methods', METHODS).header('access-control-max-age', MAX_AGE_S);
+  if (wanted !== undefined) reply.header('access-control-allow-headers', wanted);
+  reply.code(204).send();
+  return true;
 }

@@ -50,6 +50,47 @@ describe('GET /v1/changes', () => {
     expect(await read('')).toMatchObject({ to: api.cluster.ust, transactions: [] });
   });
 
+  it('a stream that is resumed goes on behind its last event, whatever beginning its URL names', async () => {
+    api.cluster.put('default/a', '1');
+    api.cluster.stabilise();
+    const at = api.cluster.ust;
+    const early = (await read('')).cursor;
+    api.cluster.put('default/b', '2');
+    api.cluster.stabilise();
+    const { cursor } = await read('');
+    api.cluster.put('default/c', '3');
+    api.cluster.stabilise();
+    for (const begin of [`?at=${at}`, `?since=${early}`, '']) {
+      const [event] = await events(`/v1/changes${begin}`, 1, { 'last-event-id': cursor });
+      const { transactions } = JSON.parse(/^data: (.*)$/m.exec(event!)![1]!) as Message;
+      expect(transactions.map(({ writes }) => writes[0]!.key)).toEqual(['c']);
+      const polled = await api.call('GET', `/v1/changes${begin}`, { headers: { 'last-event-id': cursor } });
+      expect(messageOf(polled).transactions).toHaveLength(1);
+    }
+    expect(await codeOf(`?since=${early}&at=${at}`)).toBe('INVALID_REQUEST');
+  });
+
+  it.each([
+    ['text/event-stream', true],
+    ['text/event-stream, */*', true],
+    ['application/x-ndjson;q=0.5, text/event-stream', true],
+    ['application/x-ndjson, text/event-stream;q=0.5', false],
+    ['text/event-stream;q=0', false],
+    ['*/*', false],
+    ['text/*', false],
+  ])('a caller that accepts %s gets a stream: %s', async (accept, streams) => {
+    const { type, cache } = await new Promise<{ type: unknown; cache: unknown }>((resolve, reject) => {
+      const request = get(`${api.url}/v1/changes`, { headers: { accept }, agent: false }, ({ headers }) => {
+        request.destroy();
+        resolve({ type: headers['content-type'], cache: headers['cache-control'] });
+      });
+      request.on('error', reject);
+    });
+    expect(type).toContain(streams ? 'text/event-stream' : 'application/x-ndjson');
+    // Proxies that compress leave such an answer alone: they would keep events back.
+    expect(cache).toBe(streams ? 'no-store, no-transform' : 'no-store');
+  });
+
   it('a request with a cursor gets the transactions behind it as a line of JSON (CF4)', async () => {
     const { cursor } = await read('');
     api.cluster.put('default/a', '{"n":1}');

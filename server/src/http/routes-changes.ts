@@ -20,6 +20,7 @@ import { decodeChangesCursor, qualifiedPrefix, type Scope } from './changes-curs
 import type { TransactionsContext } from './context.js';
 import { type AnswerHeaders, PLAIN_HEADERS } from './openapi.js';
 import { problemText } from './problem.js';
+import { quality } from './request-headers.js';
 import { ChangesAnswer, ChangesQuery } from './schemas.js';
 
 const DEFAULT_WAIT_MS = 10_000;
@@ -28,6 +29,7 @@ const HEARTBEAT_MS = 5_000;
 /** A message ends with the group of transactions that reaches this. */
 const MESSAGE_BYTES = 512 * 1024;
 const STREAM = 'text/event-stream';
+const NDJSON = 'application/x-ndjson';
 const HEADERS = {
   ...PLAIN_HEADERS,
   'X-Accel-Buffering': { type: 'string', description: 'of a stream: proxies must not gather events' },
@@ -55,7 +57,7 @@ export function changesRoutes(app: FastifyInstance, api: TransactionsContext): v
     querystring: ChangesQuery,
   };
   const description = 'one message; with `Accept: text/event-stream` a stream of them';
-  const content = { 'application/x-ndjson': { schema: ChangesAnswer }, [STREAM]: { schema: { type: 'string' } } };
+  const content = { [NDJSON]: { schema: ChangesAnswer }, [STREAM]: { schema: { type: 'string' } } };
   const docs = { response: { 200: { description, headers: HEADERS, content } } };
   // An answer to HEAD has no body: a stream of events would go on without an end, and without a connection.
   const exposeHeadRoute = false;
@@ -67,26 +69,37 @@ export function changesRoutes(app: FastifyInstance, api: TransactionsContext): v
 async function changes(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   requireCapability(api.node.protocol, 'changes', 'GET /v1/changes');
   const query = request.query as Static<typeof ChangesQuery>;
-  const streams = String(request.headers.accept ?? '').includes(STREAM);
-  const position = positionOf(api, query, streams ? request.headers['last-event-id'] : undefined);
+  const streams = wantsStream(request.headers.accept ?? '');
+  const position = positionOf(api, query, request.headers['last-event-id']);
   const waitMs = query.wait ?? DEFAULT_WAIT_MS;
   const reading = { api, request, requests: api.requests(request, 0) };
   const first = await next(reading, position, streams ? Math.min(waitMs, HEARTBEAT_MS) : waitMs);
-  reply.header('cache-control', 'no-store');
-  if (!streams)
-    return reply.header('content-type', 'application/x-ndjson; charset=utf-8').send(`${first.message.text}\n`);
+  // A proxy that compresses would keep events back until it has enough of them.
+  reply.header('cache-control', streams ? 'no-store, no-transform' : 'no-store');
+  if (!streams) return reply.header('content-type', `${NDJSON}; charset=utf-8`).send(`${first.message.text}\n`);
   reply.header('content-type', `${STREAM}; charset=utf-8`);
   // Proxies must not gather events.
   return reply.header('x-accel-buffering', 'no').send(Readable.from(events(reading, position, first)));
 }
 
-/** @throws IsochronError `CURSOR_INVALID`, `KEYSPACE_UNKNOWN`, `INVALID_REQUEST`, `TIMESTAMP_IN_FUTURE` */
+/** A stream has to be named: a caller that takes everything gets one message. */
+function wantsStream(accept: string): boolean {
+  const wanted = quality(accept, STREAM, true);
+  return wanted > 0 && wanted >= quality(accept, NDJSON);
+}
+
+/**
+ * An `EventSource` that connects again sends the `Last-Event-ID` beside its first URL: that is where it goes on, whatever
+ * beginning the URL names.
+ * @throws IsochronError `CURSOR_INVALID`, `KEYSPACE_UNKNOWN`, `INVALID_REQUEST`, `TIMESTAMP_IN_FUTURE`
+ */
 function positionOf(api: TransactionsContext, query: Static<typeof ChangesQuery>, lastEventId: unknown): Position {
   const { keyspace = null, prefix = '', at } = query;
-  const since = typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : query.since;
+  const resumes = typeof lastEventId === 'string' && lastEventId !== '';
+  const since = resumes ? lastEventId : query.since;
   if (keyspace !== null) api.node.topology.partitionsOf(keyspace);
   else if (prefix !== '') throw new IsochronError('INVALID_REQUEST', '"prefix" goes with "keyspace".');
-  if (since !== undefined && at !== undefined)
+  if (query.since !== undefined && at !== undefined)
     throw new IsochronError('INVALID_REQUEST', '"since" and "at" are two beginnings: leave one out.');
   const scope = { keyspace, prefix };
   const after = since === undefined ? (at ?? null) : decodeChangesCursor(since, api.node.config.cluster, scope);

@@ -160,9 +160,12 @@ function isCached(reply: FastifyReply, etag: string | undefined): boolean {
   return wanted.trim() === '*' || wanted.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag);
 }
 
+const CONDITIONS = ['if-match', 'if-none-match', 'if-unmodified-since'] as const;
+
 /** @throws IsochronError `CONDITIONAL_WRITE_UNSUPPORTED` */
 export function refuseConditions(request: FastifyRequest): void {
-  if (request.headers['if-match'] === undefined && request.headers['if-none-match'] === undefined) return;
+  const { headers } = request;
+  if (CONDITIONS.every((name) => headers[name] === undefined)) return;
   const detail = 'A condition on a write cannot be honoured across regions: another region may write at the same time.';
   throw new IsochronError('CONDITIONAL_WRITE_UNSUPPORTED', detail);
 }

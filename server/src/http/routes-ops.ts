@@ -109,6 +109,13 @@ export function clusterSummary(node: RunningNode, serving: Serving, isForOperato
   };
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether load balancers ask it, by whatever name of the node. */
+    isHealth?: boolean;
+  }
+}
+
 /** For load balancers; also on the private port. */
 export function healthRoutes(app: FastifyInstance, node: RunningNode, serving: Serving): void {
   // These routes require no key.
@@ -118,7 +125,7 @@ export function healthRoutes(app: FastifyInstance, node: RunningNode, serving: S
     '/livez',
     {
       schema: { ...schema, querystring: EmptyQuery, operationId: 'isAlive', summary: 'Is the process alive?' },
-      config: { docs },
+      config: { docs, isHealth: true },
     },
     (_request, reply) => {
       reply.header('content-type', 'application/json; charset=utf-8').send('{"status":"alive"}');
@@ -126,7 +133,7 @@ export function healthRoutes(app: FastifyInstance, node: RunningNode, serving: S
   );
   const summary = 'Can it serve fresh snapshots and take writes?';
   const ready = { ...schema, querystring: ReadyQuery, operationId: 'isReady', summary };
-  app.get('/readyz', { schema: ready, config: { docs } }, (request, reply) => {
+  app.get('/readyz', { schema: ready, config: { docs, isHealth: true } }, (request, reply) => {
     const { exclude = '' } = request.query as Static<typeof ReadyQuery>;
     const obstacles = obstaclesOf(node, serving).filter(({ check }) => !exclude.split(',').includes(check));
     const reasons = [...(serving.ready ? [] : [serving.state]), ...obstacles.map(({ reason }) => reason)];

@@ -118,7 +118,9 @@ export const ChangesAnswer = named('Changes', {
 });
 export const ChangesQuery = object({
   keyspace: Type.Optional(Type.String({ description: 'only this keyspace; default all' })),
-  prefix: Type.Optional(Type.String({ description: 'only keys of the keyspace with this prefix' })),
+  prefix: Type.Optional(
+    Type.String({ description: 'only keys of the keyspace with this prefix; percent-encoded, with %2B for a plus' }),
+  ),
   since: Type.Optional(Type.String({ description: 'a cursor; default the present end of the feed' })),
   at: Type.Optional(Type.Integer({ ...TIMESTAMP, description: 'instead of a cursor: changes after this snapshot' })),
   wait: Type.Optional(
@@ -130,8 +132,10 @@ export const ChangesQuery = object({
 
 export const AtQuery = object({ at: Type.Optional(AtSchema) });
 export const ListQuery = object({
-  prefix: Type.Optional(Type.String({ description: 'only keys with this prefix' })),
-  start: Type.Optional(Type.String({ description: 'first key that may be listed' })),
+  prefix: Type.Optional(
+    Type.String({ description: 'only keys with this prefix; percent-encoded, with %2B for a plus: + is a blank' }),
+  ),
+  start: Type.Optional(Type.String({ description: 'first key that may be listed; percent-encoded as prefix' })),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
   cursor: Type.Optional(
     Type.String({ description: 'continues a listing, in its snapshot; goes with no other parameter but limit' }),

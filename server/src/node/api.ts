@@ -2,11 +2,8 @@
 import type { NodeId, RegionId, Timestamp, Topology, TxId } from '@isochron/core';
 import type { Loss, Unresponsive, VerificationStatus } from '@isochron/protocols';
 import type { CoordinatorPort, Done, OperationsPort, SessionsMachine } from '@isochron/sessions';
-<<<<<<< HEAD
-import type { HeldBack } from '@isochron/wire/session-frames';
-=======
 import type { IncomingConnections } from '@isochron/transport';
->>>>>>> eb162969 (connections: every state has an owner, a time limit and a gauge)
+import type { HeldBack } from '@isochron/wire/session-frames';
 import type { ClusterConfig } from '../config/cluster-file.js';
 import type { OperationRequests, TransactionRequests } from './promised.js';
 import type { ServedOperations, ServedProtocol, ServedTransactions } from './protocols.js';
