@@ -28,6 +28,8 @@ export interface Profile {
   readonly repeats?: boolean;
   /** Every run has readers of the change feed, with documents or without, live queries, or albums with access rules. */
   readonly reads?: 'changes' | 'documents' | 'live' | 'albums';
+  /** Every run has boards under access rules. */
+  readonly writes?: 'boards';
   /** Sessions often continue at another node, with their token alone. */
   readonly carriesTokens?: boolean;
   /** Number of faults of these kinds, from the beginning until `untilMs`. */

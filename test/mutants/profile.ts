@@ -4,6 +4,7 @@ import { type Plan, PROTOCOLS } from '@isochron/sim';
 import { Streams } from '@isochron/sim/engine/streams';
 import { faultKind } from '@isochron/sim/faults/table';
 import { drawSomeAlbums } from '@isochron/sim/plan/draw-albums';
+import { drawSomeBoards } from '@isochron/sim/plan/draw-boards';
 import { drawBurst } from '@isochron/sim/plan/draw-bursts';
 import { drawCallers } from '@isochron/sim/plan/draw-http';
 import { withSomeLive } from '@isochron/sim/plan/draw-live';
@@ -15,7 +16,7 @@ import type { Profile } from './mutant.js';
 
 /** The drawn plan with the parts that the profile replaces. */
 export function profiled(plan: Plan, profile: Profile): Plan {
-  const { settings, environment, faults, http, repeats = false, carriesTokens, bursts, reads } = profile;
+  const { settings, environment, faults, http, repeats = false, carriesTokens, bursts, reads, writes } = profile;
   return {
     ...plan,
     ...(carriesTokens ? { sessions: plan.sessions.map((session) => carryingTokens(plan, session)) } : {}),
@@ -26,6 +27,7 @@ export function profiled(plan: Plan, profile: Profile): Plan {
     ...(reads === 'changes' || reads === 'documents' ? { readers: drawReaders(plan, reads) } : {}),
     ...(reads === 'live' ? { sessions: withSomeLive(new Streams(plan.seed).of('profile live'), plan.sessions) } : {}),
     ...(reads === 'albums' ? { albums: drawAlbums(plan) } : {}),
+    ...(writes === 'boards' ? { albums: drawBoards(plan) } : {}),
     faults: faults === undefined ? plan.faults : drawFaults(plan, faults),
   };
 }
@@ -57,6 +59,11 @@ function drawReaders(plan: Plan, reads: 'changes' | 'documents'): Plan['readers'
 
 const drawAlbums = (plan: Plan): Plan['albums'] =>
   drawSomeAlbums(new Streams(plan.seed).of('profile albums'), new Topology(plan.cluster));
+
+function drawBoards({ seed, cluster }: Plan): Plan['albums'] {
+  const [random, topology] = [new Streams(seed).of('profile boards'), new Topology(cluster)];
+  return { keyspace: topology.keyspaces[0]!, sessions: [], boards: drawSomeBoards(random, topology) };
+}
 
 function drawBursts(plan: Plan, count: number): Plan['sessions'] {
   const random = new Streams(plan.seed).of('profile bursts');

@@ -2,7 +2,7 @@ import { HLC_EPOCH_MS, type WallMs } from '@isochron/core';
 import type { VirtualTime } from './virtual-time.js';
 
 /** The time of the wall clocks at the beginning. */
-const START: WallMs = HLC_EPOCH_MS + 30 * 24 * 3_600_000;
+export const SIMULATION_START_MS: WallMs = HLC_EPOCH_MS + 30 * 24 * 3_600_000;
 
 /** A node's wall clock: off by an offset, too fast or too slow, and movable. */
 export class WallClock {
@@ -22,7 +22,7 @@ export class WallClock {
 
   /** Its time, in whole milliseconds as clocks of operating systems return it. */
   now(): WallMs {
-    return Math.floor(START + this.time.now + this.#error());
+    return Math.floor(SIMULATION_START_MS + this.time.now + this.#error());
   }
 
   /** How far it has moved forward, by itself and by jumps. It never falls; only differences mean anything. */
@@ -32,7 +32,7 @@ export class WallClock {
 
   /** The time of a right clock. */
   static truth(time: VirtualTime): WallMs {
-    return START + time.now;
+    return SIMULATION_START_MS + time.now;
   }
 
   /** How far it is off. */

@@ -1,9 +1,12 @@
-/** Access rules (AR1 to AR4), and what is each principal's own (U4). */
+/** Access rules (AR1 to AR4, AR8, AR9), and what is each principal's own (U4). */
 import type { Mutant, Profile } from '../mutant.js';
-import { JUDGE, JUDGED_COORDINATOR, JUDGED_SCOPES, OWNED_IDS } from './files.js';
+import { JUDGE, JUDGED_COORDINATOR, JUDGED_SCOPES, JUDGED_WRITES, OWNED_IDS, RULE_READS } from './files.js';
 
 /** Every run has albums, whose owners change who sees them. */
 const ALBUMS: Profile = { reads: 'albums' };
+/** Every run has boards, whose owners change who writes to them. */
+const BOARDS: Profile = { writes: 'boards' };
+const VERDICT = 'done(refusedNow ?? (refused && new NotYetPermitted(refused)) ?? {})';
 
 export const ACCESS_MUTANTS: readonly Mutant[] = [
   {
@@ -98,5 +101,44 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 2, count: 40 },
     profile: ALBUMS,
+  },
+  {
+    name: 'writes-by-the-snapshot-alone',
+    breaks: 'AR8',
+    does: 'permits a write by the documents of its snapshot, which may be old',
+    patches: [{ file: JUDGED_WRITES, in: 'judgeWrites', find: VERDICT, replace: 'done(refused ?? {})' }],
+    seeds: { from: 1, count: 40 },
+    profile: BOARDS,
+  },
+  {
+    name: 'writes-by-the-newest-alone',
+    breaks: 'AR8',
+    does: 'permits a write by the newest versions of a replica, which are not in every region',
+    patches: [{ file: JUDGED_WRITES, in: 'judgeWrites', find: VERDICT, replace: 'done(refusedNow ?? {})' }],
+    seeds: { from: 8, count: 40 },
+    profile: BOARDS,
+  },
+  {
+    name: 'time-of-the-snapshot-alone',
+    breaks: 'AR8',
+    does: 'judges a write by the time of its snapshot alone',
+    patches: [{ file: JUDGED_WRITES, in: 'judgeWrites', find: 'packWall(now)', replace: 'place.snapshot.ts' }],
+    seeds: { from: 6, count: 40 },
+    profile: BOARDS,
+  },
+  {
+    name: 'documents-as-before-the-transaction',
+    breaks: 'AR9',
+    does: 'shows rules the documents without what the transaction writes',
+    patches: [
+      {
+        file: RULE_READS,
+        in: 'Reads.getAfter',
+        find: 'this.after.get(key) === undefined ? this.documents : this.after',
+        replace: 'this.documents',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: BOARDS,
   },
 ];

@@ -4,6 +4,7 @@ import type { MemoryState } from '@isochron/storage';
 import type { FaultPlan } from '../plan/plan.js';
 import type {
   AlbumObservations,
+  BoardObservations,
   ClientObservations,
   CredentialObservations,
   FeedObservations,
@@ -71,6 +72,7 @@ type Everything = Observations &
   LiveObservations &
   CredentialObservations &
   AlbumObservations &
+  BoardObservations &
   NodeObservations;
 type Handler = (...args: never[]) => void;
 
@@ -121,6 +123,8 @@ const NAMES = {
   photoAdded: 1,
   photoShown: 1,
   albumRefused: 1,
+  boardWrites: 1,
+  foundingRefused: 1,
   wrote: 1,
   durable: 1,
   frameLeft: 1,

@@ -186,6 +186,14 @@ export interface AlbumObservations {
   albumRefused(session: string, isOwnPhoto: boolean): void;
 }
 
+/** The events of sessions with boards, reported by the simulator itself. */
+export interface BoardObservations {
+  /** A session gives a transaction to its client. */
+  boardWrites(principal: string, txId: TxId, writes: readonly KeyWrite[]): void;
+  /** The founding of a board, with an entry, was refused for good by an access rule. */
+  foundingRefused(session: string, board: QualifiedKey): void;
+}
+
 /** The state of a client at a read, derived from its own requests and answers. */
 export interface ClientView {
   readonly session: string;

@@ -5,14 +5,14 @@ import { readChanges } from '@isochron/client/live/changes';
 import type { ChangesPage } from '@isochron/client/live/frames';
 import type { LiveObserver } from '@isochron/client/live/observer';
 import { mergedPage } from '@isochron/client/session/listing';
-import { type AnyMessage, IsochronError, type KeyWrite, type QualifiedKey } from '@isochron/core';
+import type { AnyMessage, QualifiedKey } from '@isochron/core';
 import type { AlbumObservations } from '../checks/observations.js';
 import type { Photo } from '../checks/photo.js';
 import { type Co, run } from '../engine/coroutine.js';
 import type { AlbumSessionPlan, AlbumStepPlan } from '../plan/plan.js';
 import type { Client, MachineSession } from './client.js';
+import { RuledSession } from './ruled-session.js';
 import { RequestFailed } from './session.js';
-import { MachineTransaction } from './transactions.js';
 
 /** The document of an album. A principal that was removed is not invited again. */
 interface Album {
@@ -45,13 +45,16 @@ export class AlbumActor<M extends AnyMessage> {
   /** Whether the outcome of a change of the album is open: it is not changed again. */
   #isUncertain = false;
   #hasMade = false;
+  readonly #ruled: RuledSession<M>;
 
   constructor(
     readonly plan: AlbumSessionPlan,
     readonly client: Client<M>,
     readonly world: AlbumWorld,
     readonly session: MachineSession<M>,
-  ) {}
+  ) {
+    this.#ruled = new RuledSession(session, (what) => this.#note(what));
+  }
 
   get name(): string {
     return this.plan.name;
@@ -126,28 +129,28 @@ export class AlbumActor<M extends AnyMessage> {
   *#create(): Co<void> {
     const { principal: owner } = this.plan;
     const album: Album = { owner, readers: [], removed: [] };
-    this.#hasMade = (yield* this.#write({ [this.#albumKey(owner)]: album })) === 'committed';
+    this.#hasMade = (yield* this.#ruled.write({ [this.#albumKey(owner)]: album })) === 'committed';
   }
 
   /** Changes the album, in a transaction that reads it: its owner has one session that does. */
   *#change(change: (album: Album) => Album | undefined, invites?: string): Co<void> {
     if (this.#isUncertain) return;
     const key = this.#albumKey(this.plan.principal);
-    const tx = this.#begin('transaction');
-    const album = yield* this.#read<Album>(tx, key);
+    const tx = this.#ruled.begin({ mode: 'transaction' });
+    const album = yield* this.#ruled.read<Album>(tx, key);
     const next = album && change(album);
     if (next === undefined) return tx.end();
     if (invites !== undefined) this.world.observer.albumInvites(invites, this.#taken);
     tx.write(key, JSON.stringify(next));
-    const done = yield* this.#commit(tx);
+    const done = yield* this.#ruled.commit(tx);
     this.#isUncertain ||= done === 'unknown';
   }
 
   /** Adds a photo, in a transaction that reads the album where its session may. */
   *#add(name: string): Co<void> {
     const { principal: by } = this.plan;
-    const tx = this.#begin('transaction');
-    const album = by === name ? yield* this.#read<Album>(tx, this.#albumKey(name)) : undefined;
+    const tx = this.#ruled.begin({ mode: 'transaction' });
+    const album = by === name ? yield* this.#ruled.read<Album>(tx, this.#albumKey(name)) : undefined;
     const photo: Photo = {
       id: `${this.name}-${this.#photos++}`,
       by,
@@ -157,7 +160,7 @@ export class AlbumActor<M extends AnyMessage> {
     tx.write(this.#photoKey(name, photo.id), JSON.stringify(photo));
     const known = this.world.photos.get(name) ?? [];
     this.world.photos.set(name, [...known, photo.id]);
-    if ((yield* this.#commit(tx)) !== 'committed') return;
+    if ((yield* this.#ruled.commit(tx)) !== 'committed') return;
     this.#own.push(photo);
     this.world.observer.photoAdded(this.name, photo);
   }
@@ -171,7 +174,7 @@ export class AlbumActor<M extends AnyMessage> {
   *#take(photo: Photo | undefined): Co<void> {
     if (photo === undefined) return;
     this.#own.splice(this.#own.indexOf(photo), 1);
-    if ((yield* this.#write({ [this.#photoKey(photo.album, photo.id)]: null })) === 'committed')
+    if ((yield* this.#ruled.write({ [this.#photoKey(photo.album, photo.id)]: null })) === 'committed')
       this.#taken.push(photo.id);
   }
 
@@ -180,13 +183,13 @@ export class AlbumActor<M extends AnyMessage> {
   *#get(album: string, back: number): Co<void> {
     const photo = this.world.photos.get(album)?.at(-1 - back);
     if (photo === undefined) return;
-    const tx = this.#begin('one-shot');
+    const tx = this.#ruled.begin({ mode: 'one-shot' });
     const [seen] = yield* tx.read([this.#photoKey(album, photo)]);
     this.#shown(seen!.value, 'a read');
   }
 
   *#list(album: string, ageMs: number): Co<void> {
-    const tx = this.#begin(ageMs === 0 ? 'one-shot' : 'transaction');
+    const tx = this.#ruled.begin({ mode: ageMs === 0 ? 'one-shot' : 'transaction' });
     try {
       if (ageMs > 0) yield* this.session.call({ f: 'open', handle: tx.handle });
       yield* this.client.pause(ageMs);
@@ -237,40 +240,6 @@ export class AlbumActor<M extends AnyMessage> {
     if (typeof value !== 'string') return;
     this.#note(() => `is shown ${value} by ${way}`);
     this.world.observer.photoShown(this.name, this.plan.principal, JSON.parse(value) as Photo, way);
-  }
-
-  // Transactions.
-
-  #begin(mode: 'one-shot' | 'transaction'): MachineTransaction {
-    const tx = this.session.begin({ mode });
-    if (tx instanceof MachineTransaction) return tx;
-    throw new IsochronError('NOT_SUPPORTED_BY_PROTOCOL', 'albums take transactions');
-  }
-
-  *#read<T>(tx: MachineTransaction, key: QualifiedKey): Co<T | undefined> {
-    try {
-      const [seen] = yield* tx.read([key]);
-      return typeof seen?.value === 'string' ? (JSON.parse(seen.value) as T) : undefined;
-    } catch (error) {
-      tx.end();
-      throw error;
-    }
-  }
-
-  *#write(documents: Readonly<Record<QualifiedKey, object | null>>): Co<string> {
-    const tx = this.#begin('one-shot');
-    for (const [key, value] of Object.entries(documents))
-      tx.write(key, value === null ? null : (JSON.stringify(value) satisfies KeyWrite['value']));
-    return yield* this.#commit(tx);
-  }
-
-  /** @throws RequestFailed for one that has not committed, and never will */
-  *#commit(tx: MachineTransaction): Co<'committed' | 'unknown'> {
-    this.#note(() => `commits ${tx.id}: ${tx.tx.writes.map(({ key, value }) => `${key}=${String(value)}`).join(' ')}`);
-    const result = yield* tx.commit({ duplicated: false, sent: () => {} });
-    this.#note(() => `receives that ${tx.id} is ${JSON.stringify(result)}`);
-    if (result.status === 'aborted') throw new RequestFailed(result.code);
-    return result.status;
   }
 
   #isOwnPhoto(step: AlbumStepPlan): boolean {

@@ -1,12 +1,16 @@
 /** The access rules of runs with albums. */
 import type { RuleSource } from '@isochron/sessions';
-import type { AlbumsPlan } from './plan.js';
+import { SIMULATION_START_MS } from '@isochron/simulated-world/wall-clock';
+import type { AlbumsPlan, BoardsPlan } from './plan.js';
 
 /** All sessions but those with albums may do everything. */
 const EVERYTHING = "!(auth.id.startsWith('owner') || auth.id.startsWith('guest'))";
 
 /** An owner makes the album of its name; the readers in it see its photos. */
-export function albumRules({ keyspace }: Pick<AlbumsPlan, 'keyspace'>, keyspaces: readonly string[]): RuleSource[] {
+export function albumRules(
+  { keyspace, boards }: Omit<AlbumsPlan, 'sessions'>,
+  keyspaces: readonly string[],
+): RuleSource[] {
   const owner = `get('${keyspace}/albums/' + album).owner`;
   const readers = `get('${keyspace}/albums/' + album).readers`;
   const photos = `${keyspace}/photos/{album}/{photo}`;
@@ -28,5 +32,34 @@ export function albumRules({ keyspace }: Pick<AlbumsPlan, 'keyspace'>, keyspaces
     { name: 'owner-changes-photos', match: photos, allow: ['create', 'delete'], when: `auth.id == ${owner}` },
     { name: 'readers-see-photos', match: photos, allow: ['get', 'list'], when: `auth.id in ${readers}` },
     { name: 'owner-sees-photos', match: photos, allow: ['get', 'list'], when: `auth.id == ${owner}` },
+    ...(boards === undefined ? [] : boardRules(keyspace, boards)),
   ];
 }
+
+/** Who founds a board owns it, and admits its writers. Bids are in time. */
+const boardRules = (keyspace: string, { closesMs }: BoardsPlan): RuleSource[] => [
+  {
+    name: 'founder-owns-board',
+    match: `${keyspace}/boards/{board}`,
+    allow: ['create'],
+    when: 'incoming.by == auth.id',
+  },
+  {
+    name: 'owner-edits-board',
+    match: `${keyspace}/boards/{board}`,
+    allow: ['get', 'update'],
+    when: 'document.by == auth.id',
+  },
+  {
+    name: 'writers-enter',
+    match: `${keyspace}/entries/{board}/{entry}`,
+    allow: ['create'],
+    when: `auth.id in getAfter('${keyspace}/boards/' + board).writers`,
+  },
+  {
+    name: 'bids-in-time',
+    match: `${keyspace}/bids/{bid}`,
+    allow: ['create'],
+    when: `at < ${SIMULATION_START_MS + closesMs}.0`,
+  },
+];

@@ -6,6 +6,7 @@ import { Streams } from '../engine/streams.js';
 import type { Settings } from '../protocols/adapter.js';
 import { drawRoom, drawVerification } from '../protocols/settings.js';
 import { drawAlbums } from './draw-albums.js';
+import { withBoards } from './draw-boards.js';
 import { withBursts } from './draw-bursts.js';
 import { drawDrains, drawFaults, drawLostAnswers } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
@@ -82,7 +83,9 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const updating = protocol.drawsUpdates ? withUpdates(streams.of('draw updates'), bursting) : bursting;
   const observing = protocol.drawsLive ? withLive(streams.of('draw live'), updating) : updating;
   const follows = readers !== undefined || observing !== updating;
-  const albums = protocol.drawsAlbums ? drawAlbums(streams.of('draw albums'), topology) : undefined;
+  const albums = protocol.drawsAlbums
+    ? withBoards(streams.of('draw boards'), topology, drawAlbums(streams.of('draw albums'), topology))
+    : undefined;
   const lostAnswers = drawLostAnswers(streams.of('draw lost answers'), scene, spanMs);
   const faults = [...drawFaults(streams, scene, spanMs), ...drains, ...lostAnswers].sort((a, b) => a.atMs - b.atMs);
   return {

@@ -150,7 +150,42 @@ export interface AlbumsPlan {
   /** The keyspace of the albums. */
   readonly keyspace: string;
   readonly sessions: readonly AlbumSessionPlan[];
+  /** Absent in runs without boards. */
+  readonly boards?: BoardsPlan | undefined;
 }
+
+/**
+ * Sessions of several principals that write: owners of boards admit and dismiss writers, who enter something, and bid
+ * until bids close. A writer that was dismissed is not admitted again.
+ */
+export interface BoardsPlan {
+  /** When bids close, ms after the start. */
+  readonly closesMs: number;
+  readonly sessions: readonly BoardSessionPlan[];
+}
+
+export interface BoardSessionPlan {
+  readonly name: string;
+  readonly principal: string;
+  readonly region: RegionId;
+  readonly steps: readonly BoardStepPlan[];
+}
+
+/**
+ * In which snapshot something is written: at once; in an open transaction of some age; or in a transaction that is
+ * opened at the time of the session's beginning.
+ */
+export type WritePlace = 'one-shot' | 'open' | 'past';
+
+export type BoardStepPlan = {
+  readonly thinkMs: number;
+} /** A board is made, with its first entry in the same transaction; also by others, over one that is there. */ & (
+  | { readonly f: 'found'; readonly board: string; readonly place: WritePlace }
+  | { readonly f: 'admit' | 'dismiss'; readonly board: string; readonly writer: string }
+  | { readonly f: 'enter'; readonly board: string; readonly place: WritePlace }
+  | { readonly f: 'bid'; readonly place: WritePlace }
+  | { readonly f: 'move'; readonly region: RegionId }
+);
 
 export interface AlbumSessionPlan {
   readonly name: string;

@@ -1,6 +1,7 @@
 import { Topology } from '@isochron/core';
 import { Streams } from '../engine/streams.js';
 import { drawSomeAlbums } from '../plan/draw-albums.js';
+import { drawSomeBoards } from '../plan/draw-boards.js';
 import type { Plan } from '../plan/plan.js';
 import { PROTOCOLS } from '../protocols/index.js';
 import { runSeed } from './run-seed.js';
@@ -11,14 +12,16 @@ const SEEDS = process.env.SEED === undefined ? 6 : 1;
 
 const paris = PROTOCOLS.get('paris')!;
 
-/** A plan of the seed that has albums. */
+/** A plan of the seed that has albums and boards. */
 function planWithAlbums(seed: number): Plan {
   const plan = paris.draw(seed);
-  return { ...plan, albums: drawSomeAlbums(new Streams(seed).of('albums'), new Topology(plan.cluster)) };
+  const [streams, topology] = [new Streams(seed), new Topology(plan.cluster)];
+  const boards = drawSomeBoards(streams.of('boards'), topology);
+  return { ...plan, albums: { ...drawSomeAlbums(streams.of('albums'), topology), boards } };
 }
 
 describe('albums under access rules', () => {
-  it('no principal is shown a photo that was added after its removal, in any region, under all faults (AR1)', () => {
+  it('no photo is shown after a removal (AR1), and no write takes effect without permission (AR8), under all faults', () => {
     for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
       const { failures } = runSeed('paris', planWithAlbums(seed));
       expect({ SEED: seed, failures }).toEqual({ SEED: seed, failures: [] });
@@ -32,6 +35,9 @@ describe('albums under access rules', () => {
     const steps = plans.flatMap((plan) => plan.albums!.sessions.flatMap((session) => session.steps));
     const kinds = ['add', 'create', 'follow', 'get', 'invite', 'list', 'live', 'move', 'remove', 'take'];
     expect([...new Set(steps.map(({ f }) => f))].sort()).toEqual(kinds);
+    const boards = plans.flatMap(({ albums }) => albums!.boards?.sessions ?? []);
+    const written = [...new Set(boards.flatMap((session) => session.steps.map(({ f }) => f)))];
+    expect(written.sort()).toEqual(['admit', 'bid', 'dismiss', 'enter', 'found', 'move']);
   });
 
   it('plans of protocols without stable snapshots have no albums', () => {

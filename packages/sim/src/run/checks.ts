@@ -22,6 +22,7 @@ import { MemoryIsBounded } from '../checks/memory.js';
 import { NonblockingReads } from '../checks/nonblocking-reads.js';
 import { OneEffect } from '../checks/one-effect.js';
 import { OneOutcome } from '../checks/outcomes.js';
+import { WritesArePermitted } from '../checks/permitted.js';
 import { PromisesAreDurable } from '../checks/promises.js';
 import { ReadsNeverWait } from '../checks/reads-never-wait.js';
 import { SessionsAreCovered } from '../checks/sessions-are-covered.js';
@@ -71,6 +72,7 @@ export function createChecks<M extends AnyMessage>(
   const unstable = takesBack ? 'nothing' : visibility === undefined ? 'all' : 'own';
   const usts = () => cluster.nodes.map(({ id }) => cluster.node(id).protocol?.ust() ?? 0);
   const highest = () => Math.max(...usts());
+  const lowestClock = () => Math.min(...cluster.nodes.map(({ id }) => cluster.node(id).clock.now()));
   const ledger = new Ledger(context, visibility ?? UP_TO_A_TIMESTAMP, reports, unstable, highest);
   const loadOf = (node: string) => cluster.node(node).protocol?.load() ?? {};
   const losses = (node: string) => cluster.node(node).protocol?.losses() ?? [];
@@ -113,6 +115,7 @@ export function createChecks<M extends AnyMessage>(
     new RenewalIsNotNoticed(context, plan),
     new TimestampsStayNear(context, plan),
     new AlbumsArePrivate(context, isPrompt(plan)),
+    new WritesArePermitted(context, ledger, plan.albums?.boards, { stable: highest, lowestClock }),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
   ];
   const { topology } = cluster;
@@ -138,5 +141,8 @@ const isPrompt = ({ environment }: Plan): boolean =>
 /** Items of one kind that a run's clients can have in flight at once: HTTP callers do not wait for answers. */
 function mostInFlight({ sessions, http, albums }: Plan): number {
   const ofCallers = (http?.callers ?? []).map(({ requests }) => Math.max(20, requests.length));
-  return ofCallers.reduce((sum, count) => sum + count, 20 * (sessions.length + (albums?.sessions.length ?? 0)));
+  return ofCallers.reduce((sum, count) => sum + count, 20 * (sessions.length + ruledSessions(albums)));
 }
+
+const ruledSessions = (albums: Plan['albums']): number =>
+  (albums?.sessions.length ?? 0) + (albums?.boards?.sessions.length ?? 0);

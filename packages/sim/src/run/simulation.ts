@@ -17,16 +17,16 @@ import { type Failure, type FailureKind, toAll } from '../checks/check.js';
 import { GOALS } from '../checks/convergence.js';
 import { outwaitsLinks } from '../checks/undisturbed.js';
 import { Actor } from '../clients/actor.js';
-import { AlbumActor } from '../clients/album-actor.js';
 import { Client } from '../clients/client.js';
 import { FeedReader } from '../clients/feed-reader.js';
 import { HttpCaller } from '../clients/http-caller.js';
 import { Intruder } from '../clients/intruder.js';
 import { Histories } from '../clients/recorder.js';
+import { createRuledActors, type RuledActor } from '../clients/ruled-actors.js';
 import type { FaultWorld } from '../faults/fault.js';
 import { startFault } from '../faults/table.js';
 import { keysOf } from '../plan/keys.js';
-import type { Environment, Plan, SessionPlan } from '../plan/plan.js';
+import type { AlbumSessionPlan, BoardSessionPlan, Environment, Plan, SessionPlan } from '../plan/plan.js';
 import type { ProtocolAdapter } from '../protocols/adapter.js';
 import { Cluster, type ClusterListener } from '../world/cluster.js';
 import { type Checks, createChecks } from './checks.js';
@@ -56,11 +56,11 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   readonly #callers: HttpCaller[];
   readonly #readers: FeedReader[];
   readonly #intruders: Intruder<M>[];
-  readonly #albums: AlbumActor<M>[];
+  readonly #albums: RuledActor<M>[];
   readonly #failures: Failure[] = [];
   readonly #healing = new Set<() => void>();
   #newcomers = 0;
-  #awaited: Actor | HttpCaller | AlbumActor<M> | undefined;
+  #awaited: Actor | HttpCaller | RuledActor<M> | undefined;
   #crashes = 0;
   #faults = 0;
   #crashed = false;
@@ -354,7 +354,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   }
 
   /** The clients whose work ends. */
-  get #working(): readonly (Actor | HttpCaller | AlbumActor<M>)[] {
+  get #working(): readonly (Actor | HttpCaller | RuledActor<M>)[] {
     return [...this.#actors, ...this.#callers, ...this.#albums];
   }
 
@@ -438,15 +438,12 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return [new Intruder({ time, random: streams.of('intruder'), sockets, topology, observer: this.#observer, wall })];
   }
 
-  #createAlbums(): AlbumActor<M>[] {
-    const { albums } = this.plan;
-    if (albums === undefined) return [];
+  #createAlbums(): RuledActor<M>[] {
     const note = (session: string, what: () => string) => this.#trace.add(session, what);
-    const world = { keyspace: albums.keyspace, observer: this.#observer, photos: new Map(), note };
-    return albums.sessions.map((plan) => {
-      const client = this.#client(plan, this.plan.environment, plan.principal);
-      return new AlbumActor(plan, client, world, client.open(plan.name.padEnd(16, '_'), {}));
-    });
+    const world = { observer: this.#observer, note };
+    const client = (plan: AlbumSessionPlan | BoardSessionPlan) =>
+      this.#client(plan, this.plan.environment, plan.principal);
+    return createRuledActors(this.plan.albums, world, client);
   }
 
   #createReaders(): FeedReader[] {

@@ -1,6 +1,6 @@
 /** Makes a failing plan smaller: fewer faults, sessions and transactions, a plainer world, a shorter run. */
 import type {
-  AlbumSessionPlan,
+  BoardsPlan,
   HttpCallerPlan,
   HttpRequestPlan,
   Plan,
@@ -95,20 +95,36 @@ function fewerReaders(plan: Plan, fails: (plan: Plan) => boolean): Plan {
   return fails(unlimited) ? unlimited : withReaders(readers);
 }
 
-/** The sessions with albums, and their steps. */
+/** The sessions with albums and boards, and their steps. */
 function fewerAlbums(plan: Plan, fails: (plan: Plan) => boolean): Plan {
   const { albums } = plan;
   if (albums === undefined) return plan;
   const { albums: _none, ...without } = plan;
   if (fails(without)) return without;
-  const withSessions = (sessions: readonly AlbumSessionPlan[]): Plan => ({ ...plan, albums: { ...albums, sessions } });
-  let sessions = minimise(albums.sessions, (some) => fails(withSessions(some)));
-  sessions.forEach((session, i) => {
-    const replaced = (steps: AlbumSessionPlan['steps']) =>
-      sessions.map((one, j) => (i === j ? { ...session, steps } : one));
-    sessions = replaced(minimise(session.steps, (some) => fails(withSessions(replaced(some)))));
+  const { boards: some, ...alone } = albums;
+  const boards = some !== undefined && fails({ ...plan, albums: alone }) ? undefined : some;
+  const rest = boards === undefined ? alone : albums;
+  const sessions = minimised(rest.sessions, (less) => fails({ ...plan, albums: { ...rest, sessions: less } }));
+  const withSessions = { ...rest, sessions };
+  if (boards === undefined) return { ...plan, albums: withSessions };
+  const withBoards = (less: BoardsPlan['sessions']): Plan => ({
+    ...plan,
+    albums: { ...withSessions, boards: { ...boards, sessions: less } },
   });
-  return withSessions(sessions);
+  return withBoards(minimised(boards.sessions, (less) => fails(withBoards(less))));
+}
+
+/** Fewer sessions, and fewer steps of each. */
+function minimised<T, S extends { readonly steps: readonly T[] }>(
+  all: readonly S[],
+  fails: (some: readonly S[]) => boolean,
+): readonly S[] {
+  let sessions = minimise(all, fails);
+  sessions.forEach((session, i) => {
+    const replaced = (steps: readonly T[]) => sessions.map((one, j) => (i === j ? { ...session, steps } : one));
+    sessions = replaced(minimise(session.steps, (some) => fails(replaced(some))));
+  });
+  return sessions;
 }
 
 /** The plan with these transactions alone. */
