@@ -39,6 +39,22 @@ describe('PaRiS: which snapshots are served', () => {
     expect(refused.code).toBe('SNAPSHOT_UNAVAILABLE');
   });
 
+  it('a replica that lacks a part of what is stable does not answer with its newest versions (AR8)', () => {
+    const world = settled();
+    const key = keyIn(world, 0);
+    const region = world.topology.preferredRegions(0, 'virginia')[0]!;
+    const from = { node: region === 'ireland' ? 'oregon-1' : 'ireland-1', machine: 'coordinator' };
+    const answerTo = (newest: number) => {
+      const request = { type: 'ReadSliceReq' as const, ref: 1, partition: 0, snapshot: world.ust(), keys: [key] };
+      world.inject({ node: `${region}-1`, machine: 'replica/0' }, from, { ...request, newest });
+      world.run(20);
+      return world.sent.findLast(({ to }) => to.node === from.node && to.machine === from.machine)?.message;
+    };
+    expect(answerTo(world.ust())).toMatchObject({ type: 'ReadSliceResp' });
+    const ahead = packWall(world.now + 60_000);
+    expect(answerTo(ahead)).toMatchObject({ type: 'Refused', code: 'SNAPSHOT_UNAVAILABLE' });
+  });
+
   it('a stable time from a client raises the local one only as far as the own version vectors (P5)', () => {
     const world = settled();
     const { parts } = world.node('virginia-1');

@@ -192,7 +192,7 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
     TxStatusReq: { type: 'TxStatusReq', ref: 6, txId },
     TxStatusResp: { type: 'TxStatusResp', ref: 6, status: 'committed', ts: now, attempt: 0 },
     Refused: { type: 'Refused', ref: 7, code: 'SNAPSHOT_UNAVAILABLE', detail: 'not yet' },
-    ReadSliceReq: { type: 'ReadSliceReq', ref: 8, partition, snapshot: now - 9000, keys: [key], newest: true },
+    ReadSliceReq: { type: 'ReadSliceReq', ref: 8, partition, snapshot: now - 9000, keys: [key], newest: now - 8000 },
     ReadSliceResp: { type: 'ReadSliceResp', ref: 8, partition, versions: [version, null], newer },
     ListSliceReq: { type: 'ListSliceReq', ref: 9, partition, snapshot: now - 9000, range },
     ListSliceResp: { type: 'ListSliceResp', ref: 9, partition, entries: [{ key, version }], next: null },

@@ -216,8 +216,8 @@ export const ReadSliceReq = message('ReadSliceReq', 14, {
   keys,
   /** The snapshot's other entries, under protocols that have them. */
   deps,
-  /** Asks for the newest versions, too. */
-  newest: optional(boolean),
+  /** Asks for the newest versions, too, of a replica that has everything up to this stable time. */
+  newest: optional(timestamp),
 });
 export type ReadSliceReq = Infer<typeof ReadSliceReq>;
 

@@ -80,13 +80,14 @@ export class Reads {
   /** Reads keys in a snapshot and answers the requester. */
   read(
     requester: Requester,
-    { keys, newest }: Pick<ReadReq, 'keys' | 'newest'>,
+    { keys, newest: asksNewest }: Pick<ReadReq, 'keys' | 'newest'>,
     snapshot: Snapshot,
     now: WallMs,
     out: Out,
   ): void {
     const { ref } = requester;
     const { ts, deps } = snapshot;
+    const newest = asksNewest === true ? this.state.stable.value : undefined;
     const versions: (Version | null)[] = new Array(keys.length).fill(null);
     const newer: NonNullable<ReadResp['newer']>[number][] = [];
     const positions = this.#group(keys);

@@ -14,7 +14,7 @@ import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import { isWait } from '../waiting.js';
 import type { ListSliceReq, ReadSliceReq, ReadSliceResp, TransactionMessage, WaitedRead } from './messages.js';
-import type { ReadRules, Refusal, SnapshotRules } from './snapshots.js';
+import type { ReadRules, Refusal, Snapshot, SnapshotRules } from './snapshots.js';
 import { WaitingReads } from './waiting-reads.js';
 
 type Out = Effects<TransactionMessage>;
@@ -55,10 +55,13 @@ export class SliceReads {
     const snapshot = { ts: request.snapshot, deps };
     if (since === null) this.counters.slices++;
     this.rules.observeSnapshot(snapshot);
-    const obstacle = this.reading.obstacle(snapshot, now);
+    const needed = neededFor(request, snapshot);
+    const obstacle =
+      this.reading.obstacle(snapshot, now) ??
+      (needed === snapshot ? undefined : this.reading.obstacle(needed, now));
     if (isWait(obstacle)) {
       if (this.state.membership.joined) {
-        this.waiting.add({ request, snapshot, node: from.node }, since ?? now, obstacle, out);
+        this.waiting.add({ request, snapshot: needed, node: from.node }, since ?? now, obstacle, out);
         this.state.activity.wake(now, out);
       } else this.#refuse(request.ref, NOT_THERE, from, out);
       return;
@@ -91,7 +94,7 @@ export class SliceReads {
       out.send(from, { type: 'ListSliceResp', ref, partition, entries, next });
     } else {
       const versions = request.keys.map((key) => this.reading.read(key, snapshot) ?? null);
-      const newer = request.newest === true ? this.#newer(request.keys, versions) : undefined;
+      const newer = request.newest !== undefined ? this.#newer(request.keys, versions) : undefined;
       out.send(from, { type: 'ReadSliceResp', ref, partition, versions, newer });
     }
   }
@@ -109,6 +112,12 @@ export class SliceReads {
     this.counters.refusedSlices++;
     out.send(from, { type: 'Refused', ref, code, detail });
   }
+}
+
+/** A replica that has fallen back behind stable time does not have the newest versions (AR8). */
+function neededFor(request: SliceRead, snapshot: Snapshot): Snapshot {
+  const newest = request.type === 'ReadSliceReq' ? request.newest : undefined;
+  return newest === undefined || newest <= snapshot.ts ? snapshot : { ...snapshot, ts: newest };
 }
 
 const NOT_THERE: Refusal = {
