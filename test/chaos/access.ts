@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { ConnectOptions } from '@isochron/sdk';
 
 /** A principal: `sessions` is that of every client without albums. */
-export type User = 'sessions' | 'owner' | 'reader';
+export type User = 'sessions' | 'owner' | 'reader' | 'stranger';
 
 /** What a client connects with, besides endpoints. Empty without access rules and TLS. */
 export type Connection = Pick<ConnectOptions, 'credentials' | 'ca'>;
@@ -15,6 +15,7 @@ const API_KEYS: Readonly<Record<User, string>> = {
   sessions: 'sessions-0123456789',
   owner: 'owner-0123456789',
   reader: 'reader-0123456789',
+  stranger: 'stranger-0123456789',
 };
 
 /** The name of a user in access rules and documents. */

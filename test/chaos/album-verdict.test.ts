@@ -6,6 +6,7 @@ const HIDDEN = { id: 'hidden-1', isHidden: true };
 /** A verdict after every way has shown a photo and was refused, except for one of each. */
 function verdictWithout(unshown?: string, unrefused?: string): AlbumVerdict {
   const verdict = new AlbumVerdict();
+  verdict.held = 1;
   for (const way of WAYS) {
     if (way !== unshown) verdict.photoShown('reader/0', way, VISIBLE);
     if (way !== unrefused) verdict.refused(way);
@@ -27,6 +28,16 @@ describe('the verdict on albums', () => {
     expect(verdict.violations()['photos shown to a reader that was removed']).toEqual([
       `reader/1, in oregon, was shown hidden-1 by ${way}`,
     ]);
+  });
+
+  it('an album that a stranger took over is reported, and conclusive; a run without a refusal is reported, too', () => {
+    const taken = new AlbumVerdict();
+    taken.seized('contested-0-1 at node');
+    expect(taken.isConclusive).toBe(true);
+    expect(taken.violations()['albums that a stranger took over in an old snapshot']).toHaveLength(1);
+    const untested = verdictWithout();
+    untested.held = 0;
+    expect([untested.isConclusive, violationsOf(untested)]).toEqual([false, ['no stranger was refused an album']]);
   });
 
   it('a hidden photo is conclusive before everything else was put to the test', () => {
@@ -62,6 +73,7 @@ describe('the verdict on albums', () => {
         'photos that the reader was shown / refusals',
         'reads 1 / 1, lists 1 / 1, live queries 1 / 1, the change feed 1 / 1',
       ],
+      ['albums that strangers took over / refusals', '0 / 1'],
     ]);
   });
 });

@@ -1,12 +1,13 @@
 /**
  * Albums under access rules, during faults: their owner removes a reader, adds a photo, deletes it, and invites the
  * reader again. In the causal order the photo is there only while the reader is not allowed to see it. So the reader
- * must not be shown it, in any region (AR1, in the snapshot).
+ * must not be shown it, in any region (AR1, in the snapshot). Strangers try to take albums over (AR8).
  */
 import { until } from '../e2e/until.js';
 import { AlbumOwner } from './album-owner.js';
 import { AlbumReader } from './album-reader.js';
 import type { AlbumSessionOptions } from './album-session.js';
+import { AlbumStranger } from './album-stranger.js';
 import { AlbumVerdict } from './album-verdict.js';
 import { type ChaosCluster, endpointsOf } from './cluster.js';
 
@@ -25,7 +26,7 @@ export class Albums {
     this.#stopping = stopping;
   }
 
-  /** Makes the albums, and starts a session of the owner and one of the reader in every region. */
+  /** Makes the albums, and starts a session of the owner, one of the reader and a stranger in every region. */
   static async start(
     cluster: ChaosCluster,
     options: Pick<AlbumSessionOptions, 'tally' | 'gate' | 'seed'>,
@@ -43,8 +44,14 @@ export class Albums {
     const looking = { ...shared, connection: cluster.connection('reader') };
     const owners = cluster.regions.map((_region, i) => new AlbumOwner(owning, i));
     const readers = cluster.regions.map((_region, i) => new AlbumReader(looking, i));
+    const contested = { ...shared, owner: owning.connection, stranger: cluster.connection('stranger') };
+    const strangers = cluster.regions.map((_region, i) => new AlbumStranger(contested, i));
     await Promise.all(owners.map((owner) => owner.make()));
-    return new Albums(Promise.all([...owners, ...readers].map((session) => session.run())), verdict, stopping);
+    return new Albums(
+      Promise.all([...owners, ...readers, ...strangers].map((session) => session.run())),
+      verdict,
+      stopping,
+    );
   }
 
   /** Ends all sessions, once the verdict is conclusive. Resolves when the last one has ended. */

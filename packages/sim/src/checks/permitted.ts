@@ -26,8 +26,8 @@ interface BoardTransaction {
  * No write takes effect that the rules forbid (AR8). From the time when a transaction is given to a client until it is
  * committed, each replica that reads a board for anyone has a newest durable document of it. The write is judged by one
  * of these documents, or a newer one; that one of them permits it leaves the window of a replica that lacks a change.
- * The write must also be permitted by some document of the board up to the highest stable time, and a bid by some clock.
- * A founding is refused only where there is a board in the end (AR9).
+ * Some document of the board up to the highest stable time must permit the write, too, and a bid some clock. A founding
+ * is refused only where there is a board in the end (AR9).
  */
 export class WritesArePermitted implements Check {
   readonly name = 'writes-are-permitted';
