@@ -57,8 +57,7 @@ export class SliceReads {
     this.rules.observeSnapshot(snapshot);
     const needed = neededFor(request, snapshot);
     const obstacle =
-      this.reading.obstacle(snapshot, now) ??
-      (needed === snapshot ? undefined : this.reading.obstacle(needed, now));
+      this.reading.obstacle(snapshot, now) ?? (needed === snapshot ? undefined : this.reading.obstacle(needed, now));
     if (isWait(obstacle)) {
       if (this.state.membership.joined) {
         this.waiting.add({ request, snapshot: needed, node: from.node }, since ?? now, obstacle, out);
