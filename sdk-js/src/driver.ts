@@ -28,7 +28,7 @@ type Listener = (status: ClientStatus) => void;
 
 /** Events of a browser, or of a worker, after which the network may have changed, gone or come back. */
 const NETWORK_EVENTS = ['online', 'offline', 'pageshow', 'visibilitychange', 'focus', 'resume'];
-/** A wall clock this much ahead of the steady one shows that the machine slept: on some systems that one stands still. */
+/** A wall clock this much ahead of the steady one shows that the machine slept: the steady one may stand still then. */
 const SLEEP_MS = 5000;
 /** The longest delay of a timer. The machine asks again after one that comes early. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
