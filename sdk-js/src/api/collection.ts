@@ -23,7 +23,7 @@ export interface ClaimOptions extends WriteOptions {
 export interface Claim<T> {
   /** Whether this claim made the document. */
   readonly won: boolean;
-  /** The document that the key has; undefined if it was deleted at that very moment. */
+  /** The document that the key has; undefined if it was deleted at that very moment, or this user may not read it. */
   readonly value: T | undefined;
 }
 

@@ -240,7 +240,7 @@ describe('a protocol without updates', () => {
     const value = { operations: JSON.stringify(operations) };
     const order = { tx: 'abcdefghijklmnopqrstuv.0', snapshot: 0, hwt: 0, sentAfter: 0, attemptRegions: ['virginia'] };
     client.send({ type: 'commit', id: 1, ...order, writes: [{ key: 'default/a', value }] });
-    client.send({ type: 'origin', id: 2, key: 'default/a', at: 1 });
+    client.send({ type: 'origin', id: 2, key: 'default/a', at: 1, tx: 'tx-of-a-claim-16.1' });
     for (const id of [1, 2]) expect(await client.answer(id)).toMatchObject({ code: 'NOT_SUPPORTED_BY_PROTOCOL' });
     client.close();
     expect(api.cluster.versions.size).toBe(0);

@@ -1,6 +1,14 @@
 /** Claims: the first `init` of a key wins, in every region (F7). */
 import { IsochronError, type QualifiedKey, type Timestamp } from '@isochron/core';
-import { clientTxId, originOf, requireCapability, snapshotOf, UndecidedError, wanted } from '@isochron/sessions';
+import {
+  type ClaimRead,
+  clientTxId,
+  readClaim,
+  requireCapability,
+  snapshotOf,
+  UndecidedError,
+  wanted,
+} from '@isochron/sessions';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { promised } from '../node/promised.js';
 import { type TransactionsContext, waitMsOf } from './context.js';
@@ -68,9 +76,9 @@ async function decided(
       throw error instanceof IsochronError ? new UndecidedError(txId, error) : error;
     },
   );
-  const answer = await api.requests(request, ct).read({ txId: null, ...wanted(at, at), keys: [key] });
-  const [version] = answer.versions;
-  const origin = originOf(version);
+  const read = { txId: null, ...wanted(at, at), keys: [key] };
+  const { port } = api.requests(request, ct);
+  const { answer, version, origin } = await promised<ClaimRead>((done) => readClaim(port, read, txId, done));
   const won = origin?.ts === ct && clientTxId(origin.txId) === txId;
   const { value } = version ?? { value: null };
   const field = value === null ? '' : `,${valueField(value)}`;

@@ -1,5 +1,5 @@
 /** Claims: whether the document that a transaction stored with `init` is the one that every region reads (F7). */
-import type { QualifiedKey, Timestamp, Value } from '@isochron/core/ids';
+import type { QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
 import type { RequestFrame } from '@isochron/wire/session-frames';
 import { malformed } from '../errors.js';
 import { type Caller, type Cancellable, Exchange, unexpected } from '../link/exchange.js';
@@ -11,7 +11,10 @@ import type { Committed } from './outcome.js';
 export interface Claimed {
   /** Whether the claim's own transaction made the document. */
   readonly won: boolean;
-  /** The document in the snapshot of the claim; null if another version of that timestamp deleted it. */
+  /**
+   * The document in the snapshot of the claim; null if another version of that timestamp deleted it, and for a user who
+   * may not read it.
+   */
   readonly value: Value | null;
 }
 
@@ -20,17 +23,18 @@ class OriginExchange extends Exchange<KeyOrigin> {
   constructor(
     readonly key: QualifiedKey,
     readonly at: Timestamp,
+    readonly txId: TxId,
   ) {
     super();
   }
 
   frame(id: number): RequestFrame {
-    return { type: 'origin', id, key: this.key, at: this.at };
+    return { type: 'origin', id, key: this.key, at: this.at, tx: this.txId };
   }
 
   answered(frame: Answer): void {
     if (frame.type !== 'origin') throw unexpected(frame);
-    if ((frame.value === null) !== (frame.origin === null)) throw malformed('a document without an origin');
+    if (frame.value !== null && frame.origin === null) throw malformed('a document without an origin');
     this.done(frame);
   }
 }
@@ -51,7 +55,7 @@ export const decideClaim: DecideClaim = (core, key, { timestamp, txId }, timeout
   const decide = ({ value, origin }: KeyOrigin): void =>
     resolve({ won: origin?.[0] === timestamp && origin[1] === txId, value: value?.[1] ?? null });
   const read = (): void => {
-    current = new OriginExchange(key, timestamp).run(core.connector.dispatcher.submitTimed, {
+    current = new OriginExchange(key, timestamp, txId).run(core.connector.dispatcher.submitTimed, {
       resolve: decide,
       reject,
     });

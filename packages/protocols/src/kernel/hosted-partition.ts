@@ -15,6 +15,7 @@ import type { ReadCopy, ReplayLog, ReplicationMessage } from './replication/mess
 import type { RebuiltReplica, RecoveredReplica } from './replication/replica-state.js';
 import type { Written } from './replication/replica-writer.js';
 import { Replication } from './replication/replication.js';
+import { StableHistory } from './stable-history.js';
 
 type Out = Effects<ReplicationMessage>;
 
@@ -29,6 +30,7 @@ export class HostedPartition {
   readonly replication: Replication;
   /** How the writes of the partition ended (D4, D5). */
   readonly outcomes: Outcomes;
+  readonly #stable = new StableHistory();
 
   constructor(
     readonly partition: PartitionId,
@@ -71,8 +73,10 @@ export class HostedPartition {
   collect(now: WallMs, out: Out): void {
     const { stable, settings, membership } = this.state;
     if (!membership.joined) return;
-    const kept = packWall(this.state.drift.stampable(now) - settings.retentionMs);
-    this.replication.collect(Math.min(stable.sOld, stable.aggregated, kept), out);
+    const { retentionMs } = settings;
+    const kept = packWall(this.state.drift.stampable(now) - retentionMs);
+    const stableBefore = this.#stable.before(now, retentionMs, stable.aggregated);
+    this.replication.collect(Math.min(stable.sOld, stable.aggregated, stableBefore, kept), out);
     this.outcomes.discard(now, out);
   }
 

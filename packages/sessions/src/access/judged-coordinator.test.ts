@@ -1,7 +1,7 @@
 import { ANONYMOUS_PRINCIPAL, IsochronError, type KeyWrite, type Principal, packWall, Update } from '@isochron/core';
-import type { Watch } from '@isochron/protocols';
+import type { ReadResp, Watch } from '@isochron/protocols';
 import { VersionedCoordinator } from '../testing/access.js';
-import { JudgedCoordinator } from './judged-coordinator.js';
+import { type ClaimRead, JudgedCoordinator, readClaim } from './judged-coordinator.js';
 import { Policy, type RuleSource } from './policy.js';
 
 const ALBUM = 'albums/7';
@@ -76,6 +76,27 @@ function commit(by: JudgedCoordinator, writes: Record<string, KeyWrite['value']>
 }
 
 const DENIED_SEE = 'PERMISSION_DENIED: The access rule readers-see does not allow it.';
+
+describe('the decision of a claim', () => {
+  const claim = (by: JudgedCoordinator, ts: number, txId: string) =>
+    endOf<ClaimRead>((done) => readClaim(by, { txId: null, ust: ts, at: ts, keys: [PHOTO] }, txId, done));
+
+  it('a user who may create and not read a document learns whether the claim was won, and nothing of the document', () => {
+    node.store({ [PHOTO]: { secret: 1 } });
+    let stored: ReadResp | undefined;
+    node.read({ txId: null, ust: node.ust, at: null, keys: [PHOTO] }, (answer) => {
+      stored = answer as ReadResp;
+    });
+    const version = stored!.versions[0]!;
+    const { ts, txId } = version;
+    expect(read(judged('ann'), PHOTO)).toContain('PERMISSION_DENIED');
+    refused.length = 0;
+    expect(claim(judged('ann'), ts, txId)).toMatchObject({ version: null, origin: { ts, txId } });
+    expect(claim(judged('ann'), ts, 'another claim')).toMatchObject({ version: null, origin: null });
+    expect(claim(judged('bob'), ts, 'another claim')).toMatchObject({ version, origin: { ts, txId } });
+    expect(refused).toEqual([]);
+  });
+});
 
 describe('reads', () => {
   it('a read is judged in the snapshot that it reads: a removed reader sees no photo that was added later (AR1)', () => {

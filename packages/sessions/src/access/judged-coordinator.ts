@@ -6,9 +6,12 @@ import {
   compareKeys,
   IsochronError,
   type NodeId,
+  type Origin,
   type Principal,
   type QualifiedKey,
   type Timestamp,
+  type TxId,
+  type Version,
   type WallMs,
 } from '@isochron/core';
 import type {
@@ -29,7 +32,9 @@ import type {
   TxStatusResp,
 } from '@isochron/protocols';
 import type { CoordinatorPort, LiveAnswer, Unreferenced } from '../coordinator/client-port.js';
+import { clientTxId } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
+import { originOf } from '../requests/origin.js';
 import { snapshotOf, wanted } from '../snapshot.js';
 import { denied, hasChanged, Judge, judgedRangeOf, type Place, readOf, refusalIn, type Versions } from './judge.js';
 import { JudgedScopes } from './judged-scopes.js';
@@ -91,6 +96,24 @@ export class JudgedCoordinator implements CoordinatorPort {
         (result, end) => this.#judgeRead(judge, request, result, coordinator, end),
         done,
       );
+  }
+
+  /**
+   * Reads the document of a decided claim. A principal that may not read it learns only whether its claim made it: the
+   * claim has taken effect, and its decision is its answer (AR2).
+   * @param txId the transaction of the claim, as its client names it
+   */
+  claim(request: Unreferenced<ReadReq>, txId: TxId, done: Done<ClaimRead>): void {
+    this.port.read(request, (answer) => {
+      const judge = this.#judge;
+      if (answer instanceof IsochronError) done(answer);
+      else if (judge === undefined) done(shown(answer));
+      else
+        this.#judgeRead(judge, request, answer, undefined, (result) => {
+          if (!(result instanceof IsochronError)) done(shown(result));
+          else done(result.code === 'PERMISSION_DENIED' ? hidden(answer, request.at, txId) : result);
+        });
+    });
   }
 
   list(request: Unreferenced<ListReq>, done: Done<ListResp>, coordinator?: NodeId): void {
@@ -328,6 +351,36 @@ export class JudgedCoordinator implements CoordinatorPort {
       done(result);
     };
   }
+}
+
+/** The document of a claim in the claim's snapshot. */
+export interface ClaimRead {
+  readonly answer: ReadResp;
+  /** Null without a document, and for a reader that may not read it. */
+  readonly version: Version | null;
+  /** The version that made the document. Without permission to read that, only a claim's own version is named. */
+  readonly origin: Origin | null;
+}
+
+function shown(answer: ReadResp): ClaimRead {
+  const version = answer.versions[0] ?? null;
+  return { answer, version, origin: originOf(version) };
+}
+
+function hidden(answer: ReadResp, at: Timestamp | null, txId: TxId): ClaimRead {
+  const origin = originOf(answer.versions[0]);
+  return { answer, version: null, origin: origin?.ts === at && clientTxId(origin.txId) === txId ? origin : null };
+}
+
+/** Reads the document of a claim through any coordinator (F7). */
+export function readClaim(
+  port: Pick<CoordinatorPort, 'read'>,
+  request: Unreferenced<ReadReq>,
+  txId: TxId,
+  done: Done<ClaimRead>,
+): void {
+  if (port instanceof JudgedCoordinator) port.claim(request, txId, done);
+  else port.read(request, (answer) => done(answer instanceof IsochronError ? answer : shown(answer)));
 }
 
 /** The part of a request that names its snapshot. */

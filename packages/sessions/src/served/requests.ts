@@ -13,7 +13,7 @@ import type { Capability, ListResp, Snapshot } from '@isochron/protocols';
 import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
 import type { Infer, Kind, ObjectForm } from '@isochron/wire/session-frames/notation';
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
-import type { AccessRules } from '../access/judged-coordinator.js';
+import { type AccessRules, readClaim } from '../access/judged-coordinator.js';
 import type { CoordinatorPort } from '../coordinator/client-port.js';
 import { commitThrough, type Outcomes } from '../coordinator/outcomes.js';
 import { clientTxId, storedTxId } from '../coordinator/owned-ids.js';
@@ -21,7 +21,6 @@ import type { Done } from '../coordinator/request-port.js';
 import { answerBytes, cutPage } from '../requests/answer-size.js';
 import { requireCapability, unsupported } from '../requests/capabilities.js';
 import { asIsochronError } from '../requests/errors.js';
-import { originOf } from '../requests/origin.js';
 import { levelField, listRange } from '../requests/range.js';
 import { depsField, snapshotOf, wanted } from '../snapshot.js';
 import type { SessionTokens } from '../tokens/session-token.js';
@@ -257,14 +256,14 @@ function origin(frame: Request<'origin'>, id: number, context: TransactionReques
   requireCapability(context.node.protocol, 'updates', '"origin"');
   const at = { ts: claimed(context, frame.at, 'at') };
   const keys = [context.node.rules.qualified(frame.key)];
-  context.parts.coordinator.read(
+  readClaim(
+    context.parts.coordinator,
     { txId: null, ...wanted(context.seen, at), keys },
-    answered(reply, ({ versions, ...answer }) => {
-      const version = versions[0] ?? null;
+    frame.tx,
+    answered(reply, ({ answer, version, origin: made }) => {
       const token = context.saw(snapshotOf(answer));
-      const made = originOf(version);
       return {
-        bytes: answerBytes(versions, context.node.rules.maxAnswerBytes),
+        bytes: answerBytes([version], context.node.rules.maxAnswerBytes),
         encode: (encoder) => {
           const value =
             version === null || version.value === null ? null : ([version.ts, encoder.value(version.value)] as const);

@@ -42,7 +42,7 @@ describe('a commit', () => {
 describe('the origin of a document', () => {
   const ask = (frame: object, version: object | null) => {
     const { link, connection } = node.greeted();
-    connection.receive({ type: 'origin', id: 1, key: 'default/a', at: UST, ...frame });
+    connection.receive({ type: 'origin', id: 1, key: 'default/a', at: UST, tx: 'tx-of-a-claim-16.1', ...frame });
     const [request] = node.posted;
     if (request?.type === 'ReadReq') {
       const versions = [version as never];

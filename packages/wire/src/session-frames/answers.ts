@@ -142,7 +142,10 @@ export const CommittedFrame = frame('committed', {
 });
 export type CommittedFrame = Infer<typeof CommittedFrame>;
 
-/** Answer to `origin`. */
+/**
+ * Answer to `origin`. For a caller that may not read the document, `value` is null, and `origin` names the claim's own
+ * version or is null.
+ */
 export const KeyOriginFrame = frame('origin', {
   ...head,
   /** As in `values`. */

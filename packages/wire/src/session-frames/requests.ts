@@ -121,10 +121,10 @@ export const CommitFrame = frame('commit', {
 export type CommitFrame = Infer<typeof CommitFrame>;
 
 /**
- * Reads a key in exactly the snapshot `at`, and which version made the document there: decides a claim (F7). With the
- * capability `updates`.
+ * Reads a key in exactly the snapshot `at` of a commit, and which version made the document there: decides the claim of
+ * that commit (F7). With the capability `updates`.
  */
-export const OriginFrame = frame('origin', { id: count, key: text, at: timestamp });
+export const OriginFrame = frame('origin', { id: count, key: text, at: timestamp, tx: txId });
 export type OriginFrame = Infer<typeof OriginFrame>;
 
 /** Reads a key, under protocols of single operations. */

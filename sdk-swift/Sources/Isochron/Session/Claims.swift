@@ -4,7 +4,8 @@ import IsochronSession
 struct Claimed: Sendable {
     /// Whether the claim's own transaction made the document.
     let won: Bool
-    /// The document in the snapshot of the claim; nil if another version of that timestamp deleted it.
+    /// The document in the snapshot of the claim; nil if another version of that timestamp deleted it, or
+    /// the user may not read it.
     let value: Value?
 }
 
@@ -17,7 +18,7 @@ extension ClientCore {
         let claiming = Claiming()
         claiming.current = stable(commit.timestamp, timeoutMs: timeoutMs) { [self] result in
             if case .failure(let error) = result { return caller(.failure(error)) }
-            let exchange = OriginExchange(key, at: commit.timestamp)
+            let exchange = OriginExchange(key, at: commit.timestamp, tx: commit.txId)
             claiming.read = exchange
             exchange.run({ connector.dispatcher.submitTimed($0) }) { read in
                 let own = Origin(ts: commit.timestamp, txId: commit.txId)
@@ -48,17 +49,19 @@ private struct KeyOrigin: Sendable {
 private final class OriginExchange: AwaitedExchange<KeyOrigin> {
     private let key: QualifiedKey
     private let at: Timestamp
+    private let tx: TxId
 
-    init(_ key: QualifiedKey, at: Timestamp) {
+    init(_ key: QualifiedKey, at: Timestamp, tx: TxId) {
         self.key = key
         self.at = at
+        self.tx = tx
     }
 
-    override func request(on connection: Connection) -> Request { .origin(key: key, at: at) }
+    override func request(on connection: Connection) -> Request { .origin(key: key, at: at, tx: tx) }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
         guard case .origin(let version, let origin) = answer.body else { throw unexpected(answer) }
-        if (version == nil) != (origin == nil) { throw IsochronError.malformed("a document without an origin") }
+        if version != nil && origin == nil { throw IsochronError.malformed("a document without an origin") }
         done(KeyOrigin(value: version?.value, origin: origin))
     }
 }

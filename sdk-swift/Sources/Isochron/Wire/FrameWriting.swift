@@ -52,8 +52,8 @@ extension JSONWriter {
         case .commit(let commit):
             head(#"{"type":"commit","id":"#, id, tx: commit.tx)
             self.commit(commit)
-        case .origin(let key, let at):
-            head(#"{"type":"origin","id":"#, id)
+        case .origin(let key, let at, let tx):
+            head(#"{"type":"origin","id":"#, id, tx: tx)
             member(#","key":"#, key)
             member(#","at":"#, at)
         case .abort(let tx):

@@ -15,7 +15,7 @@ enum Request: Sendable {
     case list(ListRequest, SnapshotFields)
     case commit(CommitRequest)
     /// Reads a key in exactly one snapshot, and which version made the document there.
-    case origin(key: QualifiedKey, at: Timestamp)
+    case origin(key: QualifiedKey, at: Timestamp, tx: TxId)
     case abort(tx: TxId)
     case status(tx: TxId, sentAfter: Timestamp?)
     case get(GetRequest, depends: [Dependency]?)
