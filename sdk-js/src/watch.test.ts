@@ -285,26 +285,46 @@ describe('several watches', () => {
   it('watches of another client, no watches, and names that the result has are INVALID_REQUEST', async () => {
     const fake = live();
     const { todos } = cutOf(fake);
-    for (const watches of [{}, { snapshot: todos }, { meta: todos }, { todos, other: watch(live()) }]) {
+    for (const watches of [{ snapshot: todos }, { meta: todos }, { todos, other: watch(live()) }]) {
       const { errors } = await subscribed(new Watch(fake, { kind: 'cut', watches }));
       expect(errors).toEqual(['INVALID_REQUEST']);
     }
   });
 });
 
+describe('an empty query', () => {
+  it.each([
+    [{ keys: [] }],
+    [{ limit: 0 }],
+    [{ start: 'b', end: 'b' }],
+    [{ prefix: 'a', end: 'a' }],
+    [{ prefix: 'a', start: 'b' }],
+  ])('a query of no keys has an empty result, and asks for nothing: %j', async (query) => {
+    const fake = live();
+    const { results, errors } = await subscribed(watch(fake, query) as Watch<QueryResult>);
+    expect(results.map(({ documents, changes }) => [documents, changes])).toEqual([[[], []]]);
+    expect(errors).toEqual([]);
+    const { value } = await iteratorOf(watch(fake, query) as Watch<QueryResult>).next();
+    expect(value.documents).toEqual([]);
+  });
+
+  it('a cut of no watches has a snapshot and nothing else', async () => {
+    const { results, errors } = await subscribed(new Watch(live(), { kind: 'cut', watches: {} }));
+    expect(results.map((result) => Object.keys(result as object).sort())).toEqual([['meta', 'snapshot']]);
+    expect(errors).toEqual([]);
+  });
+});
+
 describe('a wrong query', () => {
   it.each<[string, object]>([
-    ['INVALID_REQUEST', { keys: [] }],
     ['KEY_INVALID', { keys: [''] }],
     ['KEY_INVALID', { keys: ['a/b'] }],
     ['KEY_INVALID', { keys: ['\ud800'] }],
     ['KEY_INVALID', { prefix: 'x'.repeat(1020) }],
     ['INVALID_REQUEST', { start: 5 }],
-    ['INVALID_REQUEST', { start: 'b', end: 'b' }],
-    ['INVALID_REQUEST', { prefix: 'a', end: 'a' }],
-    ['INVALID_REQUEST', { prefix: 'a', start: 'b' }],
     ['INVALID_REQUEST', { where: [{ path: 'n', op: '==', value: 1 }] }],
-    ['INVALID_REQUEST', { limit: 0 }],
+    ['INVALID_REQUEST', { keys: 'a' }],
+    ['INVALID_REQUEST', { limit: -1 }],
   ])('a wrong query ends its readers with %s: %j', async (code, query) => {
     const fake = live();
     const { errors } = await subscribed(watch(fake, query));

@@ -58,8 +58,9 @@ class QueryReading implements Reading<QueryResult> {
   readonly #results: QueryResults;
   #taken: readonly ResultDocument[] = [];
 
-  constructor(driver: LiveDriver, scope: LiveScope, query: Query, keys: ResultKeys) {
-    this.scopes = [scope];
+  /** @param scope undefined for a query that has no keys: its result is empty */
+  constructor(driver: LiveDriver, scope: LiveScope | undefined, query: Query, keys: ResultKeys) {
+    this.scopes = scope === undefined ? [] : [scope];
     this.#results = new QueryResults(query, keys, decoderOf(driver));
   }
 
@@ -72,7 +73,7 @@ class QueryReading implements Reading<QueryResult> {
   }
 
   update([view]: readonly ScopeView[]): boolean {
-    return this.#results.update(view!);
+    return view !== undefined && this.#results.update(view);
   }
 
   take(state: LiveState): QueryResult {
@@ -121,7 +122,6 @@ class CutReading implements Reading<object> {
       if (STATE.includes(name)) throw invalid(`a watch cannot have the name ${name}, which the result has`);
       return [name, readingOf(driver, watch.plan)];
     });
-    if (this.#parts.length === 0) throw invalid('name at least one watch');
     this.scopes = this.#parts.flatMap(([, { scopes }]) => scopes);
   }
 
@@ -158,10 +158,11 @@ const inScope = ({ keyspace, prefix }: Scope): ResultKeys => {
 };
 
 function namedKeys(driver: LiveDriver, scope: Scope, keys: readonly string[]): QueryReading {
-  if (!Array.isArray(keys) || keys.length === 0) throw invalid('keys has to be an array of at least one key');
+  if (!Array.isArray(keys)) throw invalid('keys has to be an array');
   const order = new Map<QualifiedKey, number>();
   for (const key of keys.map((id) => keyIn(scope, id, driver))) if (!order.has(key)) order.set(key, order.size);
-  return new QueryReading(driver, { keys: [...order.keys()] }, {}, { ...inScope(scope), order });
+  const named = order.size === 0 ? undefined : { keys: [...order.keys()] };
+  return new QueryReading(driver, named, {}, { ...inScope(scope), order });
 }
 
 function range(driver: LiveDriver, scope: Scope, options: Omit<RangeQuery, 'signal'>): QueryReading {
@@ -178,9 +179,14 @@ function range(driver: LiveDriver, scope: Scope, options: Omit<RangeQuery, 'sign
   const above = prefixEnd(all)!;
   const first = start === undefined ? all : later(all, bound('start', start));
   const behind = end === undefined ? above : earlier(above, bound('end', end));
-  if (compareKeys(first, behind) >= 0)
-    throw invalid('the range has no keys: start has to be below end, and in the prefix');
-  return new QueryReading(driver, { start: first, end: behind, ...level }, parseQuery(query), inScope(scope));
+  const parsed = parseQuery(query);
+  const isEmpty = parsed.limit === 0 || compareKeys(first, behind) >= 0;
+  return new QueryReading(
+    driver,
+    isEmpty ? undefined : { start: first, end: behind, ...level },
+    parsed,
+    inScope(scope),
+  );
 }
 
 const later = (a: QualifiedKey, b: QualifiedKey): QualifiedKey => (compareKeys(a, b) < 0 ? b : a);

@@ -1,6 +1,7 @@
 /** Failures as one line on stderr and an exit code. */
 import { types } from 'node:util';
 import { IsochronError } from '@isochron/core/errors';
+import { escaped } from './output.js';
 
 /** Wrong usage of the command line: exit code 2. The message is the whole line after `error: `. */
 export class UsageError extends Error {
@@ -24,7 +25,7 @@ export interface Failure {
   readonly exitCode: number;
 }
 
-const oneLine = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ').trim();
+const oneLine = (text: string): string => escaped(text.replaceAll(/\s*\n\s*/g, ' ').trim());
 
 /** Any error as one line and an exit code. */
 export function failureOf(error: unknown): Failure {

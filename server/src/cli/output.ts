@@ -1,5 +1,16 @@
 /** Output of commands. Data goes to stdout, everything else to stderr. */
 
+/** Characters that end a line, control a terminal, or turn the direction of a text around. */
+const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
+const escapeOf = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/** A stored text as part of a line: JSON stays the same JSON, since controls are in its strings alone. */
+export const escaped = (text: string): string => text.replaceAll(CONTROLS, escapeOf);
+
+/** A stored name as part of a line: as JSON where it would not be shown as it is. */
+export const nameOf = (name: string): string =>
+  name.startsWith('"') || escaped(name) !== name ? escaped(JSON.stringify(name)) : name;
+
 /** Writes a line to stdout. */
 export const print = (line: string): void => {
   process.stdout.write(`${line}\n`);

@@ -21,8 +21,12 @@ export function changesMessage(
     ({ txId, ct, writes }) =>
       `{"id":"${clientTxId(txId)}","timestamp":${ct},"writes":[${writes.map(writeText).join(',')}]}`,
   );
-  return { text: `{"from":${from},"to":${to},"cursor":"${cursor}","transactions":[${items.join(',')}]}`, cursor };
+  const text = `{"from":${from},"to":${to},"cursor":"${cursor}","transactions":[${items.join(',')}]}`;
+  return { text: onOneLine(text), cursor };
 }
+
+/** A line end outside of strings is white space, and inside of them it is escaped. */
+const onOneLine = (json: string): string => json.replaceAll(/[\r\n]/g, ' ');
 
 function writeText({ key: qualified, value, after, before }: DocumentedWrite): string {
   const { keyspace, key } = unqualify(qualified);

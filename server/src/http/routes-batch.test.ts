@@ -31,6 +31,13 @@ describe('POST /v1/read', () => {
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
   });
 
+  it('POST /v1/read of no keys has a snapshot and no values', async () => {
+    cluster.put('default/a', '1');
+    cluster.stabilise();
+    const answer = await api.call('POST', '/v1/read', { body: { keys: [] } });
+    expect(answer.text).toBe(`{"snapshot":${cluster.ust},"values":[]}`);
+  });
+
   it('POST /v1/read lays the session’s own writes over the snapshot', async () => {
     cluster.put('default/a', '1');
     cluster.put('default/b', '1');
@@ -89,6 +96,16 @@ describe('a listing', () => {
       page = await list(`cursor=${page.cursor}&limit=2`, headers);
     }
   };
+
+  it('a listing of at most no entries, and one that starts behind all keys, are empty and have no cursor', async () => {
+    cluster.put('default/a', '1');
+    cluster.stabilise();
+    for (const query of ['limit=0', 'start=b', 'prefix=a&start=b']) {
+      const { status, text } = await api.call('GET', `${KEYS}?${query}`);
+      expect([query, status, JSON.parse(text)]).toMatchObject([query, 200, { entries: [] }]);
+      expect(JSON.parse(text).cursor ?? null).toBeNull();
+    }
+  });
 
   it('a listing is in order, under the prefix, from the start on', async () => {
     for (const key of ['b/2', 'a', 'b/1', 'b/10', 'c', 'é', '日']) cluster.put(`default/${key}`, '1');

@@ -104,7 +104,7 @@ const listRequest = (seen: Snapshot, { keyspace, start, end, limit, at }: Page) 
   txId: null,
   ...wanted(seen, at),
   keyspace,
-  range: { start, end, limit },
+  range: { start, end, limit: Math.max(1, limit) },
 });
 
 /** The coordinator's page, and the own writes from its start on that are not in its snapshot. */
@@ -136,6 +136,9 @@ interface Listed {
   readonly next: QualifiedKey | null;
 }
 
+/** A page of at most no entries, behind which nothing follows. */
+const NOTHING = { entries: [], next: null };
+
 /** Lays own writes over a page: adds new keys, removes deleted ones, and cuts the page to its limit again. */
 export function merge(page: Pick<Page, 'start' | 'end' | 'limit'>, answer: Listed, own: readonly CacheEntry[]): Listed {
   const here = own.filter(({ key }) => within(key, page.start, answer.next ?? page.end));
@@ -160,7 +163,7 @@ function send(
   listed: Listed & { snapshot: Snapshot; overlay: string | null },
 ): void {
   const { snapshot, overlay } = listed;
-  const { entries, next } = cutPage(listed.entries, listed.next, api.rules.maxAnswerBytes);
+  const { entries, next } = page.limit === 0 ? NOTHING : cutPage(listed.entries, listed.next, api.rules.maxAnswerBytes);
   const cut = page.keyspace.length + 1;
   const { keyspace, prefix } = page;
   const cursor = next === null ? null : encodeCursor({ keyspace, prefix, snapshot, start: next.slice(cut), overlay });

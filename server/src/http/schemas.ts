@@ -31,7 +31,7 @@ const KeyRef = named('KeyRef', {
 
 /** Body of the reads. */
 export const ReadBody = named('ReadRequest', {
-  keys: Type.Array(KeyRef, { minItems: 1, description: 'at most `maxKeysPerRequest`; answered in this order' }),
+  keys: Type.Array(KeyRef, { description: 'at most `maxKeysPerRequest`; answered in this order' }),
   at: Type.Optional(AtSchema),
 });
 export const TxReadBody = named('TransactionReadRequest', { keys: ReadBody.properties.keys });
@@ -136,7 +136,7 @@ export const ListQuery = object({
     Type.String({ description: 'only keys with this prefix; percent-encoded, with %2B for a plus: + is a blank' }),
   ),
   start: Type.Optional(Type.String({ description: 'first key that may be listed; percent-encoded as prefix' })),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
+  limit: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, default: 100 })),
   cursor: Type.Optional(
     Type.String({ description: 'continues a listing, in its snapshot; goes with no other parameter but limit' }),
   ),

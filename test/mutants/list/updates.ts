@@ -1,6 +1,6 @@
 /** Updates that merge (F1 to F5). */
 import type { Mutant, Profile } from '../mutant.js';
-import { COPIES, MEMORY_STORE, SESSION, STORED_VERSIONS } from './files.js';
+import { COPIES, HOSTED_PARTITION, MEMORY_STORE, SESSION, STORED_VERSIONS } from './files.js';
 
 /** Disks are lost, and links are cut, so that versions arrive late, again, or in a copy. */
 const COPIED: Profile = {
@@ -82,5 +82,20 @@ export const UPDATE_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 4, count: 50 },
+  },
+  {
+    name: 'collects-what-became-stable-late',
+    breaks: 'F7',
+    does: 'collects versions by their age alone, so that a claim that waited through an outage cannot be decided',
+    patches: [
+      {
+        file: HOSTED_PARTITION,
+        in: 'HostedPartition.collect',
+        find: 'stable.aggregated, stableBefore, kept',
+        replace: 'stable.aggregated, Math.max(stableBefore, stable.aggregated), kept',
+      },
+    ],
+    seeds: { from: 1, count: 1 },
+    script: 'p9-late-stability.txt',
   },
 ];

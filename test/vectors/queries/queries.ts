@@ -24,7 +24,6 @@ const clauses = (given: Partial<DrawnClauses>): DrawnClauses => ({ where: [], or
 const one: DrawnCondition = { path: '/a', op: '==', value: '1' };
 
 const FAULTS: readonly DrawnClauses[] = [
-  clauses({ limit: 0 }),
   clauses({ limit: -1 }),
   clauses({ where: Array<DrawnCondition>(101).fill(one) }),
   clauses({ orderBy: Array<DrawnClauses['orderBy'][number]>(101).fill({ path: '', direction: 'asc' }) }),

@@ -49,6 +49,12 @@ class Live implements LiveQueries {
   watch(observer: LiveObserver, scopes: readonly LiveScope[]): void {
     try {
       this.#check(observer, scopes);
+      if (scopes.length === 0) {
+        // Nothing of an empty result changes.
+        this.#observers.add(observer, []);
+        this.#observers.flush(this.#position?.at ?? this.#core.engine.ust, []);
+        return;
+      }
       this.#position ??= this.#begin();
       const added: Scope[] = [];
       this.#observers.add(
@@ -80,6 +86,11 @@ class Live implements LiveQueries {
     if (position?.at === undefined) return;
     const dirty = position.documents.takeDirty();
     const tooLarge = [...dirty].filter(({ isTooLarge }) => isTooLarge);
+    for (const scope of dirty)
+      if (scope.takeLarge())
+        this.#core.loop.warn(
+          `a watch of ${scope.documents.size} documents is near its limit: ${watchTooLarge().message}`,
+        );
     if (tooLarge.length > 0) this.#fail(tooLarge, watchTooLarge());
     this.#observers.flush(position.at, dirty);
   }
@@ -96,8 +107,7 @@ class Live implements LiveQueries {
     const core = this.#core;
     if (core.isClosing) throw clientClosed();
     if (!core.can('live-queries')) throw core.unsupported('has no live queries: read again');
-    if (scopes.length === 0 || this.#observers.has(observer))
-      throw new IsochronError('INVALID_REQUEST', 'an observer has scopes, and observes them once');
+    if (this.#observers.has(observer)) throw new IsochronError('INVALID_REQUEST', 'an observer observes once');
     for (const scope of scopes) nameOf(scope);
   }
 

@@ -48,7 +48,7 @@ export interface LiveObserver {
 
 /** Live queries, as the machine uses them. */
 export interface LiveQueries {
-  /** Observes scopes from now on. */
+  /** Observes scopes from now on. Without scopes the observer is called once, at the present snapshot. */
   watch(observer: LiveObserver, scopes: readonly LiveScope[]): void;
   /** Ends an observer, without a call of it. */
   unwatch(observer: LiveObserver): void;

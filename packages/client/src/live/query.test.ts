@@ -37,9 +37,9 @@ describe('the form of a query', () => {
     [orderBy({ path: '/a', direction: 'up' }), 'orderBy[0].direction has to be asc or desc'],
     [orderBy({ path: '/a', desc: true }), 'orderBy[0] has no desc'],
     [orderBy('/a'), 'orderBy[0] has to be an object with a path'],
-    [{ limit: 0 }, 'limit has to be a whole number of at least 1'],
-    [{ limit: 1.5 }, 'limit has to be a whole number of at least 1'],
-    [{ limit: '1' }, 'limit has to be a whole number of at least 1'],
+    [{ limit: -1 }, 'limit has to be a whole number from 0 on'],
+    [{ limit: 1.5 }, 'limit has to be a whole number from 0 on'],
+    [{ limit: '1' }, 'limit has to be a whole number from 0 on'],
     [{ reverse: 1 }, 'reverse has to be true or false'],
   ])('a query of a wrong form is refused with a sentence that names the clause: %j', (raw, message) => {
     expect(messageOf(raw)).toBe(message);

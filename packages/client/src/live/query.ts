@@ -19,7 +19,7 @@ export interface Condition {
   readonly value: unknown;
 }
 
-/** An order by a field: null, booleans, numbers, texts, anything else. Documents without the field come last. */
+/** An order by a field: null, booleans, numbers, texts, anything else. Documents without the field come last, whatever the direction. */
 export interface Order {
   /** A JSON Pointer (RFC 6901), such as `/title`. */
   readonly path: string;
@@ -35,7 +35,7 @@ export interface Query {
   readonly orderBy?: readonly Order[];
   /** Most documents of the result: the first ones. */
   readonly limit?: number;
-  /** Turns the whole order around, before the limit. */
+  /** Turns the whole order around, before the limit. Documents without a field of the order still come last. */
   readonly reverse?: boolean;
 }
 
@@ -62,7 +62,7 @@ export function parseQuery(raw: { readonly [Name in keyof Query]: unknown }): Qu
   const { where, orderBy, limit, reverse } = raw;
   const conditions = clauses(where, 'where', checkCondition);
   const orders = clauses(orderBy, 'orderBy', checkOrder);
-  if (limit !== undefined && !isCount(limit)) throw invalid('limit has to be a whole number of at least 1');
+  if (limit !== undefined && !isCount(limit)) throw invalid('limit has to be a whole number from 0 on');
   if (reverse !== undefined && typeof reverse !== 'boolean') throw invalid('reverse has to be true or false');
   return {
     ...(conditions.length === 0 ? {} : { where: conditions }),
@@ -90,7 +90,7 @@ function clauses<T>(
   });
 }
 
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 1;
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
 const isPointer = (path: unknown): boolean =>
   typeof path === 'string' && (path === '' || path.startsWith('/')) && !/~(?![01])/.test(path);

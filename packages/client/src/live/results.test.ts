@@ -114,7 +114,7 @@ describe('the order', () => {
   });
 
   it('reverse turns the whole order around, before the limit', () => {
-    expect(found({ orderBy: [{ path: '/v' }], reverse: true, limit: 3 }, mixed).join('')).toBe('ceg');
+    expect(found({ orderBy: [{ path: '/v' }], reverse: true, limit: 3 }, mixed).join('')).toBe('ega');
     expect(found({ reverse: true, limit: 2 }, mixed).join('')).toBe('gf');
   });
 
@@ -322,11 +322,11 @@ function naive(
       const [left, right] = [naiveField(x, at), naiveField(y, at)];
       if (left === undefined || right === undefined) {
         if (left !== right) return left === undefined ? 1 : -1;
-      } else if (naiveCompare(left, right) !== 0) return naiveCompare(left, right) * (direction === 'desc' ? -1 : 1);
+      } else if (naiveCompare(left, right) !== 0)
+        return naiveCompare(left, right) * ((direction === 'desc') === (reverse === true) ? 1 : -1);
     }
-    return utf8(a, b);
+    return reverse ? utf8(b, a) : utf8(a, b);
   });
-  if (reverse) rows.reverse();
   return rows.slice(0, limit).map(([key, { value, pending }]) => ({ key, value, pending }));
 }
 

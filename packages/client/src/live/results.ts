@@ -55,9 +55,9 @@ export class QueryResults {
   ) {
     this.#matches = conditionsOf(where);
     this.#fields = orderBy.map(({ path }) => fieldAt(path));
-    const directions = orderBy.map(({ direction }) => (direction === 'desc' ? -1 : 1));
-    const order = compareRows(directions, keys);
-    this.#compare = reverse ? (a, b) => order(b, a) : order;
+    const turn = reverse ? -1 : 1;
+    const directions = orderBy.map(({ direction }) => (direction === 'desc' ? -turn : turn));
+    this.#compare = compareRows(directions, keys, turn);
     this.#limit = limit;
   }
 
@@ -96,10 +96,13 @@ export class QueryResults {
   }
 }
 
-/** Documents without a field come last in both directions. */
-function compareRows(directions: readonly number[], { order }: ResultKeys): Compare {
+/**
+ * Documents without a field come last in every direction.
+ * @param turn -1 where equal documents are in the reverse order of their keys
+ */
+function compareRows(directions: readonly number[], { order }: ResultKeys, turn: number): Compare {
   const byKey: Compare = ({ source: a }, { source: b }) =>
-    order === undefined ? compareKeys(a.key, b.key) : order.get(a.key)! - order.get(b.key)!;
+    turn * (order === undefined ? compareKeys(a.key, b.key) : order.get(a.key)! - order.get(b.key)!);
   return (a, b) => {
     for (const [i, direction] of directions.entries()) {
       const [x, y] = [a.fields[i], b.fields[i]];

@@ -16,6 +16,9 @@ import type { LiveDocument, LiveRange, LiveScope } from './observer.js';
 export const MAX_WATCH_DOCUMENTS = 10_000;
 export const MAX_WATCH_BYTES = 16 * 2 ** 20;
 
+/** The share of a limit from which on it is reported. */
+const WARNED = 0.8;
+
 export const watchTooLarge = (): IsochronError =>
   new IsochronError(
     'WATCH_TOO_LARGE',
@@ -31,6 +34,7 @@ export class Scope {
   /** Documents before the changes that observers have not got. */
   #before = new Map<QualifiedKey, LiveDocument | undefined>();
   #bytes = 0;
+  #isReported = false;
 
   /** @param name equal for equal scopes */
   constructor(
@@ -48,6 +52,14 @@ export class Scope {
 
   get isTooLarge(): boolean {
     return this.documents.size > MAX_WATCH_DOCUMENTS || this.#bytes > MAX_WATCH_BYTES;
+  }
+
+  /** Whether the scope comes near its limits, once: its watches would end with WATCH_TOO_LARGE. */
+  takeLarge(): boolean {
+    const isLarge = this.documents.size > WARNED * MAX_WATCH_DOCUMENTS || this.#bytes > WARNED * MAX_WATCH_BYTES;
+    if (!isLarge || this.#isReported) return false;
+    this.#isReported = true;
+    return true;
   }
 
   /** Takes the document of a key, or its absence. Returns whether that is a change. */

@@ -32,7 +32,6 @@ import type {
   TxStatusResp,
 } from '@isochron/protocols';
 import type { CoordinatorPort, LiveAnswer, Unreferenced } from '../coordinator/client-port.js';
-import { clientTxId } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
 import { originOf } from '../requests/origin.js';
 import { snapshotOf, wanted } from '../snapshot.js';
@@ -101,7 +100,7 @@ export class JudgedCoordinator implements CoordinatorPort {
   /**
    * Reads the document of a decided claim. A principal that may not read it learns only whether its claim made it: the
    * claim has taken effect, and its decision is its answer (AR2).
-   * @param txId the transaction of the claim, as its client names it
+   * @param txId the transaction of the claim, as it is stored
    */
   claim(request: Unreferenced<ReadReq>, txId: TxId, done: Done<ClaimRead>): void {
     this.port.read(request, (answer) => {
@@ -369,17 +368,15 @@ function shown(answer: ReadResp): ClaimRead {
 
 function hidden(answer: ReadResp, at: Timestamp | null, txId: TxId): ClaimRead {
   const origin = originOf(answer.versions[0]);
-  return { answer, version: null, origin: origin?.ts === at && clientTxId(origin.txId) === txId ? origin : null };
+  return { answer, version: null, origin: origin?.ts === at && origin.txId === txId ? origin : null };
 }
 
+/** A coordinator that gives the documents of claims in its own way. */
+export type ClaimReader = Pick<CoordinatorPort, 'read'> & Partial<Pick<JudgedCoordinator, 'claim'>>;
+
 /** Reads the document of a claim through any coordinator (F7). */
-export function readClaim(
-  port: Pick<CoordinatorPort, 'read'>,
-  request: Unreferenced<ReadReq>,
-  txId: TxId,
-  done: Done<ClaimRead>,
-): void {
-  if (port instanceof JudgedCoordinator) port.claim(request, txId, done);
+export function readClaim(port: ClaimReader, request: Unreferenced<ReadReq>, txId: TxId, done: Done<ClaimRead>): void {
+  if (port.claim !== undefined) port.claim(request, txId, done);
   else port.read(request, (answer) => done(answer instanceof IsochronError ? answer : shown(answer)));
 }
 

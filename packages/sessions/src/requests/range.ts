@@ -1,9 +1,9 @@
-import { compareKeys, IsochronError, type ListRange, prefixEnd } from '@isochron/core';
+import { compareKeys, type ListRange, prefixEnd } from '@isochron/core';
 import type { Rules } from './rules.js';
 
 /**
  * The range of a listing in a keyspace. `prefix` and `start` are unqualified; empty means no restriction.
- * @throws IsochronError `KEYSPACE_UNKNOWN`, `KEY_INVALID`, `INVALID_REQUEST` when `start` lies behind the prefix
+ * @throws IsochronError `KEYSPACE_UNKNOWN`, `KEY_INVALID`
  */
 export function listRange(
   rules: Rules,
@@ -20,9 +20,8 @@ export function listRange(
   const asked = `${keyspace}/${start}`;
   // A prefix of only the highest character has no end of its own: the keyspace's end bounds it.
   const end = prefixEnd(first) ?? `${keyspace}0`;
-  if (compareKeys(asked, end) >= 0) {
-    throw new IsochronError('INVALID_REQUEST', '"start" lies behind all keys of the prefix.');
-  }
+  // A start behind all keys of the prefix leaves none.
+  if (compareKeys(asked, end) >= 0) return { start: first, end: first, limit };
   return { start: compareKeys(asked, first) > 0 ? asked : first, end, limit };
 }
 

@@ -188,7 +188,6 @@ export function requiredTx(tx: TxId | null | undefined): TxId {
 
 /** The keys of a read. @throws IsochronError for what the rules refuse */
 export function keysOf(keys: readonly string[], rules: Rules): readonly QualifiedKey[] {
-  if (keys.length === 0) throw invalid('"keys" is empty.');
   rules.count(keys.length);
   for (const key of keys) rules.qualified(key);
   return keys;

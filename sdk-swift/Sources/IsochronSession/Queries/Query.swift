@@ -49,7 +49,7 @@ package struct Query: Sendable {
     package init(where conditions: [Condition], orderBy: [Order], limit: Int?, reverse: Bool) throws(InvalidQuery) {
         try Self.check(count: conditions.count, "where")
         try Self.check(count: orderBy.count, "orderBy")
-        if let limit, limit < 1 { throw InvalidQuery(why: "limit has to be a whole number of at least 1") }
+        if let limit, limit < 0 { throw InvalidQuery(why: "limit has to be a whole number from 0 on") }
         var tests: [FieldTest] = []
         for (i, condition) in conditions.enumerated() { tests.append(try FieldTest(condition, at: "where[\(i)]")) }
         var orders: [(names: [String], isDescending: Bool)] = []

@@ -88,17 +88,19 @@ package struct QueryRows: Sendable {
         placed = merged + rest
     }
 
+    /// Documents without a field come last in every direction.
     private func precedes(_ a: Placed, _ b: Placed) -> Bool {
-        query.isReversed ? inOrder(b, a) : inOrder(a, b)
-    }
-
-    /// Documents without a field come last in both directions.
-    private func inOrder(_ a: Placed, _ b: Placed) -> Bool {
         for (i, one) in query.orders.enumerated() {
             let (x, y) = (a.fields[i], b.fields[i])
             let difference = order(x, y)
-            if difference != 0 { return (one.isDescending && x != nil && y != nil ? -difference : difference) < 0 }
+            let turns = one.isDescending != query.isReversed && x != nil && y != nil
+            if difference != 0 { return (turns ? -difference : difference) < 0 }
         }
+        return query.isReversed ? inOrder(b, a) : inOrder(a, b)
+    }
+
+    /// The order of the keys.
+    private func inOrder(_ a: Placed, _ b: Placed) -> Bool {
         if let places { return places[a.row.key, default: 0] < places[b.row.key, default: 0] }
         return keyPrecedes(a.row.key.text, b.row.key.text)
     }

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { IsochronError } from '@isochron/core/errors';
 import { UsageError } from '../failures.js';
-import { printSlowly, remark } from '../output.js';
+import { escaped, printSlowly, remark } from '../output.js';
 import {
   type ChangedTransaction,
   type ChangedWrite,
@@ -73,7 +73,7 @@ async function followFeed(feed: Feed, signal: AbortSignal, show: Show): Promise<
       await show(answer);
     } catch (error) {
       if (!isPassing(error)) throw error;
-      if (!lost && !signal.aborted) remark(`${error.code}: ${error.message}; going on from the last cursor`);
+      if (!lost && !signal.aborted) remark(escaped(`${error.code}: ${error.message}; going on from the last cursor`));
       lost = true;
       await delay(RETRY_MS, undefined, { signal });
     }
@@ -81,7 +81,7 @@ async function followFeed(feed: Feed, signal: AbortSignal, show: Show): Promise<
 }
 
 /** The message as the node gave it, so that a program has the cursor behind everything that it has applied. */
-const showMessage: Show = ({ text }) => printSlowly(`${text}\n`);
+const showMessage: Show = ({ text }) => printSlowly(`${escaped(text.replaceAll(/[\r\n\t]/g, ' '))}\n`);
 
 const showTransactions: Show = async ({ message }) => {
   if (message.transactions.length > 0) await printSlowly(message.transactions.map(transactionLine).join(''));
@@ -92,7 +92,7 @@ const transactionLine = ({ timestamp, id, writes }: ChangedTransaction): string 
 
 /** Keys and documents are printed as JSON: neither can have a line break or a tab. */
 function shown(write: ChangedWrite): string {
-  return `${JSON.stringify(`${write.keyspace}/${write.key}`)} ${change(write)}${former(write)}`;
+  return escaped(`${JSON.stringify(`${write.keyspace}/${write.key}`)} ${change(write)}${former(write)}`);
 }
 
 function change({ value, bytes, operations, delete: deleted, valueGone }: ChangedWrite): string {

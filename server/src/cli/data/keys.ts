@@ -2,7 +2,7 @@
 import { readDocument } from '@isochron/core/read-document';
 import { IsochronError, type JsonValue, type Timestamp, type WriteReceipt } from '@isochron/sdk';
 import { ReportedFailure } from '../failures.js';
-import { print, printSlowly, remark } from '../output.js';
+import { escaped, nameOf, print, printSlowly, remark } from '../output.js';
 import { type DataOptions, STABLE_TIMEOUT_MS, settle, withClient } from './client.js';
 import { readAll } from './input.js';
 import { formatRow, parseRow, writeRows } from './rows.js';
@@ -37,9 +37,9 @@ export async function runGet(key: string, options: ReadOptions): Promise<void> {
   });
   if (document === undefined)
     throw new IsochronError('KEY_NOT_FOUND', `"${key}" has no value in the keyspace ${options.keyspace}.`);
-  if (options.json) print(formatRow(key, document));
+  if (options.json) print(escaped(formatRow(key, document)));
   else if (document instanceof Uint8Array) await printSlowly(document);
-  else print(JSON.stringify(document, null, 2));
+  else print(JSON.stringify(document, null, 2).split('\n').map(escaped).join('\n'));
 }
 
 /** Writes a document: its JSON text, or `-` for stdin. */
@@ -59,7 +59,7 @@ export async function runClaim(key: string, text: string, options: DataOptions):
   const document = await documentOf(text);
   const timeoutMs = STABLE_TIMEOUT_MS;
   const { won, value = null } = await withClient(options, (client) => client.claim(key, document, { timeoutMs }));
-  if (options.json) print(`{"won":${won},${formatRow(key, value).slice(1)}`);
+  if (options.json) print(`{"won":${won},${escaped(formatRow(key, value)).slice(1)}`);
   else print(won ? 'won' : `lost to ${shown(value)}`);
   if (!won) throw new ReportedFailure(`"${key}" has the document of an earlier claim or write`);
 }
@@ -128,13 +128,13 @@ async function printEntries(
 ): Promise<void> {
   if (options.json) {
     const items = entries.map(({ key, value }) => (options.keysOnly ? JSON.stringify({ key }) : formatRow(key, value)));
-    await printSlowly(`{"snapshot":${snapshot},"more":${more},"entries":[${items.join(',')}]}\n`);
+    await printSlowly(`{"snapshot":${snapshot},"more":${more},"entries":[${escaped(items.join(','))}]}\n`);
     return;
   }
-  const lines = entries.map(({ key, value }) => (options.keysOnly ? key : `${key}\t${shown(value)}`));
+  const lines = entries.map(({ key, value }) => (options.keysOnly ? nameOf(key) : `${nameOf(key)}\t${shown(value)}`));
   await printSlowly(lines.map((line) => `${line}\n`).join(''));
   if (more) remark(`There is more: raise --limit, or go on with --start.`);
 }
 
 const shown = (value: unknown): string =>
-  value instanceof Uint8Array ? `(${value.length} bytes)` : JSON.stringify(value);
+  value instanceof Uint8Array ? `(${value.length} bytes)` : escaped(JSON.stringify(value));
