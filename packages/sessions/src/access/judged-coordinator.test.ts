@@ -1,5 +1,14 @@
-import { ANONYMOUS_PRINCIPAL, IsochronError, type KeyWrite, type Principal, packWall, Update } from '@isochron/core';
+import {
+  ANONYMOUS_PRINCIPAL,
+  IsochronError,
+  type KeyWrite,
+  type Principal,
+  packWall,
+  Update,
+  type Version,
+} from '@isochron/core';
 import type { ReadResp, Watch } from '@isochron/protocols';
+import { storedTxId } from '../coordinator/owned-ids.js';
 import { VersionedCoordinator } from '../testing/access.js';
 import { type ClaimRead, JudgedCoordinator, readClaim } from './judged-coordinator.js';
 import { Policy, type RuleSource } from './policy.js';
@@ -83,15 +92,22 @@ describe('the decision of a claim', () => {
 
   it('a user who may create and not read a document learns whether the claim was won, and nothing of the document', () => {
     node.store({ [PHOTO]: { secret: 1 } });
-    let stored: ReadResp | undefined;
-    node.read({ txId: null, ust: node.ust, at: null, keys: [PHOTO] }, (answer) => {
-      stored = answer as ReadResp;
-    });
-    const version = stored!.versions[0]!;
-    const { ts, txId } = version;
+    // Nodes store the id of a transaction together with its owner (U4).
+    const txId = storedTxId('claim-of-ann', 'ann');
+    let version: Version | undefined;
+    const plain = node.read.bind(node);
+    node.read = (request, done) =>
+      plain(request, (answer) => {
+        const [first] = answer instanceof IsochronError ? [] : answer.versions;
+        if (first?.value !== '{"secret":1}') return done(answer);
+        version = { ...first, txId };
+        return done({ ...(answer as ReadResp), versions: [version] });
+      });
     expect(read(judged('ann'), PHOTO)).toContain('PERMISSION_DENIED');
+    const { ts } = version!;
     refused.length = 0;
-    expect(claim(judged('ann'), ts, txId)).toMatchObject({ version: null, origin: { ts, txId } });
+    expect(claim(judged('ann'), ts, 'claim-of-ann')).toMatchObject({ version: null, origin: { ts, txId } });
+    expect(claim(judged('eve'), ts, 'claim-of-ann')).toMatchObject({ version: null, origin: null });
     expect(claim(judged('ann'), ts, 'another claim')).toMatchObject({ version: null, origin: null });
     expect(claim(judged('bob'), ts, 'another claim')).toMatchObject({ version, origin: { ts, txId } });
     expect(refused).toEqual([]);

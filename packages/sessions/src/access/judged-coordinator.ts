@@ -4,6 +4,7 @@
  */
 import {
   compareKeys,
+  holderOf,
   IsochronError,
   type NodeId,
   type Origin,
@@ -32,6 +33,7 @@ import type {
   TxStatusResp,
 } from '@isochron/protocols';
 import type { CoordinatorPort, LiveAnswer, Unreferenced } from '../coordinator/client-port.js';
+import { storedTxId } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
 import { originOf } from '../requests/origin.js';
 import { snapshotOf, wanted } from '../snapshot.js';
@@ -100,7 +102,7 @@ export class JudgedCoordinator implements CoordinatorPort {
   /**
    * Reads the document of a decided claim. A principal that may not read it learns only whether its claim made it: the
    * claim has taken effect, and its decision is its answer (AR2).
-   * @param txId the transaction of the claim, as it is stored
+   * @param txId the transaction of the claim, as its client names it
    */
   claim(request: Unreferenced<ReadReq>, txId: TxId, done: Done<ClaimRead>): void {
     this.port.read(request, (answer) => {
@@ -110,7 +112,12 @@ export class JudgedCoordinator implements CoordinatorPort {
       else
         this.#judgeRead(judge, request, answer, undefined, (result) => {
           if (!(result instanceof IsochronError)) done(shown(result));
-          else done(result.code === 'PERMISSION_DENIED' ? hidden(answer, request.at, txId) : result);
+          else
+            done(
+              result.code === 'PERMISSION_DENIED'
+                ? hidden(answer, request.at, storedTxId(txId, holderOf(this.session.principal)))
+                : result,
+            );
         });
     });
   }
@@ -371,12 +378,14 @@ function hidden(answer: ReadResp, at: Timestamp | null, txId: TxId): ClaimRead {
   return { answer, version: null, origin: origin?.ts === at && origin.txId === txId ? origin : null };
 }
 
-/** A coordinator that gives the documents of claims in its own way. */
-export type ClaimReader = Pick<CoordinatorPort, 'read'> & Partial<Pick<JudgedCoordinator, 'claim'>>;
-
-/** Reads the document of a claim through any coordinator (F7). */
-export function readClaim(port: ClaimReader, request: Unreferenced<ReadReq>, txId: TxId, done: Done<ClaimRead>): void {
-  if (port.claim !== undefined) port.claim(request, txId, done);
+/** Reads the document of a claim through any coordinator (F7). @param txId see {@link JudgedCoordinator.claim} */
+export function readClaim(
+  port: Pick<CoordinatorPort, 'read'>,
+  request: Unreferenced<ReadReq>,
+  txId: TxId,
+  done: Done<ClaimRead>,
+): void {
+  if (port instanceof JudgedCoordinator) port.claim(request, txId, done);
   else port.read(request, (answer) => done(answer instanceof IsochronError ? answer : shown(answer)));
 }
 

@@ -5,9 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { type NodeId, RecentMap, type TxId } from '@isochron/core';
-import { type ClaimRead, readClaim } from '../access/judged-coordinator.js';
 import type { CoordinatorPort } from './client-port.js';
-import type { Done } from './request-port.js';
 
 /** No id of a client contains the mark. */
 const MARK = '~';
@@ -50,10 +48,6 @@ export class OwnedCoordinator implements CoordinatorPort {
 
   read(request: Call<'read'>[0], done: Call<'read'>[1], coordinator?: NodeId): void {
     this.port.read(this.#stored(request), done, coordinator);
-  }
-
-  claim(request: Call<'read'>[0], txId: TxId, done: Done<ClaimRead>): void {
-    readClaim(this.port, this.#stored(request), storedTxId(txId, this.holder()), done);
   }
 
   list(request: Call<'list'>[0], done: Call<'list'>[1], coordinator?: NodeId): void {
