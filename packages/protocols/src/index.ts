@@ -7,6 +7,7 @@ export * from './kernel/feeds/messages.js';
 export { inRange } from './kernel/feeds/scope.js';
 export { heartbeatsIn } from './kernel/heartbeats.js';
 export type { CommonNodeOptions } from './kernel/node-parts.js';
+export type { OutsidersMessage } from './kernel/node-state.js';
 export { elementsOf, matrixSession } from './kernel/operations/dependency-matrix.js';
 export * from './kernel/operations/messages.js';
 export { createOperationNode, type OperationNode } from './kernel/operations/node.js';

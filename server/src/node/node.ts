@@ -41,6 +41,7 @@ import type { OpenedData } from './data-folder.js';
 import { DiskWatch } from './disk-watch.js';
 import { lossLogger, type OperatorPort } from './losses.js';
 import type { NodeOptions } from './options.js';
+import { outsiderLogger } from './outsider-log.js';
 import { PeerHealth } from './peer-health.js';
 import type { ServedProtocol } from './protocols.js';
 import { closedCleanly, isDamage, isDiskFailure, quarantine } from './quarantine.js';
@@ -153,6 +154,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
       acceptLoss: options.acceptLoss ?? false,
       setAside,
       lost: lossLogger(options.logger, topology),
+      outsider: outsiderLogger(options.logger),
       writable: () => (this.#acceptsFuture ? 'CLOCK_DRIFT' : this.#disk.refuse()),
       readings: this.#acceptsFuture ? undefined : { wall: () => this.now(), steady: () => performance.now() },
     };

@@ -9,10 +9,25 @@ const REGION_FIELDS: Readonly<Record<string, 'source' | 'region'>> = {
   Heartbeats: 'source',
   ResyncRefused: 'source',
   ResyncReq: 'region',
+  GossipRoot: 'region',
+  SuspectsResp: 'region',
+  ReplicationAck: 'region',
+  ReplicationComplete: 'region',
 };
 
-/** A replica's answers, about its own partition. A node that gave those of others could invent their documents. */
+/**
+ * A replica's messages, about its own partition. A node that sent those of others could invent their documents, and
+ * decide their transactions.
+ */
 const OF_REPLICAS: ReadonlySet<string> = new Set([
+  'Replicate',
+  'Heartbeat',
+  'ResyncReq',
+  'ResyncRefused',
+  'OutcomeResp',
+  'SuspectsResp',
+  'ReplicationAck',
+  'ReplicationComplete',
   'ReadSliceResp',
   'ListSliceResp',
   'PrepareResp',
@@ -32,8 +47,7 @@ export function foreignSource<M extends AnyMessage>(
 ): string | undefined {
   const region = topology.regionOf(peer);
   for (const { message } of envelopes) {
-    if (OF_REPLICAS.has(message.type)) {
-      const { partition } = message as { readonly partition?: PartitionId };
+    for (const partition of partitionsIn(message)) {
       const holder =
         region === undefined || partition === undefined ? undefined : holderOf(topology, partition, region);
       if (holder !== peer) return `${message.type} about partition ${partition}, of which ${peer} holds no replica`;
@@ -44,6 +58,15 @@ export function foreignSource<M extends AnyMessage>(
     if (named !== region) return `${message.type} of ${named}, from ${peer}, which is in ${region}`;
   }
   return undefined;
+}
+
+/** The partitions whose replicas a message speaks for; undefined for a missing one. */
+function partitionsIn(message: AnyMessage): readonly (PartitionId | undefined)[] {
+  if (message.type === 'Heartbeats') {
+    const { spans = [] } = message as { readonly spans?: readonly { readonly partitions: readonly PartitionId[] }[] };
+    return spans.flatMap(({ partitions }) => partitions);
+  }
+  return OF_REPLICAS.has(message.type) ? [(message as { readonly partition?: PartitionId }).partition] : [];
 }
 
 /** Undefined for a partition that there is not. */

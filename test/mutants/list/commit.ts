@@ -1,6 +1,6 @@
 /** Two-phase commit, retries, outcomes: D1–D5, P6, P8, P11. */
 import type { Mutant, Profile } from '../mutant.js';
-import { COHORT, COMMITS, ONE_PHASE, OUTCOMES, RESOLVER } from './files.js';
+import { COHORT, COMMITS, ONE_PHASE, OUTCOMES, PREPARED_QUEUE, RESOLVER } from './files.js';
 
 /** Prepares that arrive too late, commits that change their home: many attempts of each transaction. */
 const MANY_ATTEMPTS: Profile = {
@@ -12,6 +12,9 @@ const MANY_ATTEMPTS: Profile = {
     untilMs: 5_000,
   },
 };
+
+/** A compromised node takes part in the transactions of others. */
+const OUTSIDERS: Profile = { faults: { kinds: ['outsider'], count: 12, untilMs: 3_000 } };
 
 /** A request over one link overtakes earlier ones over another link. */
 const UNEVEN_LINKS: Profile = {
@@ -76,9 +79,9 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: RESOLVER,
-        in: 'Resolver.#giveUp',
-        find: 'slices.outcomes.tombstone(txId, attempt, now, out);\n    }',
-        replace: '}',
+        in: 'Resolver.#refuse',
+        find: 'this.slices.outcomes.tombstone(txId, attempt, now, out);',
+        replace: 'return;',
       },
     ],
     seeds: { from: 13, count: 200 },
@@ -104,9 +107,9 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: RESOLVER,
-        in: 'Resolver.#giveUp',
-        find: "if (known?.state === 'prepared' && known.prepared.record.attempt < attempt) slices.abort(known.prepared, now, out);\n    if (known === undefined || attemptOf(known) < attempt) {",
-        replace: "if (known === undefined || (known.state === 'aborted' && known.attempt < attempt)) {",
+        in: 'Resolver.onResolveReq',
+        find: "} else if (known?.state !== 'prepared' || this.#endsEarlier(known.prepared, attempt, now, from, out)) {\n      this.#refuse(identity, known, now, out);",
+        replace: "} else {\n      if (known?.state !== 'prepared') this.#refuse(identity, known, now, out);",
       },
     ],
     seeds: { from: 187, count: 200 },
@@ -276,5 +279,50 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 44, count: 200 },
     profile: MANY_ATTEMPTS,
+  },
+  {
+    name: 'decisions-of-anyone',
+    breaks: 'D12, D2',
+    does: 'takes the decision about a prepare from any node',
+    patches: [
+      {
+        file: PREPARED_QUEUE,
+        in: 'isCoordinator',
+        find: 'record.coordinator === node || repeatedBy?.has(node) === true',
+        replace: 'record.coordinator === node || repeatedBy?.has(node) !== undefined || node !== undefined',
+      },
+    ],
+    seeds: { from: 1, count: 100 },
+    profile: OUTSIDERS,
+  },
+  {
+    name: 'votes-of-anyone',
+    breaks: 'D12, D2',
+    does: 'counts answers of nodes that hold no cohort of the commit',
+    patches: [
+      {
+        file: COMMITS,
+        in: 'Commits.#isCohort',
+        find: 'this.addresses.isCohort(from.node, partition, attempt)',
+        replace: 'attempt.cohorts.includes(partition)',
+      },
+    ],
+    seeds: { from: 1, count: 100 },
+    profile: OUTSIDERS,
+  },
+  {
+    name: 'later-attempts-of-anyone',
+    breaks: 'D12, D4',
+    does: 'aborts a prepare because any node says that a later attempt has begun',
+    patches: [
+      {
+        file: RESOLVER,
+        in: 'Resolver.giveUp',
+        find: 'if (isCoordinator(prepared, from)) this.slices.abort(prepared, now, out);\n    else this.#resolve(prepared, now, out);\n    return isCoordinator(prepared, from);',
+        replace: 'this.slices.abort(prepared, now, out);\n    return isCoordinator(prepared, from) || true;',
+      },
+    ],
+    seeds: { from: 1, count: 100 },
+    profile: OUTSIDERS,
   },
 ];

@@ -5,6 +5,7 @@ const TRANSACTIONS = 'packages/protocols/src/kernel/transactions';
 
 export const COHORT = `${TRANSACTIONS}/cohort.ts`;
 export const HOSTED_PARTITION = 'packages/protocols/src/kernel/hosted-partition.ts';
+export const PREPARED_QUEUE = `${TRANSACTIONS}/prepared-queue.ts`;
 export const OUTCOMES = 'packages/protocols/src/kernel/outcomes.ts';
 export const ONE_PHASE = `${TRANSACTIONS}/one-phase.ts`;
 export const DIGEST = `${TRANSACTIONS}/digest.ts`;

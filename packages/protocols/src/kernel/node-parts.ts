@@ -17,7 +17,7 @@ import {
 import { Activity } from './activity.js';
 import { type ClockReadings, DriftWatch } from './drift-watch.js';
 import type { NodeClock } from './node-clock.js';
-import type { Conflict, NodeState } from './node-state.js';
+import type { Conflict, NodeState, OutsidersMessage } from './node-state.js';
 import { changesRecord } from './replication/change-retention.js';
 import { LOSSES_RECORD, type Loss, Losses } from './replication/losses.js';
 import { Membership } from './replication/membership.js';
@@ -50,6 +50,8 @@ export interface CommonNodeOptions {
   readonly readings?: ClockReadings | undefined;
   /** Called in the step that finds two conflicting writes, under protocols that look for them; must not throw. */
   readonly conflict?: (conflict: Conflict) => void;
+  /** Called in the step that ignores a message of a node without a part in its transaction; must not throw. */
+  readonly outsider?: (message: OutsidersMessage) => void;
 }
 
 /** The contribution of a node to the times of its region (`RegionalTimes`). */
@@ -117,6 +119,7 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
     writable: options.writable ?? (() => undefined),
     reader: options.reader,
     conflict: options.conflict,
+    outsider: options.outsider,
   };
 }
 

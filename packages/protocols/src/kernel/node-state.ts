@@ -6,6 +6,7 @@ import type {
   RegionId,
   StoredVersion,
   Topology,
+  TxId,
   Version,
   VersionReader,
 } from '@isochron/core';
@@ -50,6 +51,16 @@ export interface NodeState {
   readonly reader: VersionReader;
   /** Receives conflicting writes, under protocols that find them. */
   readonly conflict?: ((conflict: Conflict) => void) | undefined;
+  /** Receives messages about a transaction from nodes that have no part in it. */
+  readonly outsider?: ((message: OutsidersMessage) => void) | undefined;
+}
+
+/** A message about a transaction, ignored because its sender has no part in the transaction (D12). */
+export interface OutsidersMessage {
+  readonly type: string;
+  readonly from: NodeId;
+  readonly txId: TxId;
+  readonly partition: PartitionId;
 }
 
 /** The detail of a refusal for the code that `writable` returns. */
@@ -92,6 +103,15 @@ export class Addresses {
       this.#replicas.set(name, address);
     }
     return address;
+  }
+
+  /** Whether a node holds the cohort of a partition in an attempt: only its answers about that cohort count (D12). */
+  isCohort(
+    node: NodeId,
+    partition: PartitionId,
+    attempt: Attempt & { readonly cohorts: readonly PartitionId[] },
+  ): boolean {
+    return attempt.cohorts.includes(partition) && this.cohort(partition, attempt).node === node;
   }
 
   /** The cohort of a partition in an attempt (D4). */

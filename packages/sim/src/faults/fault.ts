@@ -1,4 +1,5 @@
-import type { DurableRecord, NodeId, Random, RegionId, Timestamp, Topology } from '@isochron/core';
+import type { AnyMessage, DurableRecord, NodeId, Random, RegionId, Timestamp, Topology } from '@isochron/core';
+import type { Address } from '@isochron/protocols';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { WallClock } from '@isochron/simulated-world/wall-clock';
 import type { FaultPlan } from '../plan/plan.js';
@@ -34,6 +35,8 @@ export interface FaultyCluster {
   link(a: NodeId, b: NodeId): FaultyLink;
   linksOf(node: NodeId): readonly FaultyLink[];
   isolate(region: RegionId, isolated: boolean): void;
+  /** A message of a compromised node arrives, in its own name. */
+  inject(from: Address, to: Address, message: AnyMessage): void;
   crash(node: NodeId, batchSurvives: boolean): void;
   restart(node: NodeId): void;
   /** The node takes no more HTTP requests, and hands the sessions of its callers over. */
@@ -60,8 +63,13 @@ export interface FaultyClient {
 /** The objects that a fault can act on. */
 export interface FaultWorld {
   readonly cluster: FaultyCluster;
-  /** Calls back once, at the `nth` occurrence of the moment. Returns a function that cancels it. */
-  onMoment(moment: Moment, nth: number, run: () => void): () => void;
+  /**
+   * Calls back once, at the `nth` occurrence of the moment, with the message and its sender. Returns a function that
+   * cancels it.
+   */
+  onMoment(moment: Moment, nth: number, run: (message: AnyMessage, from: NodeId) => void): () => void;
+  /** The nodes that have sent prepares of each transaction. */
+  readonly coordinators: ReadonlyMap<string, ReadonlySet<NodeId>>;
   /** The client of a session. */
   client(session: string): FaultyClient | undefined;
 }

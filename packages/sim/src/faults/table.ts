@@ -4,6 +4,7 @@ import type { FaultKind, FaultWorld } from './fault.js';
 import { clockDrift, clockFarOff, clockFarOffAtStart, clockJump, diskFull, slowDisk, stalledDisk } from './machines.js';
 import { cutLink, dropLink, farFrame, isolateNode, isolateRegion, slowLink, unrulyLink } from './network.js';
 import { crash, crashAt, drain, freeze, lateLinks, massCrash, pause, rollback, wipe } from './nodes.js';
+import { outsider } from './outsiders.js';
 
 /** Every kind of fault. A new one is added at the end, so that plans drawn before keep their kinds. */
 export const FAULTS = {
@@ -33,6 +34,7 @@ export const FAULTS = {
   clockFarOffAtStart,
   farFrame,
   answersLost,
+  outsider,
 } as const satisfies Readonly<Record<string, unknown>>;
 
 export type FaultName = keyof typeof FAULTS;

@@ -36,11 +36,16 @@ export const drawDrains = (random: Random, scene: FaultScene, spanMs: number): F
 export const drawLostAnswers = (random: Random, scene: FaultScene, spanMs: number): FaultPlan[] =>
   drawKind(random, 'answersLost', random.chance(0.8) ? 0 : 1 + random.below(6), scene, spanMs);
 
+/** Compromised nodes that decide transactions of others, in some runs. */
+export const drawOutsiders = (random: Random, scene: FaultScene, spanMs: number): FaultPlan[] =>
+  drawKind(random, 'outsider', random.chance(0.85) ? 0 : 1 + random.below(3), scene, spanMs);
+
 function drawKind(random: Random, kind: FaultName, count: number, scene: FaultScene, spanMs: number): FaultPlan[] {
   const { draw, forMs } = faultKind(kind)!;
   return Array.from({ length: count }, () => {
     const [least, most] = forMs;
     const [atMs, length] = [Math.round(random.float() * spanMs), Math.round(logBetween(random, least, most))];
-    return { kind, atMs, forMs: length, ...draw(random, scene) };
-  });
+    const parameters = draw(random, scene);
+    return parameters === undefined ? [] : [{ kind, atMs, forMs: length, ...parameters }];
+  }).flat();
 }

@@ -8,7 +8,7 @@ import { drawRoom, drawVerification } from '../protocols/settings.js';
 import { drawAlbums } from './draw-albums.js';
 import { withBoards } from './draw-boards.js';
 import { withBursts } from './draw-bursts.js';
-import { drawDrains, drawFaults, drawLostAnswers } from './draw-faults.js';
+import { drawDrains, drawFaults, drawLostAnswers, drawOutsiders } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
 import { withLive } from './draw-live.js';
 import { drawReaders, drawRetention, withDocuments } from './draw-readers.js';
@@ -87,7 +87,10 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     ? withBoards(streams.of('draw boards'), topology, drawAlbums(streams.of('draw albums'), topology))
     : undefined;
   const lostAnswers = drawLostAnswers(streams.of('draw lost answers'), scene, spanMs);
-  const faults = [...drawFaults(streams, scene, spanMs), ...drains, ...lostAnswers].sort((a, b) => a.atMs - b.atMs);
+  const outsiders = drawOutsiders(streams.of('draw outsiders'), scene, spanMs);
+  const faults = [...drawFaults(streams, scene, spanMs), ...drains, ...lostAnswers, ...outsiders].sort(
+    (a, b) => a.atMs - b.atMs,
+  );
   return {
     draw: DRAW_VERSION,
     protocol: protocol.name,

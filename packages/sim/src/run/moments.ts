@@ -1,10 +1,10 @@
-import type { NodeId } from '@isochron/core';
+import type { AnyMessage, NodeId } from '@isochron/core';
 import type { Moment } from '../faults/fault.js';
 
 interface Watch {
   readonly moment: Moment;
   left: number;
-  readonly run: () => void;
+  readonly run: (message: AnyMessage, from: NodeId) => void;
 }
 
 /** Counts moments in the life of messages, and calls the waiting functions back. */
@@ -16,18 +16,18 @@ export class Moments {
     return this.#watches.size > 0;
   }
 
-  on(moment: Moment, nth: number, run: () => void): () => void {
+  on(moment: Moment, nth: number, run: Watch['run']): () => void {
     const watch = { moment, left: nth, run };
     this.#watches.add(watch);
     return () => this.#watches.delete(watch);
   }
 
-  came(node: NodeId, type: string, point: Moment['point']): void {
+  came(node: NodeId, message: AnyMessage, from: NodeId, point: Moment['point']): void {
     for (const watch of [...this.#watches]) {
       const { moment } = watch;
-      if (moment.node !== node || moment.type !== type || moment.point !== point || --watch.left > 0) continue;
+      if (moment.node !== node || moment.type !== message.type || moment.point !== point || --watch.left > 0) continue;
       this.#watches.delete(watch);
-      watch.run();
+      watch.run(message, from);
     }
   }
 }

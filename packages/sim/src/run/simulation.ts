@@ -11,7 +11,7 @@ import {
   type Timestamp,
   wallOf,
 } from '@isochron/core';
-import { type Address, DEFAULT_SETTINGS, type Envelope, type Input } from '@isochron/protocols';
+import { type Address, DEFAULT_SETTINGS, type Envelope, type Input, type PrepareReq } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import { type Failure, type FailureKind, toAll } from '../checks/check.js';
 import { GOALS } from '../checks/convergence.js';
@@ -50,6 +50,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   readonly #observer: ReturnType<typeof toAll>;
   readonly #trace: Trace;
   readonly #moments = new Moments();
+  readonly #coordinators = new Map<string, Set<NodeId>>();
   readonly #histories = new Histories();
   readonly #keys: readonly QualifiedKey[];
   readonly #actors: Actor[];
@@ -132,15 +133,17 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
       return;
     }
     const { message, from } = input;
-    if (this.#moments.any) this.#moments.came(self.node, message.type, 'receive');
+    if (this.#moments.any) this.#moments.came(self.node, message, from.node, 'receive');
     if (!this.#cluster.node(self.node).up) return;
     this.#trace.add(self.node, () => `${self.machine} ← ${from.node}/${from.machine}: ${describeMessage(message)}`);
+    this.#noteCoordinator(message, from.node);
     if (from.node === self.node) this.#observeSend(message, from, self);
     else this.adapter.observeArrival(message, self, this.#observer);
   }
 
   stepped(self: Address, input: Input<M>): void {
-    if (input.kind === 'message' && this.#moments.any) this.#moments.came(self.node, input.message.type, 'handle');
+    if (input.kind === 'message' && this.#moments.any)
+      this.#moments.came(self.node, input.message, input.from.node, 'handle');
   }
 
   wrote(self: Address, record: DurableRecord): void {
@@ -171,7 +174,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
 
   left(from: NodeId, _to: NodeId, envelopes: readonly Envelope<M>[]): void {
     if (!this.#moments.any) return;
-    for (const { message } of envelopes) this.#moments.came(from, message.type, 'send');
+    for (const { message } of envelopes) this.#moments.came(from, message, from, 'send');
   }
 
   started(node: NodeId): void {
@@ -207,6 +210,14 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     this.adapter.observeSend(message, from, to, this.#observer, this.#cluster.topology);
   }
 
+  #noteCoordinator(message: AnyMessage, node: NodeId): void {
+    if (message.type !== 'PrepareReq') return;
+    const { txId } = (message as PrepareReq).identity;
+    const known = this.#coordinators.get(txId);
+    if (known === undefined) this.#coordinators.set(txId, new Set([node]));
+    else known.add(node);
+  }
+
   get #maxSteps(): number {
     return this.limits.maxSteps ?? MAX_STEPS;
   }
@@ -226,6 +237,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     const { time } = this.#cluster;
     const world: FaultWorld = {
       cluster: this.#cluster,
+      coordinators: this.#coordinators,
       onMoment: (moment, nth, run) => this.#moments.on(moment, nth, run),
       client: (session) => this.#actors.find(({ name }) => name === session),
     };

@@ -8,7 +8,7 @@ import {
   type Timestamp,
   Topology,
 } from '@isochron/core';
-import { DEFAULT_SETTINGS, type Envelope } from '@isochron/protocols';
+import { type Address, DEFAULT_SETTINGS, type Envelope } from '@isochron/protocols';
 import { type AccessRules, CREDITS, Policy } from '@isochron/sessions';
 import { exponential } from '@isochron/simulated-world/draws';
 import { Link } from '@isochron/simulated-world/link';
@@ -181,6 +181,13 @@ export class Cluster<M extends AnyMessage> {
   /** Whether a node's clock may be set far off: all others are about right, so that most nodes have the right time. */
   mayMisread(id: NodeId): boolean {
     return this.nodes.every((node) => node.id === id || Math.abs(node.clock.errorMs) < FAR_OFF_MS);
+  }
+
+  inject(from: Address, to: Address, message: AnyMessage): void {
+    const node = this.node(to.node);
+    const hlc = node.protocol?.hlc();
+    if (hlc === undefined) return;
+    node.receive(from.node, { hlc, envelopes: [{ from, to, message: reencoded(this.adapter.schema, message) }] });
   }
 
   isolate(region: RegionId, isolated: boolean): void {

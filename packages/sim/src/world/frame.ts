@@ -8,10 +8,10 @@ export interface Frame<M extends AnyMessage> {
 }
 
 /** A message after its way over a wire: every field encoded, validated and made anew. */
-export function reencoded<M extends AnyMessage>(schema: MessageSchema<M>, message: M): M {
+export function reencoded<M extends AnyMessage>(schema: MessageSchema<M>, message: AnyMessage): M {
   const { fields } = schema[message.type as M['type']];
   const copy: Record<string, unknown> = { type: message.type };
-  const values = message as Readonly<Record<string, unknown>>;
+  const values: Readonly<Record<string, unknown>> = { ...message };
   for (const [name, kind] of Object.entries(fields) as [string, Coding][]) {
     copy[name] = kind.decode(structuredClone(kind.encode(values[name])));
   }

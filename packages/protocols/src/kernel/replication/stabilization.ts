@@ -83,7 +83,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
   ) {
     const { topology, node, region, settings } = state;
     const { parent, children } = treeOf(treeOrder(topology, region), node, settings.treeFanOut);
-    this.#roots = topology.regions.filter((other) => other !== region).map((other) => treeOrder(topology, other)[0]!);
+    this.#roots = topology.regions.filter((other) => other !== region).map((other) => rootOf(topology, other)!);
     this.#parent = parent;
     this.#children = children;
     this.#subtree = new Aggregator(children);
@@ -192,13 +192,14 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #onGossipRoot(message: GossipRoot, from: Address, now: WallMs, out: Out): void {
     this.state.drift.observe(from.node, message.wallMs, now);
     const { region, gst, sOld, regional = [], served = 0, wanted = 0, heldBackBy } = message;
-    if (!this.state.topology.regions.includes(region) || !this.state.regional.fits(regional)) return;
+    if (rootOf(this.state.topology, region) !== from.node || !this.state.regional.fits(regional)) return;
     this.#regions.report(region, { gst, sOld, regional, served, wanted, heldBackBy });
     this.#computeUst(now, out);
   }
 
   #onGossipDown(message: GossipDown, from: Address, now: WallMs, out: Out): void {
     this.state.drift.observe(from.node, message.wallMs, now);
+    if (from.node !== this.#parent) return;
     if (message.regional?.length === this.state.regional.size) this.state.regional.raise(message.regional);
     this.#wanted = message.wanted ?? 0;
     this.#heldBackBy = message.heldBackBy;
@@ -336,6 +337,10 @@ function treeOrder(topology: Topology, region: RegionId): readonly NodeId[] {
   const holds = (node: NodeId) => topology.partitionsOn(node).length > 0;
   return [...nodes.filter(holds), ...nodes.filter((node) => !holds(node))];
 }
+
+/** The node that represents a region; undefined for an unknown one. */
+const rootOf = (topology: Topology, region: RegionId): NodeId | undefined =>
+  topology.regions.includes(region) ? treeOrder(topology, region)[0] : undefined;
 
 /** Omitted under protocols that do not use it. */
 const regionalOf = (regional: Deps): { regional?: Deps } => (regional.length === 0 ? {} : { regional });

@@ -9,7 +9,8 @@ import type { NodeState } from '../node-state.js';
 import type { Outcomes } from '../outcomes.js';
 import { digestWrites, fullDigest, sliceOf } from './digest.js';
 import type { Known } from './known.js';
-import type { AbortTx, CommitTx, OutcomeResp, PrepareReq, TransactionMessage } from './messages.js';
+import type { AbortTx, CommitTx, OutcomeResp, PrepareReq, ResolveNow, TransactionMessage } from './messages.js';
+import { addCoordinator, isCoordinator, type Prepared } from './prepared-queue.js';
 import { isCohortOf, type PrepareRefusal, refusalOf } from './refusals.js';
 import { Repeats } from './repeats.js';
 import { Resolver } from './resolver.js';
@@ -93,8 +94,8 @@ export class Cohort {
   }
 
   /** A peer has answered about a request that may be a repetition (`repeats.ts`). */
-  onOutcomeResp(message: OutcomeResp, now: WallMs, out: Out): void {
-    const answered = this.#repeats.answered(message);
+  onOutcomeResp(message: OutcomeResp, now: WallMs, peer: Address, out: Out): void {
+    const answered = this.#repeats.answered(message, peer);
     if (answered === undefined) return;
     const { request, from, committed } = answered;
     if (committed === undefined) this.onPrepareReq(request, now, from, out, true);
@@ -102,23 +103,33 @@ export class Cohort {
   }
 
   /** Alg. 3 lines 15–19. A commit message for an unknown transaction is counted and ignored (D2). */
-  onCommitTx(message: CommitTx): void {
-    const prepared = this.slices.prepared.get(message.txId);
-    const isNext = prepared?.record.attempt === message.attempt && message.ct >= prepared.record.pt;
-    if (!isNext || prepared.waitsFor !== undefined) {
-      this.counters.ignored++;
-      return;
-    }
-    this.slices.commit(prepared, message.ct);
+  onCommitTx(message: CommitTx, from: Address): void {
+    const prepared = this.#decided(message, from);
+    if (prepared === undefined) return;
+    if (message.ct >= prepared.record.pt && prepared.waitsFor === undefined) this.slices.commit(prepared, message.ct);
+    else this.counters.ignored++;
   }
 
-  onAbortTx(message: AbortTx, now: WallMs, out: Out): void {
-    const prepared = this.slices.prepared.get(message.txId);
-    if (prepared?.record.attempt !== message.attempt) {
+  onAbortTx(message: AbortTx, now: WallMs, from: Address, out: Out): void {
+    const prepared = this.#decided(message, from);
+    if (prepared !== undefined) this.slices.abort(prepared, now, out);
+  }
+
+  /** Another cohort has refused the attempt: the others are asked, on behalf of its coordinator alone. */
+  onResolveNow(message: ResolveNow, now: WallMs, from: Address, out: Out): void {
+    if (this.#decided(message, from) !== undefined) this.resolver.resolveOverdue(now, out, message);
+  }
+
+  /** The prepare of which a message states the decision; undefined unless it comes from a coordinator of it (D12). */
+  #decided({ type, txId, attempt }: CommitTx | AbortTx | ResolveNow, from: Address): Prepared | undefined {
+    const prepared = this.slices.prepared.get(txId);
+    if (prepared?.record.attempt !== attempt) {
       this.counters.ignored++;
-      return;
+      return undefined;
     }
-    this.slices.abort(prepared, now, out);
+    if (isCoordinator(prepared, from)) return prepared;
+    this.slices.ignoreOutsider(type, txId, from);
+    return undefined;
   }
 
   #refusalOf(request: PrepareReq, now: WallMs, rememberedFrom: Timestamp): PrepareRefusal | undefined {
@@ -140,11 +151,8 @@ export class Cohort {
       return true;
     }
     const stored = known.state === 'prepared' ? known.prepared.record : known;
-    if (known.state === 'prepared' && stored.attempt < attempt) {
-      // The coordinator of a later attempt holds a cohort's durable answer that this one is aborted (D4).
-      this.slices.abort(known.prepared, now, out);
-      return false;
-    }
+    if (known.state === 'prepared' && stored.attempt < attempt)
+      return !this.resolver.giveUp(known.prepared, now, from, out);
     this.counters.repeats++;
     if (known.state === 'committed' && known.digest === '') {
       this.#sendCommitted(known, request, from, out);
@@ -157,6 +165,7 @@ export class Cohort {
     } else if (stored.attempt > attempt) {
       this.#refuse(request, 'ATTEMPT_MISMATCH', `Attempt ${stored.attempt} has begun.`, from, out);
     } else if (known.prepared.waitsFor === undefined) {
+      addCoordinator(known.prepared, from);
       const { pt } = known.prepared.record;
       out.sendAfterPersist(from, { type: 'PrepareResp', txId, attempt, partition: this.partition, pt });
     }

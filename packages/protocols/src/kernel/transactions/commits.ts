@@ -84,7 +84,14 @@ interface PendingCommit {
 }
 
 export class Commits {
-  readonly counters = { commits: 0, repeatedCommits: 0, committed: 0, refusedCommits: 0, pendingOutcomes: 0 };
+  readonly counters = {
+    commits: 0,
+    repeatedCommits: 0,
+    committed: 0,
+    refusedCommits: 0,
+    pendingOutcomes: 0,
+    outsiders: 0,
+  };
   readonly #pending = new TransientMap<TxId, PendingCommit>();
   /** Those that have committed in one phase, in the order of their writes. */
   readonly #atOnce: PendingCommit[] = [];
@@ -144,17 +151,19 @@ export class Commits {
   }
 
   /** Alg. 2 lines 26–32. */
-  onPrepareResp({ txId, attempt, partition, pt }: PrepareResp, out: Out): void {
-    const pending = this.#pending.get(txId);
-    if (pending?.identity.attempt !== attempt) return;
+  onPrepareResp(message: PrepareResp, from: Address, out: Out): void {
+    const { partition, pt } = message;
+    const pending = this.#answered(message, from);
+    if (pending === undefined) return;
     pending.votes.prepared(partition, pt);
     const ct = pending.votes.decided();
     if (ct !== undefined) this.#decide(pending, pending.committed?.ct ?? ct, out);
   }
 
-  onPrepareRefused({ txId, attempt, code, detail, partition }: PrepareRefused, out: Out): void {
-    const pending = this.#pending.get(txId);
-    if (pending?.identity.attempt !== attempt) return;
+  onPrepareRefused(message: PrepareRefused, from: Address, out: Out): void {
+    const { txId, attempt, code, detail, partition } = message;
+    const pending = this.#answered(message, from);
+    if (pending === undefined) return;
     // Another cohort's answer that it has committed stands, unless this is another transaction.
     if (pending.committed !== null && !OTHER_TRANSACTION.has(code)) return;
     this.#pending.delete(txId);
@@ -169,20 +178,42 @@ export class Commits {
   }
 
   /** A cohort has committed it already, or answers about an earlier attempt (D4). */
-  onResolveResp({ txId, attempt, partition, state, ts }: ResolveResp, now: WallMs, out: Out): void {
+  onResolveResp(message: ResolveResp, now: WallMs, from: Address, out: Out): void {
+    const { txId, attempt, partition, state, ts } = message;
     const pending = this.#pending.get(txId);
-    if (pending === undefined) return;
+    if (pending === undefined || !this.#isCohort(message, from, pending.attempts)) return;
     const { identity, previous } = pending;
     if (state === 'committed') {
       pending.committed ??= { ct: ts, attempt, since: now };
       if (attempt === identity.attempt) pending.votes.prepared(partition, ts);
       if (attempt !== identity.attempt || pending.votes.waiting.size === 0) this.#decide(pending, ts, out);
-    } else if (state === 'aborted' && previous[0]?.attempt === attempt) {
+    } else if (previous[0]?.attempt !== attempt || !this.#isCohort(message, from, [previous[0]])) {
+      return;
+    } else if (state === 'aborted') {
       previous.shift();
       pending.lost.clear();
       this.#settled.set(txId, attempt + 1);
       this.#send(pending, now, out);
-    } else if (state === 'lost' && previous[0]?.attempt === attempt) this.#lost(pending, partition, now, out);
+    } else if (state === 'lost') this.#lost(pending, partition, now, out);
+  }
+
+  /** The commit whose prepare a cohort answers. */
+  #answered(message: PrepareResp | PrepareRefused, from: Address): PendingCommit | undefined {
+    const pending = this.#pending.get(message.txId);
+    if (pending?.identity.attempt !== message.attempt) return undefined;
+    return this.#isCohort(message, from, [pending.identity]) ? pending : undefined;
+  }
+
+  /** Only the cohorts of its attempts decide a commit (D12). */
+  #isCohort(
+    { type, txId, partition }: PrepareResp | PrepareRefused | ResolveResp,
+    from: Address,
+    attempts: readonly CommitIdentity[],
+  ): boolean {
+    if (attempts.some((attempt) => this.addresses.isCohort(from.node, partition, attempt))) return true;
+    this.counters.outsiders++;
+    this.state.outsider?.({ type, from: from.node, txId, partition });
+    return false;
   }
 
   /** If every cohort of an earlier attempt has lost its disk, the outcome of the attempt is lost for good (D10). */

@@ -116,9 +116,9 @@ export class Coordinator implements Machine<TransactionMessage> {
     TxStatusReq: (message, now, from, out) => this.#onTxStatusReq(message, now, from, out),
     ReadSliceResp: (message, _now, _from, out) => this.reads.onReadSliceResp(message, out),
     ListSliceResp: (message, _now, _from, out) => this.reads.onListSliceResp(message, out),
-    PrepareResp: (message, _now, _from, out) => this.commits.onPrepareResp(message, out),
-    PrepareRefused: (message, _now, _from, out) => this.commits.onPrepareRefused(message, out),
-    ResolveResp: (message, now, _from, out) => this.commits.onResolveResp(message, now, out),
+    PrepareResp: (message, _now, from, out) => this.commits.onPrepareResp(message, from, out),
+    PrepareRefused: (message, _now, from, out) => this.commits.onPrepareRefused(message, from, out),
+    ResolveResp: (message, now, from, out) => this.commits.onResolveResp(message, now, from, out),
     OutcomeResp: (message, _now, _from, out) => this.#onOutcomeResp(message, out),
     Refused: (message, now, from, out) => this.reads.onRefused(message, from, now, out),
   };

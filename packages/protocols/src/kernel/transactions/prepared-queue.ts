@@ -8,6 +8,7 @@ import {
   type WallMs,
   writesBytes,
 } from '@isochron/core';
+import type { Address } from '../../machine.js';
 import type { Resolution } from './resolution.js';
 
 /** A prepared transaction, and since when this process has it. */
@@ -15,10 +16,23 @@ export interface Prepared {
   readonly txId: TxId;
   readonly record: PreparedRecord;
   readonly since: WallMs;
+  /** Further nodes that have sent the same prepare (D4), so that they may send its decision. */
+  repeatedBy?: Set<NodeId>;
   /** The questions about its overdue decision (D2). */
   resolution?: Resolution | undefined;
   /** The node that lost its disk and decides about it: no commit message and no vote does meanwhile (D10). */
   waitsFor?: NodeId | undefined;
+}
+
+/** Whether a node has sent the prepare: the decision is taken from such a node, or found with the cohorts (D2, D12). */
+export const isCoordinator = ({ record, repeatedBy }: Prepared, { node }: Address): boolean =>
+  record.coordinator === node || repeatedBy?.has(node) === true;
+
+/** A node has sent a prepare that is known here already, with the same writes: it may be the one that decides (D4). */
+export function addCoordinator(prepared: Prepared, from: Address): void {
+  if (isCoordinator(prepared, from)) return;
+  prepared.repeatedBy ??= new Set();
+  prepared.repeatedBy.add(from.node);
 }
 
 /** Transactions with a proposed timestamp that wait for their outcome (Prepared^m_n). Inserted in the order of `pt`. */

@@ -3,7 +3,7 @@
  * its peers know whether one was carried out before, because they keep the outcome of each such transaction that they
  * receive. An outcome that has reached no peer is gone with the disk: the request may be carried out again.
  */
-import type { PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
+import type { NodeId, PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import type { OutcomeResp, PrepareReq, TransactionMessage } from './messages.js';
@@ -40,6 +40,10 @@ export class Repeats {
     return topology.partitions[this.partition]!.regions.filter((other) => other !== region);
   }
 
+  #isPeer(node: NodeId): boolean {
+    return this.#peers.some((peer) => this.#addresses.replica(this.partition, peer).node === node);
+  }
+
   /** Whether a request that is new here may have been known to the lost disk, and a peer can answer for it. */
   mustAsk(request: PrepareReq): boolean {
     return request.sentAfter < this.state.membership.incarnation && isRepeatable(request) && this.#peers.length > 0;
@@ -67,9 +71,12 @@ export class Repeats {
    * A peer has answered: the request, and its commit timestamp if it was carried out. Undefined until a peer answers
    * that has kept its outcomes since before the request was first sent.
    */
-  answered({ ref, state, ts }: OutcomeResp): (Asked & { readonly committed?: Timestamp }) | undefined {
+  answered(
+    { ref, state, ts }: OutcomeResp,
+    { node }: Address,
+  ): (Asked & { readonly committed?: Timestamp }) | undefined {
     const asked = this.#asked.get(ref);
-    if (asked === undefined) return undefined;
+    if (asked === undefined || !this.#isPeer(node)) return undefined;
     const knows = state === 'unknown' ? ts <= asked.request.sentAfter : state === 'committed' || state === 'reported';
     if (!knows) return undefined;
     this.#asked.delete(ref);

@@ -194,14 +194,14 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
         this.cohort.onPrepareReq(message, now, from, out);
         this.state.activity.wake(now, out);
       },
-      CommitTx: (message) => this.cohort.onCommitTx(message),
-      AbortTx: (message, now, _from, out) => this.cohort.onAbortTx(message, now, out),
-      ResolveNow: (message, now, _from, out) => this.cohort.resolver.resolveOverdue(now, out, message),
+      CommitTx: (message, _now, from) => this.cohort.onCommitTx(message, from),
+      AbortTx: (message, now, from, out) => this.cohort.onAbortTx(message, now, from, out),
+      ResolveNow: (message, now, from, out) => this.cohort.onResolveNow(message, now, from, out),
       ResolveReq: (message, now, from, out) => this.cohort.resolver.onResolveReq(message, now, from, out),
-      ResolveResp: (message, now, _from, out) => this.cohort.resolver.onResolveResp(message, now, out),
+      ResolveResp: (message, now, from, out) => this.cohort.resolver.onResolveResp(message, now, from, out),
       OutcomeReq: (message, _now, from, out) =>
         this.cohort.resolver.onOutcomeReq(message, this.replication.verified, from, out),
-      OutcomeResp: (message, now, _from, out) => this.cohort.onOutcomeResp(message, now, out),
+      OutcomeResp: (message, now, from, out) => this.cohort.onOutcomeResp(message, now, from, out),
       SuspectsReq: (message, _now, from, out) =>
         this.cohort.suspects.onSuspectsReq(message, this.replication.versionClock, from, out),
       ReadSuspects: (message, _now, from, out) => this.cohort.suspects.onReadSuspects(message, from, out),

@@ -15,7 +15,7 @@ import type {
   ResolveResp,
   TransactionMessage,
 } from './messages.js';
-import type { Prepared } from './prepared-queue.js';
+import { isCoordinator, type Prepared } from './prepared-queue.js';
 import { isCohortOf } from './refusals.js';
 import { Resolution } from './resolution.js';
 import type { Slices } from './slices.js';
@@ -40,10 +40,20 @@ export class Resolver {
       const { txId, record, since } = prepared;
       const isNamed = named?.txId === txId && named.attempt === record.attempt;
       if (prepared.resolution === undefined && !isNamed && since + resolveAfterMs > now) continue;
-      const own = { partition: this.slices.partition, pt: record.pt };
-      prepared.resolution ??= new Resolution(txId, record.cohorts, own, now);
-      this.#ask(prepared, prepared.resolution, now, out);
+      this.#resolve(prepared, now, out);
     }
+  }
+
+  #resolve(prepared: Prepared, now: WallMs, out: Out): void {
+    const { txId, record } = prepared;
+    const own = { partition: this.slices.partition, pt: record.pt };
+    prepared.resolution ??= new Resolution(txId, record.cohorts, own, now);
+    this.#ask(prepared, prepared.resolution, now, out);
+  }
+
+  /** A prepare of another attempt than the one of a question. False while an earlier one is still open. */
+  #endsEarlier(prepared: Prepared, attempt: number, now: WallMs, from: Address, out: Out): boolean {
+    return prepared.record.attempt > attempt || this.giveUp(prepared, now, from, out);
   }
 
   #ask({ txId, record }: Prepared, resolution: Resolution, now: WallMs, out: Out): void {
@@ -82,22 +92,28 @@ export class Resolver {
       // The answer is never *aborted* if the outcome was dropped (D5), or possibly known to a lost disk. A late prepare
       // is refused without a tombstone.
       answer('lost', 0);
-    } else {
-      this.#giveUp(identity, known, now, out);
+    } else if (known?.state !== 'prepared' || this.#endsEarlier(known.prepared, attempt, now, from, out)) {
+      this.#refuse(identity, known, now, out);
       answer('aborted', 0);
     }
   }
 
   /**
-   * The sender of a question about an attempt knows that earlier ones are aborted (D4): a prepare of an earlier one is
-   * given up, durably.
+   * A later attempt has begun: its coordinator states that the earlier ones are aborted (D4). That counts from a node
+   * that has coordinated this one. On the word of any other node the cohorts of this attempt are asked, which find the
+   * same abort; the sender repeats its message.
+   *
+   * @returns whether the attempt is aborted now
    */
-  #giveUp({ txId, attempt }: CommitIdentity, known: Known | undefined, now: WallMs, out: Out): void {
-    const { slices } = this;
-    if (known?.state === 'prepared' && known.prepared.record.attempt < attempt) slices.abort(known.prepared, now, out);
-    if (known === undefined || attemptOf(known) < attempt) {
-      slices.outcomes.tombstone(txId, attempt, now, out);
-    }
+  giveUp(prepared: Prepared, now: WallMs, from: Address, out: Out): boolean {
+    if (isCoordinator(prepared, from)) this.slices.abort(prepared, now, out);
+    else this.#resolve(prepared, now, out);
+    return isCoordinator(prepared, from);
+  }
+
+  /** A tombstone of this attempt, in place of an earlier one. */
+  #refuse({ txId, attempt }: CommitIdentity, known: Known | undefined, now: WallMs, out: Out): void {
+    if (known === undefined || attemptOf(known) < attempt) this.slices.outcomes.tombstone(txId, attempt, now, out);
   }
 
   /**
@@ -109,10 +125,14 @@ export class Resolver {
   }
 
   /** The answer of another cohort about a prepared transaction. */
-  onResolveResp(message: ResolveResp, now: WallMs, out: Out): void {
+  onResolveResp(message: ResolveResp, now: WallMs, from: Address, out: Out): void {
     const { slices } = this;
     const prepared = slices.prepared.get(message.txId);
     if (prepared?.record.attempt !== message.attempt || prepared.resolution === undefined) return;
+    if (!this.#addresses.isCohort(from.node, message.partition, prepared.record)) {
+      slices.ignoreOutsider(message.type, message.txId, from);
+      return;
+    }
     if (message.state === 'aborted') slices.abort(prepared, now, out);
     else if (message.state === 'committed') this.#onCommitted(prepared, message.ts, now, out);
     else if (message.state === 'prepared') {

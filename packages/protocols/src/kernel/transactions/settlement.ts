@@ -256,8 +256,9 @@ export class Settlement implements Machine<TransactionMessage> {
   #onTakeBackReq({ part, last, losses }: TakeBackReq, now: WallMs, from: Address, out: Out): void {
     const { state } = this;
     if (!losses.every((loss) => this.#makesSense(loss))) return;
-    state.losses.add(losses, out);
-    for (const loss of losses) for (const replica of this.replicas) replica.takeBack(loss, now, out);
+    const credible = losses.filter((loss) => this.#isCredible(loss, from));
+    state.losses.add(credible, out);
+    for (const loss of credible) for (const replica of this.replicas) replica.takeBack(loss, now, out);
     if (last) {
       state.membership.unsettledPeers.delete(from.node);
       for (const { cohort } of this.replicas) cohort.suspects.resume(from.node);
@@ -265,11 +266,19 @@ export class Settlement implements Machine<TransactionMessage> {
     out.sendAfterPersist(from, { type: 'TakeBackResp', part });
   }
 
+  /** A node may report the loss of its own parts, but not of transactions that the cohorts here know as others'. */
+  #isCredible(loss: Loss, from: Address): boolean {
+    const doubting = this.replicas.find(({ cohort }) => !cohort.suspects.mayBeLost(loss));
+    doubting?.cohort.slices.ignoreOutsider('TakeBackReq', loss.txId, from);
+    return doubting === undefined;
+  }
+
   /** D12. */
   #makesSense({ node, partitions, keys }: Loss): boolean {
     const { topology } = this.state;
     const isKnown = (key: QualifiedKey) => topology.hasKeyspace(key.slice(0, key.indexOf('/')));
-    return topology.hasNode(node) && partitions.every((id) => id < topology.partitions.length) && keys.every(isKnown);
+    const held = new Set(topology.hasNode(node) ? topology.partitionsOn(node) : []);
+    return partitions.every((id) => held.has(id)) && keys.every(isKnown);
   }
 }
 

@@ -17,7 +17,7 @@ import type {
   TxId,
   WallMs,
 } from '@isochron/core';
-import type { Effects } from '../../machine.js';
+import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import type { Outcomes } from '../outcomes.js';
 import { type Committed, CommittedQueue } from './committed-queue.js';
@@ -34,7 +34,16 @@ export class Slices {
   readonly prepared = new PreparedQueue();
   readonly committed = new CommittedQueue();
   /** Of the whole cohort. */
-  readonly counters = { prepares: 0, repeats: 0, refusals: 0, commits: 0, aborts: 0, resolved: 0, ignored: 0 };
+  readonly counters = {
+    prepares: 0,
+    repeats: 0,
+    refusals: 0,
+    commits: 0,
+    aborts: 0,
+    resolved: 0,
+    ignored: 0,
+    outsiders: 0,
+  };
 
   constructor(
     readonly partition: PartitionId,
@@ -65,6 +74,12 @@ export class Slices {
       return { state: 'committed', ct: outcome.ts, attempt: outcome.attempt, digest: outcome.digest ?? '' };
     }
     return outcome === undefined ? undefined : { state: 'aborted', ts: outcome.ts, attempt: outcome.attempt };
+  }
+
+  /** Counts and reports a message about a transaction from a node that has no part in it (D12). */
+  ignoreOutsider(type: string, txId: TxId, { node: from }: Address): void {
+    this.counters.outsiders++;
+    this.state.outsider?.({ type, from, txId, partition: this.partition });
   }
 
   /** Holds a slice at its proposed timestamp until the decision. */

@@ -114,6 +114,14 @@ export class Suspects {
     return outcome?.status === 'committed' && outcome.ts === ts;
   }
 
+  /** Whether the transaction, as far as its cohorts are known here, had one on the node that lost its disk (D12). */
+  mayBeLost({ txId, node }: Pick<Loss, 'txId' | 'node'>): boolean {
+    const known = this.slices.known(txId, 0);
+    if (known?.state === 'prepared') return this.slices.partitionsOn(node, known.prepared.record).length > 0;
+    if (known?.state !== 'committed' || known.digest === '') return true;
+    return this.slices.partitionsOn(node, cohortsIn(known.digest)).length > 0;
+  }
+
   /**
    * The state of a transaction, and the attempt that it belongs to: a commit of which a lost disk took a part is no
    * commit; while that is open, it is undecided. A later attempt than the lost one counts for itself (D4).
