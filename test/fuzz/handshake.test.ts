@@ -24,6 +24,7 @@ const info = (nodeId: string): PeerInfo => ({
   clusterHash: 'c0ffee',
   epoch: 0,
   hlc: 200_000_000_000_000,
+  protection: { rules: null, users: null },
 });
 
 type Role = 'initiator' | 'acceptor';

@@ -4,7 +4,7 @@
  */
 import { SAMPLE_CONTEXT, transactionSamples } from '@isochron/testing/protocols/samples';
 import { CLOSE_CODES, type LinkStatus, WebSocketTransport } from '@isochron/transport';
-import { FrameCodec, Handshake, PROTOCOL_VERSION, randomNonce } from '@isochron/wire';
+import { FrameCodec, Handshake, PROTOCOL_VERSION, randomNonce, UNPROTECTED } from '@isochron/wire';
 import fc from 'fast-check';
 import { WebSocket } from 'ws';
 import { type NodeMessage, nodeSchema } from '../../server/src/node/messages.js';
@@ -29,6 +29,7 @@ const self = {
   clusterHash: 'c0ffee',
   epoch: 0,
   hlc: NOW,
+  protection: UNPROTECTED,
 };
 
 /** Codes with which the node may end a connection. */

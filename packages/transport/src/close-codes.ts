@@ -22,6 +22,8 @@ export const CLOSE_CODES = {
   HANDSHAKE_TIMEOUT: 4408,
   /** The same node opened a newer connection. */
   LINK_REPLACED: 4409,
+  /** The authority of the peer's certificate was taken out: a connection with another certificate may be accepted. */
+  CERTIFICATE_DROPPED: 4411,
 } as const;
 
 export type CloseName = keyof typeof CLOSE_CODES;

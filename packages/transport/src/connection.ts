@@ -19,6 +19,8 @@ export interface ConnectionEvents {
   opened(connection: Connection, peer: PeerInfo): void;
   received(connection: Connection, bytes: Uint8Array): void;
   roundTrip(connection: Connection, ms: number): void;
+  /** The peer, which was dialled, asks for a new connection in place of this one. */
+  renewalAsked(connection: Connection): void;
   closed(connection: Connection, end: ConnectionEnd): void;
 }
 
@@ -26,6 +28,8 @@ type Outgoing = { readonly kind: 'data' | 'ping' | 'pong'; readonly bytes: Uint8
 
 /** How long a peer may take to answer a close frame. */
 const CLOSE_TIMEOUT_MS = 1_000;
+/** The content of a ping that asks for a new connection. */
+const RENEWAL = Buffer.from('renew');
 /** A close frame has room for this many bytes of text. */
 const MAX_REASON_BYTES = 120;
 
@@ -113,6 +117,11 @@ export class Connection {
     const silentMs = now - this.#receivedAt;
     if (silentMs > this.#tuning.deadAfterMs) this.#abort('PEER_SILENT', `no data for ${Math.round(silentMs)} ms`);
     else if (this.#ping === undefined) this.#sendPing(now);
+  }
+
+  /** Asks the peer, which has dialled, for a new connection: a ping that no keep-alive sends. */
+  askForRenewal(): void {
+    if (this.#state === 'up') this.#transmit({ kind: 'ping', bytes: RENEWAL });
   }
 
   /** Ends the connection with a close frame. The owner's `closed` is called before this returns. */
@@ -216,6 +225,7 @@ export class Connection {
     this.#receivedAt = performance.now();
     // Answered here and not by ws, so that the answer is delayed as frames are.
     this.#transmit({ kind: 'pong', bytes: Uint8Array.from(bytes) });
+    if (bytes.equals(RENEWAL)) this.#events.renewalAsked(this);
   }
 
   #takePong(bytes: Buffer): void {

@@ -24,6 +24,13 @@ export class Dialer {
     this.#after(0);
   }
 
+  /** Dials at once: beside a connection that is up, which is replaced once the new one is accepted. */
+  renew(): void {
+    if (this.#stopped) return;
+    this.#cancel?.();
+    this.dial();
+  }
+
   /** The link is up. */
   connected(): void {
     this.#upAt = this.scheduler.now();

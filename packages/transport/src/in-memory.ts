@@ -1,5 +1,5 @@
 import { type AnyMessage, invariant, type NodeId, type Timestamp, type WallMs } from '@isochron/core';
-import { type FrameCodec, type PeerInfo, PROTOCOL_VERSION } from '@isochron/wire';
+import { type FrameCodec, type PeerInfo, PROTOCOL_VERSION, UNPROTECTED } from '@isochron/wire';
 import { LinkCounters } from './counters.js';
 import { DelayLine, realTime, type Scheduler } from './delay-line.js';
 import type { Envelope } from './envelope.js';
@@ -131,6 +131,7 @@ class InMemoryTransport<M extends AnyMessage> implements Transport<M> {
       storeId,
       version: PROTOCOL_VERSION,
       clusterHash: 'in-memory',
+      protection: UNPROTECTED,
       epoch,
       hlc: hlc(),
       wallMs: this.wallClock(),

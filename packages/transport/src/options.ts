@@ -1,5 +1,5 @@
 import { type AnyMessage, IsochronError, type NodeId, type Timestamp, type WallMs } from '@isochron/core';
-import type { FrameCodec } from '@isochron/wire';
+import type { FrameCodec, Protection } from '@isochron/wire';
 import type { PeerTls } from './identity.js';
 import type { TransportEvents } from './transport.js';
 
@@ -67,6 +67,8 @@ export interface WebSocketTransportOptions<M extends AnyMessage> {
   /** Hash of the parts of the cluster file that two linked nodes must share. */
   readonly clusterHash: string;
   readonly storeId: string;
+  /** The hashes of the node's rules and of its users' settings now; by default it has none. */
+  readonly protection?: () => Protection;
   /** Epoch of the topology. */
   readonly epoch: number;
   /** Protocol version; this build's by default. */

@@ -1,5 +1,12 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { Handshake, type HandshakeOptions, type PeerInfo, PROTOCOL_VERSION, randomNonce } from '@isochron/wire';
+import {
+  Handshake,
+  type HandshakeOptions,
+  type PeerInfo,
+  PROTOCOL_VERSION,
+  randomNonce,
+  UNPROTECTED,
+} from '@isochron/wire';
 import { WebSocket } from 'ws';
 import { parsePeerUrl, type WebSocketTransportOptions } from './options.js';
 import { pings, Recorder, runTransportSuite, type SuiteMessage, type SuiteNode, suiteCodec, until } from './suite.js';
@@ -102,6 +109,7 @@ describe('WebSocketTransport', () => {
       clusterHash: 'c0ffee',
       epoch: 1,
       hlc: 1,
+      protection: UNPROTECTED,
       ...of,
     };
     const handshake = new Handshake({ role: 'initiator', self, secret: 'open sesame', nonce: randomNonce(), ...more });

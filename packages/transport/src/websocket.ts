@@ -8,6 +8,7 @@ import {
   PROTOCOL_VERSION,
   type Refusal,
   randomNonce,
+  UNPROTECTED,
 } from '@isochron/wire';
 import { WebSocket } from 'ws';
 import { Connection, type ConnectionEnd } from './connection.js';
@@ -26,6 +27,7 @@ import {
   type WebSocketTransportOptions,
 } from './options.js';
 import { Packer } from './packing.js';
+import { Renewals } from './renewals.js';
 import { socketOptions } from './socket-options.js';
 import type { LinkStatus, Transport } from './transport.js';
 
@@ -51,6 +53,7 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
   /** All connections that have not ended, in whatever state, with the peer's certificate as far as it is known. */
   readonly #connections = new Map<Connection, X509Certificate | undefined>();
   readonly #ends = new Map<string, number>();
+  readonly #renewals = new Renewals((node) => this.#renew(node));
   #listener: Listener | undefined;
   #keepAlive: NodeJS.Timeout | undefined;
   #unwatch: (() => void) | undefined;
@@ -115,6 +118,15 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     return { states: this.#listener.counts(), crowded: this.#ends.get(CROWDED) ?? 0 };
   }
 
+  /**
+   * Replaces the connections of all links, one after the other: certificates, and what the hello says of this node, are
+   * then the present ones. A link is up all the time, as its old connection ends when the new one is accepted. Links
+   * that are down are dialled at once.
+   */
+  renew(): void {
+    for (const node of this.#links.keys()) this.#renewals.add(node);
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -130,7 +142,10 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
         crowded: (address) => this.#crowded(address),
       },
     );
-    this.#unwatch = tls?.certificates.onChange(() => this.#dropStrangers(tls));
+    this.#unwatch = tls?.certificates.onChange(() => {
+      this.#dropStrangers(tls);
+      this.renew();
+    });
     this.#tickedAt = performance.now();
     this.#keepAlive = setInterval(() => this.#tick(), this.#tuning.pingIntervalMs);
     for (const dialer of this.#dialers.values()) dialer.start();
@@ -141,10 +156,17 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     const connections = [...this.#connections.keys()];
     clearInterval(this.#keepAlive);
     this.#unwatch?.();
+    this.#renewals.stop();
     for (const dialer of this.#dialers.values()) dialer.stop();
     for (const connection of connections) connection.close('GOING_AWAY', 'the node shuts down');
     await this.#listener?.close();
     await Promise.all(connections.map(({ gone }) => gone));
+  }
+
+  #renew(node: NodeId): void {
+    const dialer = this.#dialers.get(node);
+    if (dialer === undefined) this.#links.get(node)?.connection?.askForRenewal();
+    else dialer.renew();
   }
 
   #addPeer(peer: PeerAddress): void {
@@ -186,7 +208,8 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     const { self, storeId, version = PROTOCOL_VERSION, clusterHash, epoch, hlc } = this.#options;
     const { wallClock = Date.now, secret, secondSecret } = this.#options;
     const wallMs = Math.max(0, Math.floor(wallClock()));
-    const info: PeerInfo = { nodeId: self, storeId, version, clusterHash, epoch, hlc: hlc(), wallMs };
+    const protection = this.#options.protection?.() ?? UNPROTECTED;
+    const info: PeerInfo = { nodeId: self, storeId, version, clusterHash, epoch, hlc: hlc(), protection, wallMs };
     return new Handshake({ ...options, self: info, secret, secondSecret, nonce: randomNonce() });
   }
 
@@ -205,6 +228,7 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
         this.#links.get(peer.nodeId)!.attach(opened, peer);
       },
       received: (from, bytes) => this.#links.get(from.peer!.nodeId)!.receive(from, bytes),
+      renewalAsked: (from) => this.#renewals.add(from.peer!.nodeId),
       roundTrip: (from, ms) => this.#links.get(from.peer!.nodeId)!.counters.roundTrip(ms),
       closed: (closed, end) => this.#ended(closed, dialled, end),
     });
@@ -234,7 +258,7 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
   #dropStrangers({ certificates: { current } }: PeerTls): void {
     for (const [connection, certificate] of [...this.#connections]) {
       if (certificate === undefined || isIssuedBy(certificate, current.ca)) continue;
-      connection.close('PEER_REFUSED', 'the certificate of the peer is of an unknown authority');
+      connection.close('CERTIFICATE_DROPPED', 'the authority of the certificate of the peer is accepted no more');
     }
   }
 
@@ -262,7 +286,8 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     this.#connections.delete(connection);
     this.#count(end.code);
     if (this.#stopped) return;
-    if (dialled !== undefined) this.#dialers.get(dialled)?.ended(end.code);
+    // A connection that was replaced is followed by the one that has replaced it.
+    if (dialled !== undefined && end.code !== 'LINK_REPLACED') this.#dialers.get(dialled)?.ended(end.code);
     const node = dialled ?? end.claimed;
     this.#log('debug', 'connection ended', { peer: node, code: end.code, detail: end.detail });
     if (node !== null) this.#links.get(node)?.ended(connection, end);

@@ -3,6 +3,7 @@ import {
   type Infer,
   type Kind,
   MalformedMessage,
+  nullable,
   object,
   oneOf,
   optional,
@@ -14,7 +15,7 @@ import { pack, unpack } from './msgpack.js';
 import { NONCE_BYTES } from './proof.js';
 
 /** Version of frames and messages. Nodes of different versions do not link. */
-export const PROTOCOL_VERSION = 4;
+export const PROTOCOL_VERSION = 5;
 
 /** The dialling side of a link, and the listening one. */
 export type HandshakeRole = 'initiator' | 'acceptor';
@@ -41,6 +42,16 @@ export const Hello = object({
 });
 export type Hello = Infer<typeof Hello>;
 
+/**
+ * Hashes of a node's access rules and of its users' settings, null where it has none: a node without what its peers
+ * have serves nobody.
+ */
+export const Protection = object({ rules: nullable(text(64)), users: nullable(text(64)) });
+export type Protection = Infer<typeof Protection>;
+
+/** A node without rules and credentials: everything is allowed there. */
+export const UNPROTECTED: Protection = { rules: null, users: null };
+
 const peerInfo = {
   /** Protocol version, see {@link PROTOCOL_VERSION}. */
   version: uint,
@@ -53,6 +64,7 @@ const peerInfo = {
   epoch: uint,
   /** The node's clock (T2). */
   hlc: timestamp,
+  protection: Protection,
   /** The node's wall clock when the connection was begun (K2), ms; absent from builds that do not send it. */
   wallMs: optional(count),
 };

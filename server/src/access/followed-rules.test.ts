@@ -41,8 +41,25 @@ describe('the rules of a node', () => {
     expect(() => new FollowedRules(join(folder, 'none'), [], logger)).toThrow('cannot be read');
   });
 
-  it('a file without rules allows everything (AR5)', () => {
-    expect(followed('rules: []').policy).toBeUndefined();
+  it('a file whose rules were all taken out is refused, and the former rules stay in use (AR5)', () => {
+    const rules = followed(`rules: [${RULE}]`);
+    const { hash } = rules;
+    writeFileSync(rules.file, 'rules: []');
+    rules.reload();
+    expect([rules.counts.failures, rules.policy.names.length, rules.hash]).toEqual([1, 1, hash]);
+  });
+
+  it('the hash of rules changes with the rules, not with the cases and documents of their file', () => {
+    const rules = followed(`rules: [${RULE}]`);
+    const { hash } = rules;
+    let changes = 0;
+    rules.onChange(() => changes++);
+    for (const text of [`rules: [${RULE}]\ndocuments: {}`, `rules: [${RULE.replace('[get]', '[get, list]')}]`]) {
+      writeFileSync(rules.file, text);
+      rules.reload();
+      if (changes === 1) expect(rules.hash).toBe(hash);
+    }
+    expect([changes, rules.hash === hash]).toEqual([2, false]);
   });
 
   it('refusals are counted', () => {

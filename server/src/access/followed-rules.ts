@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { IsochronError, type Principal } from '@isochron/core';
 import type { AccessRules, Policy } from '@isochron/sessions';
 import type { Logger } from 'pino';
+import { canonicalHash } from '../config/canonical.js';
 import { watchFiles } from '../config/watched-files.js';
 import { parseRulesFile } from './rules-file.js';
 
@@ -23,6 +24,8 @@ const MS_BETWEEN_FAULTS = 10_000;
 
 export class FollowedRules implements AccessRules {
   #policy: Policy;
+  #hash = '';
+  readonly #listeners = new Set<() => void>();
   #failures = 0;
   #reloads = 0;
   #refusals = 0;
@@ -43,9 +46,18 @@ export class FollowedRules implements AccessRules {
     this.#policy = this.#read();
   }
 
-  /** Undefined while the file has no rule: then everything is allowed (AR5). */
-  get policy(): Policy | undefined {
-    return this.#policy.names.length === 0 ? undefined : this.#policy;
+  get policy(): Policy {
+    return this.#policy;
+  }
+
+  /** Of the rules alone: their documents and cases may differ. */
+  get hash(): string {
+    return this.#hash;
+  }
+
+  /** Calls `listener` after every change of the rules. */
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener);
   }
 
   get counts(): RulesCounts {
@@ -75,10 +87,12 @@ export class FollowedRules implements AccessRules {
     }
     this.#reloads++;
     this.logger.info({ rules: this.#policy.names.length }, 'the access rules have changed');
+    for (const listener of this.#listeners) listener();
   }
 
   close(): void {
     this.#stop();
+    this.#listeners.clear();
   }
 
   #fault(err: IsochronError): void {
@@ -96,6 +110,8 @@ export class FollowedRules implements AccessRules {
       const detail = `The access rules cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`;
       throw new IsochronError('CONFIG_INVALID', detail, { cause });
     }
-    return parseRulesFile(text, this.file, this.keyspaces).policy;
+    const { file, policy } = parseRulesFile(text, this.file, this.keyspaces);
+    this.#hash = canonicalHash(file.rules);
+    return policy;
   }
 }

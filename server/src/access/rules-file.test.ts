@@ -39,8 +39,10 @@ describe('a file of access rules', () => {
     expect(refusalOf(text)).toMatch(message);
   });
 
-  it('a file without any rule allows everything', () => {
-    expect(parseRulesFile('rules: []', 'rules.yaml', KEYSPACES).policy.names).toEqual([]);
+  it('a file with an empty list of rules is refused: it would allow everything', () => {
+    expect(() => parseRulesFile('rules: []', 'rules.yaml', KEYSPACES)).toThrow(
+      'rules.yaml:1: "rules" is not valid: expected at least one rule',
+    );
   });
 });
 

@@ -61,7 +61,10 @@ export type RuleCase = Static<typeof CaseSchema>;
 
 const RulesFileSchema = Type.Object(
   {
-    rules: Type.Array(RuleSchema, { description: 'a list of rules' }),
+    rules: Type.Array(RuleSchema, {
+      minItems: 1,
+      description: 'at least one rule: no file stands for no rules',
+    }),
     documents: Type.Optional(documents),
     cases: Type.Optional(Type.Array(CaseSchema, { description: 'a list of cases' })),
   },

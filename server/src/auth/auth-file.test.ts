@@ -28,7 +28,7 @@ function refusal(text: string): string {
 describe('a file of credentials', () => {
   it('a file of credentials is read with every default filled in', () => {
     const { issuers, keys } = parseAuthFile(GOOD, 'auth.yaml');
-    expect(issuers).toMatchObject([{ clockToleranceS: 5, rolesClaim: 'roles' }]);
+    expect(issuers).toMatchObject([{ clockToleranceS: 5, rolesClaim: undefined }]);
     expect(issuers[0]!.algorithms).not.toContain('HS256');
     expect(keys).toMatchObject([{ principal: 'billing', expiresAt: Date.UTC(2030, 0, 31), claims: {} }]);
   });
@@ -62,6 +62,13 @@ describe('a file of credentials', () => {
       ':4: "issuers.0.keys.0.d"',
     ),
     bad('a secret key', 'jwks: https://login.example/jwks.json', 'keys: [{ kty: oct, k: x }]', ':4: "issuers.0.keys.0'),
+    bad(
+      'roles in the subject',
+      'audience:',
+      'rolesClaim: sub\n    audience:',
+      ':3: "sub" is not valid: expected the name',
+    ),
+    bad('roles in no claim', 'audience:', 'rolesClaim: realm..roles\n    audience:', ':3: "realm..roles" is not valid'),
     bad('broken YAML', 'keys:', 'keys: [', ':'),
   ])('a file of credentials is refused, with its line and the reason, for this fault: %s', (_what, text, message) => {
     expect(text).not.toBe(GOOD);

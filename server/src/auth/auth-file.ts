@@ -14,8 +14,11 @@ export interface IssuerConfig {
   readonly source: { readonly jwks: string } | { readonly keys: readonly object[] };
   readonly algorithms: readonly string[];
   readonly clockToleranceS: number;
-  /** Name of the claim with the roles. */
-  readonly rolesClaim: string;
+  /**
+   * Name of the claim with the roles, as the file has it: of a claim, or of one inside of others with dots between them
+   * (`realm_access.roles`). Absent: `roles`, and a token without it has the default roles.
+   */
+  readonly rolesClaim: string | undefined;
 }
 
 /** A key, by its hash. */
@@ -36,7 +39,13 @@ export interface AuthConfig {
 }
 
 const DEFAULT_TOLERANCE_S = 5;
-const DEFAULT_ROLES_CLAIM = 'roles';
+
+/** Claims that have another meaning in every token. */
+const REGISTERED: ReadonlySet<string> = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti']);
+
+/** Whether a token can have a list of roles there. */
+const mayHaveRoles = (claim: string): boolean =>
+  !REGISTERED.has(claim.split('.')[0]!) && claim.split('.').every((part) => part.trim() === part && part !== '');
 
 /**
  * Reads a file.
@@ -69,7 +78,12 @@ function refuseTwice<F extends string>(
 
 function issuerOf(entry: IssuerEntry, i: number, refuse: Refuse): IssuerConfig {
   const { issuer, audience, jwks, keys, algorithms = ALGORITHMS } = entry;
-  const { clockToleranceS = DEFAULT_TOLERANCE_S, rolesClaim = DEFAULT_ROLES_CLAIM } = entry;
+  const { clockToleranceS = DEFAULT_TOLERANCE_S, rolesClaim } = entry;
+  if (rolesClaim !== undefined && !mayHaveRoles(rolesClaim))
+    refuse(
+      ['issuers', i, 'rolesClaim'],
+      `"${rolesClaim}" is not valid: expected the name of a claim with a list of roles`,
+    );
   if ((jwks === undefined) === (keys === undefined)) refuse(['issuers', i], 'an issuer has either "jwks" or "keys"');
   if (jwks !== undefined && !isSafeUrl(jwks))
     refuse(['issuers', i, 'jwks'], `"${jwks}" is not valid: expected an https URL, or an http one of this machine`);

@@ -70,13 +70,45 @@ describe('a token', () => {
     expect(principal.expiresAt).toBe((given.exp! + 5) * 1000);
   });
 
-  it('a token has the roles of its claim, and reads and writes where it has no such claim', async () => {
+  it('a token reads and writes where the operator has named no claim of roles, and it has none', async () => {
+    const { roles } = await principalOf(signedWith([key]), await key.sign(claims()));
+    expect([...roles]).toEqual(['reader', 'writer']);
+  });
+
+  it.each([
+    ['inside of another claim', { realm_access: { roles: ['reader'] } }, ['reader']],
+    ['whose name has a dot', { 'realm_access.roles': ['writer'] }, ['writer']],
+    ['that is not there', { realm_access: {} }, []],
+    ['below a text', { realm_access: 'roles' }, []],
+    ['below a list', { realm_access: [{ roles: ['operator'] }] }, []],
+  ])('a token has the roles of a claim %s', async (_what, more, roles) => {
+    const auth = signedWith([key], '    rolesClaim: realm_access.roles');
+    expect([...(await principalOf(auth, await key.sign(claims(more)))).roles]).toEqual(roles);
+  });
+
+  it.each([
+    ['expires never', '"exp":1e999', 'The time "exp" of the token is out of range.'],
+    ['expires after the end of all dates', '"exp":1e300', 'The time "exp" of the token is out of range.'],
+    ['expires in a thousand years', '"exp":33287000000', 'The token expires in more than 400 days ("exp").'],
+    ['expired before all dates', '"exp":-1e999', 'The token has expired. Sign in again.'],
+    ['is valid since ever', '"exp":EXP,"nbf":-1e999', 'The time "nbf" of the token is out of range.'],
+    ['is valid never', '"exp":EXP,"nbf":1e999', 'The token is not valid yet.'],
+    ['was issued before all dates', '"exp":EXP,"iat":-1e999', 'The time "iat" of the token is out of range.'],
+    ['was issued in an hour', '"exp":EXP,"iat":EXP', 'The token was issued later than now.'],
+  ])('a token that %s is refused', async (_what, times, sentence) => {
+    const exp = String(Math.floor(nowMs / 1000) + 3600);
+    const body = `{"iss":"${ISSUER}","aud":"${AUDIENCE}","sub":"ann",${times.replaceAll('EXP', exp)}}`;
+    const token = await key.signText(body);
+    expect(await refusal(signedWith([key]), token)).toContain(`UNAUTHENTICATED: ${sentence}`);
+  });
+
+  it('a token has the roles of its claim, and no role where it lacks the claim that the operator has named', async () => {
     const auth = signedWith([key], '    rolesClaim: groups');
     const rolesOf = async (groups?: unknown) => {
       const { roles } = await principalOf(auth, await key.sign(claims({ groups })));
       return [...roles];
     };
-    expect(await rolesOf()).toEqual(['reader', 'writer']);
+    expect(await rolesOf()).toEqual([]);
     expect(await rolesOf(['operator', 'admin', 7])).toEqual(['operator']);
     expect(await rolesOf([])).toEqual([]);
     const text = await key.sign(claims({ groups: 'operator' }));
@@ -240,6 +272,24 @@ describe('a key set behind a URL', () => {
     server.publish(other);
     await until(() => principal.expiresAt === 0);
     expect(principal.roles.size).toBe(0);
+  });
+
+  it('a key that is replaced under its name is in use with the first token that it has signed, and the old one ends', async () => {
+    const { auth, server } = await remote({ ...FAST, cooldownMs: 0 });
+    const principal = await principalOf(auth, await key.sign(claims()));
+    const successor = await signingKey(key.kid);
+    server.publish(successor);
+    expect(await refusal(auth, await successor.sign(claims()))).toBe('accepted');
+    expect([principal.roles.size, principal.expiresAt]).toEqual([0, 0]);
+    expect(await refusal(auth, await key.sign(claims()))).toContain('The signature of the token is not that of');
+  });
+
+  it('keys that their issuer has not confirmed for too long end, with the principals of their tokens', async () => {
+    const { auth, server } = await remote({ ...FAST, cooldownMs: 0, retryMs: 0, keepMs: 100 });
+    const principal = await principalOf(auth, await key.sign(claims()));
+    server.answer = (reply) => void reply.destroy();
+    await until(() => principal.expiresAt === 0);
+    expect(await refusal(auth, await key.sign(claims({ jti: '2' })))).toMatch(/^NOT_READY/);
   });
 
   it('tokens with invented keys cause one fetch in a while', async () => {

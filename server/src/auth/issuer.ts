@@ -34,6 +34,10 @@ class TokenPrincipal implements Principal {
 }
 
 const NO_ROLES: ReadonlySet<Role> = new Set();
+/** The claim of roles where the operator has named none. */
+const DEFAULT_ROLES_CLAIM = 'roles';
+/** Greatest time of a token, in seconds: that of a date. */
+const MAX_TIME_S = 8.64e12;
 /** The roles of a token without the claim for them. */
 const DEFAULT_ROLES: ReadonlySet<Role> = new Set(['reader', 'writer']);
 
@@ -61,9 +65,17 @@ export class Issuer {
     const { issuer, audience, algorithms, clockToleranceS, rolesClaim } = this.config;
     const options = { issuer, audience, algorithms: [...algorithms], clockTolerance: clockToleranceS };
     const checks = { ...options, requiredClaims: ['sub', 'exp'], currentDate: new Date(this.options.now()) };
-    const { payload, protectedHeader } = await jwtVerify(token, this.#find, checks).catch((error: unknown) => {
-      throw refusalOf(error);
-    });
+    const verified = () => jwtVerify(token, this.#find, checks);
+    const { payload, protectedHeader } = await verified()
+      .catch(async (error: unknown) => {
+        const isForged = error instanceof errors.JWSSignatureVerificationFailed;
+        if (isForged && (await this.#remote?.hasChanged())) return verified();
+        throw error;
+      })
+      .catch((error: unknown) => {
+        throw refusalOf(error);
+      });
+    checkTimes(payload, this.options.now() / 1000, clockToleranceS);
     const expiry = ((payload.exp ?? 0) + clockToleranceS) * 1000;
     const { kid } = protectedHeader;
     const key = this.#remote?.mark(kid);
@@ -85,12 +97,40 @@ function idOf(issuer: string, subject: unknown): string {
   throw unauthenticated(`The issuer and the subject of the token have more than ${MAX_PRINCIPAL_LENGTH} bytes.`);
 }
 
-/** Names that are no roles of the cluster count for nothing: the claim may be shared with other services. */
-function rolesOf(payload: JWTPayload, claim: string): ReadonlySet<Role> {
-  const named = payload[claim];
-  if (named === undefined) return DEFAULT_ROLES;
+/**
+ * Names that are no roles of the cluster count for nothing: the claim may be shared with other services. A token
+ * without the claim that the operator has named has no role.
+ */
+function rolesOf(payload: JWTPayload, claim: string | undefined): ReadonlySet<Role> {
+  const named = claimOf(payload, claim ?? DEFAULT_ROLES_CLAIM);
+  if (named === undefined) return claim === undefined ? DEFAULT_ROLES : NO_ROLES;
   if (Array.isArray(named)) return new Set(ROLES.filter((role) => named.includes(role)));
-  throw unauthenticated(`The claim "${claim}" of the token is not a list of roles.`);
+  throw unauthenticated(`The claim "${claim ?? DEFAULT_ROLES_CLAIM}" of the token is not a list of roles.`);
+}
+
+/** The claim of this name, or the one inside of others that its parts lead to. */
+function claimOf(payload: JWTPayload, name: string): unknown {
+  if (Object.hasOwn(payload, name)) return payload[name];
+  return name.split('.').reduce<unknown>((value, part) => (isObject(value) ? ownOf(value, part) : undefined), payload);
+}
+
+const ownOf = (value: Readonly<Record<string, unknown>>, name: string): unknown =>
+  Object.hasOwn(value, name) ? value[name] : undefined;
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Latest end of a token, from now. */
+const MAX_LIFETIME_S = 400 * 86_400;
+
+/** Times beyond those that a clock can have, and tokens that live for ever, are refused. */
+function checkTimes({ exp = 0, nbf, iat }: JWTPayload, nowS: number, toleranceS: number): void {
+  for (const [claim, time] of Object.entries({ exp, nbf, iat }))
+    if (time !== undefined && !(Math.abs(time) <= MAX_TIME_S))
+      throw unauthenticated(`The time "${claim}" of the token is out of range.`);
+  if (exp > nowS + MAX_LIFETIME_S) throw unauthenticated('The token expires in more than 400 days ("exp").');
+  if (iat !== undefined && iat > nowS + toleranceS)
+    throw unauthenticated('The token was issued later than now. Compare the clocks of its issuer and of this node.');
 }
 
 /** The refusal of credentials, for the caller. */

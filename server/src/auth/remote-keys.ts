@@ -17,6 +17,8 @@ export interface FetchTimes {
   readonly retryMs: number;
   /** Time after which the set is fetched again, so that removed keys go. */
   readonly refreshMs: number;
+  /** How long known keys stay in use while the URL does not answer. */
+  readonly keepMs: number;
 }
 
 export const DEFAULT_FETCH_TIMES: FetchTimes = {
@@ -24,6 +26,7 @@ export const DEFAULT_FETCH_TIMES: FetchTimes = {
   cooldownMs: 5_000,
   retryMs: 2_000,
   refreshMs: 300_000,
+  keepMs: 86_400_000,
 };
 
 /** Longest key set, bytes. */
@@ -47,6 +50,8 @@ export class RemoteKeys {
   #hasFailed = false;
   /** By the steady clock. */
   #nextFetchMs = 0;
+  /** When the URL last gave the set, by the steady clock. */
+  #confirmedMs = Number.NEGATIVE_INFINITY;
   readonly #timer: NodeJS.Timeout;
 
   constructor(readonly options: RemoteKeysOptions) {
@@ -73,7 +78,19 @@ export class RemoteKeys {
 
   /** Stands for the key of this name now, or for the whole set where tokens name none: it changes with the key. */
   mark(kid: string | undefined): string | undefined {
+    if (this.#isStale) return undefined;
     return kid === undefined ? this.#text : this.#byName.get(kid);
+  }
+
+  /**
+   * A signature is not that of the key of its name, which may have been replaced: fetches the set, at most once in a
+   * while. Whether it has changed.
+   */
+  async hasChanged(): Promise<boolean> {
+    const before = this.#text;
+    if (this.#fetching === undefined && performance.now() < this.#nextFetchMs) return false;
+    await this.#fetchOnce();
+    return this.#text !== before;
   }
 
   close(): void {
@@ -81,8 +98,13 @@ export class RemoteKeys {
   }
 
   #known(...[header, token]: Parameters<JWTVerifyGetKey>): ReturnType<JWTVerifyGetKey> {
-    if (this.#find === undefined) throw new errors.JWKSNoMatchingKey();
+    if (this.#find === undefined || this.#isStale) throw new errors.JWKSNoMatchingKey();
     return this.#find(header, token);
+  }
+
+  /** Nobody has confirmed the keys for too long: the issuer may have removed them. */
+  get #isStale(): boolean {
+    return performance.now() - this.#confirmedMs > this.options.times.keepMs;
   }
 
   /** Fetches, unless that is going on: then the caller waits for the same fetch. Never fails. */
@@ -98,6 +120,7 @@ export class RemoteKeys {
     try {
       this.#take(await textOf(url, times.timeoutMs));
       this.#hasFailed = false;
+      this.#confirmedMs = performance.now();
     } catch (err) {
       this.#hasFailed = true;
       logger.warn({ err, issuer }, 'the keys of an issuer cannot be fetched; those that are known stay in use');

@@ -93,6 +93,26 @@ function metricsConnections(
   return new Connections(app.server, { ...limits, ...places }, (limit) => reached.reached(name(limit)), log);
 }
 
+/** The access rules and the credentials of a node beside those of its peers. */
+function protectionGauges(node: RunningNode, registry: Registry): void {
+  const parts = { rules: 'access rules', users: 'credentials, or their settings,' } as const;
+  for (const part of ['rules', 'users'] as const) {
+    const status = () => node.status().protection[part];
+    gauge(
+      registry,
+      `isochron_${part}_differ`,
+      `Nodes whose ${parts[part]} differ from those of this node.`,
+      () => status().differsFrom.length,
+    );
+    gauge(
+      registry,
+      `isochron_${part}_missing`,
+      `Whether the node serves nobody, for a peer has ${parts[part]} and it has none.`,
+      () => (status().missing ? 1 : 0),
+    );
+  }
+}
+
 function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): void {
   gauge(registry, 'isochron_ready', 'Whether /readyz answers 200.', () =>
     serving.ready && obstaclesOf(node, serving).length === 0 ? 1 : 0,
@@ -113,6 +133,7 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
     'Nodes that do not link because their cluster file differs from that of this node in parts that must agree.',
     () => node.status().clusterFile.differsFrom.length,
   );
+  protectionGauges(node, registry);
   gauge(
     registry,
     'isochron_disk_verified',

@@ -1,4 +1,6 @@
 import type { LinkSummary } from '../node/api.js';
+import type { FakeNode } from '../testing/fake-node.js';
+import { SessionClient } from '../testing/session-client.js';
 import { send, startApi, type TestApi } from '../testing/test-api.js';
 import { buildMetrics } from './metrics.js';
 import { READINESS_CHECKS } from './readiness.js';
@@ -59,6 +61,30 @@ describe('readiness', () => {
     ['disk', /without room on its disk/, ({ node }) => (node.disk = { ...node.disk, full: true })],
     ['connections', /near its limit/, ({ serving }) => (serving.crowding = () => 'near its limit of 10 connections')],
   ];
+
+  it('a node without access rules where a peer has some is not ready, and refuses every request of data', async () => {
+    expect((await api.call('PUT', '/v1/keyspaces/default/keys/x', { body: 1 })).status).toBe(200);
+    const session = await SessionClient.open(api.url);
+    await session.hello();
+    api.node.protection.meets('oregon-1', { rules: 'x', users: null });
+    const reason = 'The node is without access rules, which oregon-1 has: start it with --rules';
+    expect(await problemAt('/readyz?exclude=links,stable-time')).toBe(`${reason}. Send requests to another node.`);
+    for (const method of ['GET', 'PUT', 'DELETE'])
+      expect(
+        (await api.call(method, '/v1/keyspaces/default/keys/x', method === 'PUT' ? { body: 1 } : {})).json(),
+      ).toMatchObject({
+        status: 503,
+        code: 'NOT_READY',
+        detail: `${reason}. Repeat the request, or ask another node.`,
+      });
+    await session.closed;
+    const { text } = await send(metricsUrl, 'GET', '/metrics');
+    for (const line of ['isochron_rules_missing{', 'isochron_rules_differ{', 'isochron_users_missing{'])
+      expect(text).toMatch(new RegExp(`^${line}.*\\} ${line.startsWith('isochron_users') ? 0 : 1}$`, 'm'));
+    const status = (await api.call('GET', '/v1/cluster')).json();
+    const rules = { hash: null, differsFrom: ['oregon-1'], missing: true };
+    expect(status).toMatchObject({ node: { protection: { rules } } });
+  });
 
   it('each check of readiness has a case', () => {
     expect(CASES.map(([check]) => check)).toEqual(READINESS_CHECKS);

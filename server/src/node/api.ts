@@ -50,6 +50,7 @@ export interface NodeStatus {
   /** Transactions of which a lost disk took a part (D10), and that no operator has acknowledged. */
   readonly losses: { readonly open: number };
   readonly clusterFile: ClusterFileStatus;
+  readonly protection: ProtectionStatus;
   readonly disk: DiskStatus;
   /** Memory of the versions that are cached, and how long the disk took for the latest batch. */
   readonly storage: { readonly cacheBytes: number; readonly lastSyncMs: number };
@@ -67,6 +68,21 @@ export interface ClusterFileStatus {
   readonly hash: string;
   /** The nodes that do not link because they have another hash. */
   readonly differsFrom: readonly NodeId[];
+}
+
+/** The access rules of the node and its users' settings, compared with those of the nodes that it has met. */
+export interface ProtectionStatus {
+  readonly rules: PartStatus;
+  readonly users: PartStatus;
+}
+
+export interface PartStatus {
+  /** Null: the node has none, and everything is allowed. */
+  readonly hash: string | null;
+  /** The nodes with another hash, or with none. */
+  readonly differsFrom: readonly NodeId[];
+  /** Whether the node has none and a peer has some: then it serves nobody. */
+  readonly missing: boolean;
 }
 
 /** The disk of the node's data. */
@@ -143,6 +159,10 @@ export interface RunningNode {
   readonly unresponsive: Unresponsive;
   /** Calls `listener` at once when that has changed. */
   onUnresponsive(listener: () => void): void;
+  /** What guards its peers and not this node, so that it serves nobody; undefined when it may serve. */
+  unprotected(): string | undefined;
+  /** Calls `listener` whenever that begins. */
+  onUnprotected(listener: () => void): void;
   /** Why the wall clock of this node may not go into timestamps (K2); undefined when it may. */
   clockProblem(): string | undefined;
   /**

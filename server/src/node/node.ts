@@ -43,6 +43,7 @@ import { lossLogger, type OperatorPort } from './losses.js';
 import type { NodeOptions } from './options.js';
 import { outsiderLogger } from './outsider-log.js';
 import { PeerHealth } from './peer-health.js';
+import { NO_PROTECTION, PeerProtection } from './protection.js';
 import type { ServedProtocol } from './protocols.js';
 import { closedCleanly, isDamage, isDiskFailure, quarantine } from './quarantine.js';
 import { logRebuild } from './rebuild-log.js';
@@ -98,6 +99,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   readonly #waitersEverywhere = new StableWaiters(after);
   readonly #traffic: Traffic;
   readonly #health: PeerHealth;
+  readonly #protection: PeerProtection;
   #visibility: VisibilitySampler | undefined;
   #transport: WebSocketTransport<M> | undefined;
   #peers: PeerClocks<M> | undefined;
@@ -124,6 +126,10 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     this.region = topology.regionOf(this.id);
     this.#traffic = new Traffic(this.region, (node) => topology.regionOf(node));
     this.#health = new PeerHealth(this.id, topology, options.logger);
+    const { protection = NO_PROTECTION, logger } = options;
+    this.#protection = new PeerProtection(protection);
+    this.#protection.onMissing(() => logger.error(`the node serves nobody: it is ${this.#protection.missing}`));
+    protection.onChange(() => this.#transport?.renew());
     this.host = new Host<M>(this.id, {
       now: () => this.now(),
       persist: (records, done) => this.#persist(records, done),
@@ -198,6 +204,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
       secondSecret,
       tls: peerCertificates && peerTls(config.cluster, peerCertificates),
       clusterHash: config.hash,
+      protection: () => this.#protection.own.current,
       storeId,
       epoch: EPOCH,
       codec: new FrameCodec(this.schema),
@@ -207,7 +214,10 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
       wallClock: () => this.now(),
       tuning: this.options.peerLimits ?? {},
       events: {
-        meets: ({ nodeId, hlc, wallMs }, lateMs) => peers.meets(nodeId, { hlc, wallMs }, this.now(), lateMs),
+        meets: ({ nodeId, hlc, wallMs, protection }, lateMs) => {
+          this.#protection.meets(nodeId, protection);
+          return peers.meets(nodeId, { hlc, wallMs }, this.now(), lateMs);
+        },
         foreign: (from, envelopes) => foreignSource(this.topology, from, envelopes),
         refuses: (from, hlc, envelopes) => peers.receives(from, hlc, envelopes, this.now()),
         frame: (_from, _hlc, envelopes) => {
@@ -291,7 +301,16 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     const whole = membership.joined && stable.value >= membership.incarnation;
     const clocked = this.#acceptsFuture || this.machines.clock.problem === undefined;
     if (this.#closing !== undefined || !whole || !clocked || !stabilization.hasStableTime) return false;
+    if (this.#protection.missing !== undefined) return false;
     return this.verification().state !== 'verifying';
+  }
+
+  unprotected(): string | undefined {
+    return this.#protection.missing;
+  }
+
+  onUnprotected(listener: () => void): void {
+    this.#protection.onMissing(listener);
   }
 
   verification(): VerificationStatus {
@@ -310,6 +329,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
       this.#startedAt,
       counters,
       this.#disk.status,
+      this.#protection.status,
     );
   }
 

@@ -5,6 +5,7 @@ import type { ClusterConfig } from '../config/cluster-file.js';
 import type { Peering } from '../config/peering.js';
 import type { Secrets } from '../config/secret.js';
 import type { Certificates } from '../tls/certificates.js';
+import type { OwnProtection } from './protection.js';
 
 /** Options of a node; the secrets are those that all nodes of the cluster share. */
 export interface NodeOptions extends Secrets {
@@ -17,6 +18,8 @@ export interface NodeOptions extends Secrets {
   /** Certificates of the peering links; without them the links are not encrypted. Their owner closes them. */
   readonly peerCertificates?: Certificates | undefined;
   readonly logger: Logger;
+  /** What guards the node, for its peers to compare; by default nothing. */
+  readonly protection?: OwnProtection;
   /** Partitions without a copy on any node may come back empty (D10): an operator's one-time consent. */
   readonly acceptLoss?: boolean;
   /** The data may have timestamps in the future (K5): the node takes no writes, and clocks decide nothing. */

@@ -95,16 +95,16 @@ it('a decision about the prepare of another coordinator is ignored, counted and 
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     const { pt } = prepared() as { pt: number } & TransactionMessage;
-    const outsiders = () => node.status().counters['outsiders'];
+    const outsiders = () => node.status().counters.outsiders;
     outsider.send(to, { type: 'AbortTx', partition, txId, attempt: 0 });
     outsider.send(to, { type: 'CommitTx', partition, txId, attempt: 0, ct: pt + 7 });
     await until(() => outsiders() === 2);
     expect(lines.filter(({ from }) => from === 'c-1')).toMatchObject([
       { from: 'c-1', type: 'AbortTx', transaction: txId, partition, count: 1 },
     ]);
-    expect(node.status().counters['aborts']).toBe(0);
+    expect(node.status().counters.aborts).toBe(0);
     coordinator.send(to, { type: 'CommitTx', partition, txId, attempt: 0, ct: pt });
-    await until(() => node.status().counters['commits'] === 1);
+    await until(() => node.status().counters.commits === 1);
     expect(outsiders()).toBe(2);
     // It may not speak for a replica of another node at all: that ends its link.
     outsider.send(

@@ -4,7 +4,7 @@ import type { VersionStore } from '@isochron/storage';
 import type { LinkStatus } from '@isochron/transport';
 import type { HeldBack } from '@isochron/wire/session-frames';
 import { VERSION } from '../version.js';
-import type { DiskStatus, NodeStatus, PartitionStatus, RunningNode } from './api.js';
+import type { DiskStatus, NodeStatus, PartitionStatus, ProtectionStatus, RunningNode } from './api.js';
 import { differingNodes } from './cluster-file-log.js';
 
 /** Figures of a node's own machines beside those of every protocol. */
@@ -54,6 +54,7 @@ export function nodeStatus(
   startedAt: number,
   clocks: object,
   disk: DiskStatus,
+  protection: ProtectionStatus,
 ): NodeStatus {
   const { topology, config } = node;
   const stats = store.stats();
@@ -86,6 +87,7 @@ export function nodeStatus(
     openTransactions: figures.openTransactions,
     losses: { open: machines.losses.open.length },
     clusterFile: { hash: config.hash, differsFrom: differingNodes(links) },
+    protection,
     disk,
     storage: { cacheBytes: stats.cache.bytes, lastSyncMs: stats.commits.lastSyncMs },
     rssBytes: process.memoryUsage.rss(),

@@ -36,11 +36,12 @@ import {
 import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { type After, type CoordinatorPort, type Done, SessionsMachine, StableWaiters } from '@isochron/sessions';
 import type { IncomingConnections } from '@isochron/transport';
+import { UNPROTECTED } from '@isochron/wire';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
 import type { Costs, DiskStatus, LinkSummary, NodeStatus, PartitionStatus, TransactionsNode } from '../node/api.js';
 import { TransactionRequests } from '../node/promised.js';
+import { PeerProtection } from '../node/protection.js';
 import { type ServedTransactions, servedTransactions } from '../node/protocols.js';
-
 import { newSessionId } from '../session/ids.js';
 import { FakeLive } from './fake-live.js';
 
@@ -341,8 +342,18 @@ export class FakeNode implements TransactionsNode {
     for (const listener of this.#healthListeners) listener();
   }
 
+  readonly protection = new PeerProtection({ current: UNPROTECTED, onChange: () => undefined });
+
+  unprotected(): string | undefined {
+    return this.protection.missing;
+  }
+
+  onUnprotected(listener: () => void): void {
+    this.protection.onMissing(listener);
+  }
+
   ready(): boolean {
-    return this.isReady;
+    return this.isReady && this.protection.missing === undefined;
   }
 
   verification(): VerificationStatus {
@@ -367,6 +378,7 @@ export class FakeNode implements TransactionsNode {
       openTransactions: this.cluster.open.size,
       losses: { open: this.lost.open.length },
       clusterFile: { hash: this.config.hash, differsFrom: this.differsFrom },
+      protection: this.protection.status,
       disk: this.disk,
       storage: { cacheBytes: 1, lastSyncMs: 1 },
       rssBytes: 1,

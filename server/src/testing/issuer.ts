@@ -1,7 +1,7 @@
 /** An issuer of tokens for tests: keys, a key set on a real port, and tokens of all kinds. */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
+import { CompactSign, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
 import { type AuthConfig, type AuthFile, parseAuthFile } from '../auth/auth-file.js';
 
 export const ISSUER = 'https://login.example';
@@ -12,6 +12,8 @@ export interface SigningKey {
   readonly kid: string;
   readonly jwk: JWK;
   sign(claims: JWTPayload, header?: { readonly alg?: string; readonly kid?: string }): Promise<string>;
+  /** A token with this text as its claims. */
+  signText(text: string): Promise<string>;
 }
 
 export async function signingKey(kid: string, alg = 'ES256'): Promise<SigningKey> {
@@ -20,6 +22,8 @@ export async function signingKey(kid: string, alg = 'ES256'): Promise<SigningKey
   return {
     kid,
     jwk,
+    signText: (text) =>
+      new CompactSign(new TextEncoder().encode(text)).setProtectedHeader({ alg, kid }).sign(privateKey),
     sign: (claims, header) => new SignJWT(claims).setProtectedHeader({ alg, kid, ...header }).sign(privateKey),
   };
 }

@@ -63,6 +63,11 @@ export class SessionHub {
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
     this.#timer.unref();
     api.node.onUnresponsive(() => sessions.tick(true));
+    // What was begun without rules ends: live queries, streams and waits too.
+    api.node.onUnprotected(() => {
+      api.serving.endWaits();
+      sessions.close();
+    });
   }
 
   /** Sessions now. */

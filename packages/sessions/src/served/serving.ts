@@ -17,6 +17,8 @@ export type ServingPhase = 'open' | 'leaving' | 'refusing';
 export interface ServingNode {
   /** Whether its data and its clock let it serve. */
   ready(): boolean;
+  /** What guards its peers and not this node, so that it serves nobody; undefined when it may serve. */
+  unprotected(): string | undefined;
   /** Why its wall clock may not go into timestamps (K2); undefined when it may. */
   clockProblem(): string | undefined;
   /** The state of the verification of its disk (D10). */
@@ -99,6 +101,8 @@ export class Serving {
   }
 
   #notYet(): string {
+    const unprotected = this.node.unprotected();
+    if (unprotected !== undefined) return unprotected;
     const problem = this.node.clockProblem();
     if (problem !== undefined) return `not ready: ${problem}`;
     return this.node.verification().state === 'verifying' ? 'verifying its disk' : 'starting';
@@ -107,6 +111,11 @@ export class Serving {
   /** No new sessions; requests that wait end: they have to wait elsewhere. */
   leave(): void {
     if (this.#phase === 'open') this.#phase = 'leaving';
+    this.endWaits();
+  }
+
+  /** Requests that wait end, and are refused. */
+  endWaits(): void {
     for (const end of this.#waits) end(this.notReady());
   }
 

@@ -111,6 +111,7 @@ export class TestNode {
       {
         ...clock,
         ready: () => this.isReady,
+        unprotected: () => undefined,
         clockProblem: () => undefined,
         verification: () => ({ state: 'verified' }),
         stable: (ts, timeoutMs, done) => this.waiters.wait(ts, this.ust, timeoutMs, done),

@@ -105,6 +105,7 @@ export function sessionsNode<M extends AnyMessage>(
       now,
       steady: () => world.steady(),
       ready: () => world.ready(),
+      unprotected: () => undefined,
       clockProblem: () => undefined,
       verification: () => ({ state: 'verified' }),
       ust: () => world.ust(),

@@ -7,6 +7,7 @@ import { Serving } from '@isochron/sessions';
 import { isOutOfRoom } from '@isochron/storage';
 import { type Logger, pino } from 'pino';
 import { FollowedRules } from '../../access/followed-rules.js';
+import { protectionOf } from '../../access/protection.js';
 import { auditFile } from '../../audit/audit.js';
 import { AuthFile } from '../../auth/auth-file.js';
 import { apiKeysFromEnv } from '../../auth/hook.js';
@@ -20,6 +21,7 @@ import { buildMetrics } from '../../http/metrics.js';
 import { isLoopback } from '../../http/origins.js';
 import { listenAt } from '../../http/server.js';
 import { openNode } from '../../node/open.js';
+import type { OwnProtection } from '../../node/protection.js';
 import { isDiskFailure } from '../../node/quarantine.js';
 import { checkExposure, type Exposure, type Port } from '../../tls/exposure.js';
 import { loadCertificates, type NodeCertificates, type TlsFlags } from '../../tls/flags.js';
@@ -114,7 +116,8 @@ async function start(options: NodeOptions): Promise<void> {
   for (const one of Object.values(certificates)) one?.watch();
   const access = options.rules === undefined ? undefined : accessRules(options.rules, config, logger);
   auth?.watch();
-  const parts = { config, peering, secrets, apiKeys, auth, access, certificates, api, listen, logger };
+  const protection = protectionOf({ access, auth, apiKeys });
+  const parts = { config, peering, secrets, apiKeys, auth, access, protection, certificates, api, listen, logger };
   // A node whose disk must not be used is opened again: the verdict on its data was written down before it failed
   // (D10). So is a node that could not write because its disk was full (D11).
   const onFailure = (error: unknown): void => {
@@ -146,6 +149,7 @@ interface Parts {
   readonly auth: AuthFile | undefined;
   readonly certificates: NodeCertificates;
   readonly access: FollowedRules | undefined;
+  readonly protection: OwnProtection;
   /** URL of this node's API. */
   readonly api: string;
   /** Where the API listens. */
@@ -169,10 +173,10 @@ async function serveWhenThereIsRoom(options: NodeOptions, parts: Parts): Promise
 
 /** Opens all parts, and returns a function that closes them. */
 async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
-  const { config, peering, secrets, apiKeys, auth, access, certificates, logger, onFailure } = parts;
+  const { config, peering, secrets, apiKeys, auth, access, protection, certificates, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
   const { node: id, clockSkewMs, acceptLoss, acceptFutureTimestamps: acceptFuture } = options;
-  const common = { ...secrets, config, peering, peerCertificates: certificates.peer, logger, onFailure };
+  const common = { ...secrets, config, peering, peerCertificates: certificates.peer, protection, logger, onFailure };
   const { limit: limits = {} } = options;
   const peerLimits = peerLimitsOf(limits);
   const node = await openNode({ ...common, peerLimits, node: id, dataDir, clockSkewMs, acceptLoss, acceptFuture });

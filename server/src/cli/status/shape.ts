@@ -24,6 +24,12 @@ const LinkSchema = Type.Object({
   lastError: Type.Union([Type.String(), Type.Null()]),
 });
 
+const PartSchema = Type.Object({
+  hash: Type.Union([Name, Type.Null()]),
+  differsFrom: Type.Array(Name),
+  missing: Type.Boolean(),
+});
+
 const NodeSchema = Type.Object({
   node: Name,
   region: Name,
@@ -34,6 +40,7 @@ const NodeSchema = Type.Object({
   stalenessMs: Type.Number(),
   openTransactions: Count,
   losses: Type.Optional(Type.Object({ open: Count })),
+  protection: Type.Optional(Type.Object({ rules: PartSchema, users: PartSchema })),
   rssBytes: Count,
   clock: Type.Optional(Type.Object({ problem: Type.Union([Type.String(), Type.Null()]), driftMs: Type.Number() })),
   blocking: Type.Optional(Type.Object({ reads: Count, totalMs: Count, longestMs: Count })),

@@ -125,6 +125,24 @@ describe('renderStatus', () => {
     expect(text).not.toContain('virginia-1 is');
   });
 
+  it('renderStatus shows rules that differ, and names the nodes that serve nobody for lack of rules', () => {
+    const [node] = REPORT.nodes;
+    const users = { hash: null, differsFrom: [], missing: false };
+    const withRules = (name: string, hash: string | null, missing = false) => ({
+      ...node!,
+      node: name,
+      status: { ...node!.status!, protection: { rules: { hash, differsFrom: [], missing }, users } },
+    });
+    const shown = (...nodes: ClusterReport['nodes']) => renderStatus({ ...REPORT, nodes }, { partitions: false });
+    expect(shown(withRules('a-1', 'aaaaaaaaaa'), withRules('b-1', 'aaaaaaaaaa'))).not.toContain('access rules');
+    expect(shown(withRules('a-1', 'aaaaaaaaaa'), withRules('b-1', 'bbbbbbbbbb'))).toContain(
+      'the access rules differ (a-1: aaaaaaaa; b-1: bbbbbbbb)',
+    );
+    expect(shown(withRules('a-1', 'aaaaaaaaaa'), withRules('b-1', null, true))).toContain(
+      'b-1 has not the access rules of the others, and serves nobody',
+    );
+  });
+
   it('renderStatus lets no text of a node control the terminal', () => {
     expect(text).toContain('(gone [2J)');
     expect(text).not.toContain('\x1b[2J');

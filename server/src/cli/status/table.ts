@@ -14,9 +14,15 @@ export function renderStatus(report: ClusterReport, options: { readonly partitio
   const reachable = report.nodes.filter(({ status }) => status !== null).length;
   const title = `cluster ${report.cluster}, protocol ${report.protocol}, ${reachable} of ${report.nodes.length} nodes answer`;
   const tables = [nodeTable(report), ...(options.partitions ? [partitionTable(report)] : [])];
-  const lines = [blockingLines, verificationLines, clockLines, readinessLines, stalenessLines, lossLines].flatMap(
-    (linesOf) => linesOf(report),
-  );
+  const lines = [
+    blockingLines,
+    verificationLines,
+    clockLines,
+    readinessLines,
+    protectionLines,
+    stalenessLines,
+    lossLines,
+  ].flatMap((linesOf) => linesOf(report));
   return [title, ...tables, ...lines].join('\n');
 }
 
@@ -66,6 +72,27 @@ const readinessLines = ({ nodes }: ClusterReport): string[] =>
     const reasons = unready.filter(({ check }) => check !== 'stable-time').map(({ reason }) => printable(reason));
     return reasons.length === 0 ? [] : [colors.red(`${node} is ${reasons.join('; ')}`)];
   });
+
+/** Nodes whose rules or credentials differ from those of the most: a change that has not reached all nodes. */
+function protectionLines({ nodes }: ClusterReport): string[] {
+  const parts = [
+    ['rules', 'the access rules'],
+    ['users', 'the credentials'],
+  ] as const;
+  return parts.flatMap(([part, what]) => {
+    const bare = nodes.filter(({ status }) => status?.protection?.[part].missing).map(({ node }) => node);
+    if (bare.length > 0) return [colors.red(`${bare.join(', ')} has not ${what} of the others, and serves nobody`)];
+    const known = nodes.flatMap(({ node, status }) => {
+      const own = status?.protection?.[part];
+      return own === undefined ? [] : [{ node, hash: own.hash }];
+    });
+    const hashes = new Set(known.map(({ hash }) => hash));
+    if (hashes.size < 2) return [];
+    const of = (hash: string | null) => known.filter((one) => one.hash === hash).map(({ node }) => node);
+    const groups = [...hashes].map((hash) => `${of(hash).join(', ')}: ${hash?.slice(0, 8) ?? 'none'}`);
+    return [colors.yellow(`${what} differ (${groups.join('; ')})`)];
+  });
+}
 
 /** The node that holds stable time back, where it is stale. */
 function stalenessLines({ nodes }: ClusterReport): string[] {
