@@ -349,7 +349,7 @@ describe('through the SDK', () => {
 describe('on the command line', () => {
   const token = (text: string): string[] => {
     const file = join(cluster.folder, 'token');
-    writeFileSync(file, text);
+    writeFileSync(file, text, { mode: 0o600 });
     return ['--token-file', file];
   };
   const at = () => ['--endpoint', api];

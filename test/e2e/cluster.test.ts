@@ -218,7 +218,7 @@ describe('a node', () => {
     logged(async () => {
       const cluster = await Cluster.prepare({ regions: ['ireland', 'oregon', 'sydney', 'virginia'] });
       const secretFile = join(cluster.folder, 'other-secret');
-      writeFileSync(secretFile, 'not the secret of this cluster');
+      writeFileSync(secretFile, 'not the secret of this cluster', { mode: 0o600 });
       const configFile = join(cluster.folder, 'other.yaml');
       writeFileSync(configFile, writeClusterFile({ ...cluster.file, settings: { outcomeRetentionMs: 31_000 } }));
       // The node with the lower id dials: ireland-1 dials oregon-1, and oregon-1 the other two.

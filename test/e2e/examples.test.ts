@@ -90,7 +90,7 @@ describe('the clusters of infra/examples', () => {
     const text = await onThisMachine(name);
     const config = parseClusterFile(text, file);
     writeFileSync(file, text);
-    writeFileSync(join(folder, 'secret'), 'the secret of the examples');
+    writeFileSync(join(folder, 'secret'), 'the secret of the examples', { mode: 0o600 });
     const ids = config.regions.flatMap(({ nodes }) => nodes.map(({ id }) => id));
     const ports = await freePorts(ids.length);
     const certs = await certify(file);

@@ -90,7 +90,7 @@ export class Cluster {
     this.nodes = plannedNodes(options, this.folder, ports);
     this.file = clusterFile(options, this.nodes);
     writeFileSync(this.configFile, writeClusterFile(this.file));
-    writeFileSync(this.secretFile, options.secret ?? SECRET);
+    writeFileSync(this.secretFile, options.secret ?? SECRET, { mode: 0o600 });
     clusters.add(this);
   }
 

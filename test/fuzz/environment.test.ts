@@ -55,7 +55,7 @@ describe('the environment', () => {
     [fc.uint8Array({ maxLength: 60 })],
     (bytes) => {
       const secretFile = join(folder, 'secret');
-      writeFileSync(secretFile, bytes);
+      writeFileSync(secretFile, bytes, { mode: 0o600 });
       expect(outcome(() => loadSecrets({ secretFile }))).toEqual(secretsIn(Buffer.from(bytes).toString('utf8').trim()));
     },
   );

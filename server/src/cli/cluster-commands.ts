@@ -158,7 +158,7 @@ export function clusterCommands(program: Command): void {
     .addOption(logLevel())
     .addHelpText(
       'after',
-      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order: sessions move to other nodes, requests that have begun are finished; a second one ends it at once. ISOCHRON_API_KEYS holds API keys with all roles, with commas between them; without it and without --auth the API is open. Without TLS and credentials a port listens on loopback only, unless --insecure names it. Files of certificates and credentials are read again when they change. Of two nodes, the one with the lower id dials the other.\n${examples(
+      `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order: sessions move to other nodes, requests that have begun are finished; a second one ends it at once. SIGHUP reads the files of credentials, rules and certificates again. ISOCHRON_API_KEYS holds API keys with all roles, with commas between them; without it and without --auth the API is open. Without TLS and credentials a port listens on loopback only, unless --insecure names it. Files of certificates and credentials are read again when they change. Of two nodes, the one with the lower id dials the other.\n${examples(
         'ISOCHRON_SECRET=… isochron node --config cluster.yaml --node virginia-1 --data /var/lib/isochron',
         'isochron node --config cluster.yaml --node virginia-1 --tls-cert api.pem --tls-key api-key.pem --peer-cert peer.pem --peer-key peer-key.pem --peer-ca ca.pem',
         'isochron node --config cluster.yaml --node ireland-1 --insecure peer --peer-listen 0.0.0.0:7201 --peer-dial virginia-1=ws://10.0.0.7:7201',

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { credentialsOf } from './credentials.js';
@@ -9,7 +9,7 @@ const lines: string[] = [];
 const warn = (line: string): number => lines.push(line);
 const file = (text: string): string => {
   const path = join(folder, 'secret');
-  writeFileSync(path, text);
+  writeFileSync(path, text, { mode: 0o600 });
   return path;
 };
 beforeEach(() => {
@@ -24,6 +24,13 @@ it('credentialsOf takes secrets from the environment and from files, without a w
   expect(credentialsOf({ apiKeyFile: file('other\n') }, env, warn)).toEqual({ apiKey: 'other', token: 'token' });
   expect(credentialsOf({ tokenFile: file('t') }, { ISOCHRON_API_KEY: '' }, warn)).toEqual({ token: 't' });
   expect(lines).toEqual([]);
+});
+
+it('a file of a key or a token that other users can read is refused', () => {
+  const path = file('key');
+  chmodSync(path, 0o644);
+  for (const options of [{ apiKeyFile: path }, { tokenFile: path }])
+    expect(() => credentialsOf(options, {}, warn)).toThrow('has mode 644');
 });
 
 it('a secret among the arguments causes a warning that does not repeat it', () => {

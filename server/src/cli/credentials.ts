@@ -1,5 +1,6 @@
 /** The secrets of a command and the authorities that it trusts: from a file, the environment, or an argument. */
 import { readFileSync } from 'node:fs';
+import { readPrivate } from '../config/private-file.js';
 import { UsageError } from './failures.js';
 
 /** Options that give secrets. */
@@ -37,7 +38,7 @@ export function credentialsOf(
       return argument;
     }
     // Environments often set a variable to an empty value instead of removing it.
-    return file === undefined ? variable || undefined : readFileSync(file, 'utf8').trim();
+    return file === undefined ? variable || undefined : secretIn(file);
   };
   const apiKey = secret('api-key', options.apiKey, options.apiKeyFile, env.ISOCHRON_API_KEY);
   const token = secret('token', options.token, options.tokenFile, env.ISOCHRON_TOKEN);
@@ -48,6 +49,9 @@ export function credentialsOf(
     ...(ca === undefined ? {} : { ca }),
   };
 }
+
+/** @throws UsageError for a file that others can read; the system's error for one that cannot be read */
+export const secretIn = (file: string): string => readPrivate(file, (reason) => new UsageError(reason)).trim();
 
 function authorities(file: string | undefined): string | undefined {
   if (file === undefined) return undefined;

@@ -239,7 +239,7 @@ describe('the cluster secret', () => {
 
   it('a secret file may have a second secret on its second line, which is accepted as well', () => {
     const path = join(dir, 'two');
-    writeFileSync(path, `${'x'.repeat(16)}\n${'y'.repeat(16)}\n`);
+    writeFileSync(path, `${'x'.repeat(16)}\n${'y'.repeat(16)}\n`, { mode: 0o600 });
     expect(loadSecrets({ secretFile: path })).toEqual({ secret: 'x'.repeat(16), secondSecret: 'y'.repeat(16) });
     for (const [text, why] of [
       [`${'x'.repeat(16)}\nshort`, '16 characters'],
@@ -255,5 +255,7 @@ describe('the cluster secret', () => {
     expect(() => loadSecrets({ env: { ISOCHRON_SECRET: 'short' } })).toThrow('16 characters');
     expect(existsSync(join(dir, 'none'))).toBe(false);
     expect(() => loadSecrets({ secretFile: join(dir, 'none') })).toThrow('cannot be read');
+    writeFileSync(join(dir, 'open'), 'x'.repeat(16), { mode: 0o644 });
+    expect(() => loadSecrets({ secretFile: join(dir, 'open') })).toThrow('chmod 600');
   });
 });

@@ -3,9 +3,10 @@
  * never logged.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { IsochronError } from '@isochron/core';
+import { readPrivate } from './private-file.js';
 
 /** Shortest secret accepted, in characters. */
 export const MIN_SECRET_LENGTH = 16;
@@ -20,8 +21,8 @@ export interface Secrets {
 
 /**
  * Loads the secret: from the file when one is named, else from `ISOCHRON_SECRET`. A second line is the second secret.
- * @throws IsochronError `CONFIG_INVALID` when there is none, it cannot be read, one is too short, or there are more
- * than two
+ * @throws IsochronError `CONFIG_INVALID` when there is none, it cannot be read or others can read it, one is too short,
+ * or there are more than two
  */
 export function loadSecrets(source: { secretFile?: string | undefined; env?: NodeJS.ProcessEnv }): Secrets {
   const text = source.secretFile === undefined ? (source.env ?? process.env).ISOCHRON_SECRET : read(source.secretFile);
@@ -43,8 +44,9 @@ export function loadSecrets(source: { secretFile?: string | undefined; env?: Nod
 
 function read(path: string): string {
   try {
-    return readFileSync(path, 'utf8').trim();
+    return readPrivate(path, (reason) => new IsochronError('CONFIG_INVALID', `The secret file ${reason}`)).trim();
   } catch (cause) {
+    if (cause instanceof IsochronError) throw cause;
     throw new IsochronError('CONFIG_INVALID', `The secret file ${path} cannot be read.`, { cause });
   }
 }

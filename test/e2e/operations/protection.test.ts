@@ -52,6 +52,10 @@ describe('access rules', () => {
       await until('no node differs', async () =>
         (await Promise.all(cluster.nodes.map(({ id }) => differsFrom(id)))).every((nodes) => nodes.length === 0),
       );
+      // A signal of a terminal that has gone, or of an operator: the files are read again, and the node goes on.
+      process.kill(cluster.process(BARE).pid, 'SIGHUP');
+      await until('the log has the signal', () => cluster.log(BARE).includes('SIGHUP'));
+      expect((await call(api, 'PUT', keyPath('x'), { body: 2 })).status).toBe(200);
       await cluster.stop();
     }),
   );

@@ -31,7 +31,7 @@ describe('six nodes under load', () => {
       const cluster = await Cluster.start({ nodesPerRegion: 2, secret: OLD });
       const file = (name: string, text: string): string => {
         const path = join(cluster.folder, name);
-        writeFileSync(path, text);
+        writeFileSync(path, text, { mode: 0o600 });
         return path;
       };
       const load = await Load.start(cluster.endpoints(), SEED);

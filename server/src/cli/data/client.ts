@@ -1,7 +1,7 @@
 /** A connected client for one command. */
 import { existsSync, readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { type ConnectOptions, connect, type IsochronClient, type WriteReceipt } from '@isochron/sdk';
+import { secretIn } from '../credentials.js';
 import { UsageError } from '../failures.js';
 import { replaceFile } from '../files.js';
 
@@ -23,7 +23,7 @@ export const reaching = ({
 }: Omit<EndpointOptions, 'endpoint'>): Pick<ConnectOptions, 'auth' | 'credentials' | 'ca'> => ({
   ...(apiKeyFile === undefined
     ? apiKey !== undefined && { credentials: apiKey }
-    : { auth: async () => (await readFile(apiKeyFile, 'utf8')).trim() }),
+    : { auth: async () => secretIn(apiKeyFile) }),
   ...(ca === undefined ? {} : { ca }),
 });
 

@@ -26,6 +26,7 @@ import { isDiskFailure } from '../../node/quarantine.js';
 import { checkExposure, type Exposure, type Port } from '../../tls/exposure.js';
 import { loadCertificates, type NodeCertificates, type TlsFlags } from '../../tls/flags.js';
 import { failureOf } from '../failures.js';
+import { type FollowedFile, reloadOnHangup } from './hangup.js';
 import { boundHeapGrowth } from './heap.js';
 import { isSupervised, notifyParent } from './parent.js';
 import { closeOnSignals, fatalExit } from './shutdown.js';
@@ -96,6 +97,8 @@ async function start(options: NodeOptions): Promise<void> {
     { level: options.logLevel, base: { name: options.node } },
     pino.destination({ fd: 2, sync: true }),
   );
+  const files: FollowedFile[] = [];
+  reloadOnHangup(logger, files);
   const auth = options.auth === undefined ? undefined : new AuthFile(options.auth, logger);
   const certificates = loadCertificates(config, options.node, options, insecure.has('api'), logger);
   const { metricsPort, metricsHost } = options;
@@ -116,6 +119,7 @@ async function start(options: NodeOptions): Promise<void> {
   for (const one of Object.values(certificates)) one?.watch();
   const access = options.rules === undefined ? undefined : accessRules(options.rules, config, logger);
   auth?.watch();
+  files.push(...[auth, access, ...Object.values(certificates)].filter((one) => one !== undefined));
   const protection = protectionOf({ access, auth, apiKeys });
   const parts = { config, peering, secrets, apiKeys, auth, access, protection, certificates, api, listen, logger };
   // A node whose disk must not be used is opened again: the verdict on its data was written down before it failed

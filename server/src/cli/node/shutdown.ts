@@ -20,13 +20,15 @@ const NOT_OURS: closeWithGrace.AllEvents[] = [
   'SIGFPE',
   'SIGSEGV',
   'SIGUSR2',
+  // Read the files again, see `reloadOnHangup`.
+  'SIGHUP',
   'beforeExit',
   'uncaughtException',
   'unhandledRejection',
 ];
 
 /**
- * Closes in order on SIGTERM, SIGINT and SIGHUP, then exits with 0; a second signal does not wait, and exits with 1.
+ * Closes in order on SIGTERM and SIGINT, then exits with 0; a second signal does not wait, and exits with 1.
  * Under a parent, the end of its channel counts instead: a Ctrl-C in the terminal reaches every process, and the parent
  * decides.
  */
