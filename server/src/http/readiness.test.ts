@@ -1,5 +1,4 @@
 import type { LinkSummary } from '../node/api.js';
-import type { FakeNode } from '../testing/fake-node.js';
 import { SessionClient } from '../testing/session-client.js';
 import { send, startApi, type TestApi } from '../testing/test-api.js';
 import { buildMetrics } from './metrics.js';
