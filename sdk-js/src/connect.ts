@@ -8,6 +8,7 @@ import { Driver } from './driver.js';
 import type { ConnectOptions, Settings, WebSocketConstructor } from './options.js';
 import { part } from './parts.js';
 import { loadParis } from './protocols.js';
+import { throwIfAborted } from './signals.js';
 
 const silent = (): void => undefined;
 
@@ -47,7 +48,7 @@ export async function connect(options: ConnectOptions): Promise<IsochronClient> 
     'endpoints',
     ...SETTINGS,
   );
-  options.signal?.throwIfAborted();
+  throwIfAborted(options.signal);
   // A failure is reported by the load that needs the file.
   loadParis().catch(silent);
   const [session, settings] = await Promise.all([imported(options.session), settle(options)]);

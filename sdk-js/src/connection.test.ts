@@ -65,7 +65,7 @@ describe('connect', () => {
     const error: unknown = await connecting.catch((reason: unknown) => reason);
     web.close();
     expect(error).toMatchObject({ code: 'CONNECTION_LOST', message: expect.stringContaining('ECONNREFUSED') });
-    const { message, cause } = error as { readonly message: string; readonly cause: AggregateError };
+    const { message, cause } = error as { message: string; cause: { errors: { code: string }[] } };
     expect(message).toContain('did not answer within 200 ms');
     expect(message).toContain('Unexpected server response: 200');
     for (const url of endpoints) expect(message).toContain(sessionUrl(url));
@@ -156,6 +156,10 @@ describe('connect', () => {
     expect(sessionUrl('https://eu.example/')).toBe('wss://eu.example/v1/session');
     expect(sessionUrl('http://h:1/base')).toBe('ws://h:1/base/v1/session');
     expect(sessionUrl('wss://h/v1/session')).toBe('wss://h/v1/session');
+    expect(sessionUrl('HTTPS://DB.Example:443?x#y')).toBe('wss://db.example/v1/session');
+    expect(sessionUrl('http://[::1]:7101/')).toBe('ws://[::1]:7101/v1/session');
+    for (const base of ['db.example', 'ftp://h', 'http://', 'http://a b', 'http://user:word@h', 'http://h:70000'])
+      expect(() => sessionUrl(base)).toThrow(expect.objectContaining({ code: 'INVALID_REQUEST' }));
   });
 });
 

@@ -23,6 +23,7 @@ import { randomSessionId } from './ids.js';
 import { createInside } from './inside.js';
 import type { Settings, WebSocketLike } from './options.js';
 import { loadEngine } from './protocols.js';
+import { reasonOf } from './signals.js';
 
 type Listener = (status: ClientStatus) => void;
 
@@ -124,7 +125,7 @@ export class Driver implements ClientEffects {
       this.step({ kind: 'call', call, caller });
       if (call.f === 'close') this.#closing.abort();
       // The call has begun all the same: its resources, as a commit's snapshot, end with it.
-      if (signal?.aborted) this.step({ kind: 'cancel', caller, reason: signal.reason });
+      if (signal?.aborted) this.step({ kind: 'cancel', caller, reason: reasonOf(signal) });
     }) as Promise<T>;
   }
 
@@ -247,7 +248,7 @@ export class Driver implements ClientEffects {
 
   /** A caller that waits no longer than its signal. */
   #signalled(signal: AbortSignal, { resolve, reject }: Caller<unknown>): Caller<unknown> {
-    const onAbort = (): void => this.step({ kind: 'cancel', caller, reason: signal.reason });
+    const onAbort = (): void => this.step({ kind: 'cancel', caller, reason: reasonOf(signal) });
     const once =
       (settle: (value: unknown) => void) =>
       (value: unknown): void => {

@@ -32,7 +32,8 @@ export function utf8Length(text: string): number {
   return bytes;
 }
 
-const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+/** Half of a pair: whole pairs are one character under the flag `u`. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
 /**
  * Whether a string can be written as UTF-8 without loss. The platform's own check, if present, is immediate for a
  * string without wide characters.

@@ -4,6 +4,7 @@ import type { Timestamp, TxId, Value } from '@isochron/core/ids';
 import { checkOptions } from '../check-options.js';
 import { applyMergePatch, checkCount, encodeDocument, type MergePatch } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
+import { throwIfAborted } from '../signals.js';
 import { isOperations, type Operation, updateOf } from '../updates.js';
 import { type CallOptions, ReadCollection } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
@@ -48,7 +49,7 @@ export class TransactionState implements HandleSource {
 
   handle(): Handle {
     if (this.isFinished) throw new IsochronError('TRANSACTION_FINISHED', 'the transaction has ended');
-    this.signal?.throwIfAborted();
+    throwIfAborted(this.signal);
     return this.begun;
   }
 }
@@ -180,7 +181,7 @@ export async function runTransaction<R>(
     try {
       result = await driver.inside.run(state, () => run(new Transaction(state, scope)));
       if (state.updates.size > 0) await Promise.all(state.updates);
-      options.signal?.throwIfAborted();
+      throwIfAborted(options.signal);
       checkCount(handle.tx.writes.length, driver.limits);
     } catch (error) {
       driver.end(handle);

@@ -8,6 +8,7 @@ import type { ChangedKey, ChangedTransaction, ChangesMessage, ChangesOptions } f
 import { keyspaceScope } from '../api/scope.js';
 import { checkKey, decodeDocument } from '../documents.js';
 import type { Driver } from '../driver.js';
+import { reasonOf, throwIfAborted } from '../signals.js';
 import type { Operation } from '../updates.js';
 
 /** How long a request waits for transactions, in ms. */
@@ -17,7 +18,7 @@ const WAIT_MS = 30_000;
 export function feed(driver: Driver, options: ChangesOptions): AsyncIterator<ChangesMessage> {
   const closing = new AbortController();
   const { signal } = options;
-  signal?.addEventListener('abort', () => closing.abort(signal.reason), { signal: closing.signal });
+  signal?.addEventListener('abort', () => closing.abort(reasonOf(signal)), { signal: closing.signal });
   const messages = read(driver, options, closing.signal);
   let isClosed = false;
   return {
@@ -44,7 +45,7 @@ async function* read(
   options: ChangesOptions,
   signal: AbortSignal,
 ): AsyncGenerator<ChangesMessage, undefined, undefined> {
-  options.signal?.throwIfAborted();
+  throwIfAborted(options.signal);
   const scope = scopeOf(driver, options);
   let after = begin(scope, options);
   for (;;) {

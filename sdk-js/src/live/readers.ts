@@ -4,6 +4,7 @@
  */
 import type { IsochronError } from '@isochron/core/errors';
 import type { Watched } from '../api/watched.js';
+import { reasonOf } from '../signals.js';
 import { Consumer } from './consumer.js';
 
 export { Cursor } from '../api/cursor.js';
@@ -72,7 +73,7 @@ class Iteration<R> implements AsyncIterator<R, undefined> {
     return { done: true, value: undefined };
   }
 
-  readonly #onAbort = (): void => this.#finish({ error: this.#signal!.reason });
+  readonly #onAbort = (): void => this.#finish({ error: reasonOf(this.#signal!) });
 
   #serve(): void {
     if (this.#end !== undefined) this.#serveEnd(this.#end);

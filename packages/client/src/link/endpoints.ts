@@ -28,16 +28,29 @@ const LEARNED_IN_A_ROW = 8;
 /** Further than any measured endpoint. */
 const UNKNOWN_DISTANCE_MS = 1e7;
 const SESSION_PATH = '/v1/session';
-const SCHEMES: Readonly<Record<string, string>> = { 'http:': 'ws:', 'https:': 'wss:', 'ws:': 'ws:', 'wss:': 'wss:' };
+/**
+ * Scheme, host with port, and path of a base URL. The class `URL` is not used: that of React Native throws for the host,
+ * and `URL.canParse` is missing in web views before 2023.
+ */
+const BASE_URL = /^(?:http|ws)(s?):\/\/([^\s/?#@:\\[\]]+|\[[a-f\d:.]+])(:\d{1,5})?(\/[^\s?#]*)?(?:[?#]\S*)?$/i;
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { ws: ':80', wss: ':443' };
 
 /** The WebSocket address of a node's base URL. Throws INVALID_REQUEST. */
 export function sessionUrl(base: string): string {
-  if (!URL.canParse(base)) throw new IsochronError('INVALID_REQUEST', `${JSON.stringify(base)} is no URL`);
-  const url = new URL(base);
-  const scheme = SCHEMES[url.protocol];
-  if (scheme === undefined) throw new IsochronError('INVALID_REQUEST', `${base} is neither http(s) nor ws(s)`);
-  const path = url.pathname.replace(/\/+$/, '');
-  return `${scheme}//${url.host}${path.endsWith(SESSION_PATH) ? path : path + SESSION_PATH}`;
+  const url = addressOf(base);
+  if (url !== undefined) return url;
+  const why = 'an endpoint is an address such as https://db.example:7101, of http(s) or ws(s), without credentials';
+  throw new IsochronError('INVALID_REQUEST', `${JSON.stringify(base)} is no endpoint: ${why}`);
+}
+
+/** The WebSocket address of a base URL; undefined for anything else. */
+function addressOf(base: string): string | undefined {
+  const [, secure, host, port = '', path = ''] = BASE_URL.exec(base) ?? [];
+  if (secure === undefined || host === undefined || Number(port.slice(1)) > 65_535) return undefined;
+  const scheme = secure === '' ? 'ws' : 'wss';
+  const named = port === DEFAULT_PORTS[scheme] ? '' : port;
+  const stem = path.replace(/\/+$/, '');
+  return `${scheme}://${host.toLowerCase()}${named}${stem.endsWith(SESSION_PATH) ? stem : stem + SESSION_PATH}`;
 }
 
 export class Endpoints {
@@ -67,9 +80,8 @@ export class Endpoints {
     const encrypted = from.startsWith('wss:');
     for (const { id, endpoints } of regions) {
       for (const base of endpoints) {
-        if (!URL.canParse(base) || SCHEMES[new URL(base).protocol] === undefined) continue;
-        const url = sessionUrl(base);
-        if (!encrypted || url.startsWith('wss:')) this.#add(url, id, false);
+        const url = addressOf(base);
+        if (url !== undefined && (!encrypted || url.startsWith('wss:'))) this.#add(url, id, false);
       }
     }
   }
@@ -97,11 +109,12 @@ export class Endpoints {
     endpoint.failure = failure;
   }
 
-  /** An error whose text has the latest failure of each endpoint, and whose `cause` is these failures. */
+  /** An error whose text has the latest failure of each endpoint, and whose `cause` has these failures as `errors`. */
   unreached(code: 'CONNECTION_LOST' | 'OFFLINE', what: string): IsochronError {
     const failures = this.all.flatMap(({ failure }) => failure ?? []);
     const reasons = failures.slice(0, NAMED_FAILURES).map(({ message }) => message);
-    const cause = failures.length > 1 ? new AggregateError(failures, what) : failures[0];
+    // Not an AggregateError, which some platforms of apps lack.
+    const cause = failures.length > 1 ? Object.assign(new Error(what), { errors: failures }) : failures[0];
     return new IsochronError(code, [what, ...reasons].join('; '), { cause });
   }
 
