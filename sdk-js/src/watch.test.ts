@@ -338,7 +338,7 @@ describe('a wrong query', () => {
     expect(refused({ offset: 1 })).toThrow('there is no option offset');
     expect(refused({ keys: ['a'], limit: 1 })).toThrow('there is no option limit');
     const value = Number.NaN;
-    expect(refused({ where: [{ path: '/n', op: '==', value }] })).toThrow('watch.range.where[0].value: NaN');
+    expect(refused({ where: [{ path: '/n', op: '==', value }] })).toThrow('where/0/value: NaN');
   });
 
   it('a refusal of the machine ends the readers', async () => {

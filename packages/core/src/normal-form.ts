@@ -1,7 +1,7 @@
 /** The one form in which a document is stored (F8, a document has one form): what `JSON.stringify` writes. */
 
 /** An escape of half a surrogate pair. Backslashes before it are escapes of a backslash, in pairs. */
-const HALF_PAIR = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
+const HALF_PAIR = /(?:^|[^\\])(?:\\\\)*\\ud[89a-f]/;
 
 /**
  * Whether a text is the normal form of its value. The normal form of a value with half a surrogate pair, or with a

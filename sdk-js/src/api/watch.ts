@@ -61,7 +61,7 @@ export class Watch<R> implements AsyncIterable<R>, Watched {
   constructor(driver: LiveDriver, plan: WatchPlan, signal?: AbortSignal) {
     this.driver = driver;
     const isCut = plan.kind === 'cut';
-    this.name = toJson(isCut ? Object.entries(plan.watches).map(([as, { name }]) => [as, name]) : plan, 'watch');
+    this.name = JSON.stringify(isCut ? Object.entries(plan.watches).map(([as, { name }]) => [as, name]) : plan);
     // A copy: later changes of the query have no effect.
     this.plan = isCut ? plan : (JSON.parse(this.name) as WatchPlan);
     this.signal = signal;
@@ -109,6 +109,7 @@ export function watchOf<T>(
     return new Watch(driver, { kind: 'keys', scope, keys: query.keys }, query.signal);
   }
   checkNames(query, 'prefix', 'start', 'end', 'deep', 'where', 'orderBy', 'limit', 'reverse', 'signal');
+  toJson(query.where ?? [], 'where');
   const { signal, ...range } = query;
   return new Watch(driver, { kind: 'range', scope, range }, signal);
 }
