@@ -22,4 +22,10 @@ export type * from './session-frames/requests.js';
 export const SESSION_SUBPROTOCOLS = { json: 'isochron.v1+json', msgpack: 'isochron.v1+msgpack' } as const;
 
 /** Close codes of `/v1/session`. 1009 and 1012 are the standard's *message too big* and *service restart*. */
-export const SESSION_CLOSE = { tooLarge: 1009, restart: 1012, protocolError: 4400, unauthenticated: 4401 } as const;
+export const SESSION_CLOSE = {
+  tooLarge: 1009,
+  restart: 1012,
+  protocolError: 4400,
+  unauthenticated: 4401,
+  originNotAllowed: 4403,
+} as const;

@@ -198,7 +198,9 @@ async function versionOne(
   });
   hub.isOverloaded = () => isOverloaded(scope, bounds);
   scope.get('/v1/session', { websocket: true, schema: { hide: true } }, (socket, request) =>
-    hub.admit(socket, request.raw.socket, request.headers['sec-websocket-protocol']),
+    request.isOfRefusedPage
+      ? hub.refusePage(socket, request.raw.socket)
+      : hub.admit(socket, request.raw.socket, request.headers['sec-websocket-protocol']),
   );
   const { serving } = api;
   refuseEncodedBodies(scope);

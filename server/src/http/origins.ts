@@ -2,6 +2,13 @@
 import { IsochronError } from '@isochron/core';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whether the request opens a WebSocket for a page that may not call: it is closed before any frame. */
+    isOfRefusedPage: boolean;
+  }
+}
+
 const EXPOSED_HEADERS = [
   'ETag',
   'RateLimit',
@@ -125,6 +132,7 @@ const quoted = (text: string): string => JSON.stringify(text.slice(0, 100));
  * pages read all their answers, refusals among them.
  */
 export function allowOrigins(app: FastifyInstance, origins: Origins): void {
+  app.decorateRequest('isOfRefusedPage', false);
   app.addHook('onRequest', (request, reply, done) => {
     if (!admitted(origins, request, reply)) done();
   });
@@ -150,7 +158,13 @@ export function refuseBrokenUrl(
 function admitted(origins: Origins, request: FastifyRequest, reply: FastifyReply): boolean {
   const { headers, method } = request;
   if (headers.origin !== undefined) reply.headers(origins.headersFor(headers));
-  origins.check(headers, request.routeOptions.config?.isHealth);
+  try {
+    origins.check(headers, request.routeOptions.config?.isHealth);
+  } catch (error) {
+    // A browser does not show a page why an upgrade was refused, but it shows the close of a WebSocket.
+    request.isOfRefusedPage = request.ws && error instanceof IsochronError && error.code === 'ORIGIN_NOT_ALLOWED';
+    if (!request.isOfRefusedPage) throw error;
+  }
   if (method !== 'OPTIONS') return false;
   if (headers.origin === undefined || headers['access-control-request-method'] === undefined) {
     const detail = 'OPTIONS is for preflights, which name their Origin and Access-Control-Request-Method.';

@@ -113,6 +113,13 @@ export class SessionHub {
     }
   }
 
+  /** Closes a new connection of a page whose origin may not call (ORIGIN_NOT_ALLOWED). */
+  refusePage(socket: WebSocket, connection: Socket): void {
+    this.connections.stage(connection, () => 'closing');
+    const reason = 'Pages of this origin may not call. Start the node with --cors-origin to let them.';
+    this.#refuse(socket, SESSION_CLOSE.originNotAllowed, reason);
+  }
+
   /**
    * Sends every client elsewhere. Resolves when all have left, or after `timeoutMs`; the others are served until
    * `close`.
