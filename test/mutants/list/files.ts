@@ -11,7 +11,6 @@ export const ONE_PHASE = `${TRANSACTIONS}/one-phase.ts`;
 export const DIGEST = `${TRANSACTIONS}/digest.ts`;
 export const PEER_WATCH = 'packages/protocols/src/kernel/peer-watch.ts';
 export const COMMITS = `${TRANSACTIONS}/commits.ts`;
-export const COORDINATOR = `${TRANSACTIONS}/coordinator.ts`;
 export const LOSS_REVIEW = `${TRANSACTIONS}/loss-review.ts`;
 export const HOME_IN_ID = 'packages/sessions/src/requests/home-in-id.ts';
 export const NODE = `${TRANSACTIONS}/node.ts`;

@@ -1,6 +1,6 @@
 /** One id has one effect and one status, wherever its commit is repeated, and whatever a lost disk takes (D4, D10). */
 import type { Mutant } from '../mutant.js';
-import { COORDINATOR, HOME_IN_ID, LOSS_REVIEW } from './files.js';
+import { HOME_IN_ID, LOSS_REVIEW } from './files.js';
 import { TORN_BY_LOST_DISKS } from './replication.js';
 
 export const OUTCOME_MUTANTS: readonly Mutant[] = [
@@ -18,22 +18,6 @@ export const OUTCOME_MUTANTS: readonly Mutant[] = [
     does: 'reports a transaction as taken back although its later attempt has committed',
     patches: [
       { file: LOSS_REVIEW, in: 'LossReview.onOutcomeResp', find: 'losses.overtake(loss.txId, out);', replace: '' },
-    ],
-    seeds: { from: 1, count: 40 },
-    profile: TORN_BY_LOST_DISKS,
-  },
-  {
-    name: 'lost-for-want-of-an-outcome',
-    breaks: 'D10',
-    does: 'calls a transaction lost whose outcome went with a disk, although it took effect',
-    patches: [
-      { file: COORDINATOR, in: 'STATUS_OF', find: "lost: 'forgotten'", replace: "lost: 'lost'" },
-      {
-        file: COORDINATOR,
-        in: 'undecided',
-        find: 'if (!allAnswered) ',
-        replace: 'if (!allAnswered && lost === undefined) ',
-      },
     ],
     seeds: { from: 1, count: 40 },
     profile: TORN_BY_LOST_DISKS,

@@ -20,6 +20,7 @@ async function missing(disks: Record<string, readonly DurableRecord[]>, change: 
     ust: () => 5,
     load: () => ({ reads: 0 }),
     losses: () => [],
+    applied: () => [],
     unfinished: () => [],
     ...change,
   };
@@ -54,7 +55,13 @@ describe('the goals of a healed cluster', () => {
   });
 
   it.each<[string, Parameters<typeof missing>]>([
-    ['reported-losses-are-losses', [{ 'p-1': [t], 'q-1': [t] }, { losses: () => [takenBack] }]],
+    [
+      'reported-losses-are-losses',
+      [
+        { 'p-1': [t], 'q-1': [t] },
+        { losses: () => [takenBack], applied: () => [5] },
+      ],
+    ],
     ['client-operations-end', [{}, { unfinished: () => ['s0 (committing)'] }]],
     ['stable-time-passes-every-commit', [{}, { ust: (node) => (node === 'q-1' ? 4 : 5) }]],
     ['memory-returns', [{}, { load: (node) => ({ reads: node === 'q-1' ? 1 : 0 }) }]],

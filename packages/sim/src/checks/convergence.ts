@@ -26,6 +26,8 @@ export interface HealedWorld {
   load(node: NodeId): Readonly<Record<string, number>>;
   /** The losses that a node reports. */
   losses(node: NodeId): readonly Loss[];
+  /** The timestamps at which disks have had versions of a transaction that were not taken back. */
+  applied(txId: TxId): readonly Timestamp[];
   /** Client operations that have not ended. */
   unfinished(): readonly string[];
 }
@@ -91,29 +93,16 @@ function longLog({ topology, disk }: HealedWorld): string | undefined {
 }
 
 /** A transaction that was taken back has no version: where it has, a later attempt of it has committed. */
-function falseLoss(world: HealedWorld): string | undefined {
-  for (const node of world.topology.nodes) {
-    for (const { txId, takenBack, keys } of world.losses(node)) {
-      const versions = takenBack ? versionsOf(world, txId, keys) : [];
-      if (versions.length > 0)
-        return `${node} reports that ${txId} was taken back, and it is committed at ${versions[0]}`;
+function falseLoss({ topology, losses, applied }: HealedWorld): string | undefined {
+  for (const node of topology.nodes) {
+    for (const { txId, takenBack } of losses(node)) {
+      const [version] = takenBack ? applied(txId) : [];
+      if (version !== undefined)
+        return `${node} reports that ${txId} was taken back, and it is committed at ${version}`;
     }
   }
   return undefined;
 }
-
-/** The timestamps of a transaction's versions of these keys, on all disks. */
-export const versionsOf = (
-  { topology, disk }: Pick<HealedWorld, 'topology' | 'disk'>,
-  txId: TxId,
-  keys: readonly QualifiedKey[],
-): Timestamp[] =>
-  keys.flatMap((key) => {
-    const { id, regions } = topology.partitions[topology.partitionOf(key)]!;
-    const chains = regions.map((region) => disk(topology.replicaNode(id, region)!).partitions.get(id)?.chains);
-    const versions = chains.flatMap((chain) => chain?.get(key) ?? []);
-    return versions.filter((version) => version.txId === txId).map(({ ts }) => ts);
-  });
 
 /** Logs that are kept for readers of changes (CF1). */
 function differentLogs(world: HealedWorld): string | undefined {

@@ -1,9 +1,7 @@
-import type { NodeId, QualifiedKey, Timestamp, TxId } from '@isochron/core';
+import type { NodeId, Timestamp, TxId } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
-import type { MemoryState } from '@isochron/storage';
+import type { AppliedVersions } from './applied-versions.js';
 import type { Check, CheckContext } from './check.js';
-import { versionsOf } from './convergence.js';
-import type { Ledger } from './ledger.js';
 
 /**
  * The status of a transaction is that of its attempts together (D4, D10), and every node reports the same: where a disk
@@ -16,8 +14,7 @@ export class FinalStatusesAreTrue implements Check {
 
   constructor(
     readonly context: CheckContext,
-    readonly ledger: Pick<Ledger, 'keysOf'>,
-    readonly disk: (node: NodeId) => MemoryState,
+    readonly applied: Pick<AppliedVersions, 'of'>,
     readonly losses: (node: NodeId) => readonly Loss[],
   ) {}
 
@@ -28,18 +25,13 @@ export class FinalStatusesAreTrue implements Check {
     this.#first.set(txId, first);
     if (first.status !== status)
       this.#fail(txId, `${first.node} reports ${txId} as ${first.status}, ${node} as ${status}`);
-    const found = this.#versions(txId);
+    const found = this.applied.of(txId);
     const [version] = found;
     if (version === undefined) return;
     if (status === 'committed' && !found.includes(ts!))
       this.#fail(txId, `${node} reports ${txId} as committed at ${ts}, disks have it at ${version}`);
     if (status === 'aborted' || (status === 'lost' && !this.#isKept(txId, version)))
       this.#fail(txId, `${node} reports ${txId} as ${status}, disks have it at ${version}`);
-  }
-
-  #versions(txId: TxId): Timestamp[] {
-    const keys: readonly QualifiedKey[] = this.ledger.keysOf(txId);
-    return versionsOf({ topology: this.context.topology, disk: this.disk }, txId, keys);
   }
 
   /** Whether the version is the part of a lost transaction that was not taken back. */

@@ -154,14 +154,6 @@ export class Ledger extends CommittedChains implements Check {
     return [...this.#known].flatMap(([txId, { damaged }]) => (damaged ? [txId] : []));
   }
 
-  /** The keys that its attempts write, of those that a disk has had. */
-  keysOf(txId: TxId): readonly QualifiedKey[] {
-    const { attempts, committed } = this.#known.get(txId) ?? {};
-    const slices = [...(attempts?.values() ?? [])].flatMap(({ prepared }) => [...prepared.values()]);
-    const all = [...slices, ...(committed?.slices.values() ?? [])].flatMap(({ writes }) => writes);
-    return [...new Set(all.map(({ key }) => key))];
-  }
-
   /** Partitions whose slice of it only a lost disk had. */
   lostSlices(txId: TxId): readonly PartitionId[] {
     return [...(this.#known.get(txId)?.lost.keys() ?? [])];

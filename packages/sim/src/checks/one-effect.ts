@@ -1,7 +1,6 @@
 import type { QualifiedKey, Timestamp, TxId } from '@isochron/core';
-import type { MemoryState } from '@isochron/storage';
+import type { AppliedVersions } from './applied-versions.js';
 import type { Check, CheckContext } from './check.js';
-import { versionsOf } from './convergence.js';
 import type { Ledger } from './ledger.js';
 
 /** Answers that a repetition of the same write never gets: it was taken for another write or another attempt. */
@@ -25,7 +24,7 @@ export class OneEffect implements Check {
   constructor(
     readonly context: CheckContext,
     readonly ledger: Pick<Ledger, 'isDamaged'>,
-    readonly disk: (node: string) => MemoryState,
+    readonly applied: Pick<AppliedVersions, 'of'>,
   ) {}
 
   httpRepeated(txId: TxId, answer: Timestamp | string, keys: readonly QualifiedKey[]): void {
@@ -48,8 +47,8 @@ export class OneEffect implements Check {
   }
 
   #once(txId: TxId, key: QualifiedKey): void {
-    const found = new Set(versionsOf({ topology: this.context.topology, disk: this.disk }, txId, [key]));
-    if (found.size > 1) this.#fail(txId, `${key} has versions of ${txId} at ${[...found].join(' and ')}`);
+    const found = this.applied.of(txId, key);
+    if (found.length > 1) this.#fail(txId, `${key} has versions of ${txId} at ${found.join(' and ')}`);
   }
 
   #fail(txId: TxId, message: string): void {

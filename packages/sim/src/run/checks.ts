@@ -2,6 +2,7 @@ import type { AnyMessage } from '@isochron/core';
 import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import { AcknowledgedIsKept } from '../checks/acknowledged.js';
 import { AlbumsArePrivate } from '../checks/albums.js';
+import { AppliedVersions } from '../checks/applied-versions.js';
 import { ChangesAreComplete, type Retention } from '../checks/changes.js';
 import type { Check, CheckContext } from '../checks/check.js';
 import { ClientReads } from '../checks/client-reads.js';
@@ -79,8 +80,10 @@ export function createChecks<M extends AnyMessage>(
   const loads = () => cluster.nodes.map(({ id }) => [id, loadOf(id)] as const);
   const caches = () => actors().map((actor) => [actor.name, actor.cachedAt(ledger.lastCt)] as const);
   const liveViews = new LiveViewsAreSnapshots(context, ledger);
+  const applied = new AppliedVersions();
   const all: Check[] = [
     ledger,
+    applied,
     new ChangesAreComplete(context, ledger, retentionOf(plan), highest),
     new FeedsMakeCopies(context, ledger),
     liveViews,
@@ -95,7 +98,7 @@ export function createChecks<M extends AnyMessage>(
     new NothingBelowVersionClock(context, ledger),
     new PromisesAreDurable(context, ledger),
     new OneOutcome(context, ledger),
-    new OneEffect(context, ledger, disk),
+    new OneEffect(context, ledger, applied),
     new SurvivorsAgree(context),
     ...(visibility === undefined ? [] : [new SnapshotReads(context, ledger, visibility)]),
     ...(visibility === undefined || !clientSnapshots ? [] : [new ClientReads(context, ledger, visibility)]),
@@ -104,7 +107,7 @@ export function createChecks<M extends AnyMessage>(
     ...(level === 'eventual' ? [] : [new HttpSessionsSeeTheirLineage(context, ledger)]),
     new AcknowledgedIsKept(context, ledger, disk),
     new LossesAreSettled(context, ledger, disk, losses, takesBack),
-    new FinalStatusesAreTrue(context, ledger, disk, losses),
+    new FinalStatusesAreTrue(context, applied, losses),
     new SessionsAreCovered(context, ledger),
     new VisibleInTheEnd(context, ledger),
     new MemoryIsBounded(context, loads, 50 + mostInFlight(plan), caches),
@@ -125,7 +128,17 @@ export function createChecks<M extends AnyMessage>(
   return {
     all,
     liveViews,
-    healed: (unfinished) => ({ topology, ledger, disk, depsTravel, ust, load, losses, unfinished }),
+    healed: (unfinished) => ({
+      topology,
+      ledger,
+      disk,
+      depsTravel,
+      ust,
+      load,
+      losses,
+      applied: (txId) => applied.of(txId),
+      unfinished,
+    }),
   };
 }
 
