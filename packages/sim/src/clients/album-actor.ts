@@ -33,8 +33,6 @@ export interface AlbumWorld {
 /** How long a request of a follower waits, and the size of its pages in bytes. */
 const FOLLOW = { waitMs: 300, limitBytes: 2_000 };
 const PAGE = 100;
-/** Segments of `photos/<album>/<photo>`. */
-const LEVEL_OF_PHOTOS = 3;
 
 export class AlbumActor<M extends AnyMessage> {
   doing = 'connecting';
@@ -195,8 +193,7 @@ export class AlbumActor<M extends AnyMessage> {
     try {
       if (ageMs > 0) yield* this.session.call({ f: 'open', handle: tx.handle });
       yield* this.client.pause(ageMs);
-      const range = { prefix: `photos/${album}/`, ...atLevel(ageMs) };
-      const request = { keyspace: this.world.keyspace, ...range, start: '', limit: PAGE };
+      const request = { keyspace: this.world.keyspace, prefix: `photos/${album}/`, start: '', limit: PAGE };
       const call = { f: 'list', merge: mergedPage, handle: tx.handle, request } as const;
       const { entries } = (yield* this.session.call(call)) as MergedPage;
       for (const [, value] of entries) this.#shown(value, 'a list');
@@ -217,7 +214,7 @@ export class AlbumActor<M extends AnyMessage> {
       },
     };
     const start = this.#photoKey(album, '');
-    this.session.watchLive(observer, [{ start, end: `${start.slice(0, -1)}0`, ...atLevel(forMs) }]);
+    this.session.watchLive(observer, [{ start, end: `${start.slice(0, -1)}0` }]);
     yield* this.client.pause(forMs);
     this.session.unwatchLive(observer);
   }
@@ -271,6 +268,3 @@ function removed(album: Album, reader: string): Album | undefined {
   if (!album.readers.includes(reader)) return undefined;
   return { ...album, readers: album.readers.filter((one) => one !== reader), removed: [...album.removed, reader] };
 }
-
-/** Half of the lists and watches are of the level of photos, below which there is nothing. */
-const atLevel = (ms: number): { level?: number } => (ms % 2 < 1 ? { level: LEVEL_OF_PHOTOS } : {});
