@@ -35,6 +35,7 @@ export * from './served/stable-waiters.js';
 export * from './served/transaction-session.js';
 export * from './snapshot.js';
 export * from './store.js';
+export * from './tokens/list-places.js';
 export * from './tokens/operation-token.js';
 export * from './tokens/session-token.js';
 export type { TokenCluster } from './tokens/signed.js';

@@ -1,6 +1,6 @@
 /**
  * The audit log: what operators do, whole; refused credentials and permissions, sampled. A line names the principal,
- * the address, and the route or the type of frame: never credentials, keys or documents.
+ * the address, the route or the type of frame, and the refusal: never credentials or documents.
  */
 import type { Principal } from '@isochron/core';
 import type { Refused } from '@isochron/sessions';

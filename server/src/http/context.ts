@@ -182,7 +182,8 @@ export class TransactionsContext extends ApiContext {
     const client = this.client(request);
     const visible = (ts: Timestamp, done: Done<Timestamp>) =>
       this.serving.visibleHere(client, ts, DEFAULT_WAIT_MS, done);
-    const session = { principal: this.principal(request), hwt, now: () => node.now(), visible };
+    const { places } = this.sessions.tokens;
+    const session = { principal: this.principal(request), hwt, now: () => node.now(), visible, places };
     return new TransactionRequests(
       new JudgedCoordinator(new OwnedCoordinator(node.port, () => holder), access, session),
     );

@@ -4,7 +4,7 @@
  */
 import { ANONYMOUS_PRINCIPAL, type Timestamp, type Version } from '@isochron/core';
 import type { ReadResp } from '@isochron/protocols';
-import { type CoordinatorPort, JudgedCoordinator, Policy } from '@isochron/sessions';
+import { type CoordinatorPort, JudgedCoordinator, ListPlaces, Policy } from '@isochron/sessions';
 import { Command } from 'commander';
 import { mainThreadMs } from '../costs/cpu-clock.js';
 import { machineOf } from '../report.js';
@@ -50,6 +50,7 @@ function coordinatorOf(when: string | undefined | null): CoordinatorPort {
     principal: ANONYMOUS_PRINCIPAL,
     hwt: 0,
     now: () => 0,
+    places: new ListPlaces(['secret'], 'cluster'),
     visible: (ts: Timestamp, done: (stable: Timestamp) => void) => done(ts),
   };
   return new JudgedCoordinator(

@@ -105,6 +105,21 @@ export class Condition {
     return this.#use.names.has(name);
   }
 
+  /** Whether it reads other documents. */
+  get readsOthers(): boolean {
+    return this.#use.gets > 0;
+  }
+
+  /** The claims of the principal that it names. */
+  get claims(): readonly string[] {
+    return [...this.#use.claims];
+  }
+
+  /** The roles of the principal that it names: `'x' in auth.roles`. */
+  get roles(): readonly string[] {
+    return [...this.#use.roles];
+  }
+
   /**
    * The most characters of a document that it may read: fewer where it repeats comparisons with something long.
    * @param place the key, of which captures are parts
@@ -137,7 +152,10 @@ class Use {
   readonly names = new Set<string>();
   /** Names that are evaluated again and again. */
   readonly repeated = new Set<string>();
-  #gets = 0;
+  /** Calls that read other documents. */
+  gets = 0;
+  readonly claims = new Set<string>();
+  readonly roles = new Set<string>();
 
   /** @param known names of the condition; all others are items of macros */
   constructor(readonly known: ReadonlySet<string>) {}
@@ -145,6 +163,7 @@ class Use {
   /** @param within the macro in whose body the node is, or the search that looks for it */
   add(node: ASTNode, within: string | undefined): void {
     const { op, args } = node;
+    this.#asked(node);
     if (op === 'id') this.#name(String(args), within);
     else if (op === 'call') {
       const [name, given] = args as [string, ASTNode[]];
@@ -157,6 +176,13 @@ class Use {
       this.add(receiver, within);
       for (const one of given) this.add(one, MACROS.has(name) || SEARCHES.has(name) ? name : within);
     } else for (const one of nodesIn(args)) this.add(one, within);
+  }
+
+  /** What of the principal is asked for by name. */
+  #asked({ op, args }: ASTNode): void {
+    const [of, name] = Array.isArray(args) ? (args as unknown[]) : [];
+    if (op === '.' && isPrincipals(of, 'claims')) this.claims.add(String(name));
+    if (op === 'in' && isPrincipals(name, 'roles') && isNode(of) && of.op === 'value') this.roles.add(String(of.args));
   }
 
   #name(name: string, within: string | undefined): void {
@@ -172,7 +198,7 @@ class Use {
     if (!FUNCTIONS.has(name)) throw new Error(`conditions have no function "${name}"`);
     if (within !== undefined && (MACROS.has(name) || GETS.has(name)))
       throw new Error(`${name}() cannot be inside of ${within}()`);
-    if (GETS.has(name) && ++this.#gets > MAX_GETS)
+    if (GETS.has(name) && ++this.gets > MAX_GETS)
       throw new Error(`a condition reads ${MAX_GETS} other documents at most`);
   }
 
@@ -184,12 +210,21 @@ class Use {
   }
 }
 
+const isNode = (part: unknown): part is ASTNode => typeof part === 'object' && part !== null && 'op' in part;
+
+/** Whether a part is `auth.claims`, or `auth.roles`. */
+function isPrincipals(part: unknown, field: 'claims' | 'roles'): boolean {
+  if (!isNode(part) || part.op !== '.') return false;
+  const [of, name] = Array.isArray(part.args) ? (part.args as unknown[]) : [];
+  return name === field && isNode(of) && of.op === 'id' && String(of.args) === 'auth';
+}
+
 const hasMap = ({ op, args }: ASTNode): boolean => (op === 'rcall' && args[0] === 'map') || nodesIn(args).some(hasMap);
 
 /** The nodes among the parts of a node. */
 function nodesIn(args: unknown): ASTNode[] {
   if (Array.isArray(args)) return args.flatMap(nodesIn);
-  return typeof args === 'object' && args !== null && 'op' in args ? [args as ASTNode] : [];
+  return isNode(args) ? [args] : [];
 }
 
 const firstLine = (text: string): string => text.split('\n')[0]!;

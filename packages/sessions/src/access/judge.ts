@@ -15,7 +15,7 @@ import type { Snapshot } from '@isochron/protocols';
 import type { CoordinatorPort } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
 import { wanted } from '../snapshot.js';
-import type { DocumentQuestion, Policy, Verb, Verdict } from './policy.js';
+import type { DocumentQuestion, Policy, Verdict } from './policy.js';
 import { type Documents, MAX_READ } from './reads.js';
 
 /**
@@ -138,42 +138,6 @@ export const readOf = (key: QualifiedKey, version: Version | null | undefined): 
   document: version?.value ?? null,
   incoming: null,
 });
-
-/** Operations as refusals name them: create and update alike, since the document that is there makes the difference. */
-const NAMES: Readonly<Record<Verb, string>> = {
-  get: 'get',
-  list: 'list',
-  create: 'write',
-  update: 'write',
-  delete: 'delete',
-};
-
-/**
- * The refusal of an operation. It names the rule, and nothing of the data: not even whether the document is there.
- * @param fault for the node's log alone
- */
-export const denied = (verb: Verb, rule: string | null, fault?: string): IsochronError =>
-  new IsochronError(
-    'PERMISSION_DENIED',
-    rule === null
-      ? `No access rule allows this principal to ${NAMES[verb]} here.`
-      : `The access rule ${rule} does not allow it.`,
-    fault === undefined ? {} : { cause: new Error(fault) },
-  );
-
-/** The first refusal among verdicts on questions, as an error. */
-export function refusalIn(
-  policy: Policy,
-  questions: readonly Question[],
-  verdicts: readonly Verdict[],
-): IsochronError | undefined {
-  const i = verdicts.findIndex(({ kind }) => kind === 'refused');
-  const verdict = verdicts[i];
-  if (verdict?.kind !== 'refused') return undefined;
-  const { verb, key, updates = false } = questions[i]!;
-  const isEither = verb === 'create' || verb === 'update' || updates;
-  return denied(isEither ? 'update' : verb, isEither ? policy.namedByRefusal(key) : verdict.rule, verdict.fault);
-}
 
 /** What rules know of a range: the beginning of all of its keys, and their level where it has one. */
 export interface JudgedRange {

@@ -3,9 +3,9 @@
  * between a session and the coordinator of its node.
  */
 import {
-  compareKeys,
   holderOf,
   IsochronError,
+  type ListRange,
   type NodeId,
   type Origin,
   type Principal,
@@ -35,12 +35,15 @@ import type {
 import type { CoordinatorPort, LiveAnswer, Unreferenced } from '../coordinator/client-port.js';
 import { storedTxId } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
+import { asIsochronError } from '../requests/errors.js';
 import { originOf } from '../requests/origin.js';
 import { snapshotOf, wanted } from '../snapshot.js';
-import { denied, hasChanged, Judge, judgedRangeOf, type Place, readOf, refusalIn, type Versions } from './judge.js';
+import type { ListPlace, ListPlaces } from '../tokens/list-places.js';
+import { hasChanged, Judge, judgedRangeOf, type Place, readOf, type Versions } from './judge.js';
 import { JudgedScopes } from './judged-scopes.js';
 import { judgeWrites, NotYetPermitted } from './judged-writes.js';
-import type { Policy } from './policy.js';
+import type { Policy, Verdict } from './policy.js';
+import { denied, refusalIn } from './refusal.js';
 
 /** The rules of a node, and its audit. */
 export interface AccessRules {
@@ -57,17 +60,19 @@ export interface JudgedSession {
   readonly hwt: Timestamp;
   /** The clock of the coordinator, ms. */
   now(): WallMs;
+  /** The places at which its lists go on. */
+  readonly places: ListPlaces;
   /** Ends with stable time, once that has reached `ts`, or with an error after a while. */
   visible(ts: Timestamp, done: Done<Timestamp>): void;
 }
 
-/** Pages of a list in a row in which no key is visible. */
-const MAX_HIDDEN_PAGES = 10;
 /** Longest wait of a request for changes, ms: permission is judged with its answer. */
 const MAX_WAIT_MS = 5_000;
 
 export class JudgedCoordinator implements CoordinatorPort {
   readonly #scopes = new JudgedScopes();
+  /** Requests of the live reader so far. */
+  #turn = 0;
 
   constructor(
     readonly port: CoordinatorPort,
@@ -122,18 +127,36 @@ export class JudgedCoordinator implements CoordinatorPort {
     });
   }
 
+  /** The number of keys that a page examines does not depend on what is hidden of them (AR10). */
   list(request: Unreferenced<ListReq>, done: Done<ListResp>, coordinator?: NodeId): void {
+    const holder = holderOf(this.session.principal);
+    const { places } = this.session;
+    let place: ListPlace | undefined;
+    try {
+      place = places.open(request.range.start, holder);
+    } catch (thrown) {
+      done(asIsochronError(thrown));
+      return;
+    }
+    const range = place === undefined ? request.range : { ...request.range, start: place.next };
     const judge = this.#judge;
     const ask = (asked: Unreferenced<ListReq>, end: Done<ListResp>) => this.port.list(asked, end, coordinator);
-    if (judge === undefined) ask(request, done);
-    else
+    if (judge === undefined) ask({ ...request, range }, done);
+    else {
+      const from = place ?? { shown: range.start, pages: 0, next: range.start };
+      const work = { ...range, limit: range.limit + places.work(range.start, holder) };
       this.#judged(
-        request,
+        { ...request, range: work },
         undefined,
         ask,
-        (result, end) => this.#judgeList(judge, request, result, coordinator, end),
+        (result, end) =>
+          this.#judgeList(judge, work, result, coordinator, (visible) => {
+            if (visible instanceof IsochronError) end(visible);
+            else end(pageOf(visible, range.limit, from, (next) => places.seal(next, holder)));
+          }),
         done,
       );
+    }
   }
 
   /** Writes are judged before anything is prepared (AR2), in the snapshot and on the newest versions (AR8). */
@@ -170,11 +193,25 @@ export class JudgedCoordinator implements CoordinatorPort {
 
   /** A page is judged at its end, and its permission must have been the same since its beginning (AR4). */
   changes(request: Unreferenced<ChangesReq>, done: Done<ChangesResp>): void {
-    const prefix = request.prefix ?? '';
-    this.port.changes(this.#waiting(request), (page) => {
+    const asked = this.#waiting(request);
+    this.#changes(asked, this.session.now() + asked.waitMs, this.#audited(done));
+  }
+
+  /** A page whose changes are all hidden is no answer: the wait goes on, as if nothing had changed (LQ7). */
+  #changes(request: Unreferenced<ChangesReq>, untilMs: WallMs, done: Done<ChangesResp>): void {
+    this.port.changes(request, (page) => {
       const judge = this.#judge;
       if (page instanceof IsochronError || judge === undefined) done(page);
-      else this.#judgePage(judge, prefix, page, done);
+      else
+        this.#judgePage(judge, request.prefix ?? '', page, (result) => {
+          const waitMs = untilMs - this.session.now();
+          const isHidden = page.transactions.length > 0 && !(result instanceof IsochronError) && isEmpty(result);
+          if (!isHidden || waitMs <= 0) done(result);
+          else
+            this.#changes({ ...request, after: page.to, waitMs }, untilMs, (next) =>
+              done(next instanceof IsochronError ? next : { ...next, from: page.from }),
+            );
+        });
     });
   }
 
@@ -185,10 +222,26 @@ export class JudgedCoordinator implements CoordinatorPort {
   /** An answer is judged at its end (AR4). */
   live(request: Unreferenced<LiveReq>, done: Done<LiveAnswer>): void {
     this.#scopes.change(request.remove, request.add, this.rules.policy, this.session.principal);
-    this.port.live(this.#waiting(request), (answer) => {
+    const asked = this.#waiting(request);
+    const waitMs = this.#scopes.mayEndAtOnce ? 0 : asked.waitMs;
+    this.#live({ ...asked, waitMs }, this.session.now() + waitMs, ++this.#turn, this.#audited(done));
+  }
+
+  /**
+   * An answer whose changes are all hidden is none: the wait goes on, as if nothing had changed (LQ7).
+   * @param turn of the reader: its next request ends the one that waits
+   */
+  #live(request: Unreferenced<LiveReq>, untilMs: WallMs, turn: number, done: Done<LiveAnswer>): void {
+    this.port.live(request, (answer) => {
       const judge = this.#judge;
       if (answer instanceof IsochronError || judge === undefined) done(answer);
-      else this.#scopes.judge(judge, answer, this.session.hwt, this.#audited(done));
+      else
+        this.#scopes.judge(judge, answer, request.after, this.session.hwt, (result) => {
+          const waitMs = untilMs - this.session.now();
+          const isHidden = answer.changes.length > 0 && !(result instanceof IsochronError) && isUnchanged(result);
+          if (!isHidden || waitMs <= 0 || turn !== this.#turn) done(result);
+          else this.#live({ ...request, add: [], remove: [], after: answer.to, waitMs }, untilMs, turn, done);
+        });
     });
   }
 
@@ -199,6 +252,7 @@ export class JudgedCoordinator implements CoordinatorPort {
   }
 
   endLive(reader: number): void {
+    this.#turn++;
     this.port.endLive(reader);
   }
 
@@ -214,44 +268,28 @@ export class JudgedCoordinator implements CoordinatorPort {
     const questions = keys.map((key) => readOf(key, versions.get(key)));
     judge.judge(questions, place, versions, (verdicts) => {
       if (verdicts instanceof IsochronError) done(verdicts);
-      else done(refusalIn(judge.policy, questions, verdicts) ?? result);
+      else done(refusalIn(judge, questions, verdicts) ?? result);
     });
   }
 
-  /** @param pages how many more pages without a visible key are read for one that has some */
+  /** Ends with the visible keys of an answer. */
   #judgeList(
     judge: Judge,
-    request: Unreferenced<ListReq>,
+    range: ListRange,
     result: ListResp,
     coordinator: NodeId | undefined,
     done: Done<ListResp>,
-    pages = MAX_HIDDEN_PAGES,
   ): void {
-    const { range } = request;
     const place = { snapshot: snapshotOf(result), coordinator };
     const versions: Versions = new Map(result.entries.map(({ key, version }) => [key, version]));
-    const shown = (isVisible: (key: QualifiedKey) => boolean): void => {
-      const page = visiblePage(result, range.start, isVisible);
-      if (result.next === null || page.entries.length > 0 || pages === 0) {
-        done(page);
-        return;
-      }
-      const following = { ...range, start: result.next };
-      const asked = { ...request, txId: null, ...wanted(place.snapshot, place.snapshot), range: following };
-      this.port.list(
-        asked,
-        (answer) => {
-          if (answer instanceof IsochronError) done(answer);
-          else this.#judgeList(judge, asked, answer, coordinator, done, pages - 1);
-        },
-        coordinator,
-      );
-    };
-    judge.judgeRange(judgedRangeOf(range), place, versions, (verdict) => {
+    const shown = (isVisible: (key: QualifiedKey) => boolean): void =>
+      done({ ...result, entries: result.entries.filter(({ key }) => isVisible(key)) });
+    const judged = judgedRangeOf(range);
+    judge.judgeRange(judged, place, versions, (verdict) => {
       if (verdict instanceof IsochronError) done(verdict);
       else if (verdict.kind === 'allowed') shown((key) => judge.policy.matches(verdict.rule, key));
       else if (verdict.kind === 'filtered') this.#filter(judge, result, place, versions, done, shown);
-      else done(denied('list', verdict.kind === 'refused' ? verdict.rule : null));
+      else done(listDenied(judge, judged.prefix, verdict));
     });
   }
 
@@ -340,13 +378,12 @@ export class JudgedCoordinator implements CoordinatorPort {
   #judgePage(judge: Judge, prefix: string, page: ChangesResp, done: Done<ChangesResp>): void {
     const place = { snapshot: { ts: page.to } };
     const versions: Versions = new Map();
-    const end = this.#audited(done);
     judge.judgeRange({ prefix }, place, versions, (verdict) => {
-      if (verdict instanceof IsochronError) end(verdict);
-      else if (verdict.kind !== 'allowed') end(denied('list', verdict.kind === 'refused' ? verdict.rule : null));
-      else if (page.transactions.length === 0) end(page);
-      else if ([...verdict.read].some((key) => hasChanged(versions.get(key), page.from))) end(permissionMoved());
-      else end({ ...page, transactions: visibleIn(page, (key) => judge.policy.matches(verdict.rule, key)) });
+      if (verdict instanceof IsochronError) done(verdict);
+      else if (verdict.kind !== 'allowed') done(listDenied(judge, prefix, verdict));
+      else if (page.transactions.length === 0) done(page);
+      else if ([...verdict.read].some((key) => hasChanged(versions.get(key), page.from))) done(permissionMoved());
+      else done({ ...page, transactions: visibleIn(page, (key) => judge.policy.matches(verdict.rule, key)) });
     });
   }
 
@@ -388,6 +425,8 @@ export function readClaim(
   if (port instanceof JudgedCoordinator) port.claim(request, txId, done);
   else port.read(request, (answer) => done(answer instanceof IsochronError ? answer : shown(answer)));
 }
+const listDenied = ({ policy, principal }: Judge, place: string, verdict: Verdict): IsochronError =>
+  denied(policy, principal, { verb: 'list', place, rule: verdict.kind === 'refused' ? verdict.rule : null });
 
 /** The part of a request that names its snapshot. */
 type Asked = Pick<Unreferenced<ReadReq>, 'txId' | 'ust' | 'at'>;
@@ -408,32 +447,27 @@ const isRefusal = (result: unknown): result is IsochronError =>
 const notYetVisible = (): IsochronError =>
   new IsochronError('SNAPSHOT_UNAVAILABLE', 'Own writes that may permit this are not stable yet; try again.');
 
-/**
- * The visible part of a page. The place of the next one must not name a hidden key: it is right behind the last visible
- * one; without any, it is the shortest text between what was examined and the next key.
- */
-function visiblePage(result: ListResp, start: QualifiedKey, isVisible: (key: QualifiedKey) => boolean): ListResp {
-  const entries = result.entries.filter(({ key }) => isVisible(key));
-  if (result.next === null) return { ...result, entries };
+/** The first visible keys. The place of the next page is sealed: it may be a hidden key. */
+function pageOf(
+  visible: ListResp,
+  limit: number,
+  { shown, pages }: ListPlace,
+  seal: (place: ListPlace) => QualifiedKey,
+): ListResp {
+  const entries = visible.entries.slice(0, limit);
+  const next = visible.entries[limit]?.key ?? visible.next;
+  if (next === null) return { ...visible, entries, next };
   const last = entries.at(-1)?.key;
-  const next = last === undefined ? between(result.entries.at(-1)?.key ?? start, result.next) : `${last}\0`;
-  return { ...result, entries, next };
-}
-
-/** The shortest beginning of a key that lies above another, lower one. */
-function between(low: QualifiedKey, high: QualifiedKey): QualifiedKey {
-  let beginning = '';
-  for (const character of high) {
-    beginning += character;
-    if (compareKeys(beginning, low) > 0) return beginning;
-  }
-  return high;
+  return { ...visible, entries, next: seal({ shown: last ?? shown, pages: last === undefined ? pages + 1 : 0, next }) };
 }
 
 const visibleIn = ({ transactions }: ChangesResp, isVisible: (key: QualifiedKey) => boolean) =>
   transactions
     .map((tx) => ({ ...tx, writes: tx.writes.filter(({ key }) => isVisible(key)) }))
     .filter(({ writes }) => writes.length > 0);
+
+const isEmpty = ({ transactions }: ChangesResp): boolean => transactions.length === 0;
+const isUnchanged = ({ changes, ended }: LiveAnswer): boolean => changes.length === 0 && ended === undefined;
 
 const permissionMoved = (): IsochronError =>
   new IsochronError(

@@ -1,7 +1,8 @@
-/** Pages of lists whose rules hide some of the keys. */
-import { ANONYMOUS_PRINCIPAL } from '@isochron/core';
+/** Pages of lists whose rules hide some of the keys (AR10). */
+import { ANONYMOUS_PRINCIPAL, compareKeys, IsochronError } from '@isochron/core';
 import type { ListResp } from '@isochron/protocols';
-import { VersionedCoordinator } from '../testing/access.js';
+import { PLACES, VersionedCoordinator } from '../testing/access.js';
+import { shownPart } from '../tokens/list-places.js';
 import { JudgedCoordinator } from './judged-coordinator.js';
 import { Policy } from './policy.js';
 
@@ -18,11 +19,12 @@ beforeEach(() => {
   node = new VersionedCoordinator();
 });
 
-/** A page of bob's list. */
-function page(start: string, limit = 2): ListResp {
-  const session = { principal: { ...ANONYMOUS_PRINCIPAL, id: 'bob' }, hwt: 0, now: () => 0, visible: () => undefined };
+/** A page of a principal's list, or its error. */
+function answer(start: string, limit = 2, id = 'bob'): ListResp | IsochronError {
+  const principal = { ...ANONYMOUS_PRINCIPAL, id };
+  const session = { principal, hwt: 0, now: () => 0, visible: () => undefined, places: PLACES };
   const rules = { policy: new Policy([OWN], ['notes']), refused: () => undefined };
-  let listed: unknown;
+  let listed: ListResp | IsochronError | undefined;
   const range = { start, end: 'notes0', limit };
   new JudgedCoordinator(node, rules, session).list(
     { txId: null, ust: 0, at: null, keyspace: 'notes', range },
@@ -30,31 +32,60 @@ function page(start: string, limit = 2): ListResp {
       listed = result;
     },
   );
-  return listed as ListResp;
+  return listed!;
 }
 
-const notes = (by: (i: number) => string, count: number) =>
-  Object.fromEntries(Array.from({ length: count }, (_, i) => [`notes/${String(i).padStart(3, '0')}`, { by: by(i) }]));
+const page = (start: string, limit?: number): ListResp => answer(start, limit) as ListResp;
 
-it('no page names a hidden key as the place of the next one, and all pages together show each visible key once', () => {
-  node.store(notes((i) => (i % 3 === 0 ? 'bob' : 'ann'), 40));
+const keyOf = (i: number): string => `notes/${String(i).padStart(4, '0')}`;
+const notes = (by: (i: number) => string, count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [keyOf(i), { by: by(i) }]));
+
+it('no page names a hidden key, and all pages together show each visible key once (AR10)', () => {
+  const isBobs = (i: number) => i % 3 === 0 || (i > 500 && i % 400 === 0);
+  node.store(notes((i) => (isBobs(i) && (i < 100 || i > 900) ? 'bob' : 'ann'), 1_300));
   const seen: string[] = [];
-  for (let start: string | null = 'notes/'; start !== null; ) {
-    const { entries, next } = page(start);
+  for (let start = 'notes/'; ; ) {
+    const { entries, next } = page(start, 7);
     seen.push(...entries.map(({ key }) => key));
-    expect(next === null || next === `${seen.at(-1)}\0`).toBe(true);
+    if (next === null) break;
+    expect(shownPart(next)).toBe(seen.at(-1) ?? 'notes/');
+    expect(compareKeys(next, start)).toBeGreaterThan(0);
     start = next;
   }
-  expect(seen).toEqual(Object.keys(notes(() => '', 40)).filter((_, i) => i % 3 === 0));
+  const bobs = Array.from({ length: 1_300 }, (_, i) => i).filter((i) => isBobs(i) && (i < 100 || i > 900));
+  expect(seen).toEqual(bobs.map(keyOf));
 });
 
-it('pages without a visible key are passed over, ten at most in one request, and then the place is no whole key', () => {
-  node.store(notes((i) => (i === 60 ? 'bob' : 'ann'), 61));
-  const first = page('notes/');
-  expect([first.entries, node.lists]).toEqual([[], 11]);
-  // The key there is notes/022: only as much of it as lies above notes/021.
-  expect(first.next).toBe('notes/022');
-  expect(page(first.next!, 4)).toMatchObject({ entries: [{ key: 'notes/060' }], next: null });
-  node.store({ 'notes/0215-and-what-follows': { by: 'ann' } });
-  expect(page('notes/').next).toBe('notes/0215');
+it('a page does the same work whatever is hidden: no start shows whether a hidden key lies behind it (AR10)', () => {
+  node.store(notes((i) => (i === 40 ? 'bob' : 'ann'), 41));
+  for (let i = 0; i <= 40; i++)
+    for (const start of [keyOf(i), `${keyOf(i)}\0`])
+      if (start <= keyOf(40)) expect(page(start, 1)).toMatchObject({ entries: [{ key: keyOf(40) }], next: null });
+  expect(node.lists).toBe(81);
+});
+
+it('where a page ends without a visible key shows no key: starts beside one another end it or not (AR10)', () => {
+  node.store(notes((i) => (i === 160 ? 'bob' : 'ann'), 161));
+  const isFound = Array.from({ length: 60 }, (_, i) => page(keyOf(i)).entries.length === 1);
+  const changes = isFound.slice(1).filter((found, i) => found !== isFound[i]).length;
+  expect(changes).toBeGreaterThan(5);
+});
+
+it('the place of a next page has no part of a hidden key, and its length is that of all places (AR10)', () => {
+  node.store(notes(() => 'ann', 1_000));
+  const [first, again] = [page('notes/').next!, page('notes/').next!];
+  expect(first).not.toBe(again);
+  expect(first).toHaveLength(again.length);
+  expect(first.length).toBe('notes/'.length + 1 + 8 + Math.ceil(((12 + 256 + 16) * 4) / 3));
+});
+
+it('a place is refused from another principal, and when it was changed', () => {
+  node.store(notes(() => 'ann', 1_000));
+  const place = page('notes/').next!;
+  const code = (result: ListResp | IsochronError) => result instanceof IsochronError && result.code;
+  expect(code(answer(place))).toBe(false);
+  expect(code(answer(place, 2, 'cid'))).toBe('CURSOR_INVALID');
+  expect(code(answer(place.replace('notes/', 'notes/1')))).toBe('CURSOR_INVALID');
+  expect(code(answer(`${place.slice(0, -9)}AAAAAAAAA`))).toBe('CURSOR_INVALID');
 });

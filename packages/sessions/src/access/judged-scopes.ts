@@ -8,8 +8,10 @@ import { IsochronError, type Principal, type QualifiedKey, type Timestamp, type 
 import { inRange, type KeyChanges, type LiveResp, type Watch } from '@isochron/protocols';
 import type { EndedScope, LiveAnswer } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
-import { denied, type Judge, judgedRangeOf, type Place, type Question, readOf, type Versions } from './judge.js';
+import { type Judge, judgedRangeOf, type Place, type Question, readOf, type Versions } from './judge.js';
+import { ShownBefore } from './judged-removals.js';
 import type { Policy, Verdict } from './policy.js';
+import { denied, unwatchable } from './refusal.js';
 
 /** How often a scope without changes is judged, ms. */
 const JUDGED_EVERY_MS = 5_000;
@@ -29,6 +31,8 @@ interface ScopeState {
   judgedMs: WallMs | undefined;
   /** The next one of its named keys to be judged without a change. */
   next: number;
+  /** Whether it is judged with the first answer, changes or not: a rule may not let it be watched. */
+  isDoubtful: boolean;
 }
 
 /** A scope to be judged, and the verdict on its range; undefined for named keys. */
@@ -48,14 +52,23 @@ export class JudgedScopes {
     for (const number of remove) this.#scopes.delete(number);
     if (add.length === 0) return;
     const known = this.#knownOf(principal);
-    for (const scope of add) this.#scopes.set(scope.watch, { scope, policy, known, judgedMs: undefined, next: 0 });
+    for (const scope of add) {
+      const isDoubtful = policy !== undefined && refusingWatch(policy, scope) !== undefined;
+      this.#scopes.set(scope.watch, { scope, policy, known, judgedMs: undefined, next: 0, isDoubtful });
+    }
+  }
+
+  /** Whether a scope may end with the next answer, whatever has changed. */
+  get mayEndAtOnce(): boolean {
+    return [...this.#scopes.values()].some(({ isDoubtful }) => isDoubtful);
   }
 
   /**
    * Ends with what the reader may see of an answer; with CHANGES_GONE where it has to read anew.
+   * @param after where the answer begins
    * @param hwt the session's last write: a snapshot without it does not show what is permitted now (AR3)
    */
-  judge(judge: Judge, answer: LiveResp, hwt: Timestamp, done: Done<LiveAnswer>): void {
+  judge(judge: Judge, answer: LiveResp, after: Timestamp, hwt: Timestamp, done: Done<LiveAnswer>): void {
     const now = this.#knownOf(judge.principal);
     for (const { policy, known } of this.#scopes.values()) {
       if (policy !== judge.policy || known !== now) {
@@ -68,7 +81,7 @@ export class JudgedScopes {
     const place = { snapshot: { ts: answer.to } };
     this.#judgeRanges(judge, touched, place, new Map(), (versions) => {
       if (versions instanceof IsochronError) done(versions);
-      else this.#judgeKeys(judge, answer, touched, place, versions, done);
+      else this.#judgeKeys(judge, answer, after, touched, place, versions, done);
     });
   }
 
@@ -108,6 +121,7 @@ export class JudgedScopes {
   #judgeKeys(
     judge: Judge,
     answer: LiveResp,
+    after: Timestamp,
     touched: readonly Touched[],
     place: Place,
     versions: Versions,
@@ -131,7 +145,9 @@ export class JudgedScopes {
         const outcome = new Outcome(judge, touched, versions);
         for (const [i, { one, question }] of asked.entries()) outcome.take(one, question.key, verdicts[i]!);
         for (const { watch } of outcome.ended) this.#scopes.delete(watch);
-        done(outcome.of(answer));
+        new ShownBefore(judge, outcome.hidden(answer), after).find((shown) =>
+          done(shown instanceof IsochronError ? shown : outcome.of(answer, shown)),
+        );
       });
     });
   }
@@ -141,9 +157,11 @@ export class JudgedScopes {
 function touchedOf(state: ScopeState, { to, changes }: LiveResp, nowMs: WallMs, hwt: Timestamp): Touched[] {
   const { scope } = state;
   const own = changes.filter(({ key }) => isIn(scope, key));
+  const { isDoubtful } = state;
+  state.isDoubtful = false;
   // Its first read was judged by a snapshot that this answer may not have reached yet.
   state.judgedMs ??= nowMs;
-  if (own.length === 0 && (nowMs - state.judgedMs < JUDGED_EVERY_MS || to < hwt)) return [];
+  if (own.length === 0 && !isDoubtful && (nowMs - state.judgedMs < JUDGED_EVERY_MS || to < hwt)) return [];
   state.judgedMs = nowMs;
   if (own.length > 0) return [{ scope, changes: own, keys: own.map(({ key }) => key) }];
   const keys = scope.keys.slice(state.next, state.next + KEYS_AT_ONCE);
@@ -179,7 +197,9 @@ class Outcome {
     readonly versions: Versions,
   ) {
     for (const { scope, range, changes } of touched) {
-      if (range?.kind === 'refused') this.#end(scope, denied('list', range.rule));
+      const rule = range?.kind === 'filtered' ? refusingWatch(judge.policy, scope) : undefined;
+      if (rule !== undefined) this.#end(scope, unwatchable(rule, placeOf(scope), scope.watch));
+      if (range?.kind === 'refused') this.#refuse(scope, 'list', placeOf(scope), range);
       if (range?.kind !== 'allowed') continue;
       const seen = isConstant(range) ? this.#whole : this.#present;
       for (const { key } of changes) if (judge.policy.matches(range.rule, key)) seen.add(key);
@@ -190,31 +210,44 @@ class Outcome {
   take({ scope, range }: Touched, key: QualifiedKey, verdict: Verdict): void {
     if (range === undefined) {
       if (verdict.kind === 'allowed') this.#present.add(key);
-      else this.#end(scope, denied('get', verdict.kind === 'refused' ? verdict.rule : null));
+      else this.#refuse(scope, 'get', key, verdict);
     } else if (verdict.kind !== 'allowed') this.#filtered.set(key, this.#filtered.get(key) ?? 'hidden');
-    else if (verdict.read.size > 0) this.#end(scope, unwatchable(verdict.rule));
     else this.#filtered.set(key, 'visible');
   }
 
-  of(answer: LiveResp): LiveAnswer {
-    const changes = answer.changes.flatMap((change) => this.#visible(change));
+  /** The changes of documents of filtered ranges that the reader does not see. */
+  hidden({ changes }: LiveResp): readonly KeyChanges[] {
+    return changes.filter(
+      ({ key }) => this.#filtered.get(key) === 'hidden' && !this.#whole.has(key) && !this.#present.has(key),
+    );
+  }
+
+  /** @param shown hidden keys of which the reader may have documents */
+  of(answer: LiveResp, shown: ReadonlySet<QualifiedKey>): LiveAnswer {
+    const changes = answer.changes.flatMap((change) => this.#visible(change, shown));
     return { ...answer, changes, ...(this.ended.length === 0 ? {} : { ended: this.ended }) };
   }
 
   /**
    * The contents since the last put may be of a time without permission, and in a filtered range the reader may lack
    * the document below an update: so it gets the present document, at whose snapshot it is allowed to read it. A
-   * document of a filtered range that it sees no more is deleted for it.
+   * document of a filtered range that it may have, and sees no more, is deleted for it.
    */
-  #visible(change: KeyChanges): readonly KeyChanges[] {
+  #visible(change: KeyChanges, shown: ReadonlySet<QualifiedKey>): readonly KeyChanges[] {
     const { key, contents } = change;
     if (this.#whole.has(key)) return [change];
     const seen = this.#present.has(key) ? 'visible' : this.#filtered.get(key);
     const last = contents.at(-1);
-    if (seen === undefined || last === undefined) return [];
+    if (seen === undefined || last === undefined || (seen === 'hidden' && !shown.has(key))) return [];
     const version = seen === 'visible' ? this.versions.get(key) : undefined;
     const { ts: ct, txId } = version ?? { ts: last.ct, txId: last.txId };
     return [{ key, contents: [{ ct, txId, content: version?.value ?? null }] }];
+  }
+
+  #refuse(scope: Watch, verb: 'get' | 'list', place: string, verdict: Verdict): void {
+    const { policy, principal } = this.judge;
+    const rule = verdict.kind === 'refused' ? verdict.rule : null;
+    this.#end(scope, denied(policy, principal, { verb, place, watch: scope.watch, rule }));
   }
 
   #end({ watch }: Watch, error: IsochronError): void {
@@ -222,8 +255,9 @@ class Outcome {
   }
 }
 
-const unwatchable = (rule: string): IsochronError =>
-  new IsochronError(
-    'PERMISSION_DENIED',
-    `The access rule ${rule} filters by other documents: its lists can be read, and not watched.`,
-  );
+/** The beginning of all keys of a range. */
+const placeOf = ({ ranges }: Watch): string => judgedRangeOf(ranges[0]!).prefix;
+
+/** A rule that filters a range by other documents. */
+const refusingWatch = (policy: Policy, { ranges: [range] }: Watch): string | undefined =>
+  range === undefined ? undefined : policy.filterByOthers(judgedRangeOf(range));

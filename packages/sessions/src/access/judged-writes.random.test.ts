@@ -1,7 +1,7 @@
 /** Random transactions, judged in a snapshot and on newer versions, against a model of the rules (AR8, AR9). */
 import { ANONYMOUS_PRINCIPAL, IsochronError, type KeyWrite, Update } from '@isochron/core';
 import fc from 'fast-check';
-import { VersionedCoordinator } from '../testing/access.js';
+import { PLACES, VersionedCoordinator } from '../testing/access.js';
 import { JudgedCoordinator } from './judged-coordinator.js';
 import { Policy } from './policy.js';
 
@@ -78,7 +78,13 @@ it('a write is done where the rules hold with its transaction in the snapshot an
       const node = new VersionedCoordinator();
       node.store(documentsOf(old));
       node.store(documentsOf(newest), false);
-      const session = { principal: { ...ANONYMOUS_PRINCIPAL, id: 'ann' }, hwt: 0, now: () => 0, visible: () => {} };
+      const session = {
+        principal: { ...ANONYMOUS_PRINCIPAL, id: 'ann' },
+        hwt: 0,
+        now: () => 0,
+        visible: () => {},
+        places: PLACES,
+      };
       const order = { txId: 't', snapshot: node.ust, hwt: 0, sentAfter: 0, attemptRegions: ['r'], principal: 'ann' };
       let end: unknown;
       new JudgedCoordinator(node, { policy: POLICY, refused: () => {} }, session).commit(

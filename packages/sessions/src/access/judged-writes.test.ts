@@ -8,7 +8,7 @@ import {
   Update,
 } from '@isochron/core';
 import type { CommitResp } from '@isochron/protocols';
-import { VersionedCoordinator } from '../testing/access.js';
+import { PLACES, VersionedCoordinator } from '../testing/access.js';
 import { JudgedCoordinator } from './judged-coordinator.js';
 import { Policy } from './policy.js';
 
@@ -56,6 +56,7 @@ function judged(by: string, hwt: Timestamp = 0): JudgedCoordinator {
       principal: { ...ANONYMOUS_PRINCIPAL, id: by },
       hwt,
       now: () => nowMs,
+      places: PLACES,
       visible: (ts, done) => void waiting.push((error) => done(error ?? ts)),
     },
   );

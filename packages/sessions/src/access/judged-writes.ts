@@ -17,9 +17,10 @@ import {
 import type { ReadResp } from '@isochron/protocols';
 import type { Done } from '../coordinator/request-port.js';
 import { wanted } from '../snapshot.js';
-import { documentsOf, type Judge, type Place, type Question, refusalIn, type Versions } from './judge.js';
+import { documentsOf, type Judge, type Place, type Question, type Versions } from './judge.js';
 import type { Verdict } from './policy.js';
 import type { Documents } from './reads.js';
+import { refusalIn } from './refusal.js';
 
 /**
  * The snapshot refuses a write that the newest versions allow: a later snapshot may allow it. `denied` is the refusal
@@ -68,8 +69,8 @@ export function judgeWrites(
         return;
       }
       const { length } = writes;
-      const refused = refusalIn(judge.policy, inSnapshot.questions, verdicts.slice(0, length));
-      const refusedNow = refusalIn(judge.policy, newest.questions, verdicts.slice(length));
+      const refused = refusalIn(judge, inSnapshot.questions, verdicts.slice(0, length));
+      const refusedNow = refusalIn(judge, newest.questions, verdicts.slice(length));
       done(refusedNow ?? (refused && new NotYetPermitted(refused)) ?? {});
     },
   );

@@ -118,6 +118,26 @@ export class Policy {
     return this.#rules.some((rule) => rule.name === name && rule.pattern.match(key) !== undefined);
   }
 
+  /** A rule that filters lists of a range by other documents than theirs. */
+  filterByOthers({ prefix, level }: Pick<RangeQuestion, 'prefix' | 'level'>): string | undefined {
+    const byOthers = this.#allowing.list.find(
+      ({ filters, condition, pattern }) =>
+        filters && condition?.readsOthers === true && pattern.mayMatch(prefix, level),
+    );
+    return byOthers?.name;
+  }
+
+  /** A role or claim for which a rule asks, or the operation itself, and which the principal lacks. */
+  lackedBy({ roles, claims }: Principal, verb: Verb, rule: string | null): string | undefined {
+    const role = roleFor(verb);
+    if (!roles.has(role) && !roles.has('writer')) return `the role ${role}`;
+    const condition = this.#rules.find(({ name }) => name === rule)?.condition;
+    const claim = condition?.claims.find((name) => !Object.hasOwn(claims, name));
+    if (claim !== undefined) return `the claim ${claim}`;
+    const named = condition?.roles.find((name) => !(roles as ReadonlySet<string>).has(name));
+    return named === undefined ? undefined : `the role ${named}`;
+  }
+
   /**
    * The rule that the refusal of a write names: the last one that allows to create or to update the document. Whether
    * that is there decides between the two, so that a refusal must not depend on which of them it was (AR5).
@@ -176,8 +196,7 @@ export class Policy {
   /** The first rule that allows it decides. @param place the key, or the beginning of all keys */
   #first(verb: Verb, principal: Principal, reads: Reads, place: string, factsOf: FactsOf): Verdict {
     const { roles } = principal;
-    if (!roles.has(verb === 'get' || verb === 'list' ? 'reader' : 'writer') && !roles.has('writer'))
-      return { kind: 'refused', rule: null };
+    if (!roles.has(roleFor(verb)) && !roles.has('writer')) return { kind: 'refused', rule: null };
     let refusal: Verdict = { kind: 'refused', rule: null };
     for (const rule of this.#allowing[verb]) {
       reads.begin(rule.condition?.longest(principal, place) ?? Number.POSITIVE_INFINITY);
@@ -190,6 +209,8 @@ export class Policy {
     return missing.size > 0 ? { kind: 'needs', keys: [...missing] } : refusal;
   }
 }
+
+const roleFor = (verb: Verb): 'reader' | 'writer' => (verb === 'get' || verb === 'list' ? 'reader' : 'writer');
 
 /** The facts of a question for a rule; undefined where its pattern does not match. */
 type FactsOf = (rule: Rule) => Facts | undefined;

@@ -1,4 +1,5 @@
 import { compareKeys, type ListRange, prefixEnd } from '@isochron/core';
+import { shownPart } from '../tokens/list-places.js';
 import type { Rules } from './rules.js';
 
 /**
@@ -14,7 +15,7 @@ export function listRange(
 ): ListRange & { end: string } {
   rules.keyspace(keyspace);
   // Right behind a key of the greatest length there is a place, and no key.
-  const startsAt = start.endsWith('\0') ? start.slice(0, -1) : start;
+  const startsAt = shownPart(start).replace(/\0$/, '');
   for (const bound of [prefix, startsAt]) if (bound !== '') rules.qualify(keyspace, bound);
   const first = `${keyspace}/${prefix}`;
   const asked = `${keyspace}/${start}`;

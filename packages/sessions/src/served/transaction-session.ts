@@ -5,6 +5,7 @@ import { JudgedCoordinator, type JudgedSession } from '../access/judged-coordina
 import { OwnedCoordinator } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
 import { depsField, NOTHING_SEEN, sameSnapshot } from '../snapshot.js';
+import type { ListPlaces } from '../tokens/list-places.js';
 import { CommitOrder } from './commit-order.js';
 import { FEED_REQUESTS } from './feed-requests.js';
 import type { RawFrame } from './frames.js';
@@ -64,6 +65,10 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   /** Waits until stable time has its own writes. */
   visible(ts: Timestamp, done: Done<Timestamp>): void {
     this.node.serving.visibleHere(this.client, ts, OWN_WRITES_MS, done);
+  }
+
+  get places(): ListPlaces {
+    return this.parts.tokens.places;
   }
 
   get principal(): Principal {

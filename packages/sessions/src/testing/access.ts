@@ -11,6 +11,10 @@ import {
 import type { ChangesResp, CommitResp, LiveReq, LiveResp, ReadResp } from '@isochron/protocols';
 import type { CoordinatorPort, LiveAnswer } from '../coordinator/client-port.js';
 import type { Done } from '../coordinator/request-port.js';
+import { ListPlaces } from '../tokens/list-places.js';
+
+/** The places of lists in tests. */
+export const PLACES = new ListPlaces(['secret of tests'], 'cluster of tests');
 
 type Asked<Name extends keyof CoordinatorPort> = Parameters<CoordinatorPort[Name]>[0];
 
@@ -31,7 +35,9 @@ export class VersionedCoordinator implements CoordinatorPort {
   /** The next answers to requests for changes. */
   page: Omit<ChangesResp, 'type' | 'ref'> | undefined;
   changes_: Omit<LiveResp, 'type' | 'ref'> | undefined;
-  lastLive: Asked<'live'> | undefined;
+  /** Requests of live readers, and for pages of the feed. */
+  readonly lives: Asked<'live'>[] = [];
+  readonly pages: Asked<'changes'>[] = [];
 
   /** Stores documents at the next timestamp; stable at once unless told otherwise. */
   store(documents: Readonly<Record<QualifiedKey, unknown>>, isStable = true): Timestamp {
@@ -99,9 +105,14 @@ export class VersionedCoordinator implements CoordinatorPort {
     done({ type: 'TxStatusResp', ref: 0, status: ts === undefined ? 'unknown' : 'committed', ts: ts ?? 0, attempt: 0 });
   }
 
-  changes(_request: Asked<'changes'>, done: Done<ChangesResp>): void {
-    if (this.page === undefined) done(new IsochronError('INTERNAL', 'no page'));
-    else done({ type: 'ChangesResp', ref: 0, ...this.page });
+  /** Behind its page nothing has changed. */
+  changes(request: Asked<'changes'>, done: Done<ChangesResp>): void {
+    this.pages.push(request);
+    const { page } = this;
+    if (page === undefined) done(new IsochronError('INTERNAL', 'no page'));
+    else if (request.after === page.to)
+      done({ type: 'ChangesResp', ref: 0, from: page.to, to: page.to, transactions: [] });
+    else done({ type: 'ChangesResp', ref: 0, ...page });
   }
 
   newReader(): number {
@@ -109,9 +120,11 @@ export class VersionedCoordinator implements CoordinatorPort {
   }
 
   live(request: Omit<LiveReq, 'type' | 'ref'>, done: Done<LiveAnswer>): void {
-    this.lastLive = request;
-    if (this.changes_ === undefined) done(new IsochronError('INTERNAL', 'no changes'));
-    else done({ type: 'LiveResp', ref: 0, ...this.changes_ });
+    this.lives.push(request);
+    const { changes_ } = this;
+    if (changes_ === undefined) done(new IsochronError('INTERNAL', 'no changes'));
+    else if (request.after === changes_.to) done({ type: 'LiveResp', ref: 0, to: changes_.to, changes: [] });
+    else done({ type: 'LiveResp', ref: 0, ...changes_ });
   }
 
   endLive(): void {}

@@ -9,6 +9,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { IsochronError, isTimestamp, RecentMap, type Timestamp } from '@isochron/core';
 import { Hmac } from '@isochron/wire/hmac';
+import { ListPlaces } from './list-places.js';
 import { RecordWriter } from './record-writer.js';
 
 /** The cluster whose tokens are signed. */
@@ -41,6 +42,8 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/;
 /** Signs and verifies the tokens of one cluster. Recent results are kept, so that a hot session costs no HMAC. */
 export abstract class SignedTokens<Claims> {
   protected readonly protocol: string;
+  /** The places at which lists go on. */
+  readonly places: ListPlaces;
   readonly #versions: readonly TokenVersion[];
   readonly #maxLength: number;
   /** The first one signs. */
@@ -54,7 +57,9 @@ export abstract class SignedTokens<Claims> {
     const { secret, secondSecret, protocol, identity } = cluster;
     this.#versions = versions;
     this.#maxLength = maxLength;
-    this.#macs = (secondSecret === undefined ? [secret] : [secret, secondSecret]).map((each) => new Hmac(keyOf(each)));
+    const secrets = secondSecret === undefined ? [secret] : [secret, secondSecret];
+    this.#macs = secrets.map((each) => new Hmac(keyOf(each)));
+    this.places = new ListPlaces(secrets, identity);
     this.#tag = createHash('sha256').update(identity).digest().subarray(0, TAG_BYTES);
     this.protocol = protocol;
   }

@@ -27,6 +27,9 @@ export class CollectedTransactions implements Collected {
   }
 }
 
+/** Times of replaced contents of one key: whoever needs more of them reads anew. */
+const MAX_REPLACED = 65;
+
 interface Written {
   readonly ct: Timestamp;
   readonly txId: TxId;
@@ -39,6 +42,7 @@ interface Written {
  */
 export class NetContents implements Collected {
   readonly #of = new Map<QualifiedKey, Written[]>();
+  readonly #replaced = new Map<QualifiedKey, Timestamp[]>();
   bytes = 0;
 
   get isEmpty(): boolean {
@@ -47,7 +51,7 @@ export class NetContents implements Collected {
 
   /** In the order in which the keys were first written. */
   get changes(): KeyChanges[] {
-    return [...this.#of].map(([key, contents]) => ({ key, contents }));
+    return [...this.#of].map(([key, contents]) => ({ key, contents, replaced: this.#replaced.get(key) }));
   }
 
   add({ ct, txId, writes }: ChangedTx): void {
@@ -57,10 +61,16 @@ export class NetContents implements Collected {
       this.bytes += bytesOf(key, content);
       if (known !== undefined && content instanceof Update) known.push(written);
       else {
-        for (const replaced of known ?? []) this.bytes -= bytesOf(key, replaced.content);
+        for (const one of known ?? []) this.bytes -= bytesOf(key, one.content);
+        if (known !== undefined) this.#replace(key, known);
         this.#of.set(key, [written]);
       }
     }
+  }
+
+  #replace(key: QualifiedKey, contents: readonly Written[]): void {
+    const replaced = this.#replaced.get(key) ?? [];
+    this.#replaced.set(key, [...replaced, ...contents.map(({ ct }) => ct)].slice(0, MAX_REPLACED));
   }
 }
 

@@ -167,7 +167,7 @@ describe('live readers', () => {
     const { to, changes } = answer(ref)!;
     expect(to).toBe(world.clock);
     expect(changes).toEqual([
-      { key: 'everywhere/a', contents: [expect.objectContaining({ content: '499' })] },
+      { key: 'everywhere/a', contents: [expect.objectContaining({ content: '499' })], replaced: expect.any(Array) },
       { key: 'everywhere/b', contents: [expect.objectContaining({ content: '1' })] },
     ]);
   });

@@ -69,7 +69,12 @@ export const LiveReq = message('LiveReq', 60, {
 export type LiveReq = Infer<typeof LiveReq>;
 
 /** The net contents of a key, in the total order: from the newest put or delete on (LQ4). */
-export const KeyChanges = object({ key, contents: list(object({ ct: timestamp, txId, content })) });
+export const KeyChanges = object({
+  key,
+  contents: list(object({ ct: timestamp, txId, content })),
+  /** When the contents were written that the newest put or delete replaces, in the same answer; absent, never empty. */
+  replaced: optional(list(timestamp)),
+});
 export type KeyChanges = Infer<typeof KeyChanges>;
 
 /** Feeds → live reader: all changes in its scopes after its request's timestamp, up to `to`, which is not below it. */
