@@ -27,7 +27,7 @@ describe('access rules', () => {
       const { api, metrics } = cluster.node(BARE);
       const reason = /^The node is without access rules, which .*virginia-1.* has: start it with --rules/;
       const refusalOf = async () => (await call(api, 'PUT', keyPath('x'), { body: 1 })).json as { detail: string };
-      await until('it refuses writes', async () => reason.test((await refusalOf()).detail));
+      await until('it refuses writes', async () => reason.test((await refusalOf()).detail), { timeoutMs: 60_000 });
       expect(await call(api, 'GET', keyPath('x'))).toMatchObject({ status: 503, json: { code: 'NOT_READY' } });
       expect(await call(api, 'GET', '/readyz')).toMatchObject({ status: 503, json: { code: 'NOT_READY' } });
       expect((await call(metrics, 'GET', '/metrics')).text).toMatch(/^isochron_rules_missing\{.*\} 1$/m);
