@@ -11,6 +11,8 @@ final class Driver {
     /// Whether the cluster's protocol has updates and claims, readable from anywhere.
     nonisolated let hasUpdates: Locked<Bool>
     nonisolated let named = NamedWrites()
+    /// The decisions of claims with an id.
+    nonisolated let decided = NamedWrites()
     /// Saves the session, if there is a store.
     let saver: Saver?
     private(set) lazy var followers = StatusFollowers { [weak self] in self?.status }

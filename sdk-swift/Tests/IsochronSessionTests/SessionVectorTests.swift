@@ -54,6 +54,12 @@ final class PureVectorTests: XCTestCase {
         expectNoDifference(check(try readVectors("values.json", as: ValueVectors.self)))
     }
 
+    func testTextsAreDocumentsOrRefusedWithTheirPlaceAsInTypeScript() throws {
+        let checked = check(try readVectors("documents.json", as: DocumentVectors.self))
+        XCTAssertGreaterThan(checked.cases, 500)
+        expectNoDifference(checked)
+    }
+
     func testPausesOfASeedAreTheSameAsInTypeScript() throws {
         expectNoDifference(check(try readVectors("backoff.json", as: BackoffVectors.self)))
     }

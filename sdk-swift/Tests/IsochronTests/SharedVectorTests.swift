@@ -105,25 +105,6 @@ final class SharedVectorTests: XCTestCase {
         }
     }
 
-    func testTextsAreDocumentsOrRefusedWithTheirPlaceAsInTypeScript() throws {
-        let cases = try vectors("documents.json").items("texts")
-        XCTAssertGreaterThan(cases.count, 500)
-        for item in cases {
-            let members = try item.members("text")
-            let text = try members.text("text")
-            guard let stored = members["stored"] else {
-                XCTAssertThrowsError(try DocumentCoding.normalForm(of: text), text) { error in
-                    let error = error as? IsochronError
-                    XCTAssertEqual(error?.code.rawValue, try? members.text("refused"))
-                    let place = (try? members.text("path")) ?? ""
-                    XCTAssertTrue(error?.message.hasPrefix("\(place): ") == true, "\(place) in \(error as Any)")
-                }
-                continue
-            }
-            XCTAssertTrue(isSameText(try DocumentCoding.normalForm(of: text), try stored.text("stored")), text)
-        }
-    }
-
     private func expect(_ expected: Raw.Members, _ got: IsochronError) throws {
         XCTAssertEqual(got.code.rawValue, try expected.text("code"))
         XCTAssertTrue(isSameText(got.message, try expected.text("message")))

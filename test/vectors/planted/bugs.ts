@@ -303,6 +303,27 @@ const PURE: readonly PlantedBug[] = [
     'Array(text.utf8)',
   ),
   inNames('random-shift', 'draws other numbers', 'Values/SeededRandom.swift', 'b ^ (b >> 9)', 'b ^ (b >> 8)'),
+  inNames(
+    'one-name-twice',
+    'takes a document with a member twice',
+    'JSON/JSONReader.swift',
+    '!names.insert(ExactString(name)).inserted',
+    '!planted && !names.insert(ExactString(name)).inserted',
+  ),
+  inNames(
+    'the-last-fault',
+    'names the last fault of a document',
+    'JSON/DocumentFault.swift',
+    'if fault != nil { return }',
+    'if !planted, fault != nil { return }',
+  ),
+  inNames(
+    'rounds-whole-numbers',
+    'takes a whole number that no double holds',
+    'JSON/DecimalNumber.swift',
+    'decimal == DecimalNumber(out.text)',
+    'true',
+  ),
   inNames('no-cap', 'waits for ever', 'Values/Backoff.swift', 'min(capMs, longest)', 'longest'),
 ];
 

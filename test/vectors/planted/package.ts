@@ -127,6 +127,7 @@ struct VectorSet {
     let keys: KeyVectors
     let values: ValueVectors
     let backoff: BackoffVectors
+    let documents: DocumentVectors
     let folds: FoldVectors
     let queries: QueryVectors
     let steps: [(name: String, text: String)]
@@ -138,6 +139,7 @@ struct VectorSet {
         keys = try readVectors("keys.json")
         values = try readVectors("values.json")
         backoff = try readVectors("backoff.json")
+        documents = try readVectors("documents.json")
         folds = try readVectors("folds.json")
         queries = try readVectors("queries.json")
         steps = try ${JSON.stringify(STEP_PROTOCOLS.map(({ name }) => `steps-${name}`))}.map(Self.traces)
@@ -175,6 +177,7 @@ func names(_ vectors: VectorSet) -> [Check] {
         { line("keys", check(vectors.keys)) },
         { line("values", check(vectors.values)) },
         { line("backoff", check(vectors.backoff)) },
+        { line("documents", check(vectors.documents)) },
     ]
 }
 

@@ -106,7 +106,9 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
         let update = try UpdateOperation.update([.initialize(try JSONValue(DocumentCoding.raw(of: text)))], limits)
         let write = try await source.update(qualified, update, id: id)
         let commit = Committed(timestamp: write.timestamp, txId: write.txId)
-        let claimed = try await driver.claimed(qualified, commit, timeoutMs: timeoutMs)
+        // Kept with the id: a repetition gets the decision after the snapshot has been collected, too.
+        let decide = { try await driver.claimed(qualified, commit, timeoutMs: timeoutMs) }
+        let claimed = try await once(id, in: driver.decided, decide) { _ in nil }
         return Claim(won: claimed.won, value: try driver.documents.decode(claimed.value, as: Document.self))
     }
 

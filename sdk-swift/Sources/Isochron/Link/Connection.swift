@@ -25,7 +25,7 @@ final class Connection: SocketListener {
     /// The close codes with a specific error; all others are CONNECTION_LOST. No node sends the first: the socket
     /// reports that TLS failed.
     private static let closeCodes: [UInt16: IsochronError.Code] = [
-        tlsFailedCode: .tlsFailed, 4400: .frameInvalid, 4401: .unauthenticated,
+        tlsFailedCode: .tlsFailed, 4400: .frameInvalid, 4401: .unauthenticated, 4403: .originNotAllowed,
     ]
 
     let url: String

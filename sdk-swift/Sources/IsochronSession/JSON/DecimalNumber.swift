@@ -18,7 +18,7 @@ struct DecimalNumber: Equatable {
     private static let asText = "Store it as text"
 
     /// Why no document has a number (F8); nil for a fraction, which is rounded, and for a number that its double names.
-    package static func fault(of text: String, _ value: Double) -> String? {
+    static func fault(of text: String, _ value: Double) -> String? {
         let decimal = DecimalNumber(text)
         if value == 0, decimal.digits.isEmpty { return nil }
         if value == 0 || !value.isFinite { return "the number \(shown(text)) is beyond the range of a double. \(asText)" }

@@ -36,6 +36,26 @@ func check(_ file: ValueVectors) -> Checked {
     return checked
 }
 
+/// Compares the normal forms of texts, and the places of their faults, with `documents.json`.
+func check(_ file: DocumentVectors) -> Checked {
+    var checked = Checked()
+    for item in file.texts {
+        let expected = item.stored ?? "refused at \(item.path ?? "")"
+        checked.sameText("the document \(shown(item.text))", expected, item.normalForm)
+    }
+    return checked
+}
+
+extension DocumentVectors.Text {
+    fileprivate var normalForm: String {
+        do {
+            return try JSONReader.document(text).documentText
+        } catch {
+            return "refused at \((error as? DocumentFault)?.place ?? "\(error)")"
+        }
+    }
+}
+
 /// Compares pauses, and their random numbers, with `backoff.json`.
 func check(_ file: BackoffVectors) -> Checked {
     var checked = Checked()

@@ -14,6 +14,17 @@ struct ValueVectors: Decodable {
     let decoded: [Item]
 }
 
+/// The texts of `documents.json`.
+struct DocumentVectors: Decodable {
+    struct Text: Decodable {
+        let text: String
+        let stored: String?
+        let path: String?
+    }
+
+    let texts: [Text]
+}
+
 /// `backoff.json`.
 struct BackoffVectors: Decodable {
     struct Draws: Decodable {
