@@ -68,6 +68,7 @@ struct RangeQuery: Sendable {
     let prefix: String
     let start: String?
     let end: String?
+    let isDeep: Bool
     let conditions: [Condition]
     let orders: [FieldOrder]
     let limit: Int?
@@ -87,7 +88,8 @@ struct RangeQuery: Sendable {
             let message = "the range has no keys: start has to be below end, and in the prefix"
             throw IsochronError(.invalidRequest, message)
         }
-        return .range(start: ExactString(first), end: ExactString(behind))
+        let level = try scope.level(prefix, isDeep: isDeep)
+        return .range(start: ExactString(first), end: ExactString(behind), level: level)
     }
 
     private func query() throws -> Query {

@@ -34,12 +34,14 @@ public struct DocumentCollection<Document: Codable & Sendable>: Sendable {
     /// - Parameters:
     ///   - prefix: only keys that begin with this
     ///   - start: first key that may be listed
+    ///   - deep: whether the documents of inner collections are listed, too, as `inner/<id>`
     ///   - limit: most entries in all; by default there is no limit
     ///   - pageSize: entries that are fetched at a time, 1 to 1000
     public func list(
-        prefix: String = "", start: String = "", limit: Int? = nil, pageSize: Int = 100
+        prefix: String = "", start: String = "", deep: Bool = false, limit: Int? = nil, pageSize: Int = 100
     ) -> Listing<Document> {
-        reader.list(ListOptions(prefix: prefix, start: start, limit: limit, pageSize: pageSize), as: Document.self)
+        let options = ListOptions(prefix: prefix, start: start, limit: limit, pageSize: pageSize, isDeep: deep)
+        return reader.list(options, as: Document.self)
     }
 
     /// Stores a document.

@@ -191,9 +191,10 @@ extension IsochronClient {
 
     /// Keys and documents in key order, see ``Listing``.
     public nonisolated func list<Document: Decodable & Sendable>(
-        prefix: String = "", start: String = "", limit: Int? = nil, pageSize: Int = 100, as type: Document.Type
+        prefix: String = "", start: String = "", deep: Bool = true, limit: Int? = nil, pageSize: Int = 100,
+        as type: Document.Type
     ) -> Listing<Document> {
-        plain.list(prefix: prefix, start: start, limit: limit, pageSize: pageSize, as: type)
+        plain.list(prefix: prefix, start: start, deep: deep, limit: limit, pageSize: pageSize, as: type)
     }
 
     /// Stores a document. `id` is that of ``DocumentCollection/set(_:_:id:)``.

@@ -24,11 +24,13 @@ public struct Keyspace: Sendable {
         try await reader.getMany(keys, as: type)
     }
 
-    /// Keys and documents in key order, see ``DocumentCollection/list(prefix:start:limit:pageSize:)``.
+    /// Keys and documents in key order, see ``DocumentCollection/list(prefix:start:deep:limit:pageSize:)``.
     public func list<Document: Decodable & Sendable>(
-        prefix: String = "", start: String = "", limit: Int? = nil, pageSize: Int = 100, as type: Document.Type
+        prefix: String = "", start: String = "", deep: Bool = true, limit: Int? = nil, pageSize: Int = 100,
+        as type: Document.Type
     ) -> Listing<Document> {
-        reader.list(ListOptions(prefix: prefix, start: start, limit: limit, pageSize: pageSize), as: type)
+        let options = ListOptions(prefix: prefix, start: start, limit: limit, pageSize: pageSize, isDeep: deep)
+        return reader.list(options, as: type)
     }
 
     /// Stores a document. `id` is that of ``DocumentCollection/set(_:_:id:)``.

@@ -29,6 +29,7 @@ struct ListOptions: Sendable {
     let start: String
     let limit: Int?
     let pageSize: Int
+    let isDeep: Bool
 
     /// Throws INVALID_REQUEST.
     func check() throws {
@@ -163,6 +164,7 @@ private final class CursorState {
     func page() async throws -> RawPage? {
         try options.check()
         if let problem = reader.scope.problem { throw problem }
+        let level = try reader.scope.level(options.prefix, isDeep: options.isDeep)
         guard let start = next, left > 0 else { return nil }
         let handle = try self.handle ?? reader.source.borrow()
         self.handle = handle
@@ -170,7 +172,7 @@ private final class CursorState {
             handle,
             ListRequest(
                 keyspace: reader.scope.keyspace, prefix: reader.scope.prefix + options.prefix, start: start,
-                limit: options.pageSize))
+                limit: options.pageSize, level: level))
         next = page.next
         let entries = page.entries.prefix(left)
         left -= entries.count

@@ -41,6 +41,16 @@ struct Scope: Sendable {
         return qualify(keyspace: keyspace, key: whole)
     }
 
+    /// The number of segments of the keys in a range; nil for any number, where the documents of inner collections are in
+    /// it (`isDeep`), too. Throws INVALID_REQUEST for a prefix of inner collections without them.
+    func level(_ prefix: String, isDeep: Bool) throws -> Int? {
+        if isDeep { return nil }
+        if prefix.utf8.contains(UInt8(ascii: "/")) {
+            throw IsochronError(.invalidRequest, "an id has no slash: use collection(\"a/b\"), or deep")
+        }
+        return self.prefix.utf8.count { $0 == UInt8(ascii: "/") } + 1
+    }
+
     /// Whole keys. Throws KEY_INVALID or TOO_MANY_KEYS.
     func keys(_ keys: [String], _ limits: Limits) throws -> [QualifiedKey] {
         try Scope.check(count: keys.count, limits)

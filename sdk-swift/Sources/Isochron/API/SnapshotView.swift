@@ -51,9 +51,11 @@ public struct SnapshotView: Sendable {
 
     /// Keys and documents in key order, see ``Listing``.
     public func list<Document: Decodable & Sendable>(
-        prefix: String = "", start: String = "", limit: Int? = nil, pageSize: Int = 100, as type: Document.Type
+        prefix: String = "", start: String = "", deep: Bool = true, limit: Int? = nil, pageSize: Int = 100,
+        as type: Document.Type
     ) -> Listing<Document> {
-        reader.list(ListOptions(prefix: prefix, start: start, limit: limit, pageSize: pageSize), as: type)
+        let options = ListOptions(prefix: prefix, start: start, limit: limit, pageSize: pageSize, isDeep: deep)
+        return reader.list(options, as: type)
     }
 
     /// The same snapshot of another keyspace.

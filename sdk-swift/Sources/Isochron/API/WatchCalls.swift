@@ -16,17 +16,18 @@ extension DocumentCollection {
     ///   - prefix: only keys that begin with this
     ///   - start: first key of the range
     ///   - end: first key behind the range
+    ///   - deep: whether the documents of inner collections are part of it, too, as `inner/<id>`
     ///   - conditions: all of them have to hold
     ///   - orders: the first one that distinguishes two documents counts; then their keys
     ///   - limit: most documents of the result: the first ones
     ///   - reverse: turns the whole order around, before the limit
     public func watch(
-        prefix: String = "", start: String? = nil, end: String? = nil, where conditions: [Condition] = [],
-        orderBy orders: [FieldOrder] = [], limit: Int? = nil, reverse: Bool = false
+        prefix: String = "", start: String? = nil, end: String? = nil, deep: Bool = false,
+        where conditions: [Condition] = [], orderBy orders: [FieldOrder] = [], limit: Int? = nil, reverse: Bool = false
     ) -> Watch<QueryResult<Document>> {
         let query = RangeQuery(
-            prefix: prefix, start: start, end: end, conditions: conditions, orders: orders, limit: limit,
-            isReversed: reverse)
+            prefix: prefix, start: start, end: end, isDeep: deep, conditions: conditions, orders: orders,
+            limit: limit, isReversed: reverse)
         return source.watch(scope, query, as: Document.self)
     }
 }
@@ -48,12 +49,13 @@ extension Keyspace {
 
     /// The live documents of a range of keys, like ``DocumentCollection``.
     public func watch<Document: Codable & Sendable>(
-        prefix: String = "", start: String? = nil, end: String? = nil, where conditions: [Condition] = [],
-        orderBy orders: [FieldOrder] = [], limit: Int? = nil, reverse: Bool = false, as type: Document.Type
+        prefix: String = "", start: String? = nil, end: String? = nil, deep: Bool = true,
+        where conditions: [Condition] = [], orderBy orders: [FieldOrder] = [], limit: Int? = nil,
+        reverse: Bool = false, as type: Document.Type
     ) -> Watch<QueryResult<Document>> {
         let query = RangeQuery(
-            prefix: prefix, start: start, end: end, conditions: conditions, orders: orders, limit: limit,
-            isReversed: reverse)
+            prefix: prefix, start: start, end: end, isDeep: deep, conditions: conditions, orders: orders,
+            limit: limit, isReversed: reverse)
         return source.watch(scope, query, as: type)
     }
 }
@@ -75,11 +77,12 @@ extension IsochronClient {
 
     /// The live documents of a range of keys, like ``DocumentCollection``.
     public nonisolated func watch<Document: Codable & Sendable>(
-        prefix: String = "", start: String? = nil, end: String? = nil, where conditions: [Condition] = [],
-        orderBy orders: [FieldOrder] = [], limit: Int? = nil, reverse: Bool = false, as type: Document.Type
+        prefix: String = "", start: String? = nil, end: String? = nil, deep: Bool = true,
+        where conditions: [Condition] = [], orderBy orders: [FieldOrder] = [], limit: Int? = nil,
+        reverse: Bool = false, as type: Document.Type
     ) -> Watch<QueryResult<Document>> {
         plain.watch(
-            prefix: prefix, start: start, end: end, where: conditions, orderBy: orders, limit: limit,
+            prefix: prefix, start: start, end: end, deep: deep, where: conditions, orderBy: orders, limit: limit,
             reverse: reverse, as: type)
     }
 }

@@ -15,6 +15,8 @@ final class Live {
     private var reads: [Int: ScopesRead] = [:]
     private lazy var feed = LiveFeed(core, self)
     private var pause: LoopTimer?
+    /// The greatest expected timestamp of an own write.
+    private var expected: Timestamp = 0
 
     init(_ core: ClientCore) {
         self.core = core
@@ -72,9 +74,19 @@ final class Live {
 
     private func begin(_ transactions: Transactions) -> LiveState {
         var state = LiveState(OwnWrites(cache: transactions.session.export().cache))
-        for (number, writes) in core.queue.undecided { state.called(number, writes) }
+        for (number, writes) in core.queue.undecided {
+            state.called(number, writes, expected: expect(transactions, nil))
+        }
         core.queue.follower = self
         return state
+    }
+
+    /// The timestamp that a write would get now, as far as the client knows: above all that it has seen.
+    private func expect(_ transactions: Transactions, _ at: Timestamp?) -> Timestamp {
+        let session = transactions.session
+        let wall = packedWall(core.clock.nowMs(core.loop.nowMs))
+        expected = max(expected, wall, at ?? 0, session.ust, session.hwt)
+        return expected
     }
 
     private func end() {
@@ -156,7 +168,9 @@ extension Live: LiveFeedOwner {
 
 extension Live: WriteFollower {
     func called(_ number: WriteNumber, _ writes: [KeyWrite]) {
-        state?.called(number, writes)
+        guard let transactions = try? core.transactions else { return }
+        let expected = expect(transactions, state?.at)
+        state?.called(number, writes, expected: expected)
     }
 
     func committed(_ number: WriteNumber, _ version: Origin) {

@@ -3,8 +3,8 @@ import IsochronSession
 /// The keys of a query, qualified: named ones, or a range of one keyspace. Equal ranges share their documents.
 enum LiveRange: Hashable, Sendable {
     case keys(Set<ExactString>)
-    /// `end` is the first key behind it.
-    case range(start: ExactString, end: ExactString)
+    /// `end` is the first key behind it. With a `level` only the keys with this many segments, without the keyspace.
+    case range(start: ExactString, end: ExactString, level: Int? = nil)
 
     /// Limits of a watch. Bytes are those of keys and values.
     static let maxDocuments = 10_000
@@ -22,7 +22,7 @@ enum LiveRange: Hashable, Sendable {
         case .keys(let keys):
             if keys.count > Self.maxDocuments { return Self.tooLarge }
             return keys.isEmpty ? IsochronError(.invalidRequest, "a watch of no keys") : nil
-        case .range(let start, let end):
+        case .range(let start, let end, _):
             let keyspace = unqualify(start.text).keyspace + "/"
             let above = prefixEnd(keyspace) ?? ""
             let isOne = keyspace.utf8.count > 1 && keyPrecedes(start.text, end.text) && !keyPrecedes(above, end.text)
@@ -34,7 +34,8 @@ enum LiveRange: Hashable, Sendable {
     func contains(_ key: ExactString) -> Bool {
         switch self {
         case .keys(let keys): keys.contains(key)
-        case .range(let start, let end): !keyPrecedes(key.text, start.text) && keyPrecedes(key.text, end.text)
+        case .range(let start, let end, let level):
+            !keyPrecedes(key.text, start.text) && keyPrecedes(key.text, end.text) && isOfLevel(level, key.text)
         }
     }
 
@@ -42,9 +43,14 @@ enum LiveRange: Hashable, Sendable {
     var bytes: Int {
         switch self {
         case .keys(let keys): keys.reduce(0) { $0 + $1.text.utf8.count + 3 }
-        case .range(let start, let end): start.text.utf8.count + end.text.utf8.count
+        case .range(let start, let end, _): start.text.utf8.count + end.text.utf8.count
         }
     }
+}
+
+/// Whether a key has this many segments, without its keyspace; where there is no level, every key is of it.
+func isOfLevel(_ level: Int?, _ key: QualifiedKey) -> Bool {
+    level.map { level in key.utf8.count { $0 == UInt8(ascii: "/") } == level } ?? true
 }
 
 /// The first text above every text that begins with `prefix`; nil when there is none.

@@ -159,8 +159,8 @@ struct LiveState: Sendable {
 
     // Own writes.
 
-    mutating func called(_ number: WriteNumber, _ writes: [KeyWrite]) {
-        refresh(own.called(number, writes))
+    mutating func called(_ number: WriteNumber, _ writes: [KeyWrite], expected: Timestamp? = nil) {
+        refresh(own.called(number, writes, expected: expected))
     }
 
     /// Returns the answers that have waited for it, and are applied.

@@ -10,6 +10,9 @@ struct OwnWrites: Sendable {
         /// Nil for those of the session's cache.
         let number: WriteNumber?
         let content: Content
+        /// The version that it would get at its call: so `serverTimestamp` gives a document the place in queries at
+        /// once that it is going to have.
+        var expected: Origin?
         /// Once it has committed.
         var version: Origin?
     }
@@ -30,7 +33,7 @@ struct OwnWrites: Sendable {
 
     /// The own writes of a key, in their order.
     func of(_ key: ExactString) -> [OwnWrite] {
-        (byKey[key] ?? []).map { OwnWrite(content: $0.content, version: $0.version) }
+        (byKey[key] ?? []).map { OwnWrite(content: $0.content, version: $0.version ?? $0.expected) }
     }
 
     /// The keys with own writes.
@@ -39,9 +42,13 @@ struct OwnWrites: Sendable {
     func isUndecided(_ number: WriteNumber) -> Bool { undecided[number] != nil }
 
     /// Adds writes that wait for their turn. Returns the keys that have changed.
-    mutating func called(_ number: WriteNumber, _ writes: [KeyWrite]) -> Set<ExactString> {
+    ///
+    /// - Parameter expected: the timestamp that they would get now
+    mutating func called(_ number: WriteNumber, _ writes: [KeyWrite], expected: Timestamp?) -> Set<ExactString> {
+        let version = expected.map { Origin(ts: $0, txId: "") }
         for write in writes {
-            byKey[ExactString(write.key), default: []].append(Own(number: number, content: write.content))
+            byKey[ExactString(write.key), default: []].append(
+                Own(number: number, content: write.content, expected: version))
         }
         undecided[number] = writes.map { ExactString($0.key) }
         return Set(undecided[number] ?? [])

@@ -22,7 +22,7 @@ final class ScopeRead {
     func begin() {
         switch range {
         case .keys(let keys): read(keys.map(\.text).sorted(by: keyPrecedes))
-        case .range(let start, let end): list(from: unqualify(start.text).key, start.text, end.text)
+        case .range(let start, let end, let level): list(from: unqualify(start.text).key, start.text, end.text, level)
         }
     }
 
@@ -49,10 +49,11 @@ final class ScopeRead {
         }
     }
 
-    private func list(from next: String, _ start: QualifiedKey, _ end: QualifiedKey) {
+    private func list(from next: String, _ start: QualifiedKey, _ end: QualifiedKey, _ level: Int?) {
         let keyspace = unqualify(start).keyspace
         let prefix = unqualify(prefixEnd(start) == end ? start : commonPrefix(start, end)).key
-        let request = ListRequest(keyspace: keyspace, prefix: prefix, start: next, limit: Self.pageKeys)
+        let request = ListRequest(
+            keyspace: keyspace, prefix: prefix, start: next, limit: Self.pageKeys, level: level)
         calls = [
             handle.list(request) { [self] result in
                 attempt {
@@ -70,7 +71,7 @@ final class ScopeRead {
                     if !keyPrecedes(next, following) {
                         throw IsochronError.malformed("a page that continues before itself")
                     }
-                    list(from: following, start, end)
+                    list(from: following, start, end, level)
                 }
             }
         ]

@@ -13,9 +13,12 @@ struct ServerClock {
         aheadMs = Double(freshness.now) - nowMs
     }
 
+    /// The node's clock; the steady one before the first report.
+    func nowMs(_ nowMs: Double) -> Double { aheadMs + nowMs }
+
     /// Age in ms; nil without a timestamp or a report of a node.
     func ageMs(_ timestamp: Timestamp, _ nowMs: Double) -> Double? {
         if timestamp == 0 || latest == nil { return nil }
-        return max(0, aheadMs + nowMs - wallMs(of: timestamp))
+        return max(0, self.nowMs(nowMs) - wallMs(of: timestamp))
     }
 }

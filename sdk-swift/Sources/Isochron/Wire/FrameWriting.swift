@@ -175,6 +175,7 @@ extension JSONWriter {
         member(#","prefix":"#, list.prefix)
         member(#","start":"#, list.start)
         member(#","limit":"#, Int64(list.limit))
+        if let level = list.level { member(#","level":"#, Int64(level)) }
     }
 
     private mutating func commit(_ commit: CommitRequest) {
@@ -229,9 +230,10 @@ extension JSONWriter {
         case .keys(let keys):
             raw(#","keys":"#)
             list(keys.map(\.text).sorted(by: keyPrecedes)) { $0.string($1) }
-        case .range(let start, let end):
+        case .range(let start, let end, let level):
             member(#","start":"#, start.text)
             member(#","end":"#, end.text)
+            if let level { member(#","level":"#, Int64(level)) }
         }
         byte("}")
     }

@@ -44,6 +44,8 @@ struct ListRequest: Sendable {
     let prefix: String
     let start: String
     let limit: Int
+    /// Only keys with this many segments; nil: all.
+    var level: Int?
 }
 
 /// A commit. With `at` it needs no open transaction.

@@ -29,6 +29,11 @@ public func wallMs(of timestamp: Timestamp) -> Double {
     Double(hlcEpochMs) + Double(timestamp) / Double(hlcTicksPerMs)
 }
 
+/// The first timestamp of a wall-clock time.
+public func packedWall(_ wallMs: Double) -> Timestamp {
+    max(0, Timestamp(wallMs.rounded(.down)) - hlcEpochMs) * hlcTicksPerMs
+}
+
 /// Joins a keyspace and a key.
 public func qualify(keyspace: String, key: String) -> QualifiedKey {
     "\(keyspace)/\(key)"
