@@ -19,7 +19,7 @@ final class Driver {
     private let effects: Effects
     private let machine: ClientMachine
     private var lastHandle: HandleId = 0
-    private var closing: Task<Void, Never>?
+    private var closing: Task<CloseReport, Never>?
 
     /// Throws INVALID_REQUEST.
     init(
@@ -151,28 +151,39 @@ final class Driver {
         return detached
     }
 
-    /// Returns once all is closed and saved, to every caller.
-    func close() async {
-        let closing = self.closing ?? Task { @SessionActor in await closeAll() }
+    /// Goes on with writes for at most `flushMs`. Returns once all is closed and saved, to every caller.
+    @discardableResult
+    func close(flushMs: Double = 0) async -> CloseReport {
+        // A later call may end the writes earlier.
+        if closing != nil { step(.call(.close(flushMs: flushMs), PendingCall { _ in })) }
+        let closing = self.closing ?? Task { @SessionActor in await closeAll(flushMs: flushMs) }
         self.closing = closing
-        await closing.value
+        return await closing.value
     }
 
-    private func closeAll() async {
-        async let closed: Void = closeSockets()
+    private func closeAll(flushMs: Double) async -> CloseReport {
+        async let closed = closeSockets(flushMs: flushMs)
         // Sockets may take a while to close; meanwhile the app may end, or another client may use the store.
         await saver?.close()
-        await closed
+        let report = await closed
         core.queue.forget()
         await saver?.close()
         followers.end()
+        return report
     }
 
-    private func closeSockets() async {
-        await withCheckedContinuation { closed in
-            step(.call(.close, PendingCall { _ in closed.resume() }))
-            effects.cancel()
+    private func closeSockets(flushMs: Double) async -> CloseReport {
+        let report = await withCheckedContinuation { closed in
+            let caller = PendingCall { result in
+                guard case .success(.closed(let report)) = result else {
+                    return closed.resume(returning: CloseReport(dropped: [], undecided: []))
+                }
+                closed.resume(returning: report)
+            }
+            step(.call(.close(flushMs: flushMs), caller))
         }
+        effects.cancel()
+        return report
     }
 
     private func saved(_ outcome: CallOutcome) async throws -> Committed {

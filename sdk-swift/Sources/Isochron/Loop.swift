@@ -24,8 +24,16 @@ final class LoopTimer {
 /// The services of the driver to the parts of one client: time, timers, randomness, sockets, and ends of turns.
 @SessionActor
 final class Loop {
-    /// The driver's steady clock in this step, ms.
-    var nowMs: Double
+    /// A timer this late, without any step meanwhile, shows that the program stood still, as in a sleeping machine.
+    private static let stallMs = 1000.0
+
+    /// The clock of time limits in this step, ms: the driver's steady clock without the time of stalls.
+    private(set) var nowMs: Double
+    /// Length of all stalls: times during which the program stood still, ms.
+    private(set) var stalledMs = 0.0
+    private var lastStepMs: Double
+    /// The last wake came after a stall: a second one in a row is a platform that slows down timers.
+    private var wasStalled = false
     /// Uniform in `0 ..< 1`.
     let random: @Sendable () -> Double
     /// The driver, which owns this object.
@@ -40,7 +48,30 @@ final class Loop {
 
     init(nowMs: Double, random: @escaping @Sendable () -> Double) {
         self.nowMs = nowMs
+        lastStepMs = nowMs
         self.random = random
+    }
+
+    /// The driver's steady clock in this step, ms: for ages and expiries, which go on during a stall.
+    var steadyMs: Double { nowMs + stalledMs }
+
+    /// A step begins. Returns whether the program stood still before it: no time limit counts that time, since neither
+    /// an answer nor a repetition could be processed.
+    func begin(_ steadyMs: Double) -> Bool {
+        let now = steadyMs - stalledMs
+        let lateMs = now - max(wakesAtMs, lastStepMs)
+        let isLate = lateMs > Self.stallMs
+        let isStall = isLate && !wasStalled
+        if isLate || now >= wakesAtMs { wasStalled = isStall }
+        if isStall { stalledMs += lateMs }
+        nowMs = steadyMs - stalledMs
+        lastStepMs = nowMs
+        return isStall
+    }
+
+    /// The driver uses the client between two steps.
+    func look(_ steadyMs: Double) {
+        nowMs = steadyMs - stalledMs
     }
 
     @discardableResult
@@ -84,7 +115,7 @@ final class Loop {
         // A cancelled timer may still wake the machine; without any timer no wake-up is requested.
         if next >= wakesAtMs, next.isFinite || next == wakesAtMs { return }
         wakesAtMs = next
-        out?.setTimer(next)
+        out?.setTimer(next + stalledMs)
     }
 
     func open(_ url: String, _ listener: any SocketListener) -> SocketId {

@@ -54,8 +54,9 @@ enum Call: Sendable {
     case status(TxId, sentAfter: Timestamp?)
     /// Gives up the order behind the commit in doubt.
     case detach
-    /// Gives everything up, and waits until the sockets are closed.
-    case close
+    /// Ends reads and watches, and goes on with writes for at most this time. Then it gives everything up, and waits
+    /// until the sockets are closed.
+    case close(flushMs: Double)
 }
 
 /// The result of a call.
@@ -69,6 +70,8 @@ enum CallOutcome: Sendable {
     case changes(ChangesPage)
     /// The id of the transaction in doubt, if any.
     case detached(TxId?)
+    /// The client is closed.
+    case closed(CloseReport)
 }
 
 /// A call with a waiting caller.
@@ -144,7 +147,7 @@ final class ClientMachine {
     /// Throws NOT_SUPPORTED_BY_PROTOCOL where the protocol has no transactions.
     @discardableResult
     func begin(_ id: HandleId, _ mode: SnapshotHandle.Mode, at: Timestamp?, nowMs: Double) throws -> SnapshotHandle {
-        loop.nowMs = nowMs
+        loop.look(nowMs)
         let handle = SnapshotHandle(core, try core.transactions, mode, at: at)
         handles[id] = handle
         loop.rest()
@@ -152,7 +155,7 @@ final class ClientMachine {
     }
 
     func step(_ input: ClientInput, nowMs: Double) {
-        loop.nowMs = nowMs
+        if loop.begin(nowMs) { core.woke() }
         switch input {
         case .call(let call, let caller):
             do {
@@ -177,6 +180,7 @@ final class ClientMachine {
         case .turn: loop.turned()
         }
         core.live?.flush()
+        core.endFlush()
         loop.rest()
     }
 
@@ -205,7 +209,7 @@ final class ClientMachine {
         case .status(let txId, let sentAfter):
             return try core.transactionStatus(txId, sentAfter) { settle($0.map { .status($0) }) }
         case .detach: settle(.success(.detached(try core.detach())))
-        case .close: core.close { settle(.success(.done)) }
+        case .close(let flushMs): core.close(flushMs: flushMs) { settle(.success(.closed($0))) }
         }
         return nil
     }

@@ -124,7 +124,7 @@ final class TimingTests: XCTestCase, @unchecked Sendable {
         let tried = Locked<[String]>([])
         let found = Locked<[String]>([])
         FirstOf(
-            endpoints, loop,
+            each(endpoints), loop,
             open: { endpoint, opened in
                 tried.change { $0.append(endpoint.url) }
                 if endpoint.url.hasPrefix("ws://a") { return opened(.failure(.lost("refused"))) }
@@ -142,14 +142,14 @@ final class TimingTests: XCTestCase, @unchecked Sendable {
         let (found, closed) = (Locked<[String]>([]), Locked<[String]>([]))
         let late = Locked<[@SessionActor (Result<String, IsochronError>) -> Void]>([])
         FirstOf(
-            endpoints, loop,
+            each(endpoints), loop,
             open: { endpoint, opened in
                 if endpoint.url.hasPrefix("ws://a") { late.change { $0.append(opened) } } else { opened(.success("b")) }
             }, close: { url in closed.change { $0.append(url) } },
             end: { url, _ in found.change { $0.append(url ?? "none") } }
         ).start()
         XCTAssertEqual(found.get(), [])
-        loop.nowMs = 301
+        _ = loop.begin(301)
         loop.wake()
         XCTAssertEqual(found.get(), ["b"])
         for opened in late.get() { opened(.success("a")) }
@@ -164,7 +164,7 @@ final class TimingTests: XCTestCase, @unchecked Sendable {
         let refusals = Locked<[IsochronError.Code?]>([])
         for taken in [false, true] {
             FirstOf(
-                endpoints, loop,
+                each(endpoints), loop,
                 open: { endpoint, opened in
                     if taken, endpoint.url.hasPrefix("ws://b") { return opened(.success("b")) }
                     opened(.failure(IsochronError(.unauthenticated, endpoint.url)))
@@ -172,11 +172,18 @@ final class TimingTests: XCTestCase, @unchecked Sendable {
             ).start()
         }
         FirstOf(
-            [], loop, open: { _, _ in }, close: { (_: String) in },
+            { nil }, loop, open: { _, _ in }, close: { (_: String) in },
             end: { _, definite in
                 refusals.change { $0.append(definite?.code) }
             }
         ).start()
         XCTAssertEqual(refusals.get(), [.unauthenticated, nil, nil])
     }
+}
+
+/// Endpoints, one after the other.
+@SessionActor
+private func each(_ endpoints: [Endpoint]) -> @SessionActor () -> Endpoint? {
+    var left = endpoints[...]
+    return { left.popFirst() }
 }

@@ -164,12 +164,13 @@ public actor IsochronClient {
         try await lifetime.driver.saver?.save()
     }
 
-    /// Closes the connection, and saves the session if the client has a store.
-    ///
-    /// Pending calls throw CLIENT_CLOSED; commits that were sent and not answered throw OUTCOME_UNKNOWN. Returns once
-    /// the socket is closed, at the latest after a second, and the session saved. May be called twice.
-    public nonisolated func close() async {
-        await lifetime.driver.close()
+    /// Ends reads and watches, which throw CLIENT_CLOSED, and takes no further calls. Writes that were called before go
+    /// on for at most `flush`. Then those that have had no effect throw CLIENT_CLOSED, and those that were sent and not
+    /// answered OUTCOME_UNKNOWN. Returns a report of both once the socket is closed, at the latest a second later, and
+    /// the session saved, if the client has a store. May be called again, also to end the writes earlier.
+    @discardableResult
+    public nonisolated func close(flush: Duration = .seconds(5)) async -> CloseReport {
+        await lifetime.driver.close(flushMs: max(0, flush.inMs))
     }
 }
 

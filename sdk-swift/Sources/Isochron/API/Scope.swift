@@ -41,8 +41,8 @@ struct Scope: Sendable {
         return qualify(keyspace: keyspace, key: whole)
     }
 
-    /// The number of segments of the keys in a range; nil for any number, where the documents of inner collections are in
-    /// it (`isDeep`), too. Throws INVALID_REQUEST for a prefix of inner collections without them.
+    /// The number of segments of the keys in a range; nil for any number, where the documents of inner collections are
+    /// in it (`isDeep`), too. Throws INVALID_REQUEST for a prefix of inner collections without them.
     func level(_ prefix: String, isDeep: Bool) throws -> Int? {
         if isDeep { return nil }
         if prefix.utf8.contains(UInt8(ascii: "/")) {

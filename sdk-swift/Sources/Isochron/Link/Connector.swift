@@ -19,7 +19,8 @@ protocol ConnectorEvents: AnyObject {
 @SessionActor
 final class Connector {
     private static let reconnectBaseMs = 100.0
-    private static let reconnectCapMs = 30_000.0
+    /// Longest pause between rounds of attempts: while no request waits for a connection, and while one does.
+    private static let (idleCapMs, waitedForCapMs) = (30_000.0, 1000.0)
     /// How long a closed client waits for the closing handshake.
     private static let closeWaitMs = 1000.0
 
@@ -42,6 +43,8 @@ final class Connector {
     private var pause: LoopTimer?
     /// Rounds of attempts since a connection last was of use.
     private var round = 0
+    /// The last connection that worked after its welcome.
+    private weak var proven: Connection?
     private(set) var isClosed = false
 
     /// Throws INVALID_REQUEST for endpoints that are not URLs.
@@ -60,6 +63,7 @@ final class Connector {
             guard let self, endpoints.all.count > 1 else { return }
             moveOn(from, whereTo, why.message)
         }
+        dispatcher.onWait = { [weak self] in self?.tryEarlier() }
         homing.ports = self
         if settings.renewsCredentials {
             renewal = Renewal(loop, self, requestTimeoutMs: settings.requestTimeoutMs)
@@ -86,7 +90,10 @@ final class Connector {
     /// a connection owed the answer.
     func suspect(_ exchange: Exchange) -> Bool {
         let owing = ([current].compactMap({ $0 }) + draining).filter { $0.owes(exchange) }
-        for connection in owing { connection.drop(.lost("\(connection.url) owes an answer for too long")) }
+        for connection in owing {
+            shun(connection.url, untilMs: 0)
+            connection.drop(.lost("\(connection.url) owes an answer for too long"))
+        }
         return !owing.isEmpty
     }
 
@@ -149,7 +156,9 @@ final class Connector {
                 guard let rttMs else {
                     // After a refused ping the connection is still open.
                     connection.close()
-                    return opened(.failure(.lost("\(endpoint.url) is gone")))
+                    let gone = IsochronError.lost("\(endpoint.url) is gone")
+                    failed(endpoint.url, gone)
+                    return opened(.failure(gone))
                 }
                 endpoints.measured(endpoint.url, rttMs, loop.nowMs)
                 opened(.success(connection))
@@ -219,6 +228,11 @@ final class Connector {
         renewal?.hasten()
         current?.ask()
         dispatcher.watch()
+        tryEarlier()
+    }
+
+    /// Ends the pause between two rounds of attempts.
+    private func tryEarlier() {
         round = 0
         guard let pause else { return }
         loop.cancel(pause)
@@ -233,11 +247,10 @@ final class Connector {
 
     /// Tries all endpoints in rounds, with a pause between rounds, until it adopts one.
     private func nextRound() {
+        let capMs = dispatcher.isWaitedFor ? Self.waitedForCapMs : Self.idleCapMs
         let backoffMs =
             round == 0
-            ? 0
-            : fullJitterMs(
-                loop.random, attempt: round - 1, baseMs: Self.reconnectBaseMs, capMs: Self.reconnectCapMs)
+            ? 0 : fullJitterMs(loop.random, attempt: round - 1, baseMs: Self.reconnectBaseMs, capMs: capMs)
         let pauseMs = max(backoffMs, endpoints.nextMs - loop.nowMs)
         if pauseMs <= 0, round == 0 { return attempt() }
         pause = loop.after(pauseMs) { [weak self] in self?.attempt() }
@@ -255,9 +268,9 @@ final class Connector {
     }
 
     private func tryAll() {
-        let candidates = endpoints.candidates(loop.nowMs)
+        let candidates = AttemptRound(endpoints, loop)
         let attempts = FirstOf(
-            candidates, loop, open: open, close: { $0.close() },
+            candidates.next, loop, open: open, close: { $0.close() },
             end: { [self] connection, definite in attempted(connection, definite) })
         attempts.start()
     }
@@ -283,6 +296,7 @@ extension Connector: ConnectionOwner {
     func progressed(_ connection: Connection) {
         if connection === current {
             round = 0
+            proven = connection
             dispatcher.flush()
         } else if connection.isIdle, draining.contains(where: { $0 === connection }) {
             connection.close()
@@ -321,7 +335,9 @@ extension Connector: ConnectionOwner {
         if wasInUse { current = nil }
         dispatcher.lost(connection, error, lost)
         if !wasInUse { return }
-        failed(connection.url, error)
+        // A given endpoint that worked is tried first: it may lead to another node, as that of a load balancer does.
+        let isKept = connection === proven && error.code == .connectionLost
+        if !isKept || endpoints.of(connection.url)?.given != true { failed(connection.url, error) }
         leaving = false
         events?.changed()
         reconnect()

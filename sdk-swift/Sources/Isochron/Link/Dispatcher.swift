@@ -12,9 +12,8 @@ final class Dispatcher {
     private static let maxRetryAfterMs = 30_000.0
     /// Longest silence of a connection that owes answers; shorter if the limit of requests is.
     private static let quietMs = 1500.0
-    /// A timer this late means that the program was held up: messages that have arrived meanwhile are processed before
-    /// a deadline is checked.
-    private static let stallMs = 1000.0
+    /// Requests have at least this long after a stall: for the messages that arrived meanwhile, or another connection.
+    private static let afterStallMs = 3000.0
 
     private let loop: Loop
     private let requestTimeoutMs: Double
@@ -27,12 +26,13 @@ final class Dispatcher {
     private var resting: [Exchange] = []
     private var flushing = false
     private var sweeping: LoopTimer?
-    private var sweepDueMs = 0.0
-    private var stalled = false
     private var closed = false
+    private var isDraining = false
     private var lastOnlineMs: Double
     /// Called with every sweep while there are deadlines. Returns whether it needs another sweep.
     var onSweep: @SessionActor (_ nowMs: Double) -> Bool = { _ in false }
+    /// Called when a request begins to wait for a connection.
+    var onWait: @SessionActor () -> Void = {}
     /// The error of a request without an answer in time, with or without a connection.
     var late: @SessionActor (_ isOffline: Bool) -> IsochronError = { .late(isOffline: $0) }
     /// Connections that still owe answers: the current one and the draining ones.
@@ -49,10 +49,23 @@ final class Dispatcher {
 
     /// Accepts a request. All requests of a turn leave together.
     func submit(_ exchange: Exchange) {
-        if closed { return exchange.closed() }
+        if closed || (isDraining && !exchange.isWrite) { return exchange.closed() }
+        let isFirst = connection == nil && !exchange.waits && !isWaitedFor
         waiting.append(exchange)
         schedule()
         watch()
+        if isFirst { onWait() }
+    }
+
+    /// Whether a request waits for a connection, beside those that wait for changes.
+    var isWaitedFor: Bool {
+        connection == nil && waiting.contains { !$0.settled && !$0.waits }
+    }
+
+    /// The program stood still.
+    func woke() {
+        let soonestMs = loop.nowMs + min(Self.afterStallMs, requestTimeoutMs)
+        for exchange in all { exchange.deadlineMs = max(exchange.deadlineMs, soonestMs) }
     }
 
     /// Like `submit`, with the usual deadline.
@@ -120,7 +133,6 @@ final class Dispatcher {
     func watch() {
         if sweeping != nil || closed { return }
         let intervalMs = max(5, min(250, requestTimeoutMs / 8))
-        sweepDueMs = loop.nowMs + intervalMs
         sweeping = loop.after(intervalMs) { [weak self] in self?.sweep() }
     }
 
@@ -130,6 +142,12 @@ final class Dispatcher {
         guard let connection, !waiting.isEmpty else { return }
         let batch = take(for: connection)
         if !batch.isEmpty { connection.send(batch) }
+    }
+
+    /// The client is about to close: goes on with writes only.
+    func drain() {
+        isDraining = true
+        for exchange in all where !exchange.settled && !exchange.isWrite { exchange.closed() }
     }
 
     func close() {
@@ -187,8 +205,6 @@ final class Dispatcher {
     private func sweep() {
         sweeping = nil
         let now = loop.nowMs
-        stalled = !stalled && now - sweepDueMs > Self.stallMs
-        if stalled { return watch() }
         let quietMs = min(Self.quietMs, requestTimeoutMs / 3)
         for connection in connections { connection.checkQuiet(now, quietMs) }
         var busy = false

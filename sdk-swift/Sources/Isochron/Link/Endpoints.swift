@@ -110,3 +110,40 @@ final class Endpoints {
         }
     }
 }
+
+/// The candidates of a round of attempts, one after the other; given ones come again among many learned ones.
+@SessionActor
+final class AttemptRound {
+    /// Learned endpoints that are tried in a row. Behind a load balancer they may all be addresses that the client does
+    /// not reach, and each of them takes its time.
+    private static let learnedInARow = 8
+
+    private let endpoints: Endpoints
+    private let loop: Loop
+    private var left: ArraySlice<Endpoint>
+    private var learned = 0
+    private var last: Endpoint?
+
+    init(_ endpoints: Endpoints, _ loop: Loop) {
+        self.endpoints = endpoints
+        self.loop = loop
+        left = endpoints.candidates(loop.nowMs)[...]
+    }
+
+    func next() -> Endpoint? {
+        if let given = givenAgain() { return given }
+        last = left.popFirst()
+        return last
+    }
+
+    private func givenAgain() -> Endpoint? {
+        guard let last else { return nil }
+        self.last = nil
+        learned = last.given ? 0 : learned + 1
+        guard learned == Self.learnedInARow, let given = endpoints.candidates(loop.nowMs).first(where: \.given) else {
+            return nil
+        }
+        learned = 0
+        return given
+    }
+}

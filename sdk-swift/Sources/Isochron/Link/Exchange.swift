@@ -33,6 +33,9 @@ class Exchange: Cancellable {
     private var refusals = 0
     private var lastRefusal: IsochronError?
 
+    /// Whether a client that closes goes on with it for a while.
+    var isWrite: Bool { false }
+
     /// Whether it is sent again after the loss of its connection.
     var repeats: Bool { true }
 

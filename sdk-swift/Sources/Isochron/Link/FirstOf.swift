@@ -14,7 +14,7 @@ final class FirstOf<Opening> {
     private let loop: Loop
     private let open: Open
     private let close: @SessionActor (Opening) -> Void
-    private var left: ArraySlice<Endpoint>
+    private let next: @SessionActor () -> Endpoint?
     private var trying = 0
     private var definite: IsochronError?
     private var timer: LoopTimer?
@@ -22,11 +22,11 @@ final class FirstOf<Opening> {
     private var end: (@SessionActor (Opening?, IsochronError?) -> Void)?
 
     init(
-        _ endpoints: [Endpoint], _ loop: Loop, open: @escaping Open,
+        _ next: @escaping @SessionActor () -> Endpoint?, _ loop: Loop, open: @escaping Open,
         close: @escaping @SessionActor (Opening) -> Void,
         end: @escaping @SessionActor (Opening?, IsochronError?) -> Void
     ) {
-        left = endpoints[...]
+        self.next = next
         self.loop = loop
         self.open = open
         self.close = close
@@ -35,7 +35,7 @@ final class FirstOf<Opening> {
 
     func start() {
         loop.cancel(timer)
-        if let endpoint = left.popFirst() {
+        if let endpoint = next() {
             trying += 1
             timer = loop.after(Self.staggerMs) { [weak self] in self?.start() }
             open(endpoint) { [self] result in arrived(result) }

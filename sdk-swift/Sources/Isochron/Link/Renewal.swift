@@ -92,8 +92,11 @@ final class Renewal {
 
     /// Asks at once if a pause is under way: the network may be back.
     func hasten() {
-        if pause == nil { return }
+        let isOverdue = due != nil && !isValid
+        if pause == nil, !isOverdue { return }
         rest()
+        loop.cancel(due)
+        due = nil
         ask()
     }
 
@@ -143,7 +146,7 @@ final class Renewal {
         rest()
         loop.cancel(due)
         due = nil
-        validUntilMs = loop.nowMs + (leftMs ?? .infinity)
+        validUntilMs = loop.steadyMs + (leftMs ?? .infinity)
         if let leftMs { renewBefore(leftMs) }
         resumeRequests()
     }
@@ -166,7 +169,7 @@ final class Renewal {
         return connector.current
     }
 
-    private var isValid: Bool { loop.nowMs < validUntilMs }
+    private var isValid: Bool { loop.steadyMs < validUntilMs }
 
     /// On another connection they are part of the greeting.
     private func authenticate() {

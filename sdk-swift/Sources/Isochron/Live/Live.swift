@@ -66,7 +66,7 @@ final class Live {
     }
 
     private func check(_ ranges: [LiveRange]) throws -> Transactions {
-        if core.connector.isClosed { throw IsochronError.clientWasClosed }
+        if core.isClosing { throw IsochronError.clientWasClosed }
         if !core.can("live-queries") { throw core.unsupported("has no live queries: read again") }
         if let problem = ranges.lazy.compactMap(\.problem).first { throw problem }
         return try core.transactions
@@ -84,7 +84,7 @@ final class Live {
     /// The timestamp that a write would get now, as far as the client knows: above all that it has seen.
     private func expect(_ transactions: Transactions, _ at: Timestamp?) -> Timestamp {
         let session = transactions.session
-        let wall = packedWall(core.clock.nowMs(core.loop.nowMs))
+        let wall = packedWall(core.clock.nowMs(core.loop.steadyMs))
         expected = max(expected, wall, at ?? 0, session.ust, session.hwt)
         return expected
     }

@@ -42,6 +42,10 @@ final class ClientCore {
     /// Commit timestamp of the session's last write, from its token, unless it is known to be visible everywhere.
     private var tokenHwt: Timestamp = 0
     private var hasNews = false
+    /// Those who wait until the client has closed; nil before the first one.
+    private var closing: [@SessionActor (CloseReport) -> Void]?
+    private var flushedBy = Double.infinity
+    private var report: CloseReport?
 
     /// Throws INVALID_REQUEST for endpoints that are not URLs.
     init(
@@ -91,7 +95,7 @@ final class ClientCore {
             state: state, region: current?.region, node: current?.welcome.node, rttMs: current?.rttMs, ust: ust,
             stalenessMs: clock.ageMs(ust, nowMs), stale: clock.latest?.stale == true || nowMs >= staleMs,
             heldBackBy: clock.latest?.heldBackBy, unresponsive: current?.unresponsive.nodes ?? [],
-            pendingCommits: queue.writes, oldestPendingCommitMs: queue.oldestWriteMs(nowMs))
+            pendingCommits: queue.writes, oldestPendingCommitMs: queue.oldestWriteMs(nowMs - loop.stalledMs))
     }
 
     /// The status has changed: informs the driver once for all changes of a turn.
@@ -185,12 +189,40 @@ final class ClientCore {
         try queue.detach { try engine.detach(in: connector.current?.region, id: settings.newId()) }
     }
 
-    /// Gives everything up. `done` is called once the sockets are closed.
-    func close(_ done: @escaping @SessionActor () -> Void) {
-        live?.close()
+    /// The program stood still, as in a sleeping machine: the network may have changed, and ages have grown.
+    func woke() {
+        connector.dispatcher.woke()
+        connector.networkChanged()
+        changed()
+    }
+
+    /// Ends everything but writes, and these after `flushMs`. A later call may end them earlier.
+    func close(flushMs: Double, _ done: @escaping @SessionActor (CloseReport) -> Void) {
+        if closing == nil {
+            live?.close()
+            queue.drain()
+            connector.dispatcher.drain()
+        }
+        closing = (closing ?? []) + [done]
+        let endMs = loop.nowMs + flushMs
+        if endMs < flushedBy {
+            flushedBy = endMs
+            loop.after(flushMs) { [weak self] in self?.endFlush() }
+        }
+        changed()
+    }
+
+    /// Whether no calls are taken any more.
+    var isClosing: Bool { closing != nil }
+
+    /// Gives everything up if the client is closing, once no write is left or their time is over.
+    func endFlush() {
+        guard let done = closing, !done.isEmpty, queue.isEmpty || loop.nowMs >= flushedBy else { return }
+        closing = []
         // First the waiting ones, or each would move up only to be refused.
-        queue.close()
-        connector.close(done)
+        let report = self.report ?? queue.close()
+        self.report = report
+        connector.close { for resolve in done { resolve(report) } }
         changed()
     }
 
@@ -241,10 +273,10 @@ extension ClientCore: ConnectorEvents {
 
     /// A node has reported its freshness. Without further reports, the local clock decides when that is stale.
     private func fresh(_ freshness: Freshness) {
-        clock.take(freshness, loop.nowMs)
+        clock.take(freshness, loop.steadyMs)
         loop.cancel(alert)
         let leftMs = alertMs - Double(freshness.stalenessMs) + 1
-        staleMs = loop.nowMs + leftMs
+        staleMs = loop.steadyMs + leftMs
         alert = loop.after(leftMs) { [weak self] in self?.changed() }
     }
 

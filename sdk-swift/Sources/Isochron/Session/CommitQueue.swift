@@ -109,7 +109,8 @@ final class CommitQueue {
         return job
     }
 
-    /// Rejects entries that have waited too long without being sent. Returns whether any entry waits.
+    /// Rejects entries that have waited too long without being sent, and all writes behind them. Returns whether any
+    /// entry waits.
     func sweep(_ nowMs: Double) -> Bool {
         let behind = chain.dropFirst().filter { !$0.isInDoubt }
         if queue.isEmpty, behind.isEmpty { return false }
@@ -120,14 +121,49 @@ final class CommitQueue {
         let isLate = { [requestTimeoutMs] (job: any Queued) in
             max(job.queuedMs, sinceMs) + requestTimeoutMs <= nowMs
         }
-        withdraw(queue.filter(isLate), lateError)
-        for job in behind.filter(isLate) { job.fail(lateError) }
+        if let turn = behind.first(where: isLate)?.exchange {
+            rejectFrom(turn, lateError)
+        } else {
+            rejectWaiting(isLate, lateError)
+        }
         return true
     }
 
-    func close() {
+    /// A write is rejected without an effect because its time is over. None of the writes behind it has had one, and
+    /// none will: a reader must not see a later write of the session without an earlier one.
+    func rejectFrom(_ turn: Exchange, _ reason: any Error) {
+        guard let at = chain.firstIndex(where: { $0.exchange === turn }) else { return turn.failed(reason) }
+        rejectWaiting({ $0.isWrite }, reason)
+        // The last one first, or each would move up only to be rejected.
+        for job in Array(chain[at...]).reversed() { job.endsWithout(reason) }
+    }
+
+    /// Rejects the waiting entries that are late, and the writes behind the first late write.
+    private func rejectWaiting(_ isLate: @SessionActor (any Queued) -> Bool, _ reason: any Error) {
+        let first = queue.firstIndex { $0.isWrite && isLate($0) } ?? queue.count
+        let those = queue.enumerated().filter { at, job in isLate(job) || (at >= first && job.isWrite) }
+        withdraw(those.map(\.element), reason)
+    }
+
+    /// Takes no further entries, and ends those that wait to read.
+    func drain() {
         isClosed = true
+        withdraw(queue.filter { !$0.isWrite }, IsochronError.clientWasClosed)
+    }
+
+    /// Whether nothing waits or is under way.
+    var isEmpty: Bool { queue.isEmpty && chain.isEmpty && detached.isEmpty }
+
+    /// Rejects all waiting entries; the writes under way are given up next.
+    func close() -> CloseReport {
+        let begun = (detached + chain).filter { $0.txId != nil }
+        let dropped = begun.filter { !$0.isInDoubt } + queue.filter(\.isWrite)
+        let undecided = begun.filter(\.isInDoubt).compactMap { job in
+            job.txId.map { CloseReport.UndecidedWrite(txId: $0, sentAfter: job.sentAfter) }
+        }
+        let report = CloseReport(dropped: dropped.map { ($0.writes ?? []).map(\.key) }, undecided: undecided)
         withdraw(queue, IsochronError.clientWasClosed)
+        return report
     }
 
     /// All exchanges have ended: releases writes whose outcome will not be known.
@@ -216,6 +252,22 @@ final class CommitQueue {
     }
 }
 
+/// What a client left undone when it closed.
+public struct CloseReport: Hashable, Sendable {
+    /// A write that may have had an effect.
+    public struct UndecidedWrite: Hashable, Sendable {
+        /// Its transaction.
+        public let txId: TxId
+        /// The stable time when it was made.
+        public let sentAfter: Timestamp?
+    }
+
+    /// The keys, with their keyspaces, of each write that had no effect; in the order of the calls.
+    public let dropped: [[String]]
+    /// The writes that may have had an effect: `transactionStatus` of another client has their outcomes.
+    public let undecided: [UndecidedWrite]
+}
+
 /// Follows the writes of a session from their calls to their ends.
 @SessionActor
 protocol WriteFollower: AnyObject {
@@ -244,6 +296,8 @@ class QueuedExchange<Outcome: Sendable>: AwaitedExchange<Outcome> {
     func orphan() {}
     /// All before it are decided.
     func lead() {}
+    /// It is known to have had no effect: rejects, whatever its own exchange knows.
+    func endsWithout(_ reason: any Error) { failed(reason) }
 }
 
 /// An entry that waits for its turn, or has it.
@@ -269,8 +323,8 @@ private protocol Queued: AnyObject {
     /// Its turn has come. False if it has failed at once.
     func make(_ ended: @escaping CommitQueue.Ended) -> Bool
     func start(_ dispatcher: Dispatcher)
-    /// Fails an entry that has waited too long.
-    func fail(_ error: any Error)
+    /// Fails an entry that has had no effect.
+    func endsWithout(_ error: any Error)
     /// Withdraws the entry.
     func withdraw(_ error: any Error)
 }
@@ -319,7 +373,7 @@ private final class QueueEntry<Outcome: Sendable>: Queued, Cancellable {
 
     func orphan() { turn?.orphan() }
 
-    func fail(_ error: any Error) { turn?.failed(error) }
+    func endsWithout(_ error: any Error) { turn?.endsWithout(error) }
 
     func lead(deadlineMs: Double) {
         turn?.deadlineMs = deadlineMs

@@ -30,7 +30,8 @@ extension SnapshotHandle {
         tx.overlay().compactMap { entry in
             let (keyspace, key) = unqualify(entry.key)
             guard isSameText(keyspace, request.keyspace), hasExactPrefix(key, request.prefix),
-                isOfLevel(request.level, entry.key), !keyPrecedes(key, request.start), next.map({ keyPrecedes(key, $0) }) ?? true
+                isOfLevel(request.level, entry.key), !keyPrecedes(key, request.start),
+                next.map({ keyPrecedes(key, $0) }) ?? true
             else { return nil }
             return OverlayEntry(key: key, writes: entry.writes)
         }

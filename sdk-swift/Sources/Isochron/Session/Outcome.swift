@@ -65,6 +65,8 @@ class OutcomeExchange: QueuedExchange<Committed> {
         self.ended = ended
     }
 
+    final override var isWrite: Bool { true }
+
     final override var isOverdue: Bool { overdue }
 
     final override var txIdOfWrite: TxId? { txId }
@@ -129,7 +131,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
     final override func expired(_ late: IsochronError) -> Bool {
         let now = core.loop.nowMs
         if !inDoubt {
-            failed(lastError ?? late)
+            core.queue.rejectFrom(self, lastError ?? late)
             return true
         }
         if now >= outcomeDeadlineMs, !overdue { unknown("no answer before the deadline", lastError) }
@@ -148,6 +150,12 @@ class OutcomeExchange: QueuedExchange<Committed> {
         // Once the outcome is known, nothing is in doubt any more.
         if settled { return }
         if inDoubt { unknown("the caller gave up waiting", reason) } else { failed(reason) }
+    }
+
+    /// A write that it was sent behind has never begun, so neither has this one.
+    final override func endsWithout(_ reason: any Error) {
+        inDoubt = false
+        failed(reason)
     }
 
     /// It is known to have had no effect, or its outcome cannot be determined any more.

@@ -112,7 +112,7 @@ final class StepRecorder: ClientEffects {
         switch name {
         case "connect": return .connect
         case "detach": return .detach
-        case "close": return .close
+        case "close": return .close(flushMs: try call["flushMs"]?.double() ?? 0)
         case "read":
             let keys = try call.required("keys").items("keys").map { try $0.text("key") }
             return .read(try call["handle"].map { Int(try $0.double()) }, keys)

@@ -11,7 +11,7 @@ func object(_ members: (String, Raw?)...) -> Raw {
 
 func shown(_ outcome: CallOutcome) -> Raw {
     switch outcome {
-    case .done: .null
+    case .done, .closed: .null
     case .values(let values): .array(values.map { $0.map { shown($0) } ?? .null })
     case .page(let page):
         object(
