@@ -103,8 +103,8 @@ final class CloseTests: XCTestCase, @unchecked Sendable {
         let inside = start { try await app.transaction { try await $0.get("d", as: Int.self) }.result }
         try await until("started") { node.received("start").count == 1 }
         let statuses = start { try await all(app.status).last?.state }
-        async let first: Void = app.close()
-        async let second: Void = app.close()
+        async let first = app.close()
+        async let second = app.close()
         _ = await (first, second)
         let codes = [await code(of: reading), await code(of: queued), await code(of: inside)]
         XCTAssertEqual(codes, [.clientClosed, .clientClosed, .clientClosed])

@@ -131,8 +131,8 @@ export const CLIENT: readonly PlantedBug[] = [
     'refused-stays-open',
     'keeps a connection whose first measurement was refused',
     CONNECTOR,
-    'connection.close()\n                    return opened(',
-    'if !planted { connection.close() }\n                    return opened(',
+    'connection.close()\n                    let gone',
+    'if !planted { connection.close() }\n                    let gone',
   ),
   inSteps(
     'looks-without-credit',

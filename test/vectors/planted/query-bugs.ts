@@ -41,8 +41,8 @@ export const QUERY: readonly PlantedBug[] = [
     'query-descends-to-the-missing',
     'puts documents without the field first in a descending order',
     'QueryRows',
-    'one.isDescending && x != nil && y != nil ? -difference : difference',
-    'one.isDescending ? -difference : difference',
+    'one.isDescending != query.isReversed && x != nil && y != nil',
+    'one.isDescending != query.isReversed',
   ),
   inQueries(
     'query-reverses-the-result',
@@ -95,10 +95,10 @@ export const QUERY: readonly PlantedBug[] = [
   ),
   inQueries(
     'query-takes-any-limit',
-    'accepts a limit of no documents',
+    'accepts a negative limit',
     'Query',
-    'if let limit, limit < 1 {',
-    'if !planted, let limit, limit < 1 {',
+    'if let limit, limit < 0 {',
+    'if !planted, let limit, limit < 0 {',
   ),
   inQueries(
     'query-compares-spellings',

@@ -84,8 +84,8 @@ export const RENEWAL: readonly PlantedBug[] = [
   inRenewal(
     'renewal-uses-expired',
     'connects with credentials that have expired',
-    'validUntilMs = loop.nowMs + (leftMs ?? .infinity)',
-    'validUntilMs = planted ? .infinity : loop.nowMs + (leftMs ?? .infinity)',
+    'validUntilMs = loop.steadyMs + (leftMs ?? .infinity)',
+    'validUntilMs = planted ? .infinity : loop.steadyMs + (leftMs ?? .infinity)',
   ),
   inRenewal(
     'renewal-late-is-offline',

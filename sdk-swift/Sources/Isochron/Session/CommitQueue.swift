@@ -139,7 +139,7 @@ final class CommitQueue {
     }
 
     /// Rejects the waiting entries that are late, and the writes behind the first late write.
-    private func rejectWaiting(_ isLate: @SessionActor (any Queued) -> Bool, _ reason: any Error) {
+    private func rejectWaiting(_ isLate: (any Queued) -> Bool, _ reason: any Error) {
         let first = queue.firstIndex { $0.isWrite && isLate($0) } ?? queue.count
         let those = queue.enumerated().filter { at, job in isLate(job) || (at >= first && job.isWrite) }
         withdraw(those.map(\.element), reason)

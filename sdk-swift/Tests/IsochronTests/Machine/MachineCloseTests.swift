@@ -10,7 +10,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
         let store = FakeStore()
         let world = try MachineWorld(["east", "west"].map { ScriptedNode($0, store) })
         let connecting = world.call(.connect)
-        let closing = world.ask(.close)
+        let closing = world.ask(.close(flushMs: 0))
         XCTAssertEqual(world.network.sockets.count, 2)
         XCTAssertEqual(world.network.live.count, 0)
         XCTAssertEqual([connecting.settled, closing.settled], [1, 1])
@@ -25,7 +25,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
         scene.world.run(50)
         let count = scene.network.sockets.count
         XCTAssertEqual(scene.network.live.count, 1)
-        let closing = scene.world.ask(.close, 2000)
+        let closing = scene.world.ask(.close(flushMs: 0), 2000)
         XCTAssertEqual([closing.settled, scene.network.sockets.count], [1, count])
     }
 
@@ -36,7 +36,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
         scene.home.script = { $0.type == "ping" ? .answer : .drop }
         let calls = [world.read("a"), world.write("a"), world.write("b")]
         world.run(10)
-        let closing = world.call(.close)
+        let closing = world.call(.close(flushMs: 0))
         world.run(10)
         XCTAssertEqual(calls.map(\.code), [.clientClosed, .outcomeUnknown, .clientClosed])
         XCTAssertEqual(closing.settled, 1)
@@ -50,7 +50,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
         let scene = try Connected()
         scene.home.state = .silent
         scene.home.delayMs = 5000
-        let closing = scene.world.ask(.close, 900)
+        let closing = scene.world.ask(.close(flushMs: 0), 900)
         XCTAssertEqual(closing.settled, 0)
         scene.world.run(200)
         XCTAssertEqual(closing.settled, 1)
@@ -67,7 +67,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
         let world = try MachineWorld([node])
         let connecting = world.ask(.connect)
         node.state = .silent
-        let closing = world.ask(.close)
+        let closing = world.ask(.close(flushMs: 0))
         XCTAssertEqual([connecting.settled, closing.settled], [1, 1])
         XCTAssertEqual(world.network.live.count, 0)
     }
@@ -75,7 +75,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
     @SessionActor
     func testAClientMayCloseTwice() async throws {
         let world = try Connected().world
-        let (first, second) = (world.call(.close), world.call(.close))
+        let (first, second) = (world.call(.close(flushMs: 0)), world.call(.close(flushMs: 0)))
         world.run(50)
         XCTAssertEqual([first.settled, second.settled], [1, 1])
     }
@@ -86,7 +86,7 @@ final class MachineCloseTests: XCTestCase, @unchecked Sendable {
         world.network.loadsAtOnce = false
         let connecting = world.ask(.connect)
         XCTAssertEqual(world.network.loads, ["paris"])
-        let closing = world.ask(.close)
+        let closing = world.ask(.close(flushMs: 0))
         world.network.loaded("paris")
         world.run(50)
         XCTAssertEqual([connecting.settled, closing.settled], [1, 1])

@@ -133,7 +133,7 @@ final class MachineFaultTests: XCTestCase, @unchecked Sendable {
                 XCTAssertEqual(pending, 0, "seed \(seed)")
             }
         }
-        _ = world.call(.close)
+        _ = world.call(.close(flushMs: 0))
         life.serve()
         world.run(30_000)
     }
