@@ -241,7 +241,7 @@ final class WatchTests: XCTestCase, @unchecked Sendable {
         let (node, app, _, world) = try await world()
         let numbers = app.collection("n", of: Int.self)
         let wrong: [(Watch<QueryResult<Int>>, IsochronError.Code, String)] = [
-            (numbers.watch(limit: 0), .invalidRequest, "limit has to be a whole number of at least 1"),
+            (numbers.watch(limit: -1), .invalidRequest, "limit has to be a whole number from 0 on"),
             (numbers.watch(keys: []), .invalidRequest, "keys has to be an array of at least one key"),
             (numbers.watch(start: "b", end: "a"), .invalidRequest, "the range has no keys"),
             (numbers.watch(where: [Condition("a", .equal, 1)]), .invalidRequest, "where[0].path has to be"),

@@ -21,7 +21,9 @@ struct DecimalNumber: Equatable {
     static func fault(of text: String, _ value: Double) -> String? {
         let decimal = DecimalNumber(text)
         if value == 0, decimal.digits.isEmpty { return nil }
-        if value == 0 || !value.isFinite { return "the number \(shown(text)) is beyond the range of a double. \(asText)" }
+        if value == 0 || !value.isFinite {
+            return "the number \(shown(text)) is beyond the range of a double. \(asText)"
+        }
         if decimal.exponent < 0 { return nil }
         var out = JSONWriter()
         out.number(value)

@@ -56,7 +56,8 @@ struct Operation: Sendable {
     /// An operation in its array adds two levels.
     private static func read(_ text: String) throws -> Raw {
         if let operations = Raw.inNormalForm(text, maxDepth: JSONReader.maxDepth + 2) { return operations }
-        throw InvalidUpdate(why: "the operations are not the normal form of JSON of at most \(JSONReader.maxDepth) levels")
+        let levels = JSONReader.maxDepth
+        throw InvalidUpdate(why: "the operations are not the normal form of JSON of at most \(levels) levels")
     }
 
     private init(_ raw: Raw, at place: String) throws {

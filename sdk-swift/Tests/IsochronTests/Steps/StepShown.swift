@@ -11,7 +11,11 @@ func object(_ members: (String, Raw?)...) -> Raw {
 
 func shown(_ outcome: CallOutcome) -> Raw {
     switch outcome {
-    case .done, .closed: .null
+    case .done: .null
+    case .closed(let report):
+        object(
+            ("dropped", .array(report.dropped.map { .array($0.map { .string($0) }) })),
+            ("undecided", .array(report.undecided.map(shown))))
     case .values(let values): .array(values.map { $0.map { shown($0) } ?? .null })
     case .page(let page):
         object(
@@ -26,6 +30,10 @@ func shown(_ outcome: CallOutcome) -> Raw {
     case .changes(let page): object(("from", .integer(page.from)), ("to", .integer(page.to)))
     case .detached(let txId): txId.map { .string($0) } ?? .null
     }
+}
+
+private func shown(_ write: CloseReport.UndecidedWrite) -> Raw {
+    object(("txId", .string(write.txId)), ("sentAfter", write.sentAfter.map { .integer($0) }))
 }
 
 func shown(_ value: Value) -> Raw {
