@@ -69,11 +69,6 @@ final class Loop {
         return isStall
     }
 
-    /// The driver uses the client between two steps.
-    func look(_ steadyMs: Double) {
-        nowMs = steadyMs - stalledMs
-    }
-
     @discardableResult
     func after(_ ms: Double, _ run: @escaping @SessionActor () -> Void) -> LoopTimer {
         let timer = LoopTimer(nowMs + ms, run)

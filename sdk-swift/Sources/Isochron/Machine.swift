@@ -147,10 +147,10 @@ final class ClientMachine {
     /// Throws NOT_SUPPORTED_BY_PROTOCOL where the protocol has no transactions.
     @discardableResult
     func begin(_ id: HandleId, _ mode: SnapshotHandle.Mode, at: Timestamp?, nowMs: Double) throws -> SnapshotHandle {
-        loop.look(nowMs)
+        if loop.begin(nowMs) { core.woke() }
+        defer { rest() }
         let handle = SnapshotHandle(core, try core.transactions, mode, at: at)
         handles[id] = handle
-        loop.rest()
         return handle
     }
 
@@ -179,6 +179,11 @@ final class ClientMachine {
         case .timer: loop.wake()
         case .turn: loop.turned()
         }
+        rest()
+    }
+
+    /// The end of a step.
+    private func rest() {
         core.live?.flush()
         core.endFlush()
         loop.rest()

@@ -249,7 +249,7 @@ final class TransactionTests: XCTestCase, @unchecked Sendable {
             let first = try await tx.get("a", as: Int.self)
             let at = await tx.timestamp
             cluster.overtake()
-            home.cut()
+            home.stop()
             let second = try await tx.getMany(["a", "b", "none"], as: Int.self)
             let stillAt = await tx.timestamp
             XCTAssertEqual([first] + second, [1, 1, 1, nil])

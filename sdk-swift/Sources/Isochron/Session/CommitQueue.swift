@@ -157,11 +157,12 @@ final class CommitQueue {
     /// Rejects all waiting entries; the writes under way are given up next.
     func close() -> CloseReport {
         let begun = (detached + chain).filter { $0.txId != nil }
-        let dropped = begun.filter { !$0.isInDoubt } + queue.filter(\.isWrite)
+        // The session goes on without the detached ones.
+        let dropped = chain.filter { $0.txId != nil && !$0.isInDoubt } + queue
         let undecided = begun.filter(\.isInDoubt).compactMap { job in
             job.txId.map { CloseReport.UndecidedWrite(txId: $0, sentAfter: job.sentAfter) }
         }
-        let report = CloseReport(dropped: dropped.map { ($0.writes ?? []).map(\.key) }, undecided: undecided)
+        let report = CloseReport(dropped: dropped.compactMap(\.writes).map { $0.map(\.key) }, undecided: undecided)
         withdraw(queue, IsochronError.clientWasClosed)
         return report
     }
