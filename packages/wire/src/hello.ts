@@ -44,7 +44,7 @@ export type Hello = Infer<typeof Hello>;
 
 /**
  * Hashes of a node's access rules and of its users' settings, null where it has none: a node without what its peers
- * have serves nobody.
+ * have serves no client.
  */
 export const Protection = object({ rules: nullable(text(64)), users: nullable(text(64)) });
 export type Protection = Infer<typeof Protection>;

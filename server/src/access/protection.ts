@@ -5,7 +5,7 @@ import { canonicalHash } from '../config/canonical.js';
 import type { OwnProtection } from '../node/protection.js';
 import type { FollowedRules } from './followed-rules.js';
 
-/** What guards a node. Without keys and a file of credentials everybody may come, without rules do everything. */
+/** What guards a node. Without keys and a file of credentials every caller is served, without rules every operation. */
 export interface Guards {
   readonly access: Pick<FollowedRules, 'hash' | 'onChange'> | undefined;
   readonly auth: Pick<AuthFile, 'current' | 'onChange'> | undefined;

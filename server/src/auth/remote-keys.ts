@@ -102,7 +102,7 @@ export class RemoteKeys {
     return this.#find(header, token);
   }
 
-  /** Nobody has confirmed the keys for too long: the issuer may have removed them. */
+  /** The keys were not confirmed for too long: the issuer may have removed them. */
   get #isStale(): boolean {
     return performance.now() - this.#confirmedMs > this.options.times.keepMs;
   }

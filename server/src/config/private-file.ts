@@ -6,7 +6,7 @@ const OTHERS = 0o077;
 const GROUP_MAY_READ = 0o037;
 
 /**
- * Why a file is open to others, and what to do about it; undefined where it is not. Pipes are nobody else's, and Windows
+ * Why a file is open to others, and what to do about it; undefined where it is not. Pipes are private, and Windows
  * has no modes.
  *
  * @throws the system's error for a file that is not there

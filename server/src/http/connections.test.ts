@@ -55,7 +55,7 @@ describe('connections', () => {
     expect(second!.destroyed).toBe(false);
   });
 
-  it('connections near their limit make the node unready, and the log says so, until there is room again', async () => {
+  it('connections near their limit make the node unready, and the log reports it, until there is room again', async () => {
     const log = Object.assign(pino({ level: 'silent' }), { warn: jest.fn(), info: jest.fn() });
     api = await startApi({ limits: { connections: 10, connectionsPerAddress: 10 }, logger: log });
     for (let i = 0; i < 8; i++) open();

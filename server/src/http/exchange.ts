@@ -1,4 +1,6 @@
-/** The requests and answers of a connection: its state as far as HTTP goes, and the bytes that the client leaves unread. */
+/**
+ * The requests and answers of a connection: its state as far as HTTP goes, and the bytes that the client leaves unread.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { OpenConnection, OpeningState } from '@isochron/transport';

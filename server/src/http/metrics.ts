@@ -107,7 +107,7 @@ function protectionGauges(node: RunningNode, registry: Registry): void {
     gauge(
       registry,
       `isochron_${part}_missing`,
-      `Whether the node serves nobody, for a peer has ${parts[part]} and it has none.`,
+      `Whether the node serves no client, for a peer has ${parts[part]} and it has none.`,
       () => (status().missing ? 1 : 0),
     );
   }

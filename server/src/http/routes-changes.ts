@@ -89,7 +89,7 @@ function wantsStream(accept: string): boolean {
 }
 
 /**
- * An `EventSource` that connects again sends the `Last-Event-ID` beside its first URL: that is where it goes on, whatever
+ * An `EventSource` that connects again sends the `Last-Event-ID` beside its first URL: the feed goes on there, whatever
  * beginning the URL names.
  * @throws IsochronError `CURSOR_INVALID`, `KEYSPACE_UNKNOWN`, `INVALID_REQUEST`, `TIMESTAMP_IN_FUTURE`
  */

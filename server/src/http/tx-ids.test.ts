@@ -60,7 +60,7 @@ async function statusFor(key: string, id: string): Promise<unknown[]> {
   return [status, ts];
 }
 
-it('the bare id of an open transaction is unknown to another principal, as an id that nobody has made (U4)', async () => {
+it('the bare id of an open transaction is unknown to another principal, as an unused id (U4)', async () => {
   const bare = (await open(ANN)).split('@')[0]!;
   expect(await statusFor(BOB, bare)).toEqual(['unknown', null]);
   expect(await statusFor(ANN, bare)).toEqual(['open', expect.any(Number)]);

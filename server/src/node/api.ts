@@ -81,7 +81,7 @@ export interface PartStatus {
   readonly hash: string | null;
   /** The nodes with another hash, or with none. */
   readonly differsFrom: readonly NodeId[];
-  /** Whether the node has none and a peer has some: then it serves nobody. */
+  /** Whether the node has none and a peer has some: then it serves no client. */
   readonly missing: boolean;
 }
 
@@ -159,7 +159,7 @@ export interface RunningNode {
   readonly unresponsive: Unresponsive;
   /** Calls `listener` at once when that has changed. */
   onUnresponsive(listener: () => void): void;
-  /** What guards its peers and not this node, so that it serves nobody; undefined when it may serve. */
+  /** What guards its peers and not this node, so that it serves no client; undefined when it may serve. */
   unprotected(): string | undefined;
   /** Calls `listener` whenever that begins. */
   onUnprotected(listener: () => void): void;

@@ -128,7 +128,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     this.#health = new PeerHealth(this.id, topology, options.logger);
     const { protection = NO_PROTECTION, logger } = options;
     this.#protection = new PeerProtection(protection);
-    this.#protection.onMissing(() => logger.error(`the node serves nobody: it is ${this.#protection.missing}`));
+    this.#protection.onMissing(() => logger.error(`the node serves no client: it is ${this.#protection.missing}`));
     protection.onChange(() => this.#transport?.renew());
     this.host = new Host<M>(this.id, {
       now: () => this.now(),

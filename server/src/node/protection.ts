@@ -1,6 +1,6 @@
 /**
  * The access rules of a node and its users' settings, compared with those of its peers. A node that has none where a
- * peer has some would serve everybody what the peer guards: it serves nobody. Different ones are no reason not to
+ * peer has some would serve all callers what the peer guards: it serves no client. Different ones are no reason not to
  * serve: a change reaches the nodes one after the other.
  */
 import type { NodeId } from '@isochron/core';

@@ -10,14 +10,14 @@ afterEach(cleanUp);
 
 const BARE = 'oregon-1';
 const rule = (more = '') => `rules:
-  - name: everybody-writes${more}
+  - name: all-write${more}
     match: default/{key}
     allow: [get, list, create, update, delete]
 `;
 
 describe('access rules', () => {
   it(
-    'a node without rules where its peers have some serves nobody, and different rules are shown and served',
+    'a node without rules where its peers have some serves no client, and different rules are shown and served',
     logged(async () => {
       const cluster = await Cluster.prepare();
       const rules = cluster.nodes.map(({ id }) => join(cluster.folder, `${id}.rules.yaml`));
@@ -32,8 +32,8 @@ describe('access rules', () => {
       expect(await call(api, 'GET', '/readyz')).toMatchObject({ status: 503, json: { code: 'NOT_READY' } });
       expect((await call(metrics, 'GET', '/metrics')).text).toMatch(/^isochron_rules_missing\{.*\} 1$/m);
       const shown = () => isochron(['status', '--endpoint', cluster.endpoint('ireland')]);
-      expect((await shown()).stdout).toContain(`${BARE} has not the access rules of the others, and serves nobody`);
-      expect(cluster.log(BARE)).toContain('the node serves nobody: it is without access rules');
+      expect((await shown()).stdout).toContain(`${BARE} has not the access rules of the others, and serves no client`);
+      expect(cluster.log(BARE)).toContain('the node serves no client: it is without access rules');
       await cluster.kill(BARE, 'SIGTERM');
       cluster.launch(BARE, { args: ['--rules', fileOf(BARE)] });
       await cluster.ready();

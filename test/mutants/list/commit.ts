@@ -313,7 +313,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
   {
     name: 'later-attempts-of-anyone',
     breaks: 'D12, D4',
-    does: 'aborts a prepare because any node says that a later attempt has begun',
+    does: 'aborts a prepare because any node reports that a later attempt has begun',
     patches: [
       {
         file: RESOLVER,

@@ -29,8 +29,8 @@ const LEARNED_IN_A_ROW = 8;
 const UNKNOWN_DISTANCE_MS = 1e7;
 const SESSION_PATH = '/v1/session';
 /**
- * Scheme, host with port, and path of a base URL. The class `URL` is not used: that of React Native throws for the host,
- * and `URL.canParse` is missing in web views before 2023.
+ * Scheme, host with port, and path of a base URL. The class `URL` is not used: in React Native it throws for the host,
+ * and web views before 2023 have no `URL.canParse`.
  */
 const BASE_URL = /^(?:http|ws)(s?):\/\/([^\s/?#@:\\[\]]+|\[[a-f\d:.]+])(:\d{1,5})?(\/[^\s?#]*)?(?:[?#]\S*)?$/i;
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { ws: ':80', wss: ':443' };

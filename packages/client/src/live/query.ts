@@ -19,7 +19,10 @@ export interface Condition {
   readonly value: unknown;
 }
 
-/** An order by a field: null, booleans, numbers, texts, anything else. Documents without the field come last, whatever the direction. */
+/**
+ * An order by a field: null, booleans, numbers, texts, anything else. Documents without the field come last, whatever
+ * the direction.
+ */
 export interface Order {
   /** A JSON Pointer (RFC 6901), such as `/title`. */
   readonly path: string;

@@ -5,7 +5,7 @@ const SAMPLES = 32;
 
 /**
  * The stable times of a node over its retention. What became stable late, as after an outage, is kept as long as what
- * became stable at once: whoever waited for it can still read it (F7, P9).
+ * became stable at once: a reader that waited for it can still read it (F7, P9).
  */
 export class StableHistory {
   /** Oldest first. */

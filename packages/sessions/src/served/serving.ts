@@ -17,7 +17,7 @@ export type ServingPhase = 'open' | 'leaving' | 'refusing';
 export interface ServingNode {
   /** Whether its data and its clock let it serve. */
   ready(): boolean;
-  /** What guards its peers and not this node, so that it serves nobody; undefined when it may serve. */
+  /** What guards its peers and not this node, so that it serves no client; undefined when it may serve. */
   unprotected(): string | undefined;
   /** Why its wall clock may not go into timestamps (K2); undefined when it may. */
   clockProblem(): string | undefined;

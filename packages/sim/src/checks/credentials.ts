@@ -19,7 +19,7 @@ export class ExpiredAreRefused implements Check {
   }
 }
 
-/** The status of a transaction is shown to its principal alone: for all others nobody has used the id (U4). */
+/** The status of a transaction is shown to its principal alone: for all others the id is unused (U4). */
 export class StatusIsPrivate implements Check {
   readonly name = 'status-is-private';
 

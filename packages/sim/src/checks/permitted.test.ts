@@ -51,7 +51,7 @@ function failuresOf(events: (bench: PermittedBench) => void): number {
 const bothHave = (bench: PermittedBench) => bench.board('made', 10, boardOf(), 'p-1', 'q-1');
 
 describe('writes of sessions with boards', () => {
-  it('a writer of the board may enter something, and nobody else (AR8)', () => {
+  it('only a writer of the board may enter something (AR8)', () => {
     const entersAs = (principal: string) => (bench: PermittedBench) => {
       bothHave(bench);
       bench.writes(principal, [ENTRY], 'p-1');
@@ -100,7 +100,7 @@ describe('writes of sessions with boards', () => {
     expect([bidsAt(999), bidsAt(1_000), bidsAt(1_000, true)]).toEqual([0, 1, 0]);
   });
 
-  it('the founding of a board that nobody has founded must not be refused (AR9)', () => {
+  it('the founding of a new board must not be refused (AR9)', () => {
     const refusedWhere = (isThere: boolean) =>
       failuresOf((bench) => {
         if (isThere) bothHave(bench);

@@ -92,7 +92,7 @@ export class WritesArePermitted implements Check {
   converged(): void {
     for (const { session, board } of this.#refused)
       if (this.ledger.chain(board).length === 0 && !this.#lostData)
-        this.#fail(`${session} may not found ${board}, which nobody has founded`, session);
+        this.#fail(`${session} may not found ${board}, which is new`, session);
   }
 
   #read(tx: BoardTransaction, board: QualifiedKey, document: Board | null): void {

@@ -125,7 +125,7 @@ describe('renderStatus', () => {
     expect(text).not.toContain('virginia-1 is');
   });
 
-  it('renderStatus shows rules that differ, and names the nodes that serve nobody for lack of rules', () => {
+  it('renderStatus shows rules that differ, and names the nodes that serve no client for lack of rules', () => {
     const [node] = REPORT.nodes;
     const users = { hash: null, differsFrom: [], missing: false };
     const withRules = (name: string, hash: string | null, missing = false) => ({
@@ -139,7 +139,7 @@ describe('renderStatus', () => {
       'the access rules differ (a-1: aaaaaaaa; b-1: bbbbbbbb)',
     );
     expect(shown(withRules('a-1', 'aaaaaaaaaa'), withRules('b-1', null, true))).toContain(
-      'b-1 has not the access rules of the others, and serves nobody',
+      'b-1 has not the access rules of the others, and serves no client',
     );
   });
 

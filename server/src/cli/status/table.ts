@@ -81,7 +81,7 @@ function protectionLines({ nodes }: ClusterReport): string[] {
   ] as const;
   return parts.flatMap(([part, what]) => {
     const bare = nodes.filter(({ status }) => status?.protection?.[part].missing).map(({ node }) => node);
-    if (bare.length > 0) return [colors.red(`${bare.join(', ')} has not ${what} of the others, and serves nobody`)];
+    if (bare.length > 0) return [colors.red(`${bare.join(', ')} has not ${what} of the others, and serves no client`)];
     const known = nodes.flatMap(({ node, status }) => {
       const own = status?.protection?.[part];
       return own === undefined ? [] : [{ node, hash: own.hash }];
