@@ -15,7 +15,8 @@ export type { ChangedKey, ChangedTransaction, ChangesMessage, ChangesOptions } f
 export type { Changes } from './api/changes.js';
 export { type CloseOptions, IsochronClient, type Session } from './api/client.js';
 export type { Claim, ClaimOptions, Collection, Keyspace } from './api/collection.js';
-export type { Entry, Listing, ListOptions, Page } from './api/listing.js';
+export type { Listing } from './api/listing.js';
+export type { Entry, ListOptions, Page } from './api/pages.js';
 export type { CallOptions, ReadCollection, WriteOptions } from './api/read-collection.js';
 export type { StableOptions, WriteReceipt } from './api/receipt.js';
 export type { Snapshot, SnapshotCollection, SnapshotOptions } from './api/snapshot.js';

@@ -57,8 +57,8 @@ export const serverTimestamp = (path: string): Operation => made({ op: 'serverTi
 export const init = (value: JsonValue): Operation => made({ op: 'init', value });
 
 /**
- * The update of operations, of one alone, or of a merge patch for the whole document. Throws VALUE_INVALID for what JSON
- * cannot hold, VALUE_TOO_LARGE, and UPDATE_INVALID for operations that nodes would refuse.
+ * The update of operations, of one alone, or of a merge patch for the whole document. Throws VALUE_INVALID for what
+ * JSON cannot hold, VALUE_TOO_LARGE, and UPDATE_INVALID for operations that nodes would refuse.
  */
 export function updateOf(change: unknown, limits: Limits): Update {
   if (bytesOf(change)) throw new IsochronError('VALUE_INVALID', 'bytes are no patch: set them');

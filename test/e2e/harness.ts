@@ -264,6 +264,7 @@ export interface ClusterStatus {
     readonly links: readonly { node: string; up: boolean; reconnects: number; lastError: string | null }[];
     readonly blocking: { readonly reads: number; readonly totalMs: number; readonly longestMs: number };
     readonly counters: Readonly<Record<string, number>>;
+    readonly protection: { readonly rules: { readonly differsFrom: readonly string[] } };
   };
 }
 

@@ -4,7 +4,7 @@ const BANNED_MEMBERS = new Set(['Date.now', 'Math.random']);
 const BANNED_GLOBALS = new Set(['performance', 'process', 'crypto', 'Promise']);
 const BANNED_CALLS = new Set(['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'fetch']);
 /** The functions of `node:crypto` that depend only on their arguments. */
-const PURE_CRYPTO = new Set(['createHash', 'createHmac', 'timingSafeEqual']);
+const PURE_CRYPTO = new Set(['createCipheriv', 'createDecipheriv', 'createHash', 'createHmac', 'timingSafeEqual']);
 const BANNED_CLASSES = new Set(['Promise', 'WebSocket', 'EventSource', 'XMLHttpRequest']);
 
 /** Uses of time, randomness, timers, sockets and promises: protocol code receives these from its driver instead. */

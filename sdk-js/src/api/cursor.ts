@@ -3,7 +3,7 @@ import { type MergedPage, mergedPage } from '@isochron/client/session/listing';
 import { decodeDocument } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
 import { levelIn } from './level.js';
-import type { Entry, ListOptions, Page } from './listing.js';
+import type { Entry, ListOptions, Page } from './pages.js';
 import type { HandleSource, Scope } from './scope.js';
 
 /** One way through a listing. */

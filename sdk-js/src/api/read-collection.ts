@@ -1,7 +1,8 @@
 import type { QualifiedKey, Value } from '@isochron/core/ids';
 import { checkOptions } from '../check-options.js';
 import { decodeDocument } from '../documents.js';
-import { Listing, type ListOptions } from './listing.js';
+import { Listing } from './listing.js';
+import type { ListOptions } from './pages.js';
 import { type HandleSource, keyIn, keysIn, type Scope } from './scope.js';
 
 /** Cancels one call: it rejects with the signal's reason. */

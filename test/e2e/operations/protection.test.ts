@@ -40,10 +40,7 @@ describe('access rules', () => {
 
       // A change reaches one node after the other, and no restart is needed for it.
       writeFileSync(fileOf(BARE), rule('-here'));
-      const differsFrom = async (id: string) => {
-        const { node } = await cluster.status(id);
-        return (node as unknown as { protection: { rules: { differsFrom: string[] } } }).protection.rules.differsFrom;
-      };
+      const differsFrom = async (id: string) => (await cluster.status(id)).node.protection.rules.differsFrom;
       await until('the others see the change', async () => (await differsFrom('ireland-1')).includes(BARE));
       for (const endpoint of cluster.endpoints())
         expect((await call(endpoint, 'PUT', keyPath('x'), { body: 1 })).status).toBe(200);

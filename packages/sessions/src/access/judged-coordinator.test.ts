@@ -486,12 +486,6 @@ describe('live scopes', () => {
       ],
     });
   });
-
-  it('a request for changes waits five seconds at most, so that permission is judged that often (AR4)', () => {
-    node.changes_ = { to: node.ust, changes: [] };
-    live(judged('bob'), scope(1, 'notes/'));
-    expect(node.lives.at(-1)?.waitMs).toBe(5_000);
-  });
 });
 
 it('without rules everything is allowed, and nothing is read beside the request', () => {

@@ -175,3 +175,9 @@ describe('a refusal', () => {
     expect(read(principal, key)).toContain(text);
   });
 });
+
+it('a request for changes waits five seconds at most, so that permission is judged that often (AR4)', () => {
+  node.changes_ = { to: node.ust, changes: [] };
+  live(node.ust, [range(1, 'notes')]);
+  expect(node.lives.at(-1)?.waitMs).toBe(5_000);
+});

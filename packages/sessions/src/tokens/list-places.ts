@@ -50,10 +50,12 @@ export class ListPlaces {
     const padded = Buffer.alloc(Math.ceil((text.length + 1) / STEP) * STEP);
     padded.set(text);
     padded[text.length] = 1;
-    // The same place never has the same text again: equal texts would show that nothing lies between two starts.
-    const nonce = this.#hash(`${this.#count++} ${place.next}`).subarray(0, NONCE_BYTES);
+    const about = this.#about(place, holder);
+    // The same place never has the same text again: equal texts would show that nothing lies between two starts. A
+    // nonce serves one message alone, also of another node or after a restart, as the nonce is made from all of it.
+    const nonce = this.#hash(`${this.#count++}\0${place.next}\0${about}`).subarray(0, NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.#keys[0]!, nonce);
-    cipher.setAAD(this.#about(place, holder));
+    cipher.setAAD(about);
     const sealed = [nonce, cipher.update(padded), cipher.final(), cipher.getAuthTag()];
     return `${headOf(place)}${Buffer.concat(sealed).toString('base64url')}`;
   }

@@ -5,7 +5,6 @@ import {
   type AnyMessage,
   compareKeys,
   type DurableRecord,
-  IsochronError,
   type NodeId,
   type QualifiedKey,
   type Timestamp,
@@ -34,7 +33,7 @@ import { askOutcomes } from './final-questions.js';
 import { Moments } from './moments.js';
 import { newcomersOf, PROBE_PAUSE_MS, PROBE_ROUNDS, PROBE_TIMEOUT_MS, probesOf, slowestMs } from './probe.js';
 import type { Limits, Result } from './result.js';
-import { describeMessage, Trace } from './trace.js';
+import { describeInput, describeMessage, nameOf, Trace } from './trace.js';
 
 /** How often expensive checks are made, and the goals are checked. */
 const ROUND_MS = 200;
@@ -499,11 +498,3 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     return { protocol, seed, ok: failures.length === 0, failures, stats, plan: this.plan, trace: this.#trace.lines };
   }
 }
-
-function describeInput(input: Input<AnyMessage>): string {
-  if (input.kind === 'timer') return `timer ${input.timer}`;
-  return input.kind === 'link' ? `link to ${input.node} ${input.up ? 'up' : 'down'}` : input.kind;
-}
-
-const nameOf = (error: unknown): string =>
-  error instanceof IsochronError ? error.code : error instanceof Error ? error.name : 'error';

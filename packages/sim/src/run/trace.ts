@@ -1,4 +1,7 @@
 /** The events of a run, line by line, for people. Off by default: a run without a trace builds no text. */
+import { type AnyMessage, IsochronError } from '@isochron/core';
+import type { Input } from '@isochron/protocols';
+
 export interface TraceLine {
   readonly step: number;
   readonly atMs: number;
@@ -35,3 +38,13 @@ export function describeMessage(message: object): string {
   );
   return `${type} ${text.length > 400 ? `${text.slice(0, 400)}…` : text}`;
 }
+
+/** An input of a machine that is no message, in a few words. */
+export function describeInput(input: Input<AnyMessage>): string {
+  if (input.kind === 'timer') return `timer ${input.timer}`;
+  return input.kind === 'link' ? `link to ${input.node} ${input.up ? 'up' : 'down'}` : input.kind;
+}
+
+/** The code of an error, or else the name of its class. */
+export const nameOf = (error: unknown): string =>
+  error instanceof IsochronError ? error.code : error instanceof Error ? error.name : 'error';

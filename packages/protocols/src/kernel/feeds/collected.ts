@@ -27,7 +27,7 @@ export class CollectedTransactions implements Collected {
   }
 }
 
-/** Times of replaced contents of one key: whoever needs more of them reads anew. */
+/** Times of replaced contents of one key: a reader that needs more of them reads anew. */
 const MAX_REPLACED = 65;
 
 interface Written {
