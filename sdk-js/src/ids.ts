@@ -9,8 +9,8 @@ export function randomSessionId(): string {
   const { crypto } = globalThis as { crypto?: { getRandomValues?<T>(bytes: T): T } };
   const random = crypto?.getRandomValues?.(new Uint8Array(16));
   if (random === undefined) {
-    const remedy = 'load a polyfill before the client, such as the package react-native-get-random-values';
-    throw new IsochronError('PLATFORM_UNSUPPORTED', `the platform has no crypto.getRandomValues: ${remedy}`);
+    const why = 'no crypto.getRandomValues: load react-native-get-random-values first';
+    throw new IsochronError('PLATFORM_UNSUPPORTED', why);
   }
   return toBase64(random).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }

@@ -115,7 +115,7 @@ function Cut({ rendered }: { readonly rendered: (shown: string) => void }): null
 }
 const Suspended = (): string => titles(useLiveSuspense(() => todos()));
 const Wrong = (): string =>
-  titles(useLiveSuspense(() => watchOf<Todo>(fake, scope, { keys: [] }) as Watch<QueryResult<Todo>>));
+  titles(useLiveSuspense(() => watchOf<Todo>(fake, scope, { keys: [''] }) as Watch<QueryResult<Todo>>));
 const waiting = (child: () => string = Suspended) => h(Suspense, { fallback: 'waiting' }, h(child));
 const State = (): string => useConnection().state;
 function Pending({ rendered }: { readonly rendered: () => void }): string {
@@ -342,7 +342,7 @@ describe('useLiveSuspense', () => {
   it('useLiveSuspense throws the error of its watch', async () => {
     const printed = jest.spyOn(console, 'error').mockImplementation(() => {});
     await render(h(Boundary, null, waiting(Wrong)));
-    expect(page.textContent).toContain('at least one key');
+    expect(page.textContent).toContain('at least one character');
     printed.mockRestore();
   });
 });

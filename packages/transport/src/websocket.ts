@@ -120,8 +120,8 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
 
   /**
    * Replaces the connections of all links, one after the other: certificates, and what the hello reports of this node,
-   * are then the present ones. A link is up all the time, as its old connection ends when the new one is accepted. Links
-   * that are down are dialled at once.
+   * are then the present ones. A link is up all the time, as its old connection ends when the new one is accepted.
+   * Links that are down are dialled at once.
    */
   renew(): void {
     for (const node of this.#links.keys()) this.#renewals.add(node);

@@ -33,24 +33,22 @@ const SESSION_PATH = '/v1/session';
  * and web views before 2023 have no `URL.canParse`.
  */
 const BASE_URL = /^(?:http|ws)(s?):\/\/([^\s/?#@:\\[\]]+|\[[a-f\d:.]+])(:\d{1,5})?(\/[^\s?#]*)?(?:[?#]\S*)?$/i;
-const DEFAULT_PORTS: Readonly<Record<string, string>> = { ws: ':80', wss: ':443' };
 
 /** The WebSocket address of a node's base URL. Throws INVALID_REQUEST. */
 export function sessionUrl(base: string): string {
   const url = addressOf(base);
   if (url !== undefined) return url;
-  const why = 'an endpoint is an address such as https://db.example:7101, of http(s) or ws(s), without credentials';
-  throw new IsochronError('INVALID_REQUEST', `${JSON.stringify(base)} is no endpoint: ${why}`);
+  const why = 'is no http(s) or ws(s) URL without a user';
+  throw new IsochronError('INVALID_REQUEST', `${JSON.stringify(base)} ${why}`);
 }
 
 /** The WebSocket address of a base URL; undefined for anything else. */
 function addressOf(base: string): string | undefined {
   const [, secure, host, port = '', path = ''] = BASE_URL.exec(base) ?? [];
   if (secure === undefined || host === undefined || Number(port.slice(1)) > 65_535) return undefined;
-  const scheme = secure === '' ? 'ws' : 'wss';
-  const named = port === DEFAULT_PORTS[scheme] ? '' : port;
+  const named = port === (secure === '' ? ':80' : ':443') ? '' : port;
   const stem = path.replace(/\/+$/, '');
-  return `${scheme}://${host.toLowerCase()}${named}${stem.endsWith(SESSION_PATH) ? stem : stem + SESSION_PATH}`;
+  return `ws${secure.toLowerCase()}://${host.toLowerCase()}${named}${stem.endsWith(SESSION_PATH) ? stem : stem + SESSION_PATH}`;
 }
 
 export class Endpoints {
@@ -112,7 +110,7 @@ export class Endpoints {
   /** An error whose text has the latest failure of each endpoint, and whose `cause` has these failures as `errors`. */
   unreached(code: 'CONNECTION_LOST' | 'OFFLINE', what: string): IsochronError {
     const failures = this.all.flatMap(({ failure }) => failure ?? []);
-    const reasons = failures.slice(0, NAMED_FAILURES).map(({ message }) => message);
+    const reasons = failures.map(({ message }) => message).slice(0, NAMED_FAILURES);
     // Not an AggregateError, which some platforms of apps lack.
     const cause = failures.length > 1 ? Object.assign(new Error(what), { errors: failures }) : failures[0];
     return new IsochronError(code, [what, ...reasons].join('; '), { cause });
