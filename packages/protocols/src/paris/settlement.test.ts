@@ -6,6 +6,7 @@
 import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
 import { THREE_COHORTS, without } from '@isochron/testing/protocols/lost-cohorts';
 import { joined, loseDisk, recovered } from '@isochron/testing/protocols/lost-disks';
+import { PlainStore } from '@isochron/testing/protocols/plain-store';
 import { World } from '@isochron/testing/protocols/world';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
@@ -310,5 +311,46 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     world.run(5000);
     expect(lossesOf(world, O)).toContainEqual(expect.objectContaining({ committed: true, takenBack: true }));
     expect(world.node(a).store.prepared.size).toBe(0);
+  });
+
+  it('a lost disk is settled although other nodes report a transaction that two disks were lost with', () => {
+    const world = new World({ spec: THREE_COHORTS });
+    world.run(100);
+    const [a, b, x] = [0, 1, 2].map((p) => world.topology.replicaNode(p, 'virginia')!) as [string, string, string];
+    world.filter = (envelope) => envelope.from.node === O || without('Replicate', 'Heartbeat')(envelope);
+    const client = new TestClient(world, O);
+    const tx = client.begin();
+    for (const p of [0, 1, 2]) tx.write(keyIn(world, p), '"torn"');
+    world.call(O, { ...client.commitRequest(tx), attemptRegions: ['virginia'] }, 'CommitResp');
+    world.run(50);
+    // Both have collected before either has a verdict.
+    world.filter = without('TakeBackReq');
+    for (const node of [b, x]) world.crash(node);
+    world.run(50);
+    for (const node of [b, x]) world.restart(node, new PlainStore());
+    world.run(5_000);
+    world.filter = () => true;
+    for (const node of [b, x]) world.until(recovered(world, node), 20_000);
+    expect(lossesOf(world, a)).toMatchObject([{ node: b, partitions: [1, 2] }]);
+    loseDisk(world, a);
+    world.until(recovered(world, a), 20_000);
+    expect(lossesOf(world, a)).toMatchObject([{ node: b, partitions: [1, 2] }]);
+  });
+
+  it('a partly lost transaction is taken back by a node that has prepared a later attempt of it meanwhile', () => {
+    const { world, request } = torn();
+    world.filter = ({ message, to }) => message.type !== 'TakeBackReq' || to.node !== I;
+    world.until(() => joined(world, V)() && lossesOf(world, O).length > 0, 20_000);
+    const verdict = world.filter;
+    // Ireland still answers that it has committed the first attempt.
+    world.filter = (envelope) =>
+      verdict(envelope) && (envelope.from.node !== I || without('ResolveResp', 'PrepareResp')(envelope));
+    world.ask(O, elsewhere(world, request));
+    world.until(() => world.node(I).store.prepared.size > 0, 2_000);
+    expect(leftOn(world, request.txId)).toContain(I);
+    world.filter = without('PrepareResp', 'ResolveResp', 'CommitTx');
+    world.until(() => lossesOf(world, I).length > 0, 5_000);
+    world.run(100);
+    expect(leftOn(world, request.txId)).toEqual([]);
   });
 });

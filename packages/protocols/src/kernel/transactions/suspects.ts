@@ -114,11 +114,17 @@ export class Suspects {
     return outcome?.status === 'committed' && outcome.ts === ts;
   }
 
-  /** Whether the transaction, as far as its cohorts are known here, had one on the node that lost its disk (D12). */
-  mayBeLost({ txId, node }: Pick<Loss, 'txId' | 'node'>): boolean {
+  /**
+   * Whether the attempt, as far as its cohorts are known here, had one on the node that lost its disk (D12). Of another
+   * attempt than the one that is known here nothing can be said: it has cohorts of its own.
+   */
+  mayBeLost({ txId, node, attempt, ts }: Loss): boolean {
     const known = this.slices.known(txId, 0);
-    if (known?.state === 'prepared') return this.slices.partitionsOn(node, known.prepared.record).length > 0;
-    if (known?.state !== 'committed' || known.digest === '') return true;
+    if (known?.state === 'prepared') {
+      const { record } = known.prepared;
+      return record.attempt !== attempt || this.slices.partitionsOn(node, record).length > 0;
+    }
+    if (known?.state !== 'committed' || known.digest === '' || known.ct !== ts) return true;
     return this.slices.partitionsOn(node, cohortsIn(known.digest)).length > 0;
   }
 
