@@ -33,7 +33,7 @@ export class Authenticator {
   readonly #issuers = new Map<string, Issuer>();
   /** By the digest of the token. */
   #verified = new RecentMap<string, Principal>(KEPT_TOKENS);
-  readonly #scopes = new WeakMap<Principal, Scope>();
+  readonly #scopes = new WeakMap<Principal, readonly [Scope, ...Scope[]]>();
   readonly #now: () => number;
   readonly #stop: () => void;
 
@@ -68,15 +68,22 @@ export class Authenticator {
     return this.required ? principal.id : address;
   }
 
-  /** The secret scope that binds ids to a principal. */
-  scope(principal: Principal): Scope {
-    if (!this.required) return ANY_CALLER;
+  /** The secret scopes that bind ids to a principal: of the first secret, and while it is replaced, of the second. */
+  scopes(principal: Principal): readonly [Scope, ...Scope[]] {
+    if (!this.required) return [ANY_CALLER];
     const known = this.#scopes.get(principal);
     if (known !== undefined) return known;
-    const mac = createHmac('sha256', this.sources.secret).update('isochron principal\0');
-    const scope = mac.update(principal.id).digest();
-    this.#scopes.set(principal, scope);
-    return scope;
+    const { secret, secondSecret } = this.sources;
+    const first = scopeOf(secret, principal);
+    const scopes =
+      secondSecret === undefined ? ([first] as const) : ([first, scopeOf(secondSecret, principal)] as const);
+    this.#scopes.set(principal, scopes);
+    return scopes;
+  }
+
+  /** The scope of a principal that is the same under every secret of the cluster. */
+  lastingScope(principal: Principal): Scope {
+    return this.required ? scopeOf('', principal) : ANY_CALLER;
   }
 
   close(): void {
@@ -156,3 +163,6 @@ export class Authenticator {
 }
 
 const ANY_CALLER: Scope = Buffer.alloc(0);
+
+const scopeOf = (secret: string, { id }: Principal): Scope =>
+  createHmac('sha256', secret).update('isochron principal\0').update(id).digest();

@@ -66,7 +66,7 @@ export class ApiContext {
   nextTxId(request: FastifyRequest): TxId {
     const { region: home, topology, unresponsive } = this.node;
     const part = partWithHome(newSessionId(), { home, avoid: unresponsive.regions }, topology);
-    return boundTxId(this.scope(request), part);
+    return boundTxId(this.scopes(request)[0], part);
   }
 
   /**
@@ -76,8 +76,13 @@ export class ApiContext {
     const key = request.headers['idempotency-key'];
     if (key === undefined) return { txId: this.nextTxId(request), repeated: false };
     if (typeof key === 'string' && key !== '' && Buffer.byteLength(key) <= MAX_KEY_BYTES)
-      return { txId: txIdOfKey(this.scope(request), key, this.node.topology), repeated: true };
+      return { txId: this.#idOfKey(request, key), repeated: true };
     throw new IsochronError('INVALID_REQUEST', `An Idempotency-Key is a text of 1 to ${MAX_KEY_BYTES} bytes.`);
+  }
+
+  #idOfKey(request: FastifyRequest, key: string): TxId {
+    const lasting = this.auth.lastingScope(this.principal(request));
+    return txIdOfKey(this.scopes(request), lasting, key, this.node.topology);
   }
 
   /** The `sentAfter` of a write (D5). @param repeated whether it may be a repetition: it has an Idempotency-Key */
@@ -130,9 +135,14 @@ export class ApiContext {
     return this.auth.client(this.principal(request), request.ip);
   }
 
-  /** The scope that ids of the caller are bound to. */
-  scope(request: FastifyRequest): Scope {
-    return this.auth.scope(this.principal(request));
+  /** The scopes that ids of the caller may be bound to; new ones are bound to the first. */
+  scopes(request: FastifyRequest): readonly [Scope, ...Scope[]] {
+    return this.auth.scopes(this.principal(request));
+  }
+
+  /** The id of a transaction of the caller's principal, as nodes store it (U4). */
+  storedId(request: FastifyRequest, txId: TxId): TxId {
+    return storedTxId(txId, this.holder(request));
   }
 
   /** Counts bytes of the caller's requests and answers towards its rate. */
@@ -187,11 +197,6 @@ export class TransactionsContext extends ApiContext {
     return new TransactionRequests(
       new JudgedCoordinator(new OwnedCoordinator(node.port, () => holder), access, session),
     );
-  }
-
-  /** The id of a transaction of the caller's principal, as nodes store it (U4). */
-  storedId(request: FastifyRequest, txId: TxId): TxId {
-    return storedTxId(txId, this.holder(request));
   }
 
   /** The status of a transaction, see {@link Outcomes}: unknown where another principal has the id. */

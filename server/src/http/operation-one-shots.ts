@@ -3,6 +3,7 @@ import { IsochronError, type KeyWrite, plainValue, type QualifiedKey } from '@is
 import type { GetResp, OperationSession, PutReq, PutResp, RotResp } from '@isochron/protocols';
 import {
   attemptsAt,
+  clientTxId,
   homeInId,
   type OperationTokens,
   requireCapability,
@@ -43,7 +44,8 @@ export class OperationOneShots implements OneShots {
     const { txId, repeated } = this.api.writeId(request);
     const session = this.#caller(request);
     const [{ key, value }] = writes as readonly [KeyWrite];
-    const put = session.put(key, plainValue(value), this.api.principal(request).id, txId);
+    const stored = this.api.storedId(request, txId);
+    const put = session.put(key, plainValue(value), this.api.principal(request).id, stored);
     const answer = await this.#put({ ...put, sentAfter: this.api.sentAfter(repeated) }, 0);
     return { txId, ct: answer.ts, token: this.#tokenAfter(request, session, answer) };
   }
@@ -60,7 +62,7 @@ export class OperationOneShots implements OneShots {
       return await this.node.requests.put({ ...put, attemptRegions });
     } catch (error) {
       if (error instanceof IsochronError && error.code === 'TRANSACTION_ABORTED') return this.#put(put, round + 1);
-      throw undecided(txId, error);
+      throw undecided(clientTxId(txId), error);
     }
   }
 

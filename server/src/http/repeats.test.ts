@@ -83,3 +83,36 @@ it('a patch that is repeated beside the first one is answered with its outcome, 
   oregon.node.port.commit = (_request, done) => done(new IsochronError('TX_ID_REUSED', 'other writes'));
   expect((await patch(oregon)).json()).toEqual(first);
 });
+
+it('one Idempotency-Key is one write on nodes between which the secret of the cluster is being changed', async () => {
+  await Promise.all([virginia.close(), oregon.close()]);
+  cluster = new FakeCluster();
+  const [old, renewed] = ['the first secret of all', 'the second secret of all'];
+  const apiKeys = ['key-of-ann'];
+  virginia = await startApi({ cluster, apiKeys, secret: old, secondSecret: renewed });
+  oregon = await startApi({ cluster, id: 'oregon-1', apiKeys, secret: renewed, secondSecret: old });
+  const put = async (api: TestApi, key?: string) => {
+    const headers = { authorization: 'Bearer key-of-ann', ...(key !== undefined && { 'idempotency-key': key }) };
+    return (await api.call('PUT', PATH, { body: { n: 1 }, headers })).json();
+  };
+  const byKey = await put(virginia, 'order 7');
+  expect(await put(oregon, 'order 7')).toEqual(byKey);
+  const { transaction } = await put(virginia);
+  for (const id of [byKey.transaction, transaction])
+    expect(await put(oregon, String(id))).toMatchObject({ transaction: id });
+});
+
+it('an interactive transaction is known on nodes between which the secret of the cluster is being changed', async () => {
+  await Promise.all([virginia.close(), oregon.close()]);
+  cluster = new FakeCluster();
+  const [old, renewed] = ['the first secret of all', 'the second secret of all'];
+  const apiKeys = ['key-of-ann'];
+  virginia = await startApi({ cluster, apiKeys, secret: old, secondSecret: renewed });
+  oregon = await startApi({ cluster, id: 'oregon-1', apiKeys, secret: renewed, secondSecret: old });
+  const headers = { authorization: 'Bearer key-of-ann' };
+  const id = String((await virginia.call('POST', '/v1/transactions', { headers })).json().id);
+  const commit = (api: TestApi) =>
+    api.call('POST', `/v1/transactions/${id}/commit`, { body: { writes }, headers }).then((answer) => answer.json());
+  const { timestamp } = await commit(virginia);
+  expect(await commit(oregon)).toMatchObject({ timestamp });
+});

@@ -105,7 +105,7 @@ export function transactionRoutes(app: FastifyInstance, api: TransactionsContext
 function refOf(api: TransactionsContext, request: FastifyRequest): TxRef {
   const { id } = request.params as { id: string };
   const ref = parseTxId(id, api.node.topology, api.sessions.tokens.checks.entries);
-  if (ref === undefined || !isBoundTo(api.scope(request), ref.txId))
+  if (ref === undefined || !isBoundTo(api.scopes(request), ref.txId))
     throw new IsochronError('TRANSACTION_UNKNOWN', 'No node opened a transaction with such an id for this caller.');
   const { ts, deps } = ref.snapshot;
   api.refuseFuture({ ts: Math.max(ts, ref.hwt), deps }, 'The id of the transaction');
