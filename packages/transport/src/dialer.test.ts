@@ -60,6 +60,32 @@ describe('Dialer', () => {
     expect([fail(10), fail(10), fail(2_000)]).toEqual([50, 100, 50]);
   });
 
+  it('Dialer does not dial after a connection that another one has replaced', () => {
+    const { time, dials, dialer } = setUp(0.5);
+    dialer.renew();
+    dialer.ended('LINK_REPLACED');
+    time.advance(60_000);
+    expect(dials).toEqual([0, 0]);
+  });
+
+  it('Dialer dials again once two connections have replaced each other', () => {
+    const { time, dials, dialer } = setUp(0.5);
+    dialer.renew();
+    dialer.ended('LINK_REPLACED');
+    dialer.ended('LINK_REPLACED');
+    time.advance(60_000);
+    expect(dials).toEqual([0, 0, 50]);
+  });
+
+  it('Dialer dials once after two connections have ended', () => {
+    const { time, dials, dialer } = setUp(0.5);
+    dialer.renew();
+    dialer.ended('CONNECTION_LOST');
+    dialer.ended('CONNECTION_LOST');
+    time.advance(60_000);
+    expect(dials).toEqual([0, 0, 100]);
+  });
+
   it('Dialer dials no more after stop', () => {
     const { time, dials, dialer } = setUp(0.5);
     dialer.ended('CONNECTION_LOST');

@@ -9,6 +9,8 @@ import type { LinkTuning } from './options.js';
 export class Dialer {
   /** Attempts that have failed in a row. */
   #failures = 0;
+  /** Connections that were dialled and have not ended. */
+  #open = 0;
   #cancel: (() => void) | undefined;
   #upAt: number | undefined;
   #stopped = false;
@@ -28,7 +30,7 @@ export class Dialer {
   renew(): void {
     if (this.#stopped) return;
     this.#cancel?.();
-    this.dial();
+    this.#dial();
   }
 
   /** The link is up. */
@@ -36,8 +38,13 @@ export class Dialer {
     this.#upAt = this.scheduler.now();
   }
 
-  /** The connection ended, for the reason of this code. */
+  /**
+   * A connection ended, for the reason of this code. One that was replaced is followed by another one, unless the two
+   * replaced each other: the peer may have accepted them in another order.
+   */
   ended(code: string): void {
+    this.#open--;
+    if (code === 'LINK_REPLACED' && this.#open > 0) return;
     // A link that lasts only a moment each time keeps its backoff.
     if (this.#upAt !== undefined && this.scheduler.now() - this.#upAt >= this.tuning.backoffCapMs) this.#failures = 0;
     this.#upAt = undefined;
@@ -55,6 +62,12 @@ export class Dialer {
   }
 
   #after(ms: number): void {
-    if (!this.#stopped) this.#cancel = this.scheduler.after(ms, this.dial);
+    this.#cancel?.();
+    if (!this.#stopped) this.#cancel = this.scheduler.after(ms, () => this.#dial());
+  }
+
+  #dial(): void {
+    this.#open++;
+    this.dial();
   }
 }

@@ -286,8 +286,7 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
     this.#connections.delete(connection);
     this.#count(end.code);
     if (this.#stopped) return;
-    // A connection that was replaced is followed by the one that has replaced it.
-    if (dialled !== undefined && end.code !== 'LINK_REPLACED') this.#dialers.get(dialled)?.ended(end.code);
+    if (dialled !== undefined) this.#dialers.get(dialled)?.ended(end.code);
     const node = dialled ?? end.claimed;
     this.#log('debug', 'connection ended', { peer: node, code: end.code, detail: end.detail });
     if (node !== null) this.#links.get(node)?.ended(connection, end);
