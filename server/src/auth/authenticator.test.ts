@@ -170,7 +170,7 @@ describe('a token', () => {
         'UNAUTHENTICATED: The token is signed with an algorithm that this cluster does not accept.',
       );
     }
-    expect(await refusal(signedWith([rsa]), await rsa.sign(claims()))).toBe('accepted');
+    expect(await refusal(signedWith([rsa]), await rsa.sign(claims({}, nowMs)))).toBe('accepted');
   });
 
   it('a token is refused when it is signed with an algorithm that the issuer does not use', async () => {
@@ -282,6 +282,28 @@ describe('a key set behind a URL', () => {
     expect(await refusal(auth, await successor.sign(claims()))).toBe('accepted');
     expect([principal.roles.size, principal.expiresAt]).toEqual([0, 0]);
     expect(await refusal(auth, await key.sign(claims()))).toContain('The signature of the token is not that of');
+  });
+
+  it('a token that is checked while its key is replaced does not outlive the key (U1)', async () => {
+    const { auth, server } = await remote({ ...FAST, cooldownMs: 0 });
+    const successor = await signingKey(key.kid);
+    const sign = (jti: number) => key.sign(claims({ jti: String(jti) }, nowMs));
+    const tokens = await Promise.all(Array.from({ length: 1000 }, (_, jti) => sign(jti)));
+    expect(await refusal(auth, await sign(-1))).toBe('accepted');
+    server.publish(successor);
+    const later = refusal(auth, await successor.sign(claims({}, nowMs)));
+    let isReplaced = false;
+    void later.then(() => {
+      isReplaced = true;
+    });
+    const checked: Promise<Principal | undefined>[] = [];
+    for (const token of tokens) {
+      if (isReplaced) break;
+      checked.push(principalOf(auth, token).catch(() => undefined));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect(await later).toBe('accepted');
+    for (const principal of await Promise.all(checked)) expect([0, undefined]).toContain(principal?.expiresAt);
   });
 
   it('keys that their issuer has not confirmed for too long end, with the principals of their tokens', async () => {

@@ -1,6 +1,14 @@
 /** An issuer whose tokens (JWT) are accepted: who a token names, once its signature and its claims are checked. */
 import { IsochronError, MAX_PRINCIPAL_LENGTH, type Principal, ROLES, type Role } from '@isochron/core';
-import { createLocalJWKSet, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import {
+  createLocalJWKSet,
+  errors,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  type JWTVerifyResult,
+  jwtVerify,
+} from 'jose';
 import type { Logger } from 'pino';
 import type { IssuerConfig } from './auth-file.js';
 import { type FetchTimes, RemoteKeys } from './remote-keys.js';
@@ -65,22 +73,29 @@ export class Issuer {
     const { issuer, audience, algorithms, clockToleranceS, rolesClaim } = this.config;
     const options = { issuer, audience, algorithms: [...algorithms], clockTolerance: clockToleranceS };
     const checks = { ...options, requiredClaims: ['sub', 'exp'], currentDate: new Date(this.options.now()) };
-    const verified = () => jwtVerify(token, this.#find, checks);
-    const { payload, protectedHeader } = await verified()
-      .catch(async (error: unknown) => {
-        const isForged = error instanceof errors.JWSSignatureVerificationFailed;
-        if (isForged && (await this.#remote?.hasChanged())) return verified();
-        throw error;
-      })
-      .catch((error: unknown) => {
-        throw refusalOf(error);
-      });
+    const { payload, protectedHeader } = await this.#verified(token, checks).catch((error: unknown) => {
+      throw refusalOf(error);
+    });
     checkTimes(payload, this.options.now() / 1000, clockToleranceS);
     const expiry = ((payload.exp ?? 0) + clockToleranceS) * 1000;
     const { kid } = protectedHeader;
     const key = this.#remote?.mark(kid);
     const isAccepted = () => this.#isAccepted && this.#remote?.mark(kid) === key;
     return new TokenPrincipal(isAccepted, idOf(issuer, payload.sub), rolesOf(payload, rolesClaim), payload, expiry);
+  }
+
+  /** By one set of keys: where that changes meanwhile, the token is checked once more, whatever came out. */
+  async #verified(token: string, checks: JWTVerifyOptions): Promise<JWTVerifyResult> {
+    for (;;) {
+      const set = this.#remote?.mark(undefined);
+      try {
+        const result = await jwtVerify(token, this.#find, checks);
+        if (this.#remote?.mark(undefined) === set) return result;
+      } catch (error) {
+        const isForged = error instanceof errors.JWSSignatureVerificationFailed;
+        if (!isForged || !(await this.#remote?.hasChanged(set))) throw error;
+      }
+    }
   }
 
   /** Its tokens are accepted no more, and those that were end. */

@@ -77,20 +77,20 @@ export class RemoteKeys {
   };
 
   /** Stands for the key of this name now, or for the whole set where tokens name none: it changes with the key. */
-  mark(kid: string | undefined): string | undefined {
+  mark(kid: unknown): string | undefined {
     if (this.#isStale) return undefined;
-    return kid === undefined ? this.#text : this.#byName.get(kid);
+    return typeof kid === 'string' ? this.#byName.get(kid) : this.#text;
   }
 
   /**
    * A signature is not that of the key of its name, which may have been replaced: fetches the set, at most once in a
-   * while. Whether it has changed.
+   * while. Whether it is another one than that of the mark.
    */
-  async hasChanged(): Promise<boolean> {
-    const before = this.#text;
+  async hasChanged(mark: string | undefined): Promise<boolean> {
+    if (this.mark(undefined) !== mark) return true;
     if (this.#fetching === undefined && performance.now() < this.#nextFetchMs) return false;
     await this.#fetchOnce();
-    return this.#text !== before;
+    return this.mark(undefined) !== mark;
   }
 
   close(): void {
