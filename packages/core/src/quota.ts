@@ -13,9 +13,14 @@ export class Quota<H = string> {
     return this.#taken;
   }
 
+  /** Places that a holder has taken. */
+  held(holder: H): number {
+    return this.#held.get(holder) ?? 0;
+  }
+
   /** Takes places for a holder: all of them, or none if too few are left. @returns whether they were taken */
   take(holder: H, count = 1): boolean {
-    const held = (this.#held.get(holder) ?? 0) + count;
+    const held = this.held(holder) + count;
     if (held > this.maxPerHolder || this.#taken + count > this.max) return false;
     this.#held.set(holder, held);
     this.#taken += count;
@@ -24,7 +29,7 @@ export class Quota<H = string> {
 
   /** Returns places of the holder. */
   give(holder: H, count = 1): void {
-    const left = (this.#held.get(holder) ?? 0) - count;
+    const left = this.held(holder) - count;
     if (left > 0) this.#held.set(holder, left);
     else this.#held.delete(holder);
     this.#taken -= count;

@@ -108,6 +108,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
       ),
   });
   const connections = new Connections(app.server, bounds, serving.reached.reached, app.log);
+  connections.followUpgrades(app.server);
   serving.crowding = () => connections.crowding;
   const rules = new Rules(node.topology, limits);
   const { access } = options;

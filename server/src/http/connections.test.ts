@@ -55,6 +55,17 @@ describe('connections', () => {
     expect(second!.destroyed).toBe(false);
   });
 
+  it('an address that has all its places takes none of those of others', async () => {
+    await under({ connections: 3, connectionsPerAddress: 2 });
+    const quiet = open('127.0.0.3');
+    open();
+    open();
+    await until(async () => (await connections()) === 3);
+    const refused = open();
+    await until(async () => refused.destroyed);
+    expect([quiet.destroyed, await connections()]).toEqual([false, 3]);
+  });
+
   it('connections near their limit make the node unready, and the log reports it, until there is room again', async () => {
     const log = Object.assign(pino({ level: 'silent' }), { warn: jest.fn(), info: jest.fn() });
     api = await startApi({ limits: { connections: 10, connectionsPerAddress: 10 }, logger: log });

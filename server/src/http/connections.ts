@@ -67,7 +67,6 @@ export class Connections {
     server.prependListener('request', (request: IncomingMessage, answer: ServerResponse) =>
       this.#begin(request, answer),
     );
-    server.on('upgrade', ({ socket }: IncomingMessage) => this.stage(socket, () => 'upgrade'));
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => this.#failed(error, socket));
     const timer = setInterval(() => this.#look(performance.now()), LOOK_EVERY_MS).unref();
     server.on('close', () => clearInterval(timer));
@@ -86,6 +85,11 @@ export class Connections {
   /** How many connections are in each state. */
   counts(): Record<ConnectionState, number> {
     return this.#states.counts();
+  }
+
+  /** Follows upgrades. Not for a server without WebSockets: with a listener, Node has it answer all offers of HTTP/2. */
+  followUpgrades(server: Server): void {
+    server.on('upgrade', ({ socket }: IncomingMessage) => this.stage(socket, () => 'upgrade'));
   }
 
   /** Sets the function that returns the state of a connection from now on. */
@@ -139,7 +143,7 @@ export class Connections {
   #admit(connection: OpenConnection<ConnectionState>): void {
     const { socket } = connection;
     const address = socket.remoteAddress ?? '';
-    if (this.#quota.taken >= this.#quota.max) this.#makeRoom();
+    if (this.#quota.taken >= this.#quota.max && this.#quota.held(address) < this.#quota.maxPerHolder) this.#makeRoom();
     const leave = this.#isEnding ? undefined : this.take(address);
     if (leave === undefined) {
       connection.destroy();

@@ -98,6 +98,14 @@ describe('the metrics', () => {
     return text;
   }
 
+  it('a scraper that offers HTTP/2 is answered', async () => {
+    const metrics = buildMetrics(api.node, { latency });
+    const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
+    const headers = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAMAAABk' };
+    expect((await send(url, 'GET', '/metrics', { headers })).status).toBe(200);
+    await metrics.close();
+  });
+
   it('the metrics count how often each limit was reached', async () => {
     const serving = new Serving(api.node, 1000, { requestsPerSecondPerClient: 1 });
     const metrics = buildMetrics(api.node, { latency, serving });
