@@ -15,8 +15,7 @@ export function openToOthers(path: string): string | undefined {
   if (process.platform === 'win32') return undefined;
   const stats = statSync(path);
   if (!stats.isFile()) return undefined;
-  const isSystems = stats.uid === 0 && process.getuid?.() !== 0;
-  if ((stats.mode & (isSystems ? GROUP_MAY_READ : OTHERS)) === 0) return undefined;
+  if ((stats.mode & (stats.uid === 0 ? GROUP_MAY_READ : OTHERS)) === 0) return undefined;
   const mode = (stats.mode & 0o777).toString(8).padStart(3, '0');
   return `${path} has mode ${mode}, so that other users of this machine can use it: chmod 600 ${path}`;
 }
