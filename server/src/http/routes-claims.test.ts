@@ -1,3 +1,4 @@
+import { IsochronError } from '@isochron/core';
 import { startApi, type TestApi } from '../testing/test-api.js';
 
 const CLAIM = '/v1/keyspaces/default/keys/names%2Fann/claim';
@@ -56,6 +57,17 @@ describe('POST …/claim', () => {
     expect(again.json()).toMatchObject({ transaction, won: true });
     const third = await claim({ user: 1 }, { 'idempotency-key': transaction });
     expect(third.json()).toEqual(again.json());
+  });
+
+  it('a claim whose document cannot be read names its transaction, and is the same claim when it is repeated', async () => {
+    const read = api.node.port.read.bind(api.node.port);
+    api.node.port.read = (_request, done) => done(new IsochronError('REPLICA_UNREACHABLE', 'cut off'));
+    const failed = await claim({ user: 1 });
+    expect(failed.json()).toMatchObject({ code: 'REPLICA_UNREACHABLE', transaction: expect.any(String) });
+    api.node.port.read = read;
+    const { transaction } = failed.json() as { transaction: string };
+    const again = await claim({ user: 1 }, { 'idempotency-key': transaction });
+    expect(again.json()).toMatchObject({ transaction, won: true });
   });
 
   it.each<[string, Record<string, string>, string, string]>([

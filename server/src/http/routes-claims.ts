@@ -58,7 +58,10 @@ async function claim(
     throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', 'A claim takes application/json.');
   const document = api.rules.value(utf8Text(bodyOf(request)));
   const written = await data.write(request, [{ key, value: api.rules.update(`[{"op":"init","value":${document}}]`) }]);
-  const { text, token } = await decided(api, request, key, written);
+  const { text, token } = await decided(api, request, key, written).catch((error: unknown) => {
+    // The claim has taken effect: a new one would lose against it.
+    throw error instanceof IsochronError ? new UndecidedError(written.txId, error) : error;
+  });
   const answer = { 'isochron-session': token, 'isochron-commit-timestamp': String(written.ct) };
   api.answers.send(reply, 200, answer, text);
 }
@@ -71,11 +74,7 @@ async function decided(
   { txId, ct, token }: Written,
 ): Promise<{ text: string; token: string }> {
   const at = { ts: ct };
-  await promised<Timestamp>((done) => api.serving.stable(api.client(request), ct, waitMsOf(request), done)).catch(
-    (error: unknown) => {
-      throw error instanceof IsochronError ? new UndecidedError(txId, error) : error;
-    },
-  );
+  await promised<Timestamp>((done) => api.serving.stable(api.client(request), ct, waitMsOf(request), done));
   const read = { txId: null, ...wanted(at, at), keys: [key] };
   const { port } = api.requests(request, ct);
   const { answer, version, origin } = await promised<ClaimRead>((done) => readClaim(port, read, txId, done));
