@@ -61,6 +61,22 @@ afterEach(() => {
 });
 
 describe('a write', () => {
+  it('a write that may have taken effect is not called refused because nodes are overloaded when it is repeated', () => {
+    const { world, home, store } = watched(connected());
+    let applied = false;
+    home.script = (frame) => {
+      if (frame.type !== 'commit') return undefined;
+      if (applied) return refusal(frame.id, 'OVERLOADED', true);
+      applied = true;
+      return 'apply-and-close';
+    };
+    const write = world.write('a');
+    world.run(10_000);
+    expect([store.outcomes.size, write.reason?.code]).toEqual([1, 'OUTCOME_UNKNOWN']);
+    const attempts = home.received('commit').map(({ attemptRegions }) => attemptRegions);
+    expect(new Set(attempts.map(String))).toEqual(new Set([home.region]));
+  });
+
   it('a write whose connection is lost is sent again unchanged on the next one', () => {
     const { world, home, store } = watched(connected());
     home.script = once('commit', 'apply-and-close');

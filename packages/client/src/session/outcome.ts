@@ -133,7 +133,9 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
       this.#attempts = this.#attempts.slice(0, -1);
       return this.#retry(false);
     }
-    if (ATTEMPT_ABORTED.has(error.code)) {
+    // A node without memory refuses with OVERLOADED what it has not looked at: that decides nothing about an earlier
+    // sending, whose cohorts are asked again.
+    if (ATTEMPT_ABORTED.has(error.code) && !(error.retryable && this.#wasInDoubt)) {
       // A lasting refusal is retried for a while, elsewhere too; a crash between prepares happens once.
       const again = this.#nextAttempt(connection, error.retryable ? MAX_ATTEMPTS : MAX_ABORTED_ATTEMPTS);
       return again ? this.#retry(error.retryable && this.#refusals % 3 === 0 && 'node') : undefined;

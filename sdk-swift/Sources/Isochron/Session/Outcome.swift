@@ -102,6 +102,12 @@ class OutcomeExchange: QueuedExchange<Committed> {
         ended(timestamp)
     }
 
+    /// Whether the last attempt is known to be aborted. A node without memory refuses with `OVERLOADED` what it has not
+    /// looked at: that decides nothing about an earlier sending, whose cohorts are asked again.
+    private func isAborted(_ error: IsochronError) -> Bool {
+        Self.attemptAborted.contains(error.code) && !(error.retryable && wasInDoubt)
+    }
+
     override func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
         lastError = error
         refusals += 1
@@ -116,7 +122,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
             attempts.removeLast()
             return retry(.nowhere)
         }
-        if Self.attemptAborted.contains(error.code) { return nextAttempt(error, connection) }
+        if isAborted(error) { return nextAttempt(error, connection) }
         if !error.retryable {
             // It is about this send alone: an earlier one may have had an effect.
             inDoubt = wasInDoubt
