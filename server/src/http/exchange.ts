@@ -18,8 +18,10 @@ export class Exchange {
   #answers: ServerResponse[] = [];
   #unsentBytes = 0;
   #unsentSinceMs = 0;
-  /** The number of requests at the last look, and the bytes that had come when none was under way any more. */
+  /** The number of requests at the last look, and whether one was under way. */
   #seen = 0;
+  #wasBusy = false;
+  /** The bytes that had come at the first look without a request under way. */
   #restBytes = 0;
 
   constructor(
@@ -42,10 +44,11 @@ export class Exchange {
     if (isNew) this.connection.restart(performance.now());
     this.#seen = this.requests;
     this.#dropClosed();
-    if (this.#request !== undefined && !this.#request.complete && hasBody(this.#request)) return 'body';
-    const isResting = this.#answers.length === 0;
-    if (isNew || !isResting) this.#restBytes = this.socket.bytesRead;
-    if (!isResting) return 'answer';
+    const isSending = this.#request !== undefined && !this.#request.complete && hasBody(this.#request);
+    const isBusy = isSending || this.#answers.length > 0;
+    if (isNew || this.#wasBusy) this.#restBytes = this.socket.bytesRead;
+    this.#wasBusy = isBusy;
+    if (isBusy) return isSending ? 'body' : 'answer';
     this.#request = undefined;
     return this.socket.bytesRead > this.#restBytes ? 'head' : 'idle';
   }
