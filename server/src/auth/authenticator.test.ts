@@ -284,6 +284,16 @@ describe('a key set behind a URL', () => {
     expect(await refusal(auth, await key.sign(claims()))).toContain('The signature of the token is not that of');
   });
 
+  it('the principal of a token ends with its key where one of another kind has the same name (U1)', async () => {
+    const { auth, server } = await remote({ ...FAST, cooldownMs: 0, refreshMs: 20 });
+    const namesake = await signingKey(key.kid, 'EdDSA');
+    server.publish(key, namesake);
+    const principal = await principalOf(auth, await key.sign(claims({}, nowMs)));
+    expect(principal.roles.size).toBe(2);
+    server.publish(namesake);
+    await until(() => principal.expiresAt === 0);
+  });
+
   it('a token that is checked while its key is replaced does not outlive the key (U1)', async () => {
     const { auth, server } = await remote({ ...FAST, cooldownMs: 0 });
     const successor = await signingKey(key.kid);

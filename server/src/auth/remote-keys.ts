@@ -44,7 +44,7 @@ export interface RemoteKeysOptions {
 export class RemoteKeys {
   #find: JWTVerifyGetKey | undefined;
   #text = '';
-  /** Each key that has a name, as text. */
+  /** The keys of each name, as text. */
   #byName: ReadonlyMap<string, string> = new Map();
   #fetching: Promise<void> | undefined;
   #hasFailed = false;
@@ -135,7 +135,7 @@ export class RemoteKeys {
     const isFirst = this.#find === undefined;
     this.#find = find;
     this.#text = text;
-    this.#byName = new Map(set.keys.flatMap((key) => (key.kid === undefined ? [] : [[key.kid, JSON.stringify(key)]])));
+    this.#byName = namedIn(set);
     if (!isFirst) this.options.changed();
   }
 
@@ -145,6 +145,14 @@ export class RemoteKeys {
       'The keys of the issuer cannot be fetched now, so that this token cannot be checked here. Try again.',
     );
   }
+}
+
+/** The keys of each name as text: keys of several kinds may share one. */
+function namedIn({ keys }: JSONWebKeySet): Map<string, string> {
+  const named = new Map<string, string>();
+  for (const key of keys)
+    if (key.kid !== undefined) named.set(key.kid, `${named.get(key.kid) ?? ''}${JSON.stringify(key)}`);
+  return named;
 }
 
 /** The body at a URL. @throws if there is none in time, it is too long, or the status is not 200 */
