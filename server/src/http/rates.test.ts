@@ -111,9 +111,9 @@ it.each([
   ],
 ])('%s counts as many requests', async (_, method, path, bodyOf) => {
   await under({ requestsPerSecondPerClient: 100 });
-  const one = await api.call(method, path, { body: bodyOf(90) });
-  expect(one.status).toBe(200);
-  const other = await api.call(method, path, { body: bodyOf(90) });
+  const answers = await Promise.all(Array.from({ length: 10 }, () => api.call(method, path, { body: bodyOf(90) })));
+  expect(answers.some(({ status }) => status === 200)).toBe(true);
+  const other = answers.find(({ status }) => status !== 200)!;
   expect(other.json()).toMatchObject({ code: 'RATE_LIMITED' });
   expect(other.headers.ratelimit).toMatch(/^"requests";r=\d+;t=1$/);
 });
