@@ -28,6 +28,7 @@ import { loadCertificates, type NodeCertificates, type TlsFlags } from '../../tl
 import { failureOf } from '../failures.js';
 import { type FollowedFile, reloadOnHangup } from './hangup.js';
 import { boundHeapGrowth } from './heap.js';
+import { logOutput } from './log-output.js';
 import { isSupervised, notifyParent } from './parent.js';
 import { closeOnSignals, fatalExit } from './shutdown.js';
 import { whenDecided } from './when-decided.js';
@@ -93,10 +94,7 @@ async function start(options: NodeOptions): Promise<void> {
   const isOpen = apiKeys.length === 0 && options.auth === undefined;
   const listen = listenAddress(api, options.apiHost);
   const insecure = new Set(options.insecure);
-  const logger = pino(
-    { level: options.logLevel, base: { name: options.node } },
-    pino.destination({ fd: 2, sync: true }),
-  );
+  const logger = pino({ level: options.logLevel, base: { name: options.node } }, logOutput());
   const files: FollowedFile[] = [];
   reloadOnHangup(logger, files);
   const auth = options.auth === undefined ? undefined : new AuthFile(options.auth, logger);
