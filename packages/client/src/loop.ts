@@ -27,8 +27,10 @@ export class Loop {
   /** Length of all stalls: times during which the program stood still, ms. */
   stalledMs = 0;
   #lastStepMs = 0;
-  /** The last wake came after a stall: a second one in a row is a platform that slows down timers. */
+  /** No timer has come in time since a stall: a second one is a platform that slows down timers. */
   #wasStalled = false;
+  /** How late a timer is that comes in this step, ms. */
+  #lateMs = 0;
   readonly #out: ClientEffects;
   /** The next one is the last. */
   readonly #timers: Timer[] = [];
@@ -56,11 +58,11 @@ export class Loop {
    */
   begin(steadyMs: number): boolean {
     const nowMs = steadyMs - this.stalledMs;
-    const lateMs = nowMs - Math.max(this.#wakesAtMs, this.#lastStepMs);
-    const isLate = lateMs > STALL_MS;
-    const isStall = isLate && !this.#wasStalled;
-    if (isLate || nowMs >= this.#wakesAtMs) this.#wasStalled = isStall;
-    if (isStall) this.stalledMs += lateMs;
+    this.#lateMs = nowMs - this.#wakesAtMs;
+    const idleMs = Math.min(this.#lateMs, nowMs - this.#lastStepMs);
+    const isStall = idleMs > STALL_MS && !this.#wasStalled;
+    if (isStall) this.stalledMs += idleMs;
+    this.#wasStalled ||= isStall;
     this.nowMs = this.#lastStepMs = steadyMs - this.stalledMs;
     return isStall;
   }
@@ -96,6 +98,8 @@ export class Loop {
 
   /** Runs the timers that are due. */
   wake(): void {
+    // A message says nothing about timers: it comes in time where they are slowed down.
+    if (this.#lateMs <= STALL_MS) this.#wasStalled = false;
     this.#wakesAtMs = Number.POSITIVE_INFINITY;
     while (this.#timers.length > 0 && this.#timers.at(-1)!.atMs <= this.nowMs) this.#timers.pop()!.run();
   }

@@ -78,6 +78,21 @@ describe('a client whose program stood still', () => {
     expect(call.settled).toBe(1);
   });
 
+  it('a request under slow timers ends after its time and one delay, also while messages come between them', () => {
+    const { node, world } = connected();
+    node.script = (frame) => (frame.type === 'read' ? 'drop' : undefined);
+    world.run(1000);
+    world.setTimer = () => undefined;
+    const call = world.read('a');
+    for (let second = 2; second <= 120; second += 2) {
+      world.timerMs = second % 60 === 0 ? world.nowMs + 2000 : Number.POSITIVE_INFINITY;
+      const { ust, freshness } = node.welcome();
+      world.push(node, { type: 'ust', ust, freshness });
+      world.run(2000);
+    }
+    expect(call).toMatchObject({ settled: 1, reason: { code: 'CONNECTION_LOST' } });
+  });
+
   it('the age of what a session reads counts the time of a sleep', () => {
     const { node, world } = connected();
     const status = () => world.machine.core.status(world.nowMs);
