@@ -3,6 +3,22 @@ import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from './test
 import { World } from './testing/world.js';
 
 describe('every call', () => {
+  it('a write that is too large for its repetition rejects with OUTCOME_UNKNOWN: it may have had an effect', () => {
+    const node = new ScriptedNode('east', new ScriptedStore());
+    const world = new World([node]);
+    world.ask({ f: 'connect' });
+    node.script = (frame) => (frame.type === 'commit' ? 'apply-and-close' : undefined);
+    const welcome = node.welcome();
+    node.welcome = () => ({ ...welcome, limits: { ...welcome.limits, maxRequestBytes: 150 } });
+    const write = world.write('a', JSON.stringify('x'.repeat(200)));
+    world.run(500);
+    expect(node.store.outcomes.size).toBe(1);
+    expect(write).toMatchObject({ settled: 1, reason: { code: 'OUTCOME_UNKNOWN' } });
+    const never = world.write('a', JSON.stringify('x'.repeat(200)));
+    world.run(500);
+    expect(never).toMatchObject({ settled: 1, reason: { code: 'REQUEST_TOO_LARGE' } });
+  });
+
   const SEEDS = 60;
   const CODES = [
     'NOT_READY',

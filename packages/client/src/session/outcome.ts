@@ -189,9 +189,11 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   /** It is known to have had no effect, or its outcome cannot be found out any more. */
   override failed(reason: unknown): void {
     if (this.settled) return;
-    // If it may have had an effect, a refusal is about its last sending only. A too large one was never sent.
-    const isOpen = this.#inDoubt && reason instanceof IsochronError && !/^(OUTCOME|REQUEST)_/.test(reason.code);
-    if (isOpen) this.#unknown(reason.message, reason);
+    const isError = reason instanceof IsochronError;
+    // A too large sending never left, but an earlier one may have been smaller.
+    if (isError && reason.code === 'REQUEST_TOO_LARGE') this.#inDoubt = this.#wasInDoubt;
+    // If it may have had an effect, a refusal is about its last sending only.
+    if (this.#inDoubt && isError && !reason.code.startsWith('OUTCOME_')) this.#unknown(reason.message, reason);
     super.failed(reason);
     const isForgotten = reason instanceof IsochronError && FORGOTTEN.has(reason.code);
     const state = isForgotten ? 'forgotten' : this.#inDoubt ? 'unknown' : 'aborted';
