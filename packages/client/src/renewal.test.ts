@@ -310,6 +310,24 @@ describe('a first connection', () => {
   });
 });
 
+describe('a client that closes', () => {
+  it.each([100, 300])(
+    'writes that wait for credentials go on with those that come after %i ms, while the client closes',
+    (authMs) => {
+      const { world, store, issuer } = connected({ lifeMs: 100_000 });
+      issuer.revoke();
+      world.authMs = authMs;
+      const write = world.write('a');
+      world.run(101);
+      const close = world.call({ f: 'close', flushMs: 5000 });
+      world.run(1000);
+      expect([write, close].map(isDone)).toEqual([true, true]);
+      expect(store.outcomes.size).toBe(1);
+      expect([world.authCalls, world.timerMs]).toEqual([2, Number.POSITIVE_INFINITY]);
+    },
+  );
+});
+
 describe('a session without a connection', () => {
   it('credentials that expire meanwhile are renewed when a node answers again, and not before', () => {
     const { world, node } = connected({ lifeMs: 10_000 });

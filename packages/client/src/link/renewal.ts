@@ -106,6 +106,11 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
       return false;
     }
 
+    /** The writes of a client that closes need it. */
+    override get isWrite(): boolean {
+      return true;
+    }
+
     frame(id: number, connection: Carrier): RequestFrame {
       const { credentials = '' } = renewal;
       this.#connection = connection;
