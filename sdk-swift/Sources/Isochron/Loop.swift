@@ -32,8 +32,10 @@ final class Loop {
     /// Length of all stalls: times during which the program stood still, ms.
     private(set) var stalledMs = 0.0
     private var lastStepMs: Double
-    /// The last wake came after a stall: a second one in a row is a platform that slows down timers.
+    /// No timer has come in time since a stall: a second one is a platform that slows down timers.
     private var wasStalled = false
+    /// How late a timer is that comes in this step, ms.
+    private var lateMs = 0.0
     /// Uniform in `0 ..< 1`.
     let random: @Sendable () -> Double
     /// The driver, which owns this object.
@@ -59,11 +61,13 @@ final class Loop {
     /// an answer nor a repetition could be processed.
     func begin(_ steadyMs: Double) -> Bool {
         let now = steadyMs - stalledMs
-        let lateMs = now - max(wakesAtMs, lastStepMs)
-        let isLate = lateMs > Self.stallMs
-        let isStall = isLate && !wasStalled
-        if isLate || now >= wakesAtMs { wasStalled = isStall }
-        if isStall { stalledMs += lateMs }
+        lateMs = now - wakesAtMs
+        let idleMs = min(lateMs, now - lastStepMs)
+        let isStall = idleMs > Self.stallMs && !wasStalled
+        if isStall {
+            stalledMs += idleMs
+            wasStalled = true
+        }
         nowMs = steadyMs - stalledMs
         lastStepMs = nowMs
         return isStall
@@ -97,6 +101,8 @@ final class Loop {
 
     /// Runs the timers whose time has come.
     func wake() {
+        // A message says nothing about timers: it comes in time where they are slowed down.
+        if lateMs <= Self.stallMs { wasStalled = false }
         wakesAtMs = .infinity
         while let next = timers.last, next.atMs <= nowMs {
             timers.removeLast()

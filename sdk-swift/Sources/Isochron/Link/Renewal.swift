@@ -286,6 +286,9 @@ private final class AuthenticateExchange: Exchange {
 
     override var repeats: Bool { false }
 
+    /// The writes of a client that closes need it.
+    override var isWrite: Bool { true }
+
     override func request(on connection: Connection) -> Request {
         self.connection = connection
         credentials = renewal.credentials

@@ -167,6 +167,8 @@ class OutcomeExchange: QueuedExchange<Committed> {
     /// It is known to have had no effect, or its outcome cannot be determined any more.
     final override func failed(_ error: any Error) {
         if settled { return }
+        // A too large send never left, but an earlier one may have been smaller.
+        if let reason = error as? IsochronError, reason.code == .requestTooLarge { inDoubt = wasInDoubt }
         if inDoubt, let reason = error as? IsochronError, Self.isOfSending(reason) { unknown(reason.message, reason) }
         super.failed(error)
         outcome?.settle(TransactionStatus(state: Self.end(error) ?? (inDoubt ? .unknown : .aborted), timestamp: nil))
@@ -182,11 +184,9 @@ class OutcomeExchange: QueuedExchange<Committed> {
         }
     }
 
-    /// Whether a refusal concerns the last send only, while an earlier one may have had an effect. A request that is
-    /// too large was never sent.
+    /// Whether a refusal concerns the last send only, while an earlier one may have had an effect.
     private static func isOfSending(_ reason: IsochronError) -> Bool {
-        let code = reason.code.rawValue
-        return !code.hasPrefix("OUTCOME_") && !code.hasPrefix("REQUEST_")
+        !reason.code.rawValue.hasPrefix("OUTCOME_")
     }
 
     /// Whether a node does not pass it on to its last home: then the node's own region has to be the next home (D4).
