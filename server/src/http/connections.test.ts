@@ -55,6 +55,11 @@ describe('connections', () => {
     expect(second!.destroyed).toBe(false);
   });
 
+  it('a request may have less time than its headers', async () => {
+    await under({ requestMs: 5000, headersMs: 10_000 });
+    expect((await api.call('GET', KEY)).status).toBe(200);
+  });
+
   it('an address that has all its places takes none of those of others', async () => {
     await under({ connections: 3, connectionsPerAddress: 2 });
     const quiet = open('127.0.0.3');

@@ -15,7 +15,8 @@ const VERSION = { minVersion: 'TLSv1.3', maxVersion: 'TLSv1.3' } as const;
 
 /** The times of Node's own checks, whose ends have a reason. */
 export const timesOf = ({ headersMs, requestMs }: Pick<NodeLimits, 'headersMs' | 'requestMs'>) => ({
-  headersTimeout: headersMs,
+  // Node refuses a longer one.
+  headersTimeout: Math.min(headersMs, requestMs),
   requestTimeout: requestMs,
   keepAliveTimeout: KEEP_ALIVE_MS,
   connectionsCheckingInterval: 1000,
