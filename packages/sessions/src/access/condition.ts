@@ -100,8 +100,8 @@ export class Condition {
     this.#evaluate = (context) => parsed(context);
   }
 
-  /** Whether it reads a document of the question. */
-  uses(name: 'document' | 'incoming'): boolean {
+  /** Whether it reads a document of the question, or its time. */
+  uses(name: 'document' | 'incoming' | 'at'): boolean {
     return this.#use.names.has(name);
   }
 

@@ -52,8 +52,15 @@ export class Judge {
    * Judges questions in a place.
    * @param versions documents of the place that are known; those that rules read are added
    * @param done gets a verdict for each, none of them *needs*, or the error of a read, or `TOO_MANY_KEYS`
+   * @param unasked questions among them about keys that the caller has not asked for: they have reads of their own
    */
-  judge(questions: readonly Question[], place: Place, versions: Versions, done: Done<readonly Verdict[]>): void {
+  judge(
+    questions: readonly Question[],
+    place: Place,
+    versions: Versions,
+    done: Done<readonly Verdict[]>,
+    unasked = 0,
+  ): void {
     const { principal, policy } = this;
     const at = place.snapshot.ts;
     const documents = documentsOf(versions);
@@ -64,6 +71,8 @@ export class Judge {
         ),
       (keys, read) => this.read(keys, place, versions, read),
       done,
+      MAX_READ + 1,
+      MAX_READ_IN_ALL + MAX_READ * unasked,
     );
   }
 

@@ -144,13 +144,14 @@ export class JudgedCoordinator implements CoordinatorPort {
     if (judge === undefined) ask({ ...request, range }, done);
     else {
       const from = place ?? { shown: range.start, pages: 0, next: range.start };
-      const work = { ...range, limit: range.limit + places.work(range.start, holder) };
+      const unasked = places.work(range.start, holder);
+      const work = { ...range, limit: range.limit + unasked };
       this.#judged(
         { ...request, range: work },
         undefined,
         ask,
         (result, end) =>
-          this.#judgeList(judge, work, result, coordinator, (visible) => {
+          this.#judgeList(judge, work, unasked, result, coordinator, (visible) => {
             if (visible instanceof IsochronError) end(visible);
             else end(pageOf(visible, range.limit, from, (next) => places.seal(next, holder)));
           }),
@@ -221,7 +222,8 @@ export class JudgedCoordinator implements CoordinatorPort {
 
   /** An answer is judged at its end (AR4). */
   live(request: Unreferenced<LiveReq>, done: Done<LiveAnswer>): void {
-    this.#scopes.change(request.remove, request.add, this.rules.policy, this.session.principal);
+    const { remove, add, after } = request;
+    this.#scopes.change(remove, add, this.rules.policy, this.session.principal, after);
     const asked = this.#waiting(request);
     const waitMs = this.#scopes.mayEndAtOnce ? 0 : asked.waitMs;
     this.#live({ ...asked, waitMs }, this.session.now() + waitMs, ++this.#turn, this.#audited(done));
@@ -272,10 +274,11 @@ export class JudgedCoordinator implements CoordinatorPort {
     });
   }
 
-  /** Ends with the visible keys of an answer. */
+  /** Ends with the visible keys of an answer. @param unasked keys of the range above the limit of its reader */
   #judgeList(
     judge: Judge,
     range: ListRange,
+    unasked: number,
     result: ListResp,
     coordinator: NodeId | undefined,
     done: Done<ListResp>,
@@ -288,7 +291,7 @@ export class JudgedCoordinator implements CoordinatorPort {
     judge.judgeRange(judged, place, versions, (verdict) => {
       if (verdict instanceof IsochronError) done(verdict);
       else if (verdict.kind === 'allowed') shown((key) => judge.policy.matches(verdict.rule, key));
-      else if (verdict.kind === 'filtered') this.#filter(judge, result, place, versions, done, shown);
+      else if (verdict.kind === 'filtered') this.#filter(judge, result, place, versions, unasked, done, shown);
       else done(listDenied(judge, judged.prefix, verdict));
     });
   }
@@ -298,17 +301,19 @@ export class JudgedCoordinator implements CoordinatorPort {
     result: ListResp,
     place: Place,
     versions: Versions,
+    unasked: number,
     done: Done<ListResp>,
     shown: (isVisible: (key: QualifiedKey) => boolean) => void,
   ): void {
     const questions = result.entries.map(({ key, version }) => ({ ...readOf(key, version), verb: 'list' as const }));
-    judge.judge(questions, place, versions, (verdicts) => {
+    const show: Done<readonly Verdict[]> = (verdicts) => {
       if (verdicts instanceof IsochronError) done(verdicts);
       else {
         const visible = new Set(questions.filter((_, i) => verdicts[i]!.kind === 'allowed').map(({ key }) => key));
         shown((key) => visible.has(key));
       }
-    });
+    };
+    judge.judge(questions, place, versions, show, unasked);
   }
 
   /**

@@ -20,6 +20,19 @@ const CARDS_OF_BOARDS: RuleSource = {
   when: "get('boards/' + board).owner == auth.id",
   filter: true,
 };
+const UNTIL_EXPIRED: RuleSource = {
+  name: 'until-expired',
+  match: 'offers/{offer}',
+  allow: ['list'],
+  when: 'document.until > at',
+  filter: true,
+};
+const LEADERS: RuleSource = {
+  name: 'leaders-see-notes',
+  match: 'notes/{note}',
+  allow: ['list'],
+  when: "auth.id in get('plans/leaders').ids",
+};
 const ALL_PHOTOS: RuleSource = { name: 'all-photos', match: 'photos/{photo}', allow: ['list'] };
 const TEAM: RuleSource = {
   name: 'team-plans',
@@ -35,9 +48,9 @@ beforeEach(() => {
   refused = [];
 });
 
-function judgedFor(principal: Partial<Principal> = {}): JudgedCoordinator {
-  const keyspaces = ['notes', 'boards', 'photos', 'plans'];
-  const policy = new Policy([OWN_NOTES, CARDS_OF_BOARDS, ALL_PHOTOS, TEAM], keyspaces);
+function judgedFor(principal: Partial<Principal> = {}, more: readonly RuleSource[] = []): JudgedCoordinator {
+  const keyspaces = ['notes', 'boards', 'photos', 'plans', 'offers'];
+  const policy = new Policy([OWN_NOTES, CARDS_OF_BOARDS, ALL_PHOTOS, TEAM, UNTIL_EXPIRED, ...more], keyspaces);
   const rules = { policy, refused: (_: Principal, { message }: IsochronError) => void refused.push(message) };
   const bob = { ...ANONYMOUS_PRINCIPAL, id: 'bob', ...principal };
   return new JudgedCoordinator(node, rules, {
@@ -117,9 +130,51 @@ describe('a live query over a filtered range', () => {
     node.changes_ = { to: node.ust, changes: [] };
     const { ended } = live(node.ust, [range(3, 'boards'), range(4, 'notes')]);
     const message =
-      'The access rule cards-of-boards filters boards/ (watch 3) by other documents: such lists can be read, and not watched.';
+      'The access rule cards-of-boards filters boards/ (watch 3) by other documents, or by the time: such lists can be read, and not watched.';
     expect(ended).toMatchObject([{ watch: 3, error: { code: 'PERMISSION_DENIED', message } }]);
     expect(node.lives.map(({ waitMs }) => waitMs)).toEqual([0]);
+  });
+});
+
+it('a range that a rule filters by the time is refused at once: documents would stay that it hides by now', () => {
+  node.changes_ = { to: node.ust, changes: [] };
+  const { ended } = live(node.ust, [range(5, 'offers')]);
+  expect(ended).toMatchObject([{ watch: 5, error: { code: 'PERMISSION_DENIED' } }]);
+});
+
+describe('a range whose documents a filter shows to some, and another rule to others', () => {
+  const leads = (...ids: string[]) => node.store({ 'plans/leaders': { ids } });
+  const idle = (): void => {
+    node.changes_ = { to: node.ust, changes: [] };
+  };
+
+  it.each([
+    ['loses', ['bob'], []],
+    ['gets', [], ['bob']],
+  ])(
+    'a reader that %s the permission for all of them reads anew: its documents are others by now',
+    (_what, was, is) => {
+      const bob = judgedFor({}, [LEADERS]);
+      const after = leads(...was);
+      idle();
+      expect(live(after, [range(1, 'notes')], bob)).toMatchObject({ changes: [] });
+      leads(...is);
+      changed('notes/1', node.store({ 'notes/1': { by: 'ann' } }), { by: 'ann' });
+      expect(live(after, [], bob)).toMatchObject({ code: 'CHANGES_GONE' });
+    },
+  );
+
+  it('so does one that was judged before, and nothing is read anew as long as the same rule permits it', () => {
+    const bob = judgedFor({}, [LEADERS]);
+    const after = leads('bob');
+    const write = (n: number) => changed('notes/1', node.store({ 'notes/1': { by: 'ann', n } }), { by: 'ann', n });
+    write(1);
+    expect(live(after, [range(1, 'notes')], bob)).toMatchObject({ changes: [{ key: 'notes/1' }] });
+    write(2);
+    expect(live(after, [], bob)).toMatchObject({ changes: [{ key: 'notes/1' }] });
+    leads();
+    write(3);
+    expect(live(after, [], bob)).toMatchObject({ code: 'CHANGES_GONE' });
   });
 });
 

@@ -4,7 +4,7 @@ import type { ListResp } from '@isochron/protocols';
 import { PLACES, VersionedCoordinator } from '../testing/access.js';
 import { shownPart } from '../tokens/list-places.js';
 import { JudgedCoordinator } from './judged-coordinator.js';
-import { Policy } from './policy.js';
+import { Policy, type RuleSource } from './policy.js';
 
 const OWN = {
   name: 'own-notes',
@@ -20,10 +20,10 @@ beforeEach(() => {
 });
 
 /** A page of a principal's list, or its error. */
-function answer(start: string, limit = 2, id = 'bob'): ListResp | IsochronError {
+function answer(start: string, limit = 2, id = 'bob', rule: RuleSource = OWN): ListResp | IsochronError {
   const principal = { ...ANONYMOUS_PRINCIPAL, id };
   const session = { principal, hwt: 0, now: () => 0, visible: () => undefined, places: PLACES };
-  const rules = { policy: new Policy([OWN], ['notes']), refused: () => undefined };
+  const rules = { policy: new Policy([rule], ['notes']), refused: () => undefined };
   let listed: ListResp | IsochronError | undefined;
   const range = { start, end: 'notes0', limit };
   new JudgedCoordinator(node, rules, session).list(
@@ -34,6 +34,16 @@ function answer(start: string, limit = 2, id = 'bob'): ListResp | IsochronError 
   );
   return listed!;
 }
+
+it('what a page examines beside its limit does not count for the bound of other documents (AR6, AR10)', () => {
+  const isNone = (n: number) => `get('notes/' + document.team + '-${n}') == null`;
+  const when = `document.by == auth.id && ${Array.from({ length: 10 }, (_, n) => isNone(n)).join(' && ')}`;
+  node.store(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [keyOf(i), { by: 'bob', team: `t${i}` }])));
+  for (const start of [0, 1, 2, 3, 4]) {
+    const entries = [{ key: keyOf(start) }, { key: keyOf(start + 1) }];
+    expect(answer(keyOf(start), 2, 'bob', { ...OWN, when })).toMatchObject({ entries });
+  }
+});
 
 const page = (start: string, limit?: number): ListResp => answer(start, limit) as ListResp;
 

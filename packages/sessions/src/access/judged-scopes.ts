@@ -2,7 +2,7 @@
  * The scopes of a live reader, and what of their changes it may see. Each answer is judged at its end: a scope whose
  * permission is gone there ends, and a filtered one shows a document only while its rule holds (AR4). A scope without
  * changes is judged every few seconds. When the rules change, or what is known of the principal, all is read anew:
- * the reader may have documents that a filter would hide by now.
+ * the reader may have documents that a filter would hide by now. So it is when another part of a range is permitted.
  */
 import { IsochronError, type Principal, type QualifiedKey, type Timestamp, type WallMs, wallOf } from '@isochron/core';
 import { inRange, type KeyChanges, type LiveResp, type Watch } from '@isochron/protocols';
@@ -27,6 +27,11 @@ interface ScopeState {
   readonly policy: Policy | undefined;
   /** What rules could know of the principal then. */
   readonly known: string;
+  /** Where the reader's documents may be from when it was added. */
+  readonly since: Timestamp;
+  /** Whether documents decide which part of its range is permitted (`Policy.partsOf`), and which one that was last. */
+  readonly mayMove: boolean;
+  part: string | undefined;
   /** By stable time; undefined before the first answer. */
   judgedMs: WallMs | undefined;
   /** The next one of its named keys to be judged without a change. */
@@ -37,6 +42,7 @@ interface ScopeState {
 
 /** A scope to be judged, and the verdict on its range; undefined for named keys. */
 interface Touched {
+  readonly state: ScopeState;
   readonly scope: Watch;
   readonly changes: readonly KeyChanges[];
   /** The keys whose documents are judged, unless a rule allows the whole range. */
@@ -48,13 +54,22 @@ export class JudgedScopes {
   readonly #scopes = new Map<number, ScopeState>();
   #last: (Pick<Principal, 'roles' | 'claims'> & { readonly known: string }) | undefined;
 
-  change(remove: readonly number[], add: readonly Watch[], policy: Policy | undefined, principal: Principal): void {
+  /** @param since the timestamp after which the reader asks for changes */
+  change(
+    remove: readonly number[],
+    add: readonly Watch[],
+    policy: Policy | undefined,
+    principal: Principal,
+    since: Timestamp,
+  ): void {
     for (const number of remove) this.#scopes.delete(number);
     if (add.length === 0) return;
     const known = this.#knownOf(principal);
     for (const scope of add) {
       const isDoubtful = policy !== undefined && refusingWatch(policy, scope) !== undefined;
-      this.#scopes.set(scope.watch, { scope, policy, known, judgedMs: undefined, next: 0, isDoubtful });
+      const mayMove = policy !== undefined && hasParts(policy, scope);
+      const judged = { judgedMs: undefined, next: 0, isDoubtful, part: undefined };
+      this.#scopes.set(scope.watch, { scope, policy, known, since, mayMove, ...judged });
     }
   }
 
@@ -108,12 +123,32 @@ export class JudgedScopes {
       done(versions);
       return;
     }
-    judge.judgeRange(judgedRangeOf(next.scope.ranges[0]!), place, versions, (verdict) => {
+    this.#judgeRange(judge, next.state, place, versions, (verdict) => {
       if (verdict instanceof IsochronError) done(verdict);
       else {
         next.range = verdict;
         this.#judgeRanges(judge, touched, place, versions, done);
       }
+    });
+  }
+
+  /** Ends with `CHANGES_GONE` where another part of the range was permitted before: the reader may have that one. */
+  #judgeRange(judge: Judge, state: ScopeState, place: Place, versions: Versions, done: Done<Verdict>): void {
+    const range = judgedRangeOf(state.scope.ranges[0]!);
+    judge.judgeRange(range, place, versions, (verdict) => {
+      const part = verdict instanceof IsochronError ? undefined : judge.policy.partOf(verdict);
+      if (!state.mayMove || part === undefined) {
+        done(verdict);
+        return;
+      }
+      partBefore(judge, state, (before) => {
+        if (before instanceof IsochronError) done(before);
+        else if (before.part !== undefined && before.part !== part) done(new IsochronError('CHANGES_GONE', OTHER_PART));
+        else {
+          state.part = part;
+          done(verdict);
+        }
+      });
     });
   }
 
@@ -144,10 +179,15 @@ export class JudgedScopes {
         }
         const outcome = new Outcome(judge, touched, versions);
         for (const [i, { one, question }] of asked.entries()) outcome.take(one, question.key, verdicts[i]!);
-        for (const { watch } of outcome.ended) this.#scopes.delete(watch);
-        new ShownBefore(judge, outcome.hidden(answer), after).find((shown) =>
-          done(shown instanceof IsochronError ? shown : outcome.of(answer, shown)),
-        );
+        const end: Done<ReadonlySet<QualifiedKey>> = (shown) => {
+          if (shown instanceof IsochronError) {
+            done(shown);
+            return;
+          }
+          for (const { watch } of outcome.ended) this.#scopes.delete(watch);
+          done(outcome.of(answer, shown));
+        };
+        new ShownBefore(judge, outcome.hidden(answer), after).find(end);
       });
     });
   }
@@ -163,14 +203,29 @@ function touchedOf(state: ScopeState, { to, changes }: LiveResp, nowMs: WallMs, 
   state.judgedMs ??= nowMs;
   if (own.length === 0 && !isDoubtful && (nowMs - state.judgedMs < JUDGED_EVERY_MS || to < hwt)) return [];
   state.judgedMs = nowMs;
-  if (own.length > 0) return [{ scope, changes: own, keys: own.map(({ key }) => key) }];
+  if (own.length > 0) return [{ state, scope, changes: own, keys: own.map(({ key }) => key) }];
   const keys = scope.keys.slice(state.next, state.next + KEYS_AT_ONCE);
   state.next = state.next + KEYS_AT_ONCE < scope.keys.length ? state.next + KEYS_AT_ONCE : 0;
-  return [{ scope, changes: [], keys }];
+  return [{ state, scope, changes: [], keys }];
+}
+
+/** The part of a scope's range that was permitted last, or when the scope was added; undefined where none was. */
+function partBefore(judge: Judge, { scope, since, part }: ScopeState, done: Done<{ part: string | undefined }>): void {
+  if (part !== undefined) {
+    done({ part });
+    return;
+  }
+  judge.judgeRange(judgedRangeOf(scope.ranges[0]!), { snapshot: { ts: since } }, new Map(), (verdict) => {
+    if (!(verdict instanceof IsochronError)) done({ part: judge.policy.partOf(verdict) });
+    else done(verdict.code === 'SNAPSHOT_TOO_OLD' ? new IsochronError('CHANGES_GONE', OTHER_PART) : verdict);
+  });
 }
 
 const OTHER_RULES =
   'The access rules, or the roles and claims of the principal, have changed: read the data anew, and follow from that snapshot.';
+
+const OTHER_PART =
+  'What permits this live query has changed, and with it which documents: read the data anew, and follow from that snapshot.';
 
 /** Whether the verdict on a range depends on no document: it was the same before, by the same rules. */
 const isConstant = (range: Verdict | undefined): boolean => range?.kind === 'allowed' && range.read.size === 0;
@@ -258,6 +313,10 @@ class Outcome {
 /** The beginning of all keys of a range. */
 const placeOf = ({ ranges }: Watch): string => judgedRangeOf(ranges[0]!).prefix;
 
-/** A rule that filters a range by other documents. */
+/** A rule that filters a range by other documents, or by the time. */
 const refusingWatch = (policy: Policy, { ranges: [range] }: Watch): string | undefined =>
-  range === undefined ? undefined : policy.filterByOthers(judgedRangeOf(range));
+  range === undefined ? undefined : policy.unwatchableFilter(judgedRangeOf(range));
+
+/** Whether different parts of a range may be permitted at different times. */
+const hasParts = (policy: Policy, { ranges: [range] }: Watch): boolean =>
+  range !== undefined && policy.partsOf(judgedRangeOf(range)).size > 1;

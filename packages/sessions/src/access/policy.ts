@@ -76,6 +76,8 @@ interface Rule {
 }
 
 const MAX_RULES = 500;
+/** The part of a range that filters show. No pattern is empty. */
+const FILTERED = '';
 const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
 
 export class Policy {
@@ -118,13 +120,31 @@ export class Policy {
     return this.#rules.some((rule) => rule.name === name && rule.pattern.match(key) !== undefined);
   }
 
-  /** A rule that filters lists of a range by other documents than theirs. */
-  filterByOthers({ prefix, level }: Pick<RangeQuestion, 'prefix' | 'level'>): string | undefined {
-    const byOthers = this.#allowing.list.find(
+  /**
+   * A rule that filters lists of a range by other documents than theirs, or by the time: documents become visible or
+   * hidden there without a change of their own.
+   */
+  unwatchableFilter({ prefix, level }: Pick<RangeQuestion, 'prefix' | 'level'>): string | undefined {
+    const found = this.#allowing.list.find(
       ({ filters, condition, pattern }) =>
-        filters && condition?.readsOthers === true && pattern.mayMatch(prefix, level),
+        filters && (condition?.readsOthers === true || condition?.uses('at')) && pattern.mayMatch(prefix, level),
     );
-    return byOthers?.name;
+    return found?.name;
+  }
+
+  /** The parts of a range that may be permitted: the keys of a pattern, or what the filters show. See `partOf`. */
+  partsOf({ prefix, level }: Pick<RangeQuestion, 'prefix' | 'level'>): ReadonlySet<string> {
+    const parts = this.#allowing.list.flatMap(({ filters, pattern }) => {
+      if (filters) return pattern.mayMatch(prefix, level) ? [FILTERED] : [];
+      return pattern.cover(prefix, level) === undefined ? [] : [pattern.text];
+    });
+    return new Set(parts);
+  }
+
+  /** The part of a range that a verdict permits; undefined where it refuses. */
+  partOf(verdict: Verdict): string | undefined {
+    if (verdict.kind === 'filtered') return FILTERED;
+    return verdict.kind === 'allowed' ? this.#rules.find(({ name }) => name === verdict.rule)?.pattern.text : undefined;
   }
 
   /** A role or claim for which a rule asks, or the operation itself, and which the principal lacks. */

@@ -39,11 +39,11 @@ export function denied(policy: Policy, principal: Principal, operation: RefusedO
   return new IsochronError('PERMISSION_DENIED', message, fault === undefined ? {} : { cause: new Error(fault) });
 }
 
-/** The refusal of a live query over a range that a rule filters by other documents. */
+/** The refusal of a live query over a range that a rule filters by other documents, or by the time. */
 export const unwatchable = (rule: string, place: string, watch: number): IsochronError =>
   new IsochronError(
     'PERMISSION_DENIED',
-    `The access rule ${rule} filters ${placeOf({ place, watch })} by other documents: such lists can be read, and not watched.`,
+    `The access rule ${rule} filters ${placeOf({ place, watch })} by other documents, or by the time: such lists can be read, and not watched.`,
   );
 
 function placeOf({ place, watch }: Pick<RefusedOperation, 'place' | 'watch'>): string {
