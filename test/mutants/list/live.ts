@@ -128,7 +128,7 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
         file: LIVE_DOCUMENTS,
         in: 'Documents.#document',
         find: 'const own = this.own.of(key);',
-        replace: 'const own = this.own.of(key).filter(({ ct }) => ct !== undefined);',
+        replace: "const own = this.own.of(key).filter(({ txId }) => txId !== '');",
       },
     ],
     seeds: { from: 1, count: 20 },

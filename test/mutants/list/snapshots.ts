@@ -131,7 +131,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
       {
         file: HOSTED_PARTITION,
         in: 'HostedPartition.collect',
-        find: 'this.replication.collect(Math.min(stable.sOld, stable.aggregated, kept), out);',
+        find: 'this.replication.collect(Math.min(stable.sOld, stable.aggregated, stableBefore, kept), out);',
         replace: 'this.replication.collect(Math.min(stable.aggregated, kept), out);',
       },
     ],
