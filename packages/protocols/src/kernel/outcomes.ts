@@ -13,6 +13,9 @@ import { RecentOutcomes } from './recent-outcomes.js';
 
 type Out = Effects<never>;
 
+/** Outcomes are dropped in steps of a minute: they may stay this much longer than their retention. */
+export const DISCARD_STEP: Timestamp = 60_000 * HLC_TICKS_PER_MS;
+
 /**
  * The outcomes of one partition's transactions, as long as they are kept (D2, D5): on the disk, or on their way there.
  */
@@ -74,12 +77,12 @@ export class Outcomes {
     this.write(txId, { status: 'aborted', ts, attempt, digest: null }, out);
   }
 
-  /** D5: drops outcomes below `min(ust, now - outcomeRetention)`. Moves in steps of a minute: each step is a scan. */
+  /** D5: drops outcomes below `min(ust, now - outcomeRetention)`. Each step is a scan. */
   discard(now: WallMs, out: Out): void {
     const { stable, settings, drift } = this.state;
     const kept = packWall(drift.stampable(now) - settings.outcomeRetentionMs);
     const upTo = Math.min(stable.aggregated, kept);
-    if (upTo < this.#forgottenUpTo + 60_000 * HLC_TICKS_PER_MS) return;
+    if (upTo < this.#forgottenUpTo + DISCARD_STEP) return;
     this.#forgottenUpTo = upTo;
     out.write({ kind: 'forget', partition: this.partition, upTo });
   }

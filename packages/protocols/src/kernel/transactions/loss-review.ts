@@ -6,6 +6,7 @@
 import { packWall, type Timestamp, type TxId, type WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
+import { DISCARD_STEP } from '../outcomes.js';
 import type { Loss } from '../replication/losses.js';
 import type { OutcomeResp, TransactionMessage } from './messages.js';
 
@@ -36,8 +37,9 @@ export class LossReview {
 
   /** Asks about losses whose time has come. */
   ask(now: WallMs, out: Out): void {
-    const { losses, settings } = this.state;
-    const from = packWall(now - settings.outcomeRetentionMs);
+    const { losses, settings, stable } = this.state;
+    const kept = Math.min(stable.aggregated, packWall(now - settings.outcomeRetentionMs));
+    const from = kept - DISCARD_STEP;
     let asked = 0;
     for (const loss of losses.records) {
       if (asked === AT_ONCE) return;
@@ -58,7 +60,7 @@ export class LossReview {
     this.#drop(loss.txId);
   }
 
-  /** No attempt begins after the retention of outcomes (D5). */
+  /** No attempt begins once every replica has dropped the outcomes of that time (D5). */
   #isDue({ txId, ts, takenBack, overtaken }: Loss, from: Timestamp, now: WallMs): boolean {
     if (takenBack && !overtaken && ts >= from) return (this.#questions.get(txId)?.nextAt ?? now) <= now;
     this.#drop(txId);
