@@ -26,11 +26,8 @@ export class Loop {
   nowMs = 0;
   /** Length of all stalls: times during which the program stood still, ms. */
   stalledMs = 0;
-  #lastStepMs = 0;
   /** No timer has come in time since a stall: a second one is a platform that slows down timers. */
-  #wasStalled = false;
-  /** How late a timer is that comes in this step, ms. */
-  #lateMs = 0;
+  #isSlow = false;
   readonly #out: ClientEffects;
   /** The next one is the last. */
   readonly #timers: Timer[] = [];
@@ -55,15 +52,16 @@ export class Loop {
   /**
    * A step begins. Returns whether the program stood still before it: no time limit counts that time, since neither
    * an answer nor a repetition could be processed.
+   * @param isTimer a message says nothing about timers: it comes in time where they are slowed down
    */
-  begin(steadyMs: number): boolean {
+  begin(steadyMs: number, isTimer?: boolean): boolean {
     const nowMs = steadyMs - this.stalledMs;
-    this.#lateMs = nowMs - this.#wakesAtMs;
-    const idleMs = Math.min(this.#lateMs, nowMs - this.#lastStepMs);
-    const isStall = idleMs > STALL_MS && !this.#wasStalled;
+    const lateMs = nowMs - this.#wakesAtMs;
+    const idleMs = Math.min(lateMs, nowMs - this.nowMs);
+    const isStall = idleMs > STALL_MS && !this.#isSlow;
+    if (isTimer || isStall) this.#isSlow = lateMs > STALL_MS;
     if (isStall) this.stalledMs += idleMs;
-    this.#wasStalled ||= isStall;
-    this.nowMs = this.#lastStepMs = steadyMs - this.stalledMs;
+    this.nowMs = steadyMs - this.stalledMs;
     return isStall;
   }
 
@@ -98,8 +96,6 @@ export class Loop {
 
   /** Runs the timers that are due. */
   wake(): void {
-    // A message says nothing about timers: it comes in time where they are slowed down.
-    if (this.#lateMs <= STALL_MS) this.#wasStalled = false;
     this.#wakesAtMs = Number.POSITIVE_INFINITY;
     while (this.#timers.length > 0 && this.#timers.at(-1)!.atMs <= this.nowMs) this.#timers.pop()!.run();
   }

@@ -161,7 +161,7 @@ export class ClientMachine {
   }
 
   step(input: ClientInput): void {
-    if (this.#loop.begin(input.nowMs)) this.core.woke();
+    if (this.#loop.begin(input.nowMs, input.kind === 'timer')) this.core.woke();
     switch (input.kind) {
       case 'call':
         this.#call(input.call, input.caller);

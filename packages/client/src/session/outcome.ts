@@ -191,7 +191,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     if (this.settled) return;
     const isError = reason instanceof IsochronError;
     // A too large sending never left, but an earlier one may have been smaller.
-    if (isError && reason.code === 'REQUEST_TOO_LARGE') this.#inDoubt = this.#wasInDoubt;
+    if (isError && reason.code === 'REQUEST_TOO_LARGE') this.notBegun();
     // If it may have had an effect, a refusal is about its last sending only.
     if (this.#inDoubt && isError && !reason.code.startsWith('OUTCOME_')) this.#unknown(reason.message, reason);
     super.failed(reason);
