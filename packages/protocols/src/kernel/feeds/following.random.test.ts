@@ -31,18 +31,23 @@ const within = (watches: Watches, key: QualifiedKey): boolean =>
       ranges.some(({ start, end }) => compareKeys(start, key) <= 0 && (end === null || compareKeys(key, end) < 0)),
   );
 
-/** The contents of each key in a range of the history that a reader needs: the naive way. */
+/** The contents of each key that a reader needs of a range of the history, and the times of the others: the naive way. */
 function expectedNet(history: readonly FeedTx[], after: Timestamp, to: Timestamp, watches: Watches) {
   const net = new Map<QualifiedKey, { ct: Timestamp; txId: string; content: Content }[]>();
+  const replaced = new Map<QualifiedKey, Timestamp[]>();
   for (const { ct, txId, writes } of history) {
     if (ct <= after || ct > to) continue;
     for (const { key, value: content } of writes) {
       if (!within(watches, key)) continue;
-      const before = content instanceof Update ? (net.get(key) ?? []) : [];
-      net.set(key, [...before, { ct, txId, content }]);
+      const known = net.get(key) ?? [];
+      const isUpdate = content instanceof Update;
+      net.set(key, [...(isUpdate ? known : []), { ct, txId, content }]);
+      if (!isUpdate && known.length > 0)
+        replaced.set(key, [...(replaced.get(key) ?? []), ...known.map((one) => one.ct)].slice(0, 65));
     }
   }
-  return [...net].map(([key, contents]) => ({ key, contents })).sort((a, b) => (a.key < b.key ? -1 : 1));
+  const changes = [...net].map(([key, contents]) => ({ key, contents, replaced: replaced.get(key) }));
+  return changes.sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 
 /** A live client that moves between nodes, adds and removes scopes, and checks every answer. */
