@@ -27,7 +27,7 @@ export function readDocument(text: string, name = 'document', levels = MAX_DOCUM
   if (nestedTooDeeply(text, levels)) throw tooDeep(name);
   const value = parsed(text, name);
   if (isNormalForm(text, value)) return { text, value };
-  new FaultSearch(text).search(name);
+  new FaultSearch(text, name).search();
   return { text: JSON.stringify(value), value };
 }
 
@@ -63,49 +63,64 @@ const CLOSE_OBJECT = 0x7d;
 /** Finds the first fault of a text that `JSON.parse` accepts. */
 class FaultSearch {
   #at = 0;
+  /** The members and items that lead to the present part. */
+  readonly #path: (string | number)[] = [];
 
-  constructor(readonly text: string) {}
+  constructor(
+    readonly text: string,
+    readonly name: string,
+  ) {}
 
   /** @throws IsochronError `VALUE_INVALID` */
-  search(place: string): void {
+  search(): void {
     const code = this.#next();
-    if (code === OPEN_OBJECT) this.#object(place);
-    else if (code === OPEN_ARRAY) this.#array(place);
-    else if (code === QUOTE) this.#wellFormed(place);
-    else this.#word(place);
+    if (code === OPEN_OBJECT) this.#object();
+    else if (code === OPEN_ARRAY) this.#array();
+    else if (code === QUOTE) this.#wellFormed();
+    else this.#word();
   }
 
-  #object(place: string): void {
+  #object(): void {
     const names = new Set<string>();
     this.#at++;
     while (this.#next() !== CLOSE_OBJECT) {
-      const name = this.#wellFormed(place);
-      const member = placeIn(place, name);
-      if (names.size === names.add(name).size) throw invalid(member, 'a member of this name is there twice');
+      const name = this.#wellFormed();
+      this.#path.push(name);
+      if (names.size === names.add(name).size) throw this.#invalid('a member of this name is there twice');
       this.#skip(); // the colon
-      this.search(member);
-      if (this.#next() === COMMA) this.#at++;
+      this.#part();
     }
     this.#at++;
   }
 
-  #array(place: string): void {
+  #array(): void {
     this.#at++;
     for (let i = 0; this.#next() !== CLOSE_ARRAY; i++) {
-      this.search(placeIn(place, i));
-      if (this.#next() === COMMA) this.#at++;
+      this.#path.push(i);
+      this.#part();
     }
     this.#at++;
+  }
+
+  /** A member's value or an item, and the comma behind it. */
+  #part(): void {
+    this.search();
+    this.#path.pop();
+    if (this.#next() === COMMA) this.#at++;
+  }
+
+  #invalid(what: string): IsochronError {
+    return invalid(this.#path.reduce<string>(placeIn, this.name), what);
   }
 
   /** The next string, which has to be well formed. */
-  #wellFormed(place: string): string {
+  #wellFormed(): string {
     const start = this.#at;
     const isPlain = this.#skipString();
     if (isPlain) return this.text.slice(start + 1, this.#at - 1);
     const string = JSON.parse(this.text.slice(start, this.#at)) as string;
     if (!isWellFormed(string))
-      throw invalid(place, 'a text has half a surrogate pair. Store bytes, or whole characters');
+      throw this.#invalid('a text has half a surrogate pair. Store bytes, or whole characters');
     return string;
   }
 
@@ -124,11 +139,11 @@ class FaultSearch {
   }
 
   /** A number, true, false or null. */
-  #word(place: string): void {
+  #word(): void {
     const start = this.#at;
     while (isOfWord(this.text.charCodeAt(this.#at))) this.#at++;
     const fault = faultOfWord(this.text.slice(start, this.#at));
-    if (fault !== undefined) throw invalid(place, fault);
+    if (fault !== undefined) throw this.#invalid(fault);
   }
 
   /** The next character that is not white space. */
