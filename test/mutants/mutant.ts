@@ -26,8 +26,11 @@ export interface Profile {
   readonly http?: Partial<SessionStoreLimits>;
   /** The callers repeat their writes, at nodes of all regions. */
   readonly repeats?: boolean;
-  /** Every run has readers of the change feed, with documents or without, live queries, or albums with access rules. */
-  readonly reads?: 'changes' | 'documents' | 'live' | 'albums';
+  /**
+   * Every run has readers of the change feed, with documents or without, live queries, or albums or notes with access
+   * rules.
+   */
+  readonly reads?: 'changes' | 'documents' | 'live' | 'albums' | 'notes';
   /** Every run has boards under access rules. */
   readonly writes?: 'boards';
   /** Sessions often continue at another node, with their token alone. */

@@ -8,6 +8,7 @@ import { drawSomeBoards } from '@isochron/sim/plan/draw-boards';
 import { drawBurst } from '@isochron/sim/plan/draw-bursts';
 import { drawCallers } from '@isochron/sim/plan/draw-http';
 import { withSomeLive } from '@isochron/sim/plan/draw-live';
+import { drawSomeNotes } from '@isochron/sim/plan/draw-notes';
 import { drawFollowers } from '@isochron/sim/plan/draw-readers';
 import { repeating } from '@isochron/sim/plan/draw-repeats';
 import { keysOf } from '@isochron/sim/plan/keys';
@@ -27,6 +28,7 @@ export function profiled(plan: Plan, profile: Profile): Plan {
     ...(reads === 'changes' || reads === 'documents' ? { readers: drawReaders(plan, reads) } : {}),
     ...(reads === 'live' ? { sessions: withSomeLive(new Streams(plan.seed).of('profile live'), plan.sessions) } : {}),
     ...(reads === 'albums' ? { albums: drawAlbums(plan) } : {}),
+    ...(reads === 'notes' ? { albums: drawNotes(plan) } : {}),
     ...(writes === 'boards' ? { albums: drawBoards(plan) } : {}),
     faults: faults === undefined ? plan.faults : drawFaults(plan, faults),
   };
@@ -63,6 +65,11 @@ const drawAlbums = (plan: Plan): Plan['albums'] =>
 function drawBoards({ seed, cluster }: Plan): Plan['albums'] {
   const [random, topology] = [new Streams(seed).of('profile boards'), new Topology(cluster)];
   return { keyspace: topology.keyspaces[0]!, sessions: [], boards: drawSomeBoards(random, topology) };
+}
+
+function drawNotes({ seed, cluster }: Plan): Plan['albums'] {
+  const [random, topology] = [new Streams(seed).of('profile notes'), new Topology(cluster)];
+  return { keyspace: topology.keyspaces[0]!, sessions: [], notes: drawSomeNotes(random, topology) };
 }
 
 function drawBursts(plan: Plan, count: number): Plan['sessions'] {

@@ -1,4 +1,4 @@
-/** Access rules (AR1 to AR4, AR8, AR9), and what is each principal's own (U4). */
+/** Access rules (AR1 to AR5, AR8 to AR10, LQ7), and what is each principal's own (U4). */
 import type { Mutant, Profile } from '../mutant.js';
 import { JUDGE, JUDGED_COORDINATOR, JUDGED_SCOPES, JUDGED_WRITES, OWNED_IDS, RULE_READS } from './files.js';
 
@@ -6,6 +6,8 @@ import { JUDGE, JUDGED_COORDINATOR, JUDGED_SCOPES, JUDGED_WRITES, OWNED_IDS, RUL
 const ALBUMS: Profile = { reads: 'albums' };
 /** Every run has boards, whose owners change who writes to them. */
 const BOARDS: Profile = { writes: 'boards' };
+/** Every run has notes, which a rule filters. */
+const NOTES: Profile = { reads: 'notes' };
 const VERDICT = 'done(refusedNow ?? (refused && new NotYetPermitted(refused)) ?? {})';
 
 export const ACCESS_MUTANTS: readonly Mutant[] = [
@@ -140,5 +142,60 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 1, count: 40 },
     profile: BOARDS,
+  },
+  {
+    name: 'removal-of-what-was-never-visible',
+    breaks: 'LQ7',
+    does: 'takes away documents that the live reader was never allowed to see',
+    patches: [
+      {
+        file: JUDGED_SCOPES,
+        in: 'Outcome.#visible',
+        find: "seen === 'hidden' && !shown.has(key)",
+        replace: 'false',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: NOTES,
+  },
+  {
+    name: 'empty-instead-of-refused',
+    breaks: 'LQ7',
+    does: 'watches a range that a rule filters by other documents, and finds nothing in it',
+    patches: [
+      { file: JUDGED_SCOPES, in: 'Outcome.constructor', find: 'if (rule !== undefined)', replace: 'if (rule === "")' },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: NOTES,
+  },
+  {
+    name: 'feed-of-what-is-filtered',
+    breaks: 'AR5',
+    does: 'gives a page of the change feed over a range that no rule allows as a whole',
+    patches: [
+      {
+        file: JUDGED_COORDINATOR,
+        in: 'JudgedCoordinator.#judgePage',
+        find: "if (verdict.kind !== 'allowed')",
+        replace: "if (verdict.kind === 'filtered') done(page); else if (verdict.kind !== 'allowed')",
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: NOTES,
+  },
+  {
+    name: 'page-ends-at-a-hidden-key',
+    breaks: 'AR10',
+    does: 'names the key at which a page of a list ends, also where that is hidden',
+    patches: [
+      {
+        file: JUDGED_COORDINATOR,
+        in: 'JudgedCoordinator.list',
+        find: '(next) => places.seal(next, holder)',
+        replace: '({ next }) => next',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: NOTES,
   },
 ];

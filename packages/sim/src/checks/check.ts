@@ -9,6 +9,7 @@ import type {
   CredentialObservations,
   FeedObservations,
   LiveObservations,
+  NoteObservations,
   Observations,
 } from './observations.js';
 
@@ -73,6 +74,7 @@ type Everything = Observations &
   CredentialObservations &
   AlbumObservations &
   BoardObservations &
+  NoteObservations &
   NodeObservations;
 type Handler = (...args: never[]) => void;
 
@@ -125,6 +127,8 @@ const NAMES = {
   albumRefused: 1,
   boardWrites: 1,
   foundingRefused: 1,
+  ruledAsked: 1,
+  ruledAnswered: 1,
   wrote: 1,
   durable: 1,
   frameLeft: 1,

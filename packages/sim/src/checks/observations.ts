@@ -194,6 +194,14 @@ export interface BoardObservations {
   foundingRefused(session: string, board: QualifiedKey): void;
 }
 
+/** The messages of sessions whose plans name their principals. */
+export interface NoteObservations {
+  /** A session sends requests on a connection. */
+  ruledAsked(principal: string, connection: string, text: string): void;
+  /** A session gets frames on a connection. */
+  ruledAnswered(principal: string, connection: string, text: string): void;
+}
+
 /** The state of a client at a read, derived from its own requests and answers. */
 export interface ClientView {
   readonly session: string;

@@ -32,7 +32,7 @@ import {
 import type { Snapshot } from '@isochron/protocols';
 import type { Scheduled } from '@isochron/simulated-world/event-queue';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
-import type { LiveObservations } from '../checks/observations.js';
+import type { LiveObservations, NoteObservations } from '../checks/observations.js';
 import { type Co, waitFor } from '../engine/coroutine.js';
 import { urlOf } from '../protocols/sessions.js';
 import type { ActorClient } from './actor.js';
@@ -108,7 +108,7 @@ export interface ClientPlace<M extends AnyMessage> {
   readonly principal?: string | undefined;
   /** Its name for observers. */
   readonly session: string;
-  readonly observer: LiveObservations;
+  readonly observer: LiveObservations & NoteObservations;
   note(what: () => string): void;
 }
 
@@ -405,7 +405,10 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
       opened: () => this.#give({ kind: 'opened', socket: id }),
       message: (data) => {
         if (this.#losesRefusal(data)) socket.break();
-        else this.#give({ kind: 'message', socket: id, data });
+        else {
+          this.#tap('ruledAnswered', id, data);
+          this.#give({ kind: 'message', socket: id, data });
+        }
       },
       closed,
     });
@@ -433,7 +436,14 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   #send(id: SocketId, message: string): void {
     const socket = this.#sockets.get(id);
     socket?.write(message);
+    this.#tap('ruledAsked', id, message);
     for (const frame of this.#leaving.splice(0)) if (socket !== undefined) this.#report(frame, socket.node.id);
+  }
+
+  /** Reports a message of a client whose plan names its principal. */
+  #tap(name: keyof NoteObservations, socket: SocketId, text: string): void {
+    const { principal, session, observer } = this.client.place;
+    if (principal !== undefined) observer[name](principal, `${session}/${socket}`, text);
   }
 
   #give(input: Untimed<ClientInput>): void {

@@ -8,7 +8,7 @@ const EVERYTHING = "!(auth.id.startsWith('owner') || auth.id.startsWith('guest')
 
 /** An owner makes the album of its name; the readers in it see its photos. */
 export function albumRules(
-  { keyspace, boards }: Omit<AlbumsPlan, 'sessions'>,
+  { keyspace, boards, notes }: Omit<AlbumsPlan, 'sessions'>,
   keyspaces: readonly string[],
 ): RuleSource[] {
   const owner = `get('${keyspace}/albums/' + album).owner`;
@@ -33,8 +33,39 @@ export function albumRules(
     { name: 'readers-see-photos', match: photos, allow: ['get', 'list'], when: `auth.id in ${readers}` },
     { name: 'owner-sees-photos', match: photos, allow: ['get', 'list'], when: `auth.id == ${owner}` },
     ...(boards === undefined ? [] : boardRules(keyspace, boards)),
+    ...(notes === undefined ? [] : noteRules(keyspace)),
   ];
 }
+
+/** Notes are those of the principal that they name; a remark is seen by whoever sees its note. */
+const noteRules = (keyspace: string): RuleSource[] => [
+  {
+    name: 'own-notes-begin',
+    match: `${keyspace}/notes/{note}`,
+    allow: ['create'],
+    when: 'incoming.by == auth.id',
+  },
+  {
+    name: 'own-notes-change',
+    match: `${keyspace}/notes/{note}`,
+    allow: ['update', 'delete'],
+    when: 'document.by == auth.id',
+  },
+  {
+    name: 'own-notes',
+    match: `${keyspace}/notes/{note}`,
+    allow: ['list'],
+    when: 'document.by == auth.id',
+    filter: true,
+  },
+  {
+    name: 'remarks-of-own-notes',
+    match: `${keyspace}/remarks/{note}`,
+    allow: ['list'],
+    when: `get('${keyspace}/notes/' + note).by == auth.id`,
+    filter: true,
+  },
+];
 
 /** Who founds a board owns it, and admits its writers. Bids are in time. */
 const boardRules = (keyspace: string, { closesMs }: BoardsPlan): RuleSource[] => [

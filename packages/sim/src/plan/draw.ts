@@ -11,6 +11,7 @@ import { withBursts } from './draw-bursts.js';
 import { drawDrains, drawFaults, drawLostAnswers, drawOutsiders } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
 import { withLive } from './draw-live.js';
+import { withNotes } from './draw-notes.js';
 import { drawReaders, drawRetention, withDocuments } from './draw-readers.js';
 import { withRepeats } from './draw-repeats.js';
 import { drawSessions } from './draw-sessions.js';
@@ -83,9 +84,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const updating = protocol.drawsUpdates ? withUpdates(streams.of('draw updates'), bursting) : bursting;
   const observing = protocol.drawsLive ? withLive(streams.of('draw live'), updating) : updating;
   const follows = readers !== undefined || observing !== updating;
-  const albums = protocol.drawsAlbums
-    ? withBoards(streams.of('draw boards'), topology, drawAlbums(streams.of('draw albums'), topology))
-    : undefined;
+  const albums = protocol.drawsAlbums ? drawRuled(streams, topology) : undefined;
   const lostAnswers = drawLostAnswers(streams.of('draw lost answers'), scene, spanMs);
   const outsiders = drawOutsiders(streams.of('draw outsiders'), scene, spanMs);
   const faults = [...drawFaults(streams, scene, spanMs), ...drains, ...lostAnswers, ...outsiders].sort(
@@ -105,6 +104,12 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     faults,
     safetyMs,
   };
+}
+
+/** What is under access rules, if the run has any. */
+function drawRuled(streams: Streams, topology: Topology): Plan['albums'] {
+  const albums = drawAlbums(streams.of('draw albums'), topology);
+  return withNotes(streams.of('draw notes'), topology, withBoards(streams.of('draw boards'), topology, albums));
 }
 
 function drawCluster(random: Random): ClusterSpec {

@@ -152,7 +152,37 @@ export interface AlbumsPlan {
   readonly sessions: readonly AlbumSessionPlan[];
   /** Absent in runs without boards. */
   readonly boards?: BoardsPlan | undefined;
+  /** Absent in runs without notes. */
+  readonly notes?: NotesPlan | undefined;
 }
+
+/** Sessions of several principals with notes, of which each principal may see those that name it. */
+export interface NotesPlan {
+  readonly sessions: readonly NoteSessionPlan[];
+}
+
+export interface NoteSessionPlan {
+  readonly name: string;
+  readonly principal: string;
+  readonly region: RegionId;
+  readonly steps: readonly NoteStepPlan[];
+}
+
+/** A step of a session with notes. `back`: which one of its own, from the newest. */
+export type NoteStepPlan = { readonly thinkMs: number } & (
+  /** New notes, in one transaction. */
+  | { readonly f: 'write'; readonly count: number }
+  | { readonly f: 'rewrite' | 'delete'; readonly back: number }
+  /** A note becomes that of another principal. */
+  | { readonly f: 'hand'; readonly back: number; readonly to: string }
+  /** All pages of a list, of this many keys each. */
+  | { readonly f: 'list'; readonly limit: number }
+  /** A live query, perhaps beside the steps that follow. Remarks are filtered by their notes: nobody may watch them. */
+  | { readonly f: 'live'; readonly of: 'notes' | 'remarks'; readonly forMs: number; readonly stays: boolean }
+  /** A page of the change feed, which a filtered range does not have. */
+  | { readonly f: 'follow' }
+  | { readonly f: 'move'; readonly region: RegionId }
+);
 
 /**
  * Sessions of several principals that write: owners of boards admit and dismiss writers, who enter something, and bid

@@ -2,6 +2,7 @@ import { Topology } from '@isochron/core';
 import { Streams } from '../engine/streams.js';
 import { drawSomeAlbums } from '../plan/draw-albums.js';
 import { drawSomeBoards } from '../plan/draw-boards.js';
+import { drawSomeNotes } from '../plan/draw-notes.js';
 import type { Plan } from '../plan/plan.js';
 import { PROTOCOLS } from '../protocols/index.js';
 import { runSeed } from './run-seed.js';
@@ -20,10 +21,25 @@ function planWithAlbums(seed: number): Plan {
   return { ...plan, albums: { ...drawSomeAlbums(streams.of('albums'), topology), boards } };
 }
 
+/** A plan of the seed that has notes alone. */
+function planWithNotes(seed: number): Plan {
+  const plan = paris.draw(seed);
+  const topology = new Topology(plan.cluster);
+  const notes = drawSomeNotes(new Streams(seed).of('notes'), topology);
+  return { ...plan, albums: { keyspace: topology.keyspaces[0]!, sessions: [], notes } };
+}
+
 describe('albums under access rules', () => {
   it('no photo is shown after a removal (AR1), and no write takes effect without permission (AR8), under all faults', () => {
     for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
       const { failures } = runSeed('paris', planWithAlbums(seed));
+      expect({ SEED: seed, failures }).toEqual({ SEED: seed, failures: [] });
+    }
+  }, 300_000);
+
+  it('no answer names a note that its principal may not see (AR10, LQ7), under all faults', () => {
+    for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
+      const { failures } = runSeed('paris', planWithNotes(seed));
       expect({ SEED: seed, failures }).toEqual({ SEED: seed, failures: [] });
     }
   }, 300_000);
@@ -38,6 +54,9 @@ describe('albums under access rules', () => {
     const boards = plans.flatMap(({ albums }) => albums!.boards?.sessions ?? []);
     const written = [...new Set(boards.flatMap((session) => session.steps.map(({ f }) => f)))];
     expect(written.sort()).toEqual(['admit', 'bid', 'dismiss', 'enter', 'found', 'move']);
+    const notes = plans.flatMap(({ albums }) => albums!.notes?.sessions ?? []);
+    const noted = [...new Set(notes.flatMap((session) => session.steps.map(({ f }) => f)))];
+    expect(noted.sort()).toEqual(['delete', 'follow', 'hand', 'list', 'live', 'move', 'rewrite', 'write']);
   });
 
   it('plans of protocols without stable snapshots have no albums', () => {

@@ -12,6 +12,7 @@ import { ExpiredAreRefused, RenewalIsNotNoticed, refusalsByClock, StatusIsPrivat
 import { FeedsMakeCopies } from '../checks/feed-copies.js';
 import { FinalStatusesAreTrue } from '../checks/final-statuses.js';
 import { FirstReports, NothingBeforeReports } from '../checks/first-reports.js';
+import { HiddenKeys } from '../checks/hidden-keys.js';
 import { ConsistentHistory } from '../checks/history.js';
 import { HttpSessionsSeeTheirLineage } from '../checks/http-sessions.js';
 import { Ledger } from '../checks/ledger.js';
@@ -118,6 +119,7 @@ export function createChecks<M extends AnyMessage>(
     new RenewalIsNotNoticed(context, plan),
     new TimestampsStayNear(context, plan),
     new AlbumsArePrivate(context, isPrompt(plan)),
+    new HiddenKeys(context, ledger, plan.albums?.notes !== undefined),
     new WritesArePermitted(context, ledger, plan.albums?.boards, { stable: highest, lowestClock }),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
   ];
@@ -158,4 +160,4 @@ function mostInFlight({ sessions, http, albums }: Plan): number {
 }
 
 const ruledSessions = (albums: Plan['albums']): number =>
-  (albums?.sessions.length ?? 0) + (albums?.boards?.sessions.length ?? 0);
+  (albums?.sessions.length ?? 0) + (albums?.boards?.sessions.length ?? 0) + (albums?.notes?.sessions.length ?? 0);

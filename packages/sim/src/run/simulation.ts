@@ -21,11 +21,11 @@ import { FeedReader } from '../clients/feed-reader.js';
 import { HttpCaller } from '../clients/http-caller.js';
 import { Intruder } from '../clients/intruder.js';
 import { Histories } from '../clients/recorder.js';
-import { createRuledActors, type RuledActor } from '../clients/ruled-actors.js';
+import { createRuledActors, type RuledActor, type RuledPlan } from '../clients/ruled-actors.js';
 import type { FaultWorld } from '../faults/fault.js';
 import { startFault } from '../faults/table.js';
 import { keysOf } from '../plan/keys.js';
-import type { AlbumSessionPlan, BoardSessionPlan, Environment, Plan, SessionPlan } from '../plan/plan.js';
+import type { Environment, Plan, SessionPlan } from '../plan/plan.js';
 import type { ProtocolAdapter } from '../protocols/adapter.js';
 import { Cluster, type ClusterListener } from '../world/cluster.js';
 import { type Checks, createChecks } from './checks.js';
@@ -452,7 +452,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   #createAlbums(): RuledActor<M>[] {
     const note = (session: string, what: () => string) => this.#trace.add(session, what);
     const world = { observer: this.#observer, note };
-    const client = (plan: AlbumSessionPlan | BoardSessionPlan) =>
+    const client = (plan: RuledPlan) =>
       this.#client(plan, this.plan.environment, plan.principal);
     return createRuledActors(this.plan.albums, world, client);
   }

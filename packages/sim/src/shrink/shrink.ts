@@ -3,6 +3,7 @@ import type {
   BoardsPlan,
   HttpCallerPlan,
   HttpRequestPlan,
+  NotesPlan,
   Plan,
   ReaderPlan,
   SessionPlan,
@@ -95,23 +96,31 @@ function fewerReaders(plan: Plan, fails: (plan: Plan) => boolean): Plan {
   return fails(unlimited) ? unlimited : withReaders(readers);
 }
 
-/** The sessions with albums and boards, and their steps. */
+/** The sessions with albums, boards and notes, and their steps. */
 function fewerAlbums(plan: Plan, fails: (plan: Plan) => boolean): Plan {
   const { albums } = plan;
   if (albums === undefined) return plan;
   const { albums: _none, ...without } = plan;
   if (fails(without)) return without;
-  const { boards: some, ...alone } = albums;
-  const boards = some !== undefined && fails({ ...plan, albums: alone }) ? undefined : some;
-  const rest = boards === undefined ? alone : albums;
-  const sessions = minimised(rest.sessions, (less) => fails({ ...plan, albums: { ...rest, sessions: less } }));
-  const withSessions = { ...rest, sessions };
-  if (boards === undefined) return { ...plan, albums: withSessions };
-  const withBoards = (less: BoardsPlan['sessions']): Plan => ({
+  const sessions = minimised(albums.sessions, (less) => fails({ ...plan, albums: { ...albums, sessions: less } }));
+  return fewerNotes(fewerBoards({ ...plan, albums: { ...albums, sessions } }, fails), fails);
+}
+
+function fewerBoards(plan: Plan, fails: (plan: Plan) => boolean): Plan {
+  const { boards, ...alone } = plan.albums!;
+  if (boards === undefined || fails({ ...plan, albums: alone })) return { ...plan, albums: alone };
+  const having = (sessions: BoardsPlan['sessions']): Plan => ({
     ...plan,
-    albums: { ...withSessions, boards: { ...boards, sessions: less } },
+    albums: { ...alone, boards: { ...boards, sessions } },
   });
-  return withBoards(minimised(boards.sessions, (less) => fails(withBoards(less))));
+  return having(minimised(boards.sessions, (less) => fails(having(less))));
+}
+
+function fewerNotes(plan: Plan, fails: (plan: Plan) => boolean): Plan {
+  const { notes, ...alone } = plan.albums!;
+  if (notes === undefined || fails({ ...plan, albums: alone })) return { ...plan, albums: alone };
+  const having = (sessions: NotesPlan['sessions']): Plan => ({ ...plan, albums: { ...alone, notes: { sessions } } });
+  return having(minimised(notes.sessions, (less) => fails(having(less))));
 }
 
 /** Fewer sessions, and fewer steps of each. */
