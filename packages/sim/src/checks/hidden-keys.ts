@@ -71,7 +71,7 @@ export class HiddenKeys implements Check {
       if (asked.has(note)) continue;
       this.counters.listed++;
       if (!this.#sees(principal, note, snapshot))
-        this.#fail(`${connection} gets ${note}, which is hidden at ${snapshot}: ${JSON.stringify(answer)}`, connection, note);
+        this.#fail(`${connection} gets ${note}, which is hidden at ${snapshot}`, connection, note);
     }
   }
 

@@ -11,7 +11,6 @@ import {
   Homing,
   importSession,
   jsonCodec,
-  type OpenEngine,
   type SocketId,
   type TransactionStatus,
 } from '@isochron/client';
@@ -23,21 +22,19 @@ import {
   type AnyMessage,
   IsochronError,
   type NodeId,
-  type Random,
   type RegionId,
   type Timestamp,
-  type Topology,
   type TxId,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { Scheduled } from '@isochron/simulated-world/event-queue';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
-import type { LiveObservations, NoteObservations } from '../checks/observations.js';
 import { type Co, waitFor } from '../engine/coroutine.js';
 import { urlOf } from '../protocols/sessions.js';
 import type { ActorClient } from './actor.js';
 import { holderIn, newCredentials } from './credentials.js';
 import { LiveQueries } from './live.js';
+import { type ClientPlace, tapped } from './place.js';
 import {
   type BeginOptions,
   type Carried,
@@ -46,7 +43,7 @@ import {
   type CommitHooks,
   RequestFailed,
 } from './session.js';
-import type { ClientSocket, SocketNetwork } from './sockets.js';
+import type { ClientSocket } from './sockets.js';
 import { MachineOperation, MachineTransaction, type TransactionsSession } from './transactions.js';
 
 /** How long a client that has moved finds only the nodes of its new region. */
@@ -91,26 +88,6 @@ const NOT_BEGUN = /"(NOT_READY|CREDITS_EXHAUSTED|RATE_LIMITED|SNAPSHOT_UNAVAILAB
 
 /** The result of a call. */
 type Settled = { readonly value: unknown } | { readonly reason: unknown };
-
-/** The place of a client. */
-export interface ClientPlace<M extends AnyMessage> {
-  readonly time: VirtualTime;
-  readonly random: Random;
-  readonly sockets: SocketNetwork<M>;
-  readonly topology: Topology;
-  readonly requestTimeoutMs: number;
-  /** After this time an unfinished commit is reported to the application as unknown. */
-  readonly commitTimeoutMs: number;
-  /** How long its credentials are valid; undefined where it has none. */
-  readonly credentialsMs: number | undefined;
-  readonly engine: OpenEngine;
-  /** Its principal; absent: one of its own, where it has credentials. */
-  readonly principal?: string | undefined;
-  /** Its name for observers. */
-  readonly session: string;
-  readonly observer: LiveObservations & NoteObservations;
-  note(what: () => string): void;
-}
 
 /** One client: its place, and the session that it holds now. */
 export class Client<M extends AnyMessage> implements ActorClient {
@@ -405,10 +382,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
       opened: () => this.#give({ kind: 'opened', socket: id }),
       message: (data) => {
         if (this.#losesRefusal(data)) socket.break();
-        else {
-          this.#tap('ruledAnswered', id, data);
-          this.#give({ kind: 'message', socket: id, data });
-        }
+        else this.#give({ kind: 'message', socket: id, data: tapped(this.client.place, 'ruledAnswered', id, data) });
       },
       closed,
     });
@@ -435,15 +409,8 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
 
   #send(id: SocketId, message: string): void {
     const socket = this.#sockets.get(id);
-    socket?.write(message);
-    this.#tap('ruledAsked', id, message);
+    socket?.write(tapped(this.client.place, 'ruledAsked', id, message));
     for (const frame of this.#leaving.splice(0)) if (socket !== undefined) this.#report(frame, socket.node.id);
-  }
-
-  /** Reports a message of a client whose plan names its principal. */
-  #tap(name: keyof NoteObservations, socket: SocketId, text: string): void {
-    const { principal, session, observer } = this.client.place;
-    if (principal !== undefined) observer[name](principal, `${session}/${socket}`, text);
   }
 
   #give(input: Untimed<ClientInput>): void {

@@ -452,8 +452,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   #createAlbums(): RuledActor<M>[] {
     const note = (session: string, what: () => string) => this.#trace.add(session, what);
     const world = { observer: this.#observer, note };
-    const client = (plan: RuledPlan) =>
-      this.#client(plan, this.plan.environment, plan.principal);
+    const client = (plan: RuledPlan) => this.#client(plan, this.plan.environment, plan.principal);
     return createRuledActors(this.plan.albums, world, client);
   }
 
