@@ -18,14 +18,7 @@ import type { Caller } from '@isochron/client/link/exchange';
 import { openRenewal } from '@isochron/client/link/renewal';
 import { openLive } from '@isochron/client/live/live';
 import type { LiveObserver, LiveScope } from '@isochron/client/live/observer';
-import {
-  type AnyMessage,
-  IsochronError,
-  type NodeId,
-  type RegionId,
-  type Timestamp,
-  type TxId,
-} from '@isochron/core';
+import { type AnyMessage, IsochronError, type NodeId, type RegionId, type Timestamp, type TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { Scheduled } from '@isochron/simulated-world/event-queue';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';

@@ -169,8 +169,8 @@ export interface NoteSessionPlan {
 }
 
 /** A step of a session with notes. `back`: which one of its own, from the newest. */
-export type NoteStepPlan = { readonly thinkMs: number } & (
-  /** New notes, in one transaction. */
+export type NoteStepPlan = { readonly thinkMs: number } & /** New notes, in one transaction. */
+(
   | { readonly f: 'write'; readonly count: number }
   | { readonly f: 'rewrite' | 'delete'; readonly back: number }
   /** A note becomes that of another principal. */
