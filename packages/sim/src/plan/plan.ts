@@ -168,16 +168,15 @@ export interface NoteSessionPlan {
   readonly steps: readonly NoteStepPlan[];
 }
 
-/** A step of a session with notes. `back`: which one of its own, from the newest. */
-export type NoteStepPlan = { readonly thinkMs: number } & /** New notes, in one transaction. */
-(
+/** A step of a session with notes. `write`: new notes, in one transaction. `back`: which own one, from the newest. */
+export type NoteStepPlan = { readonly thinkMs: number } & (
   | { readonly f: 'write'; readonly count: number }
   | { readonly f: 'rewrite' | 'delete'; readonly back: number }
   /** A note becomes that of another principal. */
   | { readonly f: 'hand'; readonly back: number; readonly to: string }
   /** All pages of a list, of this many keys each. */
   | { readonly f: 'list'; readonly limit: number }
-  /** A live query, perhaps beside the steps that follow. Remarks are filtered by their notes: nobody may watch them. */
+  /** A live query, perhaps beside the steps that follow. Remarks are filtered by their notes: no principal may watch them. */
   | { readonly f: 'live'; readonly of: 'notes' | 'remarks'; readonly forMs: number; readonly stays: boolean }
   /** A page of the change feed, which a filtered range does not have. */
   | { readonly f: 'follow' }
