@@ -356,7 +356,9 @@ describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, fu
         ['INVALID_REQUEST', { type: 'get', key: 'default/a', ...seen, depends: 7 }],
         ['INVALID_REQUEST', { type: 'get', key: 'default/a', ...seen, depends: [{ key: 'default/a' }] }],
         ['KEYSPACE_UNKNOWN', { type: 'get', key: 'nowhere/a', ...seen }],
-        [rots ? 'INVALID_REQUEST' : 'NOT_SUPPORTED_BY_PROTOCOL', { type: 'rot', keys: [], ...seen }],
+        rots
+          ? ['INVALID_REQUEST', { type: 'rot', keys: [7], ...seen }]
+          : ['NOT_SUPPORTED_BY_PROTOCOL', { type: 'rot', keys: [], ...seen }],
         ['INVALID_REQUEST', { ...write, ...seen }],
         ['INVALID_REQUEST', { ...write, ...seen, attemptRegions: ['atlantis'] }],
         ['INVALID_REQUEST', { ...write, ...seen, attemptRegions: ['virginia'], tx: 'x' }],
