@@ -94,4 +94,21 @@ describe('a client that closes', () => {
     world.run(10);
     expect(closings.map(({ value }) => value)).toEqual(Array(2).fill({ dropped: [['default/a']], undecided: [] }));
   });
+
+  it('a client may close twice', () => {
+    connected();
+    const closings = [close(), close()];
+    world.run(50);
+    expect(closings.map(codeOf)).toEqual(['done', 'done']);
+  });
+
+  it('a client that closes does not wait for a node that has not answered its hello', () => {
+    const node = new ScriptedNode('east', new ScriptedStore());
+    node.script = () => 'drop';
+    world = new World([node]);
+    const connecting = world.ask({ f: 'connect' });
+    node.state = 'silent';
+    const closing = world.ask({ f: 'close' });
+    expect([connecting.settled, closing.settled]).toEqual([1, 1]);
+  });
 });

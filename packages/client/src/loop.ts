@@ -52,7 +52,7 @@ export class Loop {
   /**
    * A step begins. Returns whether the program stood still before it: no time limit counts that time, since neither
    * an answer nor a repetition could be processed.
-   * @param isTimer a message says nothing about timers: it comes in time where they are slowed down
+   * @param isTimer a message is no sign for timers: it comes in time where they are slowed down
    */
   begin(steadyMs: number, isTimer?: boolean): boolean {
     const nowMs = steadyMs - this.stalledMs;

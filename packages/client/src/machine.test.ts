@@ -477,23 +477,6 @@ describe('a client that closes', () => {
     expect([closing.settled, world.live]).toEqual([1, []]);
   });
 
-  it('a client that closes does not wait for a node that has not answered its hello', () => {
-    const node = new ScriptedNode('east', new ScriptedStore());
-    node.script = () => 'drop';
-    const { world } = watched({ world: new World([node]) });
-    const connecting = world.ask({ f: 'connect' });
-    node.state = 'silent';
-    const closing = world.ask({ f: 'close' });
-    expect([connecting.settled, closing.settled, world.live]).toEqual([1, 1, []]);
-  });
-
-  it('a client may close twice', () => {
-    const { world } = watched(connected());
-    const [first, second] = [world.call({ f: 'close' }), world.call({ f: 'close' })];
-    world.run(50);
-    expect([first.settled, second.settled]).toEqual([1, 1]);
-  });
-
   it('a client that closes while the client of its protocol is loaded ends its connect when loading is done', () => {
     const node = new ScriptedNode('east', new ScriptedStore());
     const { world } = watched({ world: new World([node]) });

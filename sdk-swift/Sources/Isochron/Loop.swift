@@ -101,7 +101,7 @@ final class Loop {
 
     /// Runs the timers whose time has come.
     func wake() {
-        // A message says nothing about timers: it comes in time where they are slowed down.
+        // A message is no sign for timers: it comes in time where they are slowed down.
         if lateMs <= Self.stallMs { wasStalled = false }
         wakesAtMs = .infinity
         while let next = timers.last, next.atMs <= nowMs {

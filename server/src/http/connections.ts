@@ -87,7 +87,7 @@ export class Connections {
     return this.#states.counts();
   }
 
-  /** Follows upgrades. Not for a server without WebSockets: with a listener, Node has it answer all offers of HTTP/2. */
+  /** Follows upgrades. Only for servers with WebSockets: with a listener, Node lets it answer all offers of HTTP/2. */
   followUpgrades(server: Server): void {
     server.on('upgrade', ({ socket }: IncomingMessage) => this.stage(socket, () => 'upgrade'));
   }

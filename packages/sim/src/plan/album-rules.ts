@@ -37,7 +37,7 @@ export function albumRules(
   ];
 }
 
-/** Notes are those of the principal that they name; a remark is seen by whoever sees its note. */
+/** Notes are those of the principal that they name; a remark is seen by those who see its note. */
 const noteRules = (keyspace: string): RuleSource[] => [
   {
     name: 'own-notes-begin',

@@ -176,7 +176,7 @@ export type NoteStepPlan = { readonly thinkMs: number } & (
   | { readonly f: 'hand'; readonly back: number; readonly to: string }
   /** All pages of a list, of this many keys each. */
   | { readonly f: 'list'; readonly limit: number }
-  /** A live query, perhaps beside the steps that follow. Remarks are filtered by their notes: no principal may watch them. */
+  /** A live query, perhaps beside the steps that follow. Remarks are filtered by notes, so they cannot be watched. */
   | { readonly f: 'live'; readonly of: 'notes' | 'remarks'; readonly forMs: number; readonly stays: boolean }
   /** A page of the change feed, which a filtered range does not have. */
   | { readonly f: 'follow' }

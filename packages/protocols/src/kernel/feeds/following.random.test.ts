@@ -31,7 +31,7 @@ const within = (watches: Watches, key: QualifiedKey): boolean =>
       ranges.some(({ start, end }) => compareKeys(start, key) <= 0 && (end === null || compareKeys(key, end) < 0)),
   );
 
-/** The contents of each key that a reader needs of a range of the history, and the times of the others: the naive way. */
+/** The contents of each key that a reader needs in a range of the history, and the times of the others. */
 function expectedNet(history: readonly FeedTx[], after: Timestamp, to: Timestamp, watches: Watches) {
   const net = new Map<QualifiedKey, { ct: Timestamp; txId: string; content: Content }[]>();
   const replaced = new Map<QualifiedKey, Timestamp[]>();

@@ -115,8 +115,8 @@ export class Suspects {
   }
 
   /**
-   * Whether the attempt, as far as its cohorts are known here, had one on the node that lost its disk (D12). Of another
-   * attempt than the one that is known here nothing can be said: it has cohorts of its own.
+   * Whether the attempt, as far as its cohorts are known here, had one on the node that lost its disk (D12). Another
+   * attempt than the one that is known here has cohorts of its own, which are not known.
    */
   mayBeLost({ txId, node, attempt, ts }: Loss): boolean {
     const known = this.slices.known(txId, 0);
