@@ -22,13 +22,12 @@ const nameOf = (i: number): string => `torn${i}`;
 /** Commits keys through a neighbour of the victim. Returns the transaction's id. */
 async function commit(name: string): Promise<string> {
   const writes = keysOf(name).map((key) => ({ keyspace: 'default', key, value: name }));
-  const id = `losses-test-session.${name}`;
   const answer = await call(chaos.cluster.node('virginia-2').api, 'POST', '/v1/commit', {
     body: { writes },
-    headers: { 'idempotency-key': id },
+    headers: { 'idempotency-key': `virginia:${name}` },
   });
   expect([name, answer.status]).toEqual([name, 200]);
-  return id;
+  return (answer.json as { readonly transaction: string }).transaction;
 }
 
 interface LossesAnswer {

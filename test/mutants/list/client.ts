@@ -42,8 +42,8 @@ const BURSTS: Profile = { ...RECONNECTING, bursts: 12 };
 const ENDS_AS_FAILED: Patch = {
   file: OUTCOME,
   in: 'OutcomeExchange.failed',
-  find: 'const isOpen = this.#inDoubt && ',
-  replace: 'const isOpen = false && ',
+  find: 'if (this.#inDoubt && isError',
+  replace: 'if (false && isError',
 };
 
 export const CLIENT_MUTANTS: readonly Mutant[] = [
