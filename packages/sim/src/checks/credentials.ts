@@ -27,7 +27,7 @@ export class StatusIsPrivate implements Check {
 
   foreignStatus(session: string, txId: TxId, status: string): void {
     if (status !== 'unknown' && status !== 'forgotten')
-      this.context.fail(this.name, `${session} is told that ${txId} of another principal is ${status}`, [
+      this.context.fail(this.name, `${session} receives that ${txId} of another principal is ${status}`, [
         session,
         txId,
       ]);
