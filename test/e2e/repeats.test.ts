@@ -12,7 +12,8 @@ const put = async (cluster: Cluster, region: string, number: number): Promise<st
   const key = number % 2 === 0 ? `order ${number}` : `ireland:order ${number}`;
   const headers = { 'idempotency-key': key, 'content-type': 'application/json' };
   const answer = await call(cluster.endpoint(region), 'PUT', keyPath(`k${number}`), { headers, body: String(number) });
-  expect([region, number, answer.status]).toEqual([region, number, 200]);
+  const { status, text } = answer;
+  expect({ region, number, status, text }).toEqual({ region, number, status: 200, text });
   return answer.text;
 };
 

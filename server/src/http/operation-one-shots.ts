@@ -1,4 +1,5 @@
 /** One-shot reads and writes as single operations: a token is the caller's whole session. */
+import { setTimeout } from 'node:timers/promises';
 import { IsochronError, type KeyWrite, plainValue, type QualifiedKey } from '@isochron/core';
 import type { GetResp, OperationSession, PutReq, PutResp, RotResp } from '@isochron/protocols';
 import {
@@ -17,6 +18,11 @@ import { newSessionId } from '../session/ids.js';
 import type { ApiContext } from './context.js';
 import type { OneShots, Shown, Written } from './one-shots.js';
 import { bounded } from './reader.js';
+
+/** Longest pause before the second round, ms; twice as long before each further round. */
+const ROUND_PAUSE_MS = 50;
+
+const OVERTAKEN = new IsochronError('OUTCOME_PENDING', 'Repetitions of the write in other regions overtook this one.');
 
 export class OperationOneShots implements OneShots {
   constructor(
@@ -50,14 +56,17 @@ export class OperationOneShots implements OneShots {
     return { txId, ct: answer.ts, token: this.#tokenAfter(request, session, answer) };
   }
 
-  /** A repetition elsewhere may have given up this region's attempt: then the next round has the outcome (D4). */
+  /**
+   * A repetition elsewhere may have given up this region's attempt: then the next round has the outcome (D4). Regions
+   * that repeat a write at the same time would give up each other's attempts, so a round begins at a random time.
+   */
   async #put(put: Unreferenced<PutReq>, round: number): Promise<PutResp> {
     const { txId } = put;
     const { region, topology } = this.node;
     const home = homeInId(txId, topology)?.home ?? region;
     const attemptRegions = attemptsAt(region, home, round, topology);
-    if (attemptRegions === undefined)
-      throw new IsochronError('TRANSACTION_ABORTED', 'Too many attempts were given up.');
+    if (attemptRegions === undefined) throw undecided(clientTxId(txId), OVERTAKEN);
+    if (round > 0) await setTimeout(Math.random() * ROUND_PAUSE_MS * 2 ** round);
     try {
       return await this.node.requests.put({ ...put, attemptRegions });
     } catch (error) {

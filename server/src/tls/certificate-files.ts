@@ -5,7 +5,7 @@ import { createSecureContext } from 'node:tls';
 import { types } from 'node:util';
 import { IsochronError } from '@isochron/core';
 import { urisOf } from '@isochron/transport';
-import { readPrivate } from '../config/private-file.js';
+import { openToOthers } from '../config/private-file.js';
 
 /** The files of one listener. */
 export interface CertificateFiles {
@@ -40,7 +40,7 @@ const BLOCK = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
  * @throws IsochronError `CERTIFICATE_INVALID` for files that cannot be read, are of another kind or do not fit together
  */
 export function readCertificates(files: CertificateFiles, checks: CertificateChecks): CertificateSet {
-  const [cert, key] = [read(files.cert), read(files.key, (path) => readPrivate(path, refusal))];
+  const [cert, key] = [read(files.cert), read(files.key)];
   const chain = certificatesIn(files.cert, cert);
   const leaf = chain[0]!;
   checkKey(files, leaf, key);
@@ -53,11 +53,10 @@ export function readCertificates(files: CertificateFiles, checks: CertificateChe
   return usable(files, { cert, key, ca, expiresAt });
 }
 
-function read(path: string, reading = (name: string): string => readFileSync(name, 'utf8')): string {
+function read(path: string): string {
   try {
-    return reading(path);
+    return readFileSync(path, 'utf8');
   } catch (cause) {
-    if (cause instanceof IsochronError) throw cause;
     const code = types.isNativeError(cause) && 'code' in cause ? String(cause.code) : String(cause);
     throw refusal(`${path} cannot be read (${code})`, cause);
   }
@@ -84,6 +83,8 @@ function checkKey(files: CertificateFiles, leaf: X509Certificate, text: string):
   } catch (cause) {
     throw refusal(`${files.key} holds no private key in PEM form without a passphrase`, cause);
   }
+  const reason = openToOthers(files.key);
+  if (reason !== undefined) throw refusal(reason);
   if (!leaf.checkPrivateKey(key)) {
     throw refusal(`the key in ${files.key} is not that of the certificate in ${files.cert}`);
   }
