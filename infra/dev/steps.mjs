@@ -17,14 +17,27 @@ const lockFile = join(root, 'infra/dev/.lock');
 /** Installs the dependencies and builds all packages, as far as needed. Prints nothing when all is up to date. */
 export async function prepare() {
   if (isInstalled(root) && isBuilt(root)) return;
-  const onWait = (holder) => console.error(`Waiting for process ${holder}, which is installing or building ...`);
-  await withLock(lockFile, installAndBuild, onWait);
+  await alone(installAndBuild);
 }
 
+/** Installs the dependencies, if needed. */
+export async function installOnce() {
+  if (!isInstalled(root)) await alone(installAsNeeded);
+}
+
+const alone = (work) =>
+  withLock(lockFile, work, (holder) =>
+    console.error(`Waiting for process ${holder}, which is installing or building ...`),
+  );
+
 async function installAndBuild() {
+  await installAsNeeded();
+  if (!isBuilt(root)) await build();
+}
+
+async function installAsNeeded() {
   if (!isInstalled(root)) await install();
   writeStamp(root, 'install', installState(root));
-  if (!isBuilt(root)) await build();
 }
 
 async function install() {

@@ -1,4 +1,5 @@
-// `npm run pack:sdk [FOLDER]`: makes the npm package of the TypeScript SDK, and prints the path of the tarball.
+// `npm run pack:sdk`: makes the npm package of the TypeScript SDK in the folder of its argument, and prints the path of
+// the tarball.
 //
 // In the repository the SDK is many modules of several packages. It is published as one package without dependencies:
 // its code in one bundle for each module system, its types in one file for each entry point.

@@ -54,7 +54,9 @@ const program = addRunOptions(
   .option('--plant-wrong-values', 'write wrong values: each benchmark that reads has to fail', false)
   .addHelpText(
     'after',
-    `\nBenchmarks:\n${BENCHMARKS.map(({ name, about, large }) => `  ${name.padEnd(20)} ${about}${large ? ' (--large)' : ''}`).join('\n')}`,
+    `\nBenchmarks:\n${BENCHMARKS.map(({ name, about, large }) => `  ${name.padEnd(20)} ${about}${large ? ' (--large)' : ''}`).join('\n')}
+
+Exit code: 0 all benchmarks ran, 1 a benchmark failed or the command line is wrong, 2 others use this machine.`,
   );
 
 async function main(): Promise<number> {

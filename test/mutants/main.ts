@@ -36,7 +36,7 @@ const options = new Command('mutants')
   .option('--pin', 'look for a run that catches a mutant, and keep it in test/mutants/plans', false)
   .option('--seeds <n>', 'number of seeds, for --search and --pin', whole, 100)
   .option('--seed-start <n>', 'the first of them (default: from the clock)', whole, Math.floor(Date.now() / 1000))
-  .addHelpText('after', '\nExit code: 0 every mutant was caught, 1 one was not.')
+  .addHelpText('after', '\nExit code: 0 every mutant was caught, 1 a mutant was not.')
   .parse()
   .opts<Options>();
 

@@ -14,6 +14,7 @@ const { out, ...options } = new Command('vectors')
   .option('--out <folder>', 'where to', 'sdk-swift/.vectors')
   .option('--seed <n>', 'seed of all draws', whole, DEFAULTS.seed)
   .option('--sequences <n>', 'number for each protocol', whole, DEFAULTS.sequences)
+  .addHelpText('after', '\nExit code: 0 the files are written, 1 a failure or a wrong command line.')
   .parse()
   .opts<GenerateOptions & { out: string }>();
 

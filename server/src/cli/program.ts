@@ -48,6 +48,7 @@ export function buildProgram(): Command {
     .version(VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [command]', 'print help for a command')
+    .addHelpText('afterAll', '\nExit code: 0 done, 1 a failure, 2 a wrong command line, 130 interrupted.')
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(`${text.trim().replaceAll(/\s*\n\s*/g, ' ')}\n`) });
   clusterCommands(program);

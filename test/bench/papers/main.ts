@@ -44,7 +44,9 @@ const program = addRunOptions(
   .option('--from <samples.json>', 'make the report of an earlier run again, measure nothing')
   .addHelpText(
     'after',
-    `\nExperiments:\n${ALL.map(({ name, figure, about }) => `  ${name.padEnd(22)} ${figure}: ${about}`).join('\n')}`,
+    `\nExperiments:\n${ALL.map(({ name, figure, about }) => `  ${name.padEnd(22)} ${figure}: ${about}`).join('\n')}
+
+Exit code: 0 all experiments ran, 1 a point of an experiment failed or the command line is wrong.`,
   );
 
 async function main(): Promise<number> {

@@ -78,7 +78,8 @@ const median = (values: readonly number[]): number => [...values].sort((a, b) =>
 const program = new Command('bench:rules')
   .description('Measures what access rules add to a read: without get, and with one.')
   .option('--rounds <n>', 'interleaved rounds', '15')
-  .option('--reads <n>', 'reads of a round', '50000');
+  .option('--reads <n>', 'reads of a round', '50000')
+  .addHelpText('after', '\nExit code: 0 measured, 1 a failure or a wrong command line.');
 
 function main(): void {
   const { rounds, reads } = program.parse().opts<{ readonly rounds: string; readonly reads: string }>();

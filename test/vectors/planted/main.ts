@@ -34,7 +34,7 @@ const options = new Command('vectors:planted')
   .option('--jobs <n>', 'compilers that run at once', whole, 2)
   .option('--only <names>', 'only these, with commas between them', named)
   .option('--details', 'what differs, too', false)
-  .addHelpText('after', '\nExit code: 0 every mistake was noticed, and no difference without a mistake.')
+  .addHelpText('after', '\nExit code: 0 every mistake was noticed, and no difference without a mistake; 1 otherwise.')
   .parse()
   .opts<Options>();
 

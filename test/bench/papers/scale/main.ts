@@ -23,7 +23,8 @@ const program = new Command('bench:scale')
   .option('--seed <n>', 'seed of the random numbers', whole, 1)
   .option('--workers <n>', 'configurations simulated at once (default: one for each core)', whole)
   .option('--quick', 'small clusters for a moment: shows that all of it runs, measures nothing', false)
-  .option('--out <folder>', 'folder of the report (default: bench-results/<date>-scale)');
+  .option('--out <folder>', 'folder of the report (default: bench-results/<date>-scale)')
+  .addHelpText('after', '\nExit code: 0 the report is written, 1 a failure or a wrong command line.');
 
 async function main(): Promise<void> {
   const { out, ...options } = program.parse().opts<Options>();
