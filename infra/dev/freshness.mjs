@@ -83,5 +83,9 @@ function addFolder(hash, folder) {
 /** Whether the compiler's output of every project exists. */
 export const hasOutput = (root) => projectFolders(root).every((folder) => existsSync(join(folder, 'dist')));
 
-/** Whether the compiled files are those of the sources. */
-export const isBuilt = (root) => hasOutput(root) && readStamp(root, 'build') === buildState(root);
+/** The bundle of the command line, which `test/e2e/bundle.mjs` makes of the compiler's output. */
+const BUNDLE = 'test/dist/isochron/main.js';
+
+/** Whether the compiled files and the bundle are those of the sources. */
+export const isBuilt = (root) =>
+  hasOutput(root) && existsSync(join(root, BUNDLE)) && readStamp(root, 'build') === buildState(root);

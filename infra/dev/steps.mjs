@@ -66,6 +66,7 @@ async function build() {
   // The compiler checks only its own records, and would not notice that the output was deleted.
   const force = hasOutput(root) ? [] : ['--force'];
   await step('Building', process.execPath, [tool('typescript/bin/tsc'), '-b', 'infra/build/tsconfig.json', ...force]);
+  await step('Bundling the command line', process.execPath, [join(root, 'test/e2e/bundle.mjs')]);
   writeStamp(root, 'build', state);
 }
 

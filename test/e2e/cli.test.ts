@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Cluster, cleanUp, logged } from './harness.js';
-import { isochron, type Result } from './processes.js';
+import { BUILT_ISOCHRON, type Result, run } from './processes.js';
 
 jest.setTimeout(60_000);
 
@@ -27,6 +27,10 @@ beforeAll(async () => {
   cluster = await Cluster.start();
 });
 afterAll(cleanUp);
+
+/** Runs the command line as users run it. */
+const isochron = (args: readonly string[], options: Parameters<typeof run>[2] = {}): Promise<Result> =>
+  run(process.execPath, [BUILT_ISOCHRON, ...args], options);
 
 const at = (region: string): string[] => ['--endpoint', cluster.endpoint(region)];
 const file = (name: string): string => join(cluster.folder, name);

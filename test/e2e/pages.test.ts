@@ -7,7 +7,7 @@ import { type CodeBlock, codeBlocks } from '../tidy/pages.js';
 import { Repository } from '../tidy/repository.js';
 import { Cluster, cleanUp, logged } from './harness.js';
 import { freePortBase } from './ports.js';
-import { Child, ISOCHRON, isochron, ROOT, run } from './processes.js';
+import { BUILT_ISOCHRON, Child, isochron, ROOT, run } from './processes.js';
 import { until } from './until.js';
 
 jest.setTimeout(60_000);
@@ -170,7 +170,7 @@ describe('the pages', () => {
     const folder = mkdtempSync(join(tmpdir(), 'isochron-pages-'));
     // The last value of an option counts.
     const place = ['--data', join(folder, 'data'), '--port-base', `${await freePortBase(OFFSETS)}`];
-    const dev = new Child(process.execPath, [ISOCHRON, 'dev', ...args, ...place], { channel: true });
+    const dev = new Child(process.execPath, [BUILT_ISOCHRON, 'dev', ...args, ...place], { channel: true });
     const explain = () => `${dev.stdout}${dev.stderr}`;
     try {
       const isUp = () => dev.exit ?? /\n$/.test(dev.stdout);

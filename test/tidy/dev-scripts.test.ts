@@ -95,6 +95,7 @@ describe('what is up to date', () => {
     write('packages/a/src/index.ts', 'export const a = 1;');
     write('packages/a/src/index.test.ts', 'it');
     write('packages/a/dist/index.js', '');
+    write('test/dist/isochron/main.js', '');
   });
 
   it('a project is up to date after a build, and not when a source changed', async () => {
@@ -111,9 +112,9 @@ describe('what is up to date', () => {
     expect(await isBuilt()).toBe(true);
   });
 
-  it('a project is not up to date when the output is gone', async () => {
+  it.each(['packages/a/dist', 'test/dist/isochron'])('a project is not up to date without %s', async (output) => {
     await stampBuild();
-    rmSync(join(folder, 'packages/a/dist'), { recursive: true });
+    rmSync(join(folder, output), { recursive: true });
     expect(await isBuilt()).toBe(false);
   });
 
