@@ -4,10 +4,10 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type DurableRecord, IsochronError, isTimestamp, type Kind } from '@isochron/core';
+import { type DurableRecord, IsochronError, isTimestamp } from '@isochron/core';
 import { CorruptRecord, openLevelStore, PLACEMENT_FILE, type VersionStore, verifyPlacement } from '@isochron/storage';
 import { crc32Portable } from '@isochron/storage/crc32';
-import { LOGGED, openAs, openHead, openSegment, RECEIVED, seal, sealAs, unseal } from '@isochron/storage/records';
+import { FOLDER_FORMAT, LOGGED, openAs, openHead, openSegment, seal, unseal } from '@isochron/storage/records';
 import {
   collect,
   dependent,
@@ -50,14 +50,6 @@ const CONTENT: readonly DurableRecord[] = [
   collect(3),
 ];
 
-/** Log entries as earlier versions of Isochron wrote them: each as a record. */
-const EARLIER: readonly (readonly [string, Buffer])[] = (
-  [
-    ['l0003/00000000009/own', LOGGED, { writes: [{ key: 'a', value: '"x"' }] }],
-    ['r0003/00000000009/received', RECEIVED, { writes: [], source: 'oregon' }],
-  ] as const
-).map(([key, kind, tx]) => [key, Buffer.from(sealAs(kind as Kind<unknown>, tx, key))] as const);
-
 /** Every query of a node to its store. A failed opening is an answer too. */
 const QUESTIONS: Readonly<Record<string, (store: VersionStore) => unknown>> = {
   recover: (store) => store.recover(),
@@ -98,9 +90,6 @@ async function log(store: VersionStore, partition: number): Promise<unknown> {
 
 type Answers = Readonly<Record<string, unknown>>;
 
-/** The newest format of a data folder, which its record `m/checkpoint` has. */
-const FOLDER_FORMAT = 4;
-
 describe('records on disk', () => {
   let folder: string;
   let sound: string;
@@ -114,9 +103,6 @@ describe('records on disk', () => {
     const store = await open(sound);
     await store.commit(CONTENT);
     await store.close();
-    await onRawDisk(sound, async (disk) => {
-      for (const [key, value] of EARLIER) await disk.put(key, value);
-    });
     keys = await onRawDisk(sound, (disk) => disk.keys().all());
     truth = await answers(sound);
   });
@@ -179,7 +165,7 @@ describe('records on disk', () => {
   }
 
   it('the sample has records of every kind, and answers every query when nothing is wrong', () => {
-    expect(new Set(keys.map((key) => key[0]))).toEqual(new Set('bchlmoprtvx'));
+    expect(new Set(keys.map((key) => key[0]))).toEqual(new Set('bchmoptvx'));
     // One list with both outcomes.
     expect(keys.filter((key) => key.startsWith('x'))).toHaveLength(1);
     expect(Object.values(truth).filter((answer) => answer instanceof CorruptRecord)).toEqual([]);
@@ -218,17 +204,16 @@ describe('records on disk', () => {
     [fc.nat(), fc.integer({ min: 2, max: 255 })],
     async (pick, format) => {
       const key = pickOf(pick);
-      // The folder's own formats are read.
-      fc.pre(key !== 'm/checkpoint' || format > FOLDER_FORMAT);
+      fc.pre(key !== 'm/checkpoint' || format !== FOLDER_FORMAT);
       const given = await spoilt((values) => {
         const value = Buffer.from(values.get(key)!);
         value[4] = format;
         value.writeUInt32LE(crc32Portable(value.subarray(4), crc32Portable(key)), 0);
         return [[key, value]];
       });
-      for (const { damage, message } of blames(given, [key])) {
-        expect(damage).toBe('version');
-        expect(message).toContain(`format is ${format}`);
+      for (const { damage, code, message } of blames(given, [key])) {
+        expect([damage, code]).toEqual(['version', 'STORAGE_FORMAT']);
+        expect(message).toContain(`has format ${format}`);
       }
     },
   );
@@ -274,12 +259,14 @@ describe('records on disk', () => {
 
   fuzz('a damaged placement file is refused, or still names its owner', 60, [damages], async (changes) => {
     const location = join(folder, `run-${runs++}`);
-    const placement = { clusterId: 'c1', node: 'virginia-1', partitions: [{ id: 0, name: 'default/0' }] };
+    const partitions = [{ id: 0, name: 'default/0' }];
+    const placement = { clusterId: 'c1', protocol: 'paris', node: 'virginia-1', partitions };
     await verifyPlacement(location, placement);
     const file = join(location, PLACEMENT_FILE);
     await writeFile(file, damaged(await readFile(file), changes));
     const outcome = await verifyPlacement(location, placement).catch((error: unknown) => error);
-    if (outcome instanceof IsochronError) expect(['STORAGE_FAILED', 'PLACEMENT_MISMATCH']).toContain(outcome.code);
+    if (outcome instanceof IsochronError)
+      expect(['STORAGE_FAILED', 'STORAGE_FORMAT', 'PLACEMENT_MISMATCH']).toContain(outcome.code);
     else expect(outcome).toEqual({ storeId: expect.any(String) });
   });
 });

@@ -176,5 +176,9 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
   STORAGE_FAILED:
     'The disk refused a write; nothing was acknowledged. Operators: look for a full or failing disk. A commit ' +
     'may be repeated under the same transaction id.',
+  STORAGE_FORMAT:
+    'Another version of Isochron wrote the data folder, in a format that this version does not read; nothing was ' +
+    'changed. Start that version, or move the data folder away: the node fetches its data from its peers. Folders of ' +
+    'builds before 0.1.0 are not read by any release.',
   INTERNAL: 'The server met an error of its own, which its log describes. Try again; report it if it comes back.',
 };

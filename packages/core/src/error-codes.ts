@@ -71,6 +71,7 @@ export const HTTP_STATUS = {
   REBUILD_NEEDED: 500,
   STORAGE_FULL: 507,
   STORAGE_FAILED: 500,
+  STORAGE_FORMAT: 500,
   INTERNAL: 500,
 } as const satisfies Record<string, number>;
 
@@ -150,5 +151,6 @@ export const ERROR_TITLES: Readonly<Record<ErrorCode, string>> = {
   REBUILD_NEEDED: 'The node must be rebuilt from its peers',
   STORAGE_FULL: 'The disk of a node is full',
   STORAGE_FAILED: 'The disk refused a write',
+  STORAGE_FORMAT: 'The data on disk have another format',
   INTERNAL: 'The server met an error of its own',
 };

@@ -77,11 +77,7 @@ export class SessionsMachine implements Machine<SessionMessage> {
       node,
       'SessionCacheResp',
       (ref) => ({ type: 'SessionCacheReq', ref, session, ...wanted }),
-      (answer) => {
-        const cache = answer?.type === 'SessionCacheResp' ? answer : undefined;
-        // A node of an older version does not count changes.
-        done(cache && { ...cache, found: cache.found && (cache.changes ?? 0) >= (changes ?? 0) });
-      },
+      (answer) => done(answer?.type === 'SessionCacheResp' ? answer : undefined),
     );
   }
 

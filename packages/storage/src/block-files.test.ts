@@ -8,7 +8,6 @@ import { CorruptRecord } from './failure.js';
 import { openLevelStore } from './level-store.js';
 import type { LogFolder } from './log/files.js';
 import { type Image, VirtualDisk } from './log/testing/virtual-disk.js';
-import { LOG_BLOCK, openCheckpoint, seal, sealAs } from './records.js';
 import type { VersionStore } from './store.js';
 import { logged, P, received } from './suite-fixtures.js';
 import { testFolder } from './testing/folder.js';
@@ -204,30 +203,5 @@ describe('the blocks of a store', () => {
     await close();
     await rm(await onlyFile());
     await expect(open()).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'missing' });
-  });
-
-  it('blocks of the format that had them in LevelDB are read, and truncated with the others', async () => {
-    await fill(10, 2);
-    await store!.commit([truncateLog(11)]);
-    await close();
-    const entry = (ct: number) => ({ ct, tx: { txId: `t${ct}`, writes: [{ key: 'a', value: '"x"' }] } });
-    const name = 'h0003/0000000000m/0000000000m/7s';
-    await onRawDisk(location, async (disk) => {
-      const covered = openCheckpoint((await disk.get('m/checkpoint'))!);
-      await disk.put('m/checkpoint', Buffer.from(seal(covered, 'm/checkpoint', 3)));
-      await disk.put(name, Buffer.from(sealAs(LOG_BLOCK, [entry(20), entry(22)], name)));
-    });
-    await open();
-    expect(await changes()).toEqual([20, 22]);
-    await fill(30, 2);
-    expect(await changes()).toEqual([20, 22, 30, 31]);
-    await close();
-    await open();
-    expect(await changes()).toEqual([20, 22, 30, 31]);
-    await store!.commit([truncateLog(30)]);
-    await close();
-    expect(await onRawDisk(location, (disk) => disk.get(name))).toBeUndefined();
-    await open();
-    expect(await changes()).toEqual([31]);
   });
 });

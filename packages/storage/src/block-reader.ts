@@ -2,32 +2,21 @@
 import type { LoggedTx, PartitionId, Timestamp, TxId } from '@isochron/core';
 import type { BlockFiles } from './block-files.js';
 import { ByTransaction } from './by-transaction.js';
-import { type Disk, readNow } from './disk.js';
 import type { BlockName } from './disk-keys.js';
 import { corrupt } from './failure.js';
 import { compareEntries, type LogEntry, logEntry } from './log-entries.js';
 import type { EntryName } from './logged-entries.js';
 import type { Partition } from './partition.js';
 import type { Partitions } from './partitions.js';
-import { LOG_BLOCK, LOGGED, openAs } from './records.js';
-
-/** The files and the database that hold blocks. */
-export interface BlockMedia {
-  readonly disk: Disk;
-  readonly files: BlockFiles;
-}
+import { LOG_BLOCK, openAs } from './records.js';
 
 /**
  * The entries of a block; none when a truncation has removed it meanwhile.
  * @throws CorruptRecord
  */
-async function readBlock(
-  { disk, files }: BlockMedia,
-  { keys, horizons }: Partition,
-  block: BlockName,
-): Promise<LogEntry[]> {
+async function readBlock(files: BlockFiles, { keys, horizons }: Partition, block: BlockName): Promise<LogEntry[]> {
   const name = keys.blockContent(block);
-  const bytes = await (block.place === undefined ? disk.get(name) : files.read(block.place));
+  const bytes = await files.read(block.place);
   if (bytes !== undefined) return openAs(LOG_BLOCK, bytes, name).map(logEntry);
   if (block.end <= horizons.logTruncatedUpTo) return [];
   throw corrupt(name, 'missing', 'it is missing');
@@ -46,7 +35,7 @@ interface Written {
  * @throws CorruptRecord
  */
 export async function* entriesOf(
-  media: BlockMedia,
+  files: BlockFiles,
   partition: Partition,
   blocks: readonly BlockName[],
 ): AsyncGenerator<LogEntry> {
@@ -56,7 +45,7 @@ export async function* entriesOf(
   for (const [number, block] of byRange) {
     const settled = waiting.findIndex(({ entry }) => entry.ct >= block.first);
     for (const { entry } of waiting.splice(0, settled < 0 ? waiting.length : settled)) yield entry;
-    const read = (await readBlock(media, partition, block)).map((entry) => ({ entry, block: number }));
+    const read = (await readBlock(files, partition, block)).map((entry) => ({ entry, block: number }));
     waiting = merged(waiting, read);
   }
   for (const { entry } of waiting) yield entry;
@@ -73,7 +62,7 @@ export class StoredEntries {
   readonly #found = new ByTransaction<LogEntry>();
 
   constructor(
-    readonly media: BlockMedia,
+    readonly files: BlockFiles,
     readonly partitions: Partitions,
   ) {}
 
@@ -92,20 +81,14 @@ export class StoredEntries {
     const blocks = partition.blocks
       .above(partition.horizons.logTruncatedUpTo)
       .filter(({ first, end }) => names.some(({ ct }) => ct >= first && ct <= end));
-    for await (const entry of entriesOf(this.media, partition, blocks))
+    for await (const entry of entriesOf(this.files, partition, blocks))
       if (wanted.has(`${entry.ct}/${entry.tx.txId}`)) this.#found.set(partition.id, entry.tx.txId, entry);
   }
 
-  /**
-   * A loaded entry, or one that an earlier version of Isochron has written as a record of its own.
-   * @throws CorruptRecord
-   */
+  /** A loaded entry. */
   get(partition: PartitionId, ct: Timestamp, txId: TxId): LoggedTx | undefined {
     const entry = this.#found.get(partition, txId);
-    if (entry?.ct === ct) return entry.tx;
-    const diskKey = this.partitions.of(partition).keys.logged(ct, txId);
-    const bytes = readNow(this.media.disk, diskKey);
-    return bytes === undefined ? undefined : { txId, ...openAs(LOGGED, bytes, diskKey) };
+    return entry?.ct === ct ? entry.tx : undefined;
   }
 
   /** Nothing is asked for any more. */

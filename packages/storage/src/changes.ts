@@ -9,7 +9,7 @@ import type { Chain } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { Batch } from './disk.js';
 import type { BlockName } from './disk-keys.js';
-import { cutBlocks, nameOfBlock } from './log-blocks.js';
+import { contentOfBlock, cutBlocks } from './log-blocks.js';
 import { insertEntry, type LogEntry } from './log-entries.js';
 import type { Partition } from './partition.js';
 import {
@@ -218,7 +218,7 @@ export class Changes {
     for (const [partition, { blocks }] of partitions) {
       for (const block of blocks) {
         partition.blocks.add(block);
-        if (block.place !== undefined) this.files.named(block.place);
+        this.files.named(block.place);
       }
     }
     for (const chain of chains) this.cache.unpin(chain);
@@ -226,8 +226,8 @@ export class Changes {
 
   #writeBlock({ keys }: Partition, entries: readonly LogEntry[]): BlockName {
     const { batch } = this.#current!;
-    const content = nameOfBlock(entries);
-    const name = { ...content, place: this.files.add(sealAs(LOG_BLOCK, entries, keys.block(content))) };
+    const content = contentOfBlock(entries);
+    const name = { ...content, place: this.files.add(sealAs(LOG_BLOCK, entries, keys.blockContent(content))) };
     const diskKey = keys.block(name);
     batch.put(diskKey, seal(null, diskKey));
     return name;

@@ -1,15 +1,14 @@
 /**
- * LevelDB as the checkpoint of the durable log: the records that reach it, the state after a crash, and folders of
- * earlier formats.
+ * LevelDB as the checkpoint of the durable log: the records that reach it, and the state after a crash.
  */
 import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type DurableRecord, Update } from '@isochron/core';
+import type { DurableRecord } from '@isochron/core';
 import { ClassicLevel } from 'classic-level';
 import { CorruptRecord } from './failure.js';
 import { type LevelStoreOptions, openLevelStore } from './level-store.js';
 import { openLogIn } from './log/segment-log.js';
-import { META_VALUE, openAs, openCheckpoint, seal } from './records.js';
+import { openCheckpoint, seal } from './records.js';
 import type { VersionStore } from './store.js';
 import { collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './suite-fixtures.js';
 import { testFolder } from './testing/folder.js';
@@ -363,75 +362,41 @@ describe('damage between LevelDB and the log', () => {
   });
 });
 
-describe('a data folder of the format without updates', () => {
-  const format = (): Promise<number> => onRawDisk(location, async (disk) => (await disk.get('m/checkpoint'))![4]!);
+describe('a data folder of another format', () => {
+  const refusal = (format: number) => ({
+    code: 'STORAGE_FORMAT',
+    retryable: false,
+    message: expect.stringMatching(new RegExp(`has format ${format}, and .* reads 5\\. Start the version .* or move`)),
+  });
 
-  it('a data folder of the format without updates is read, and written in the new one, which earlier builds refuse', async () => {
+  it('a data folder of an earlier format is refused, and left as it is', async () => {
     await open();
     await store!.commit([put('a', v(10))]);
     await close();
-    expect(await format()).toBe(4);
-    await onRawDisk(location, async (disk) => {
-      const covered = openCheckpoint((await disk.get('m/checkpoint'))!);
-      await disk.put('m/checkpoint', seal(covered, 'm/checkpoint', 2));
-    });
-    await open();
-    expect(store!.read(P, 'a', FOREVER)?.ts).toBe(10);
-    await store!.commit([put('a', v(20, new Update('[{"op":"append","path":"","items":[1]}]')))]);
-    await close();
-    expect(await format()).toBe(4);
-    await open();
-    expect(store!.read(P, 'a', FOREVER)?.value).toBe('[1]');
+    const covered = await onRawDisk(location, async (disk) => openCheckpoint((await disk.get('m/checkpoint'))!));
+    for (const format of [2, 3, 4]) {
+      const bytes = Buffer.from(seal(covered, 'm/checkpoint', format));
+      await onRawDisk(location, (disk) => disk.put('m/checkpoint', bytes));
+      await expect(open()).rejects.toMatchObject(refusal(format));
+      expect(await onRawDisk(location, (disk) => disk.get('m/checkpoint'))).toEqual(bytes);
+    }
   });
-});
 
-describe('a data folder of the format before the log', () => {
-  /** LevelDB alone, with an entry for each outcome in the index of times. */
-  const previous = async () => {
+  it('a data folder with data and without a log is refused', async () => {
     await open();
-    await store!.commit([put('a', v(10)), logged(10), ended('t', outcomeAt(10)), prepare, meta('ust', 5)]);
+    await store!.commit([put('a', v(10))]);
     await close();
     await rm(join(location, 'log'), { recursive: true });
-    await onRawDisk(location, async (disk) => {
-      const [block] = await disk.keys({ gte: 'x', lt: 'y' }).all();
-      await disk.batch().del('m/checkpoint').del(block!).put('x0003/0000000000a/t', Buffer.alloc(0)).write();
-    });
-  };
-
-  it('a data folder of the format before the log is taken over at the first start, as a whole', async () => {
-    await previous();
-    await open();
-    expect([store!.read(P, 'a', FOREVER)?.ts, store!.outcome(P, 't')?.ts]).toEqual([10, 10]);
-    const { meta, prepared, logEnds } = await store!.recover();
-    expect([meta.get('ust'), prepared.length, logEnds.get(P)]).toEqual([5, 1, 10]);
-    await store!.commit([put('a', v(20)), { kind: 'forget', partition: P, upTo: 15 }]);
-    await kill();
-    await open();
-    expect([store!.read(P, 'a', FOREVER)?.ts, store!.outcome(P, 't')]).toEqual([20, undefined]);
-    await store!.commit([put('b', v(20))]);
-    await close();
-    expect(await onRawDisk(location, (disk) => disk.keys({ gte: 'x', lt: 'y' }).all())).toEqual([]);
-  });
-
-  it('a data folder of the format before the log is taken over also when a crash stopped the first start', async () => {
-    await previous();
-    const log = await openLogIn(join(location, 'log'));
-    await log.close();
-    await kill();
-    await open();
-    await close();
     await onRawDisk(location, (disk) => disk.del('m/checkpoint'));
-    await open();
-    expect(store!.read(P, 'a', FOREVER)?.ts).toBe(10);
+    await expect(open()).rejects.toMatchObject(refusal(1));
   });
 
-  it('an earlier version of Isochron opens the format before the log alone: it refuses the new one', async () => {
+  it('a data folder whose first start was killed before it held anything is new', async () => {
     await open();
     await close();
-    // Earlier versions read every meta value at the start, as this does.
-    const asBefore = onRawDisk(location, async (disk) =>
-      openAs(META_VALUE, (await disk.get('m/checkpoint'))!, 'm/checkpoint'),
-    );
-    await expect(asBefore).rejects.toMatchObject({ code: 'STORAGE_FAILED', damage: 'version' });
+    await onRawDisk(location, (disk) => disk.clear());
+    await open();
+    await store!.commit([put('a', v(10))]);
+    expect(store!.read(P, 'a', FOREVER)?.ts).toBe(10);
   });
 });

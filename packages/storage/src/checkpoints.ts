@@ -4,12 +4,12 @@ import type { BlockFiles } from './block-files.js';
 import type { Changes } from './changes.js';
 import type { Disk } from './disk.js';
 import { CHECKPOINT } from './disk-keys.js';
-import { CorruptRecord, type FirstFailure } from './failure.js';
+import { CorruptRecord, type FirstFailure, unknownFormat } from './failure.js';
 import type { DurableLog, Position } from './log/durable-log.js';
 import { LogRecords } from './log-records.js';
 import type { Partition } from './partition.js';
 import type { Partitions } from './partitions.js';
-import { openCheckpoint, sealCheckpoint } from './records.js';
+import { FOLDER_FORMAT, openCheckpoint, sealCheckpoint } from './records.js';
 
 /** Operations that one turn of the event loop puts into a batch: about a millisecond. */
 const SLICE = 256;
@@ -149,36 +149,33 @@ export class Checkpoints {
   }
 
   /** Removes truncated log entries. Not synced: after a crash it is done again. */
-  async #clear(partition: Partition, upTo: Timestamp): Promise<void> {
-    const { keys, clearedUpTo, entriesUpTo, blocks } = partition;
+  async #clear({ keys, blocks }: Partition, upTo: Timestamp): Promise<void> {
     const { disk, files } = this.parts;
-    partition.clearedUpTo = upTo;
     const gone = blocks.truncate(upTo);
     if (gone.length > 0) await disk.clear(keys.blocksUpTo(upTo));
-    for (const { place } of gone) if (place !== undefined) files.unnamed(place);
-    if (entriesUpTo <= clearedUpTo) return;
-    await disk.clear(keys.logBetween(clearedUpTo, upTo));
-    await disk.clear(keys.receivedBetween(clearedUpTo, upTo));
+    for (const { place } of gone) files.unnamed(place);
   }
 }
 
 const nextTurn = (): Promise<void> => new Promise((done) => setImmediate(done));
 
 /**
- * The position of the log that LevelDB covers. In a folder of the previous format LevelDB holds all data: the folder
- * gets a log, whose first record is empty, so that a lost log is told from a new one.
+ * The position of the log that LevelDB covers. The log of a new folder begins with an empty record, so that a lost log
+ * is told from a new one.
  * @throws CorruptRecord
  */
 export async function coveredBy(disk: Disk, log: DurableLog): Promise<Position> {
   const bytes = await disk.get(CHECKPOINT);
   if (bytes !== undefined) return openCheckpoint(bytes);
-  if (log.end === 0) await log.append([EMPTY]);
-  if (log.end > 1)
+  const isNew = (await disk.keys({ limit: 1 }).all()).length === 0;
+  if (!isNew && log.end === 0) throw unknownFormat('The data folder', 1, FOLDER_FORMAT);
+  if (!isNew || log.end > 1)
     throw new CorruptRecord(
       null,
       'missing',
       'The log holds records, and LevelDB no position of it: its files are damaged',
     );
+  if (log.end === 0) await log.append([EMPTY]);
   await disk.put(CHECKPOINT, sealCheckpoint(log.end), { sync: true });
   return log.end;
 }

@@ -4,7 +4,7 @@ import type { ChainLoader } from './chain-loader.js';
 import { type ChainWriter, ripeAt } from './chain-writer.js';
 import type { Changes } from './changes.js';
 import { type Disk, scan } from './disk.js';
-import { restOf, timeAndTx } from './disk-keys.js';
+import { restOf } from './disk-keys.js';
 import type { Partition } from './partition.js';
 import { OUTCOME, OUTCOME_IDS, openAs, openHead } from './records.js';
 
@@ -111,7 +111,7 @@ export class Collector {
         partition.forgetting = diskKey;
         return false;
       }
-      ids.push(...listedIn(diskKey, bytes));
+      ids.push(...openAs(OUTCOME_IDS, bytes, diskKey));
       this.changes.del(diskKey);
       return true;
     });
@@ -126,7 +126,3 @@ export class Collector {
     return partition.forgetting !== undefined;
   }
 }
-
-/** The transactions of one record of the index; a record without content has its only one in the key. */
-const listedIn = (diskKey: string, bytes: Buffer): readonly TxId[] =>
-  bytes.length === 0 ? [timeAndTx(restOf(diskKey)).txId] : openAs(OUTCOME_IDS, bytes, diskKey);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
 import { CorruptRecord } from './failure.js';
 import { openLevelStore } from './level-store.js';
-import { LOGGED, seal, sealAs, sealHead } from './records.js';
+import { seal, sealHead } from './records.js';
 import type { VersionStore } from './store.js';
 import { collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './suite-fixtures.js';
 import { testFolder } from './testing/folder.js';
@@ -20,9 +20,6 @@ const EVERYTHING: readonly DurableRecord[] = [
   { kind: 'meta', name: 'ceiling', value: 5 },
   collect(3),
 ];
-
-/** Log entries as earlier versions of Isochron wrote them. */
-const EARLIER = ['l0003/00000000005/first', 'l0003/00000000007/last'];
 
 const flip = (value: Buffer): Buffer => {
   value[value.length - 1]! ^= 1;
@@ -44,9 +41,6 @@ describe('damage on disk', () => {
     location = await testFolder('damage');
     await (await open()).commit(EVERYTHING);
     await close();
-    await onRawDisk(location, async (disk) => {
-      for (const key of EARLIER) await disk.put(key, Buffer.from(sealAs(LOGGED, { writes: [] }, key)));
-    });
   });
   afterEach(async () => {
     await close();
@@ -66,7 +60,6 @@ describe('damage on disk', () => {
     'a find in the past': () => store!.find(P, 'long', ({ ts }) => ts === 10),
     'a listing of any snapshot': () => store!.prefetch({ kind: 'list', partition: P, range: range(), snapshot: 'any' }),
     'a look for an outcome': () => store!.outcome(P, 't'),
-    'a replay': () => store!.prefetch({ kind: 'log', partition: P, after: 0, upTo: 9 }),
   };
   const ask = async (what: string) => {
     await open();
@@ -84,8 +77,6 @@ describe('damage on disk', () => {
     ['t0003/long\u00000', 'a find in the past', 'segment', P, 'long'],
     ['t0003/long\u00000', 'a listing of any snapshot', 'segment', P, 'long'],
     ['o0003/t', 'a look for an outcome', 'outcome', P, 't'],
-    ['l0003/00000000005/first', 'a replay', 'log', P, '5/first'],
-    ['l0003/00000000007/last', 'open', 'log', P, '7/last'],
     ['p0003/p', 'recover', 'prepared', P, 'p'],
     ['c0003/', 'open', 'counters', P, ''],
     ['m/vv/3', 'open', 'meta', P, 'vv/3'],
@@ -165,20 +156,17 @@ describe('damage on disk', () => {
     expect(() => store!.find(P, 'short', () => true)).toThrow(CorruptRecord);
   });
 
-  it('a segment or a log entry with malformed dependencies is damage on disk', async () => {
-    const first = 'l0003/00000000005/first';
+  it('a segment with malformed dependencies is damage on disk', async () => {
     await onRawDisk(location, async (disk) => {
       await disk.put(
         't0003/long\u00000',
         Buffer.from(seal([10, 'tx10', 'virginia', '1', [-1, 1]], 't0003/long\u00000')),
       );
-      await disk.put(first, Buffer.from(seal([-1, 3, ['a', '1']], first)));
     });
     for (const [what, kind] of [
       ['a prefetch of chains', 'segment'],
       ['a find in the past', 'segment'],
       ['a listing of any snapshot', 'segment'],
-      ['a replay', 'log'],
     ] as const) {
       const error = await ask(what).catch((thrown: unknown) => thrown);
       expect([what, error]).toEqual([what, expect.any(CorruptRecord)]);

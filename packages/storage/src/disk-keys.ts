@@ -8,19 +8,15 @@
  * h<partition>/<end>/<own>/<bytes>/<first>/<file>/<offset>/<length>
  *                                  the name of a block of the log: entries of all regions, at `first` to `end`, the
  *                                  last own one at `own`; and its place in the files of blocks
- * h<partition>/<end>/<own>/<bytes> a block with its content: written by earlier versions of Isochron
- * l<partition>/<ct>/<txId>         own entry of the log: written by earlier versions of Isochron
  * m/<name>                         meta
  * o<partition>/<txId>              outcomes
  * p<partition>/<txId>              prepared transactions
- * r<partition>/<ct>/<txId>         entry of another region: written by earlier versions of Isochron
  * t<partition>/<key>\0<segment>    older versions of a long chain
  * v<partition>/<key>               head of a chain: its newest versions
  * x<partition>/<ts>/<position>     outcomes of one checkpoint by the newest time among them, for `forget`
- * x<partition>/<ts>/<txId>         one outcome by its time: written by earlier versions of Isochron
  * ```
  */
-import type { PartitionId, QualifiedKey, RegionId, Timestamp, TxId } from '@isochron/core';
+import type { PartitionId, QualifiedKey, Timestamp, TxId } from '@isochron/core';
 
 /** Eleven digits of base 36 hold every safe integer; padded, their order is the order of the numbers. */
 const digits = (ts: Timestamp): string => ts.toString(36).padStart(11, '0');
@@ -37,7 +33,6 @@ export type RecordKind =
   | 'batch'
   | 'counters'
   | 'head'
-  | 'log'
   | 'logBlock'
   | 'meta'
   | 'outcome'
@@ -49,11 +44,9 @@ const KINDS: Readonly<Record<string, RecordKind>> = {
   b: 'batch',
   c: 'counters',
   h: 'logBlock',
-  l: 'log',
   m: 'meta',
   o: 'outcome',
   p: 'prepared',
-  r: 'log',
   t: 'segment',
   v: 'head',
   x: 'outcomeTime',
@@ -65,8 +58,8 @@ export interface RecordName {
   /** Null for records of the whole node (`ust`, `ceiling`), and when not even the key can be read. */
   readonly partition: PartitionId | null;
   /**
-   * Qualified key of a head or segment, transaction id of an outcome or a prepare, `<ct>/<txId>` of a log entry, the
-   * last timestamp of a block of the log, name of a meta value.
+   * Qualified key of a head or segment, transaction id of an outcome or a prepare, the last timestamp of a block of
+   * the log, name of a meta value.
    */
   readonly key: string;
   /** Its key in LevelDB. */
@@ -83,12 +76,12 @@ export const batchOf = (diskKey: string): number => fromDigits(diskKey.slice(MAR
 
 export const META = under('m/');
 export const metaKey = (name: string): string => META.gte + name;
-/** Position of the durable log that LevelDB covers. It is a meta value, so that older builds find and refuse it. */
+/** Position of the durable log that LevelDB covers. */
 export const CHECKPOINT = metaKey('checkpoint');
 export const metaName = (diskKey: string): string => diskKey.slice(META.gte.length);
 
 /** All records of a kind, over all partitions. */
-export const allOf = (kind: 'c' | 'h' | 'l' | 'p' | 'r'): DiskRange => ({
+export const allOf = (kind: 'c' | 'h' | 'p'): DiskRange => ({
   gte: kind,
   lt: String.fromCharCode(kind.charCodeAt(0) + 1),
 });
@@ -100,8 +93,6 @@ export const restOf = (diskKey: string): string => diskKey.slice(6);
 /** The disk keys of one partition; prefixes are made once. */
 export class PartitionKeys {
   readonly heads: DiskRange;
-  readonly #log: string;
-  readonly #received: string;
   readonly #blocks: string;
   readonly counters: string;
   readonly #tail: string;
@@ -112,8 +103,6 @@ export class PartitionKeys {
   constructor(partition: PartitionId) {
     const id = `${partition.toString(36).padStart(4, '0')}/`;
     this.heads = under(`v${id}`);
-    this.#log = `l${id}`;
-    this.#received = `r${id}`;
     this.#blocks = `h${id}`;
     this.counters = `c${id}`;
     this.#tail = `t${id}`;
@@ -148,28 +137,12 @@ export class PartitionKeys {
     return { gte: this.#byTime, lt: this.#byTime + digits(upTo) };
   }
 
-  /** @param source the other region that committed it, if one did */
-  logged(ct: Timestamp, txId: TxId, source?: RegionId): string {
-    return `${source === undefined ? this.#log : this.#received}${digits(ct)}/${txId}`;
-  }
-
-  /** Own log entries with `after < ct <= upTo` that are not in blocks. */
-  logBetween(after: Timestamp, upTo: Timestamp): DiskRange {
-    return between(this.#log, after, upTo);
-  }
-
-  /** The same of other regions. */
-  receivedBetween(after: Timestamp, upTo: Timestamp): DiskRange {
-    return between(this.#received, after, upTo);
-  }
-
   /** Names the content of a block. */
-  blockContent({ end, own, bytes }: BlockName): string {
+  blockContent({ end, own, bytes }: BlockContent): string {
     return `${this.#blocks}${digits(end)}/${digits(own)}/${bytes.toString(36)}`;
   }
 
   block(name: BlockName): string {
-    if (name.place === undefined) return this.blockContent(name);
     const { file, offset, length } = name.place;
     const numbers = [name.first, file, offset, length].map((number) => number.toString(36));
     return `${this.blockContent(name)}/${numbers.join('/')}`;
@@ -177,14 +150,9 @@ export class PartitionKeys {
 
   /** Blocks of the log without an entry above `upTo`. */
   blocksUpTo(upTo: Timestamp): DiskRange {
-    return between(this.#blocks, -1, upTo);
+    return { gte: this.#blocks, lt: this.#blocks + digits(upTo + 1) };
   }
 }
-
-const between = (prefix: string, after: Timestamp, upTo: Timestamp): DiskRange => ({
-  gte: prefix + digits(after + 1),
-  lt: prefix + digits(upTo + 1),
-});
 
 /** Where the bytes of a block are: the number of the file, and the range in it. */
 export interface BlockPlace {
@@ -193,21 +161,24 @@ export interface BlockPlace {
   readonly length: number;
 }
 
-/** The name of a block of the log: first and last timestamp, that of the last own entry (0 without one), and size. */
-export interface BlockName {
+/** The content of a block of the log: first and last timestamp, that of the last own entry (0 without one), and size. */
+export interface BlockContent {
   readonly first: Timestamp;
   readonly end: Timestamp;
   readonly own: Timestamp;
   readonly bytes: number;
-  /** Undefined when LevelDB holds the block. */
-  readonly place?: BlockPlace | undefined;
+}
+
+/** The name of a block: its content, and where it is. */
+export interface BlockName extends BlockContent {
+  readonly place: BlockPlace;
 }
 
 /** The block that a disk key names. */
 export function blockIn(diskKey: string): BlockName {
   const numbers = restOf(diskKey).split('/').map(fromDigits);
-  const [end = 0, own = 0, bytes = 0, first = 0, file, offset = 0, length = 0] = numbers;
-  return { first, end, own, bytes, place: file === undefined ? undefined : { file, offset, length } };
+  const [end = 0, own = 0, bytes = 0, first = 0, file = 0, offset = 0, length = 0] = numbers;
+  return { first, end, own, bytes, place: { file, offset, length } };
 }
 
 /** The record that a disk key names. The key may be damaged itself. */
@@ -226,13 +197,5 @@ export function recordNameOf(diskKey: string): RecordName {
 
 function keyIn(kind: RecordKind, rest: string): string {
   if (kind === 'segment') return rest.slice(0, rest.lastIndexOf('\0'));
-  if (kind === 'logBlock') return String(timeAndTx(rest).ts);
-  if (kind !== 'log' && kind !== 'outcomeTime') return rest;
-  const { ts, txId } = timeAndTx(rest);
-  return `${ts}/${txId}`;
-}
-
-/** Splits the part behind the partition in a key of the log or of the outcomes by time. */
-export function timeAndTx(rest: string): { ts: Timestamp; txId: TxId } {
-  return { ts: fromDigits(rest.slice(0, 11)), txId: rest.slice(12) };
+  return kind === 'logBlock' || kind === 'outcomeTime' ? String(fromDigits(rest.slice(0, 11))) : rest;
 }

@@ -36,8 +36,7 @@ export function reasonOf(error: unknown): string {
  * - `truncated`: too short to be a record.
  * - `missing`: another record refers to it, and it is not there.
  * - `malformed`: written so, by a bug.
- * - `version`: whole, but in a format that this version does not know. The disk is fine: another version of Isochron
- *   reads it.
+ * - `version`: whole, but in a format that this version of Isochron does not read. The disk is fine.
  * - `database`: LevelDB itself finds its files damaged, and cannot name the records.
  */
 export type Damage = 'checksum' | 'truncated' | 'missing' | 'malformed' | 'version' | 'database';
@@ -54,7 +53,7 @@ export class CorruptRecord extends IsochronError {
     message: string,
     cause?: unknown,
   ) {
-    super('STORAGE_FAILED', message, { retryable: false, cause });
+    super(damage === 'version' ? 'STORAGE_FORMAT' : 'STORAGE_FAILED', message, { retryable: false, cause });
   }
 
   /** The partition that has lost data; null when it is the whole node, or unknown. */
@@ -67,6 +66,19 @@ export class CorruptRecord extends IsochronError {
 export function corrupt(diskKey: string, damage: Damage, what: string): CorruptRecord {
   const shown = JSON.stringify(diskKey);
   return new CorruptRecord(recordNameOf(diskKey), damage, `The record ${shown} on disk is damaged: ${what}`);
+}
+
+/** The second sentence of every `STORAGE_FORMAT`. */
+export const FORMAT_ADVICE =
+  'Start the version of Isochron that wrote the data folder, or move the folder away: the node fetches its data anew';
+
+/**
+ * The error for data in a format that this version does not read.
+ * @param what the subject of the message
+ */
+export function unknownFormat(what: string, format: unknown, known: number, diskKey?: string): CorruptRecord {
+  const message = `${what} has format ${String(format)}, and this version of Isochron reads ${known}. ${FORMAT_ADVICE}`;
+  return new CorruptRecord(diskKey === undefined ? null : recordNameOf(diskKey), 'version', message);
 }
 
 /** Whether an operation failed because the disk is full, or a quota is used up. */

@@ -163,7 +163,7 @@ class LevelStore implements VersionStore {
     this.#covered = covered;
     this.#partitions = partitions;
     this.#sync = options.durability === 'synced';
-    this.#stored = new StoredEntries({ disk, files }, partitions);
+    this.#stored = new StoredEntries(files, partitions);
     this.#packing = new LogRecords((partition, ct, txId) => this.#stored.get(partition, ct, txId));
     const failure = this.#failure;
     const cache = new ChainCache(options.cacheBytes);
@@ -199,7 +199,7 @@ class LevelStore implements VersionStore {
     this.#checkpoints = checkpoints;
     this.#pipeline = pipeline;
     this.#chains = chains;
-    this.#pages = new Pages({ disk, files, tails, partitions, changes, checkpoints, pipeline, chains });
+    this.#pages = new Pages({ files, tails, partitions, changes, checkpoints, pipeline, chains });
   }
 
   /** Replays the records that the log holds and LevelDB does not. */
@@ -277,7 +277,7 @@ class LevelStore implements VersionStore {
         prepared.push({ partition: partitionIn(key), txId: restOf(key), record: openAs(PREPARED, bytes, key) });
         return true;
       });
-      return { meta, prepared, logEnds: await logEnds(this.#disk, this.#partitions) };
+      return { meta, prepared, logEnds: logEnds(this.#partitions) };
     } catch (error) {
       throw storageFailed('Cannot recover from disk', error);
     }

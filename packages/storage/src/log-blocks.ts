@@ -4,7 +4,7 @@
  * regions arrive late.
  */
 import type { Timestamp } from '@isochron/core';
-import type { BlockName } from './disk-keys.js';
+import type { BlockContent, BlockName } from './disk-keys.js';
 import { firstAbove, type LogEntry } from './log-entries.js';
 
 /** A block ends with the group that reaches this, in estimated bytes. */
@@ -14,14 +14,11 @@ const BLOCK_BYTES = 128 * 1024;
 export class LogBlocks {
   /** In the order in which they were written. */
   #all: BlockName[] = [];
-  #end: Timestamp = 0;
   #own: Timestamp = 0;
 
   /** Blocks come in the order in which they were written. */
   add(block: BlockName): void {
-    // The name of a block in LevelDB lacks its first timestamp, and its range begins behind the one before.
-    this.#all.push(block.place === undefined ? { ...block, first: this.#end + 1 } : block);
-    this.#end = Math.max(this.#end, block.end);
+    this.#all.push(block);
     this.#own = Math.max(this.#own, block.own);
   }
 
@@ -60,12 +57,9 @@ export class LogBlocks {
   }
 }
 
-/** Order in which blocks were written. Those in LevelDB come first, in the order of their ranges. */
-export function compareBlocks(a: BlockName, b: BlockName): number {
-  if (a.place === undefined || b.place === undefined)
-    return Number(a.place !== undefined) - Number(b.place !== undefined) || a.end - b.end;
-  return a.place.file - b.place.file || a.place.offset - b.place.offset;
-}
+/** Order in which blocks were written. */
+export const compareBlocks = ({ place: a }: BlockName, { place: b }: BlockName): number =>
+  a.file - b.file || a.offset - b.offset;
 
 /** Cuts the entries above a timestamp, which are in order, into blocks of bounded size. A group is never cut. */
 export function cutBlocks(entries: readonly LogEntry[], after: Timestamp): LogEntry[][] {
@@ -85,8 +79,8 @@ export function cutBlocks(entries: readonly LogEntry[], after: Timestamp): LogEn
   return blocks;
 }
 
-/** The name of a block with these entries, without its place. */
-export const nameOfBlock = (entries: readonly LogEntry[]): BlockName => ({
+/** The content of a block with these entries. */
+export const contentOfBlock = (entries: readonly LogEntry[]): BlockContent => ({
   first: entries[0]!.ct,
   end: entries.at(-1)!.ct,
   own: entries.findLast(({ source }) => source === undefined)?.ct ?? 0,

@@ -23,7 +23,7 @@ import {
 } from '@isochron/core';
 import { Packr } from 'msgpackr';
 import { ByTransaction } from './by-transaction.js';
-import { CorruptRecord, reasonOf } from './failure.js';
+import { CorruptRecord, reasonOf, unknownFormat } from './failure.js';
 import { horizonOf } from './horizons.js';
 import {
   type EntryName,
@@ -38,16 +38,11 @@ type OutcomeRecordOf = Extract<DurableRecord, { kind: 'outcome' }>;
 type MetaRecord = Extract<DurableRecord, { kind: 'meta' }>;
 
 const packr = new Packr({ useRecords: false });
-/** Number of the format of a packed batch. Format 1 lacks the last four kinds of record, and is read too. */
+/** Number of the format of a packed batch. */
 const FORMAT = 2;
-const PREVIOUS_FORMAT = 1;
 
-/** The first element of each packed record. Retired numbers stay reserved. */
+/** The first element of each packed record. */
 const TAG = {
-  /** One version; only in format 1. */
-  version: 0,
-  /** A version that repeats the next write of a log entry in the same batch; only in format 1. */
-  versionOfEntry: 1,
   remove: 2,
   prepared: 3,
   outcome: 4,
@@ -123,7 +118,8 @@ export class LogRecords {
       // A copy: bytes values are views of it, and must not keep a whole segment alive.
       const packed: unknown = packr.unpack(Buffer.from(bytes));
       if (!Array.isArray(packed)) throw new MalformedMessage('expected a list of records');
-      if (packed[0] !== FORMAT && packed[0] !== PREVIOUS_FORMAT) throw unknownFormat(packed[0]);
+      if (typeof packed[0] !== 'number') throw new MalformedMessage('expected the number of a format');
+      if (packed[0] !== FORMAT) throw unknownFormat('A record of the log', packed[0], FORMAT);
       this.#entries.nextBatch();
       return packed.slice(1).flatMap((raw) => this.#decode(raw));
     } catch (error) {
@@ -210,12 +206,8 @@ export class LogRecords {
     if (!Array.isArray(raw)) throw new MalformedMessage('expected a record');
     const [tag, first, second, third, fourth, fifth] = raw as unknown[];
     switch (tag) {
-      case TAG.version:
-        return onlyOne(decodeVersions(raw));
       case TAG.versions:
         return decodeVersions(raw);
-      case TAG.versionOfEntry:
-        return this.#entries.nextVersion(uint.decode(first), name.decode(second));
       case TAG.versionsOfEntry: {
         const [partition, ct, txId] = [partitionOf(first), timestamp.decode(second), name.decode(third)];
         return this.#entries.takeVersions(partition, ct, txId, name.decode(fourth));
@@ -338,11 +330,6 @@ function decodeVersions(raw: readonly unknown[]): VersionRecord[] {
   return versions;
 }
 
-function onlyOne(versions: VersionRecord[]): VersionRecord {
-  if (versions.length !== 1) throw new MalformedMessage('expected one version');
-  return versions[0]!;
-}
-
 /** Index behind the elements of the first version, without its dependencies and siblings. */
 const FIRST_VERSION_END = 7;
 /** The digest of an outcome, when it is that of the prepared transaction. */
@@ -361,9 +348,4 @@ const MAX_PARTITION = 36 ** 4;
 function partitionOf(raw: unknown): PartitionId {
   if (!isTimestamp(raw) || raw >= MAX_PARTITION) throw new MalformedMessage('expected a partition');
   return raw;
-}
-
-function unknownFormat(format: unknown): CorruptRecord {
-  const message = `A record of the log has format ${String(format)}, and this version of Isochron reads ${FORMAT}`;
-  return new CorruptRecord(null, typeof format === 'number' ? 'version' : 'malformed', message);
 }

@@ -34,8 +34,6 @@ interface Logged {
   readonly bytes: number;
   readonly batch: number;
   readonly number: number;
-  /** Writes that versions have repeated one by one. */
-  repeated: number;
 }
 
 /**
@@ -61,7 +59,7 @@ export class LoggedEntries {
   add(entry: EntryRecord): void {
     const { partition, ct, tx } = entry;
     const { bytes } = logEntry(entry);
-    const logged: Logged = { entry, bytes, batch: this.#batch, number: this.#ofBatch.length, repeated: 0 };
+    const logged: Logged = { entry, bytes, batch: this.#batch, number: this.#ofBatch.length };
     this.#ofBatch.push(logged);
     this.#drop(partition, tx.txId);
     if (ct <= (this.#truncatedUpTo[partition] ?? 0)) return;
@@ -125,17 +123,6 @@ export class LoggedEntries {
   /** The entry of a transaction, if the present batch has it under this number. */
   entryOf(number: unknown): EntryRecord | undefined {
     return typeof number === 'number' ? this.#ofBatch[number]?.entry : undefined;
-  }
-
-  /**
-   * The version that repeats the next write of an entry of the present batch.
-   * @throws MalformedMessage without such a write
-   */
-  nextVersion(number: number, region: string): VersionRecord {
-    const logged = this.#ofBatch[number];
-    if (logged === undefined || logged.repeated >= logged.entry.tx.writes.length)
-      throw new MalformedMessage('expected a write of a log entry');
-    return versionOf(logged.entry, logged.repeated++, region);
   }
 }
 

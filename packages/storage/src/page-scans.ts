@@ -1,13 +1,14 @@
-import { type Change, type CopyPage, isPlain, type ListPage, type ListRange, type Timestamp } from '@isochron/core';
-import { type BlockMedia, entriesOf } from './block-reader.js';
+import { type CopyPage, isPlain, type ListPage, type ListRange, type Timestamp } from '@isochron/core';
+import type { BlockFiles } from './block-files.js';
+import { entriesOf } from './block-reader.js';
 import { CopyBuilder } from './copy-page.js';
-import { type Disk, scan } from './disk.js';
-import { type BlockName, type DiskRange, type PartitionKeys, restOf, timeAndTx } from './disk-keys.js';
+import { scan } from './disk.js';
+import { type DiskRange, type PartitionKeys, restOf } from './disk-keys.js';
 import { LATER, PageBuilder } from './list-page.js';
-import { type LogEntry, logEntry, PageCutter } from './log-entries.js';
+import { type LogEntry, PageCutter } from './log-entries.js';
 import type { HeldLog } from './log-page.js';
 import type { Partition } from './partition.js';
-import { LOGGED, openAs, openHead, RECEIVED } from './records.js';
+import { openHead } from './records.js';
 import type { Tails } from './tails.js';
 import { visibleIn } from './versions.js';
 
@@ -66,20 +67,6 @@ export async function scanChains(tails: Tails, { keys }: Partition, range: ListR
   return { chains: builder.chains, next: builder.next };
 }
 
-/** The transactions that a record of the log holds. */
-type Opener = (bytes: Buffer, diskKey: string) => Change;
-
-const openOwn: Opener = (bytes, diskKey) => {
-  const { ts, txId } = timeAndTx(restOf(diskKey));
-  return { ct: ts, tx: { txId, ...openAs(LOGGED, bytes, diskKey) } };
-};
-
-const openReceived: Opener = (bytes, diskKey) => {
-  const { ts, txId } = timeAndTx(restOf(diskKey));
-  const { source, ...tx } = openAs(RECEIVED, bytes, diskKey);
-  return { ct: ts, tx: { txId, ...tx }, source };
-};
-
 /** Puts entries, which come in order, into a page of the log. */
 class PageFiller {
   readonly #cutter = new PageCutter();
@@ -106,36 +93,12 @@ class PageFiller {
 }
 
 /** Reads one page of the log from disk. */
-export async function scanLog(media: BlockMedia, partition: Partition, page: HeldLog): Promise<void> {
-  const { keys, horizons, entriesUpTo } = partition;
+export async function scanLog(files: BlockFiles, partition: Partition, page: HeldLog): Promise<void> {
   const { upTo } = page.range;
-  const after = Math.max(page.range.after, horizons.logTruncatedUpTo);
+  const after = Math.max(page.range.after, partition.horizons.logTruncatedUpTo);
   // Those of now: what a later checkpoint writes is in the page already.
   const blocks = partition.blocks.above(after).filter(({ first }) => first <= upTo);
-  let complete = await scanBlocks(media, partition, blocks, page);
-  if (entriesUpTo > after) {
-    // Blocks come first: they may replace these.
-    complete = Math.min(complete, await scanEntries(media.disk, keys.logBetween(after, upTo), openOwn, page));
-    complete = Math.min(complete, await scanEntries(media.disk, keys.receivedBetween(after, upTo), openReceived, page));
-  }
-  page.finish(complete);
-}
-
-/** Reads a page of blocks. Returns how far it is complete. */
-async function scanBlocks(
-  media: BlockMedia,
-  partition: Partition,
-  blocks: readonly BlockName[],
-  page: HeldLog,
-): Promise<Timestamp> {
   const filler = new PageFiller(page);
-  for await (const entry of entriesOf(media, partition, blocks)) if (!filler.add(entry)) break;
-  return filler.completeUpTo;
-}
-
-/** The same of one kind of record of earlier versions. */
-async function scanEntries(disk: Disk, range: DiskRange, open: Opener, page: HeldLog): Promise<Timestamp> {
-  const filler = new PageFiller(page);
-  await scan(disk, range, (diskKey, bytes) => filler.add(logEntry(open(bytes, diskKey))));
-  return filler.completeUpTo;
+  for await (const entry of entriesOf(files, partition, blocks)) if (!filler.add(entry)) break;
+  page.finish(filler.completeUpTo);
 }

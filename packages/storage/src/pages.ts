@@ -16,7 +16,6 @@ import type { ChainReads } from './chain-reads.js';
 import type { Changes } from './changes.js';
 import type { Checkpoints } from './checkpoints.js';
 import { COPY_CHAINS } from './copy-page.js';
-import type { Disk } from './disk.js';
 import { logStartOf } from './horizons.js';
 import { HeldPage } from './list-page.js';
 import { changesPage, type LogRange, logPage } from './log-entries.js';
@@ -32,7 +31,6 @@ export type PageNeeds = Extract<ReadNeeds, { kind: 'list' | 'log' | 'changes' | 
 
 /** The parts that pages are read from. */
 export interface PageParts {
-  readonly disk: Disk;
   readonly files: BlockFiles;
   readonly tails: Tails;
   readonly partitions: Partitions;
@@ -139,12 +137,12 @@ export class Pages {
   }
 
   #loadLog(partition: Partition, { after, upTo }: LogRange): Promise<void> {
-    const { pipeline, changes, disk, files } = this.parts;
+    const { pipeline, changes, files } = this.parts;
     const range = { after, upTo };
     return partition.logs.load(HeldLog.nameOf(range), new HeldLog(range), async (page) => {
       await pipeline.settled();
       for (const entry of changes.entriesOf(partition)) if (entry.ct > after && entry.ct <= upTo) page.fill(entry);
-      await scanLog({ disk, files }, partition, page);
+      await scanLog(files, partition, page);
     });
   }
 

@@ -29,19 +29,12 @@ export class Partition {
   readonly garbage = new Map<QualifiedKey, Timestamp>();
   /** The floor rose: one step of the walk over the disk is due. */
   walkDue = false;
-  /** Log entries at or below are not on LevelDB any more. -1: perhaps some, since before the start. */
-  clearedUpTo: Timestamp = -1;
   /** Outcomes below the horizon may be left on disk: those that the index lists from this disk key on. */
   forgetting: string | undefined;
 
   constructor(
     readonly id: PartitionId,
     readonly log: LogTail,
-    /**
-     * The highest commit timestamp of a log entry that LevelDB held at the start outside of blocks, as earlier versions
-     * of Isochron wrote them; -1 without one.
-     */
-    readonly entriesUpTo: Timestamp,
   ) {
     this.keys = new PartitionKeys(id);
   }

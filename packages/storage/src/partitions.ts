@@ -1,4 +1,4 @@
-import type { Kind, MetaValue, PartitionId, Timestamp } from '@isochron/core';
+import type { MetaValue, PartitionId, Timestamp } from '@isochron/core';
 import { type Batch, type Disk, scan } from './disk.js';
 import {
   allOf,
@@ -11,15 +11,13 @@ import {
   markKey,
   metaName,
   partitionIn,
-  restOf,
-  timeAndTx,
 } from './disk-keys.js';
 import { CorruptRecord } from './failure.js';
 import { horizonOf } from './horizons.js';
 import { compareBlocks } from './log-blocks.js';
 import { LogTail } from './log-entries.js';
 import { Partition } from './partition.js';
-import { COUNTERS, LOGGED, META_VALUE, openAs, RECEIVED, seal, unseal } from './records.js';
+import { COUNTERS, META_VALUE, openAs, seal, unseal } from './records.js';
 
 /** The partitions of a store, made at first use. */
 export class Partitions {
@@ -32,15 +30,15 @@ export class Partitions {
   constructor(readonly logTailBytes: number) {}
 
   of(id: PartitionId): Partition {
-    return this.#all[id] ?? this.#add(id, -1, -1);
+    return this.#all[id] ?? this.#add(id, 0);
   }
 
   forEach(each: (partition: Partition) => void): void {
     this.#all.forEach(each);
   }
 
-  #add(id: PartitionId, logFrom: Timestamp, entriesUpTo: Timestamp): Partition {
-    const partition = new Partition(id, new LogTail(Math.max(0, logFrom), this.logTailBytes), entriesUpTo);
+  #add(id: PartitionId, logFrom: Timestamp): Partition {
+    const partition = new Partition(id, new LogTail(logFrom, this.logTailBytes));
     this.#all[id] = partition;
     return partition;
   }
@@ -79,34 +77,31 @@ export class Partitions {
 
   /** The places of all blocks in the files of blocks. */
   get blockPlaces(): BlockPlace[] {
-    return this.#all.flatMap(({ blocks }) => blocks.above(-1).flatMap(({ place }) => place ?? []));
+    return this.#all.flatMap(({ blocks }) => blocks.above(-1).map(({ place }) => place));
   }
 
   /** The end of each log, and the names of its blocks. */
   async #loadLogs(disk: Disk): Promise<void> {
-    const blocks = await blockNames(disk);
+    const named = (await blockNames(disk)).map((key) => [partitionIn(key), blockIn(key)] as const);
     const ends = new Map<PartitionId, Timestamp>();
-    const raise = (id: PartitionId, end: Timestamp) => ends.set(id, Math.max(end, ends.get(id) ?? -1));
-    for (const part of [await lastEntries(disk, 'l', LOGGED), await lastEntries(disk, 'r', RECEIVED)])
-      for (const [id, end] of part) raise(id, end);
-    const onDisk = new Map(ends);
-    for (const key of blocks) raise(partitionIn(key), blockIn(key).end);
-    for (const [id, end] of ends) this.#add(id, end, onDisk.get(id) ?? -1);
-    const named = blocks.map((key) => [partitionIn(key), blockIn(key)] as const);
+    for (const [id, { end }] of named) ends.set(id, Math.max(end, ends.get(id) ?? 0));
+    for (const [id, end] of ends) this.#add(id, end);
     for (const [id, block] of named.sort(([, a], [, b]) => compareBlocks(a, b))) this.of(id).blocks.add(block);
   }
 }
 
 /**
- * The disk keys of all blocks. A name is checked by its empty value; a block that LevelDB holds is read when it is
- * needed.
+ * The disk keys of all blocks. The empty value checks the name.
  * @throws CorruptRecord
  */
 async function blockNames(disk: Disk): Promise<string[]> {
-  const all = await disk.keys(allOf('h')).all();
-  const placed = all.filter((key) => blockIn(key).place !== undefined);
-  for (const [i, bytes] of (await disk.getMany(placed)).entries()) unseal(bytes!, placed[i]!);
-  return all;
+  const names: string[] = [];
+  await scan(disk, allOf('h'), (key, bytes) => {
+    unseal(bytes, key);
+    names.push(key);
+    return true;
+  });
+  return names;
 }
 
 /** @throws CorruptRecord when there are marks of several batches */
@@ -129,29 +124,10 @@ export async function readMeta(disk: Disk): Promise<Map<string, MetaValue>> {
 }
 
 /** The highest own commit timestamp in each partition's log. */
-export async function logEnds(disk: Disk, partitions: Partitions): Promise<Map<PartitionId, Timestamp>> {
-  const ends = await lastEntries(disk, 'l', LOGGED);
+export function logEnds(partitions: Partitions): Map<PartitionId, Timestamp> {
+  const ends = new Map<PartitionId, Timestamp>();
   partitions.forEach(({ id, blocks: { own } }) => {
-    if (own > 0) ends.set(id, Math.max(own, ends.get(id) ?? 0));
+    if (own > 0) ends.set(id, own);
   });
   return ends;
-}
-
-/**
- * The highest commit timestamp of each partition's log entries outside of blocks: two seeks a partition. Its record is
- * opened, as its key may be damaged.
- */
-async function lastEntries<T>(disk: Disk, of: 'l' | 'r', kind: Kind<T>): Promise<Map<PartitionId, Timestamp>> {
-  const ends = new Map<PartitionId, Timestamp>();
-  const range = allOf(of);
-  for (let gte = range.gte; ; ) {
-    const [first] = await disk.keys({ gte, lt: range.lt, limit: 1 }).all();
-    if (first === undefined) return ends;
-    const lt = `${first.slice(0, 5)}0`;
-    const [last] = await disk.iterator({ gte: first, lt, limit: 1, reverse: true }).all();
-    const [key, bytes] = last!;
-    openAs(kind, bytes, key);
-    ends.set(partitionIn(first), timeAndTx(restOf(key)).ts);
-    gte = lt;
-  }
 }

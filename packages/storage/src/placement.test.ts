@@ -13,6 +13,7 @@ describe('placement on disk (D14)', () => {
 
   const placement = {
     clusterId: 'c1',
+    protocol: 'paris',
     node: 'virginia-1',
     partitions: [
       { id: 0, name: 'default/0' },
@@ -84,7 +85,7 @@ describe('placement on disk (D14)', () => {
     },
   );
 
-  it.each(['', '{', '{}', '{"format":1,"storeId":7}'])(
+  it.each(['', '{', '{}', '{"format":2,"storeId":7}'])(
     'the check of the placement refuses a damaged file: %j',
     async (text) => {
       await writeFile(join(location, PLACEMENT_FILE), text);
@@ -95,6 +96,16 @@ describe('placement on disk (D14)', () => {
       expect(await readFile(join(location, PLACEMENT_FILE), 'utf8')).toBe(text);
     },
   );
+
+  it('the check of the placement refuses a folder of another format, and leaves it as it is', async () => {
+    const text = JSON.stringify({ format: 1, storeId: 's', ...placement });
+    await writeFile(join(location, PLACEMENT_FILE), text);
+    await expect(verifyPlacement(location, placement)).rejects.toMatchObject({
+      code: 'STORAGE_FORMAT',
+      message: expect.stringMatching(/has format 1, and .* reads 2\. Start the version .* or move the folder away/),
+    });
+    expect(await readFile(join(location, PLACEMENT_FILE), 'utf8')).toBe(text);
+  });
 
   it('the check of the placement reports in one line that the folder cannot be used', async () => {
     await writeFile(join(location, 'file'), '');

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { access, open, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { IsochronError, type NodeId, type PartitionId } from '@isochron/core';
-import { cannotOpen, codeOf } from './failure.js';
+import { cannotOpen, codeOf, unknownFormat } from './failure.js';
 import { makeFolder } from './folder.js';
 
 /** The part of the cluster file that a node's data depend on. */
@@ -14,7 +14,7 @@ export interface Placement {
   /** Id of the cluster; a folder of another cluster is refused. */
   readonly clusterId: string;
   /** The protocol that wrote the data: another one would misread the dependencies of versions. */
-  readonly protocol?: string;
+  readonly protocol: string;
   readonly node: NodeId;
   /** The partitions that the node holds: number and name (`default/3`). */
   readonly partitions: readonly { readonly id: PartitionId; readonly name: string }[];
@@ -22,9 +22,7 @@ export interface Placement {
 
 /** File inside the data folder. */
 export const PLACEMENT_FILE = 'PLACEMENT.json';
-const FORMAT = 1;
-/** Folders without a protocol are from before there was a choice. */
-const FIRST_PROTOCOL = 'paris';
+const FORMAT = 2;
 
 /**
  * Writes the placement into a new data folder, or compares it with the stored one. Call it before the store is opened.
@@ -32,8 +30,8 @@ const FIRST_PROTOCOL = 'paris';
  * @param hasData whether the folder holds data although it has no placement file; by default, whether a LevelDB is in
  * it or in a folder directly below
  * @returns the random id of the store, made with the folder (D10)
- * @throws IsochronError `PLACEMENT_MISMATCH` when the data is another node's or the partitions differ; `STORAGE_FAILED`
- * when the folder cannot be used or the file is damaged
+ * @throws IsochronError `PLACEMENT_MISMATCH` when the data is another node's or the partitions differ; `STORAGE_FORMAT`
+ * for a folder of another format; `STORAGE_FAILED` when the folder cannot be used or the file is damaged
  */
 export async function verifyPlacement(
   location: string,
@@ -65,6 +63,8 @@ const mismatch = (message: string): IsochronError => new IsochronError('PLACEMEN
 function parse(file: string, text: string): StoredPlacement {
   try {
     const raw: unknown = JSON.parse(text);
+    const { format } = Object(raw) as { readonly format?: unknown };
+    if (typeof format === 'number' && format !== FORMAT) throw unknownFormat(`The file ${file}`, format, FORMAT);
     if (isStored(raw)) return raw;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
@@ -83,10 +83,9 @@ function isStored(raw: unknown): raw is StoredPlacement {
   const { format, storeId, clusterId, node, partitions, protocol } = raw as Record<string, unknown>;
   return (
     format === FORMAT &&
-    [storeId, clusterId, node].every((field) => typeof field === 'string') &&
+    [storeId, clusterId, node, protocol].every((field) => typeof field === 'string') &&
     Array.isArray(partitions) &&
-    partitions.every((p) => Number.isInteger(p?.id) && typeof p?.name === 'string') &&
-    (protocol === undefined || typeof protocol === 'string')
+    partitions.every((p) => Number.isInteger(p?.id) && typeof p?.name === 'string')
   );
 }
 
@@ -99,10 +98,9 @@ function compare(stored: StoredPlacement, wanted: Placement, location: string): 
   if (stored.node !== wanted.node) {
     throw mismatch(`The data in ${location} belongs to node ${stored.node}, not to ${wanted.node}`);
   }
-  const { protocol = FIRST_PROTOCOL } = stored;
-  if (protocol !== (wanted.protocol ?? FIRST_PROTOCOL)) {
+  if (stored.protocol !== wanted.protocol) {
     throw mismatch(
-      `The data in ${location} was written under the protocol ${protocol}, not ${wanted.protocol}. Start with an empty folder, or with that protocol`,
+      `The data in ${location} was written under the protocol ${stored.protocol}, not ${wanted.protocol}. Start with an empty folder, or with that protocol`,
     );
   }
   const wantedIds = new Map(wanted.partitions.map(({ id, name }) => [name, id]));

@@ -18,7 +18,7 @@ const tx = {
 const bytes = (sealed: Buffer): Buffer => Buffer.from(sealed);
 
 describe('records of what has one timestamp', () => {
-  it('records with one timestamp have the bytes that they had before versions had dependencies', () => {
+  it('records with one timestamp have no element for dependencies', () => {
     expect(bytes(sealHead(head(v(10)), 0, KEY))).toEqual(bytes(seal([1, 2, 20, ...plain], KEY)));
     expect(bytes(sealSegment([v(10)], KEY))).toEqual(bytes(seal(plain, KEY)));
     expect(bytes(sealAs(LOGGED, tx, KEY))).toEqual(bytes(seal(writes, KEY)));

@@ -24,7 +24,6 @@ import {
   optional,
   type PartitionId,
   type PreparedRecord,
-  type RegionId,
   type StoredVersion,
   struct,
   type Timestamp,
@@ -37,7 +36,7 @@ import {
 import { Packr } from 'msgpackr';
 import { crc32 } from './crc32.js';
 import { CHECKPOINT } from './disk-keys.js';
-import { corrupt, reasonOf } from './failure.js';
+import { corrupt, reasonOf, unknownFormat } from './failure.js';
 
 const packr = new Packr({ useRecords: false });
 /**
@@ -72,9 +71,7 @@ export function unseal(bytes: Buffer, key: string, known = FORMAT): unknown {
   if (bytes.length <= HEADER_BYTES) throw corrupt(key, 'truncated', 'it is cut short');
   if (bytes.readUInt32LE(0) !== checksumOf(key, bytes)) throw corrupt(key, 'checksum', 'its checksum is wrong');
   const format = bytes[CHECKSUM_BYTES];
-  if (format !== known) {
-    throw corrupt(key, 'version', `its format is ${format}, and this version of Isochron reads ${known}`);
-  }
+  if (format !== known) throw unknownFormat(`The record ${JSON.stringify(key)} on disk`, format, known, key);
   try {
     return packr.unpack(bytes, PAYLOAD);
   } catch (error) {
@@ -289,15 +286,6 @@ export const LOGGED: Kind<Omit<LoggedTx, 'txId'>> = {
   },
 };
 
-/** A logged transaction of another region. */
-export const RECEIVED: Kind<Omit<LoggedTx, 'txId'> & { readonly source: RegionId }> = {
-  encode: ({ source, ...tx }) => [source, LOGGED.encode(tx)],
-  decode: (raw) => {
-    if (!Array.isArray(raw)) throw new MalformedMessage('expected a transaction of another region');
-    return { ...LOGGED.decode(raw[1]), source: region.decode(raw[0]) };
-  },
-};
-
 const BLOCK_FIELDS = 4;
 
 /** A block of the log. */
@@ -341,21 +329,15 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
 /** Transactions whose outcomes are dropped together. */
 export const OUTCOME_IDS: Kind<readonly TxId[]> = list(text(65536));
 
-/**
- * Number of the format of a data folder: its newest records are in the durable log, and blocks of the log in files.
- * Format 3 has the blocks in LevelDB, format 2 has no updates either. Earlier builds refuse such a folder.
- */
-const FOLDER_FORMAT = 4;
-const READ_FORMATS: readonly (number | undefined)[] = [2, 3];
+/** Number of the format of a data folder. A folder of another format is refused. */
+export const FOLDER_FORMAT = 5;
 
 /** The record with the position of the log that LevelDB covers. */
 export const sealCheckpoint = (covered: number): Buffer => seal(covered, CHECKPOINT, FOLDER_FORMAT);
 
 /** @throws CorruptRecord */
 export function openCheckpoint(bytes: Buffer): number {
-  const format = bytes[CHECKSUM_BYTES];
-  const isRead = READ_FORMATS.includes(format);
-  const covered = unseal(bytes, CHECKPOINT, isRead ? format : FOLDER_FORMAT);
+  const covered = unseal(bytes, CHECKPOINT, FOLDER_FORMAT);
   if (!isCount(covered)) throw corrupt(CHECKPOINT, 'malformed', 'expected a position of the log');
   return covered;
 }

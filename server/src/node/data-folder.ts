@@ -35,7 +35,7 @@ export interface OpenedData {
   readonly retiring: string | undefined;
 }
 
-/** @throws IsochronError STORAGE_FAILED when the folder cannot be used, PLACEMENT_MISMATCH */
+/** @throws IsochronError STORAGE_FAILED when the folder cannot be used, STORAGE_FORMAT, PLACEMENT_MISMATCH */
 export async function openDataFolder(options: DataFolderOptions): Promise<OpenedData> {
   const { dataDir, placement, durability, logger } = options;
   const { storeId } = await verifyPlacement(dataDir, placement);

@@ -12,8 +12,6 @@ describe('the verdict of a node on its disk', () => {
 
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  const write = (file: string, text: string) => writeFileSync(join(folder, file), text);
-
   it('a data folder without a verdict is in no quarantine', () => {
     expect(quarantineOf(folder)).toBeUndefined();
   });
@@ -23,26 +21,18 @@ describe('the verdict of a node on its disk', () => {
     expect(quarantineOf(folder)).toEqual({ step: 'retire', reason: 'a record is damaged' });
   });
 
-  it('the verdict of a build before 0.1.0 is obeyed, and a newer one comes first', () => {
-    write('DISTRUSTED.json', '{"step":"rebuild","reason":"old"}');
-    expect(quarantineOf(folder)).toEqual({ step: 'rebuild', reason: 'old' });
-    quarantine(folder, { step: 'retire', reason: 'new' });
-    expect(quarantineOf(folder)?.reason).toBe('new');
-  });
-
-  it.each(['QUARANTINE.json', 'DISTRUSTED.json'])('a damaged %s means a rebuild, the safe step', (file) => {
+  it('a damaged verdict means a rebuild, the safe step', () => {
     for (const text of ['', '{', 'null', '{"step":"other","reason":"r"}', '{"step":"retire"}']) {
-      write(file, text);
-      expect(quarantineOf(folder)).toEqual({ step: 'rebuild', reason: `the file ${file} is damaged` });
+      writeFileSync(join(folder, 'QUARANTINE.json'), text);
+      expect(quarantineOf(folder)).toEqual({ step: 'rebuild', reason: 'the file QUARANTINE.json is damaged' });
     }
   });
 
-  it('a cleared quarantine leaves no verdict of any build', () => {
+  it('a cleared quarantine leaves no verdict', () => {
     quarantine(folder, { step: 'rebuild', reason: 'r' });
-    write('DISTRUSTED.json', '{"step":"rebuild","reason":"old"}');
     clearQuarantine(folder);
     expect(quarantineOf(folder)).toBeUndefined();
-    expect(['QUARANTINE.json', 'DISTRUSTED.json'].some((file) => existsSync(join(folder, file)))).toBe(false);
+    expect(existsSync(join(folder, 'QUARANTINE.json'))).toBe(false);
   });
 
   it('a verdict that cannot be read is an error, not the absence of one', () => {

@@ -36,11 +36,6 @@ export const isDiskFailure = (error: unknown): error is IsochronError =>
 
 /** File inside the data folder. */
 const FILE = 'QUARANTINE.json';
-/**
- * Its name in builds before 0.1.0: a start obeys its verdict too, so that a bad disk stays quarantined under a new
- * build.
- */
-const FORMER_FILE = 'DISTRUSTED.json';
 
 /** Written synchronously: the process is about to end. */
 export function quarantine(dataDir: string, verdict: Quarantine): void {
@@ -49,18 +44,14 @@ export function quarantine(dataDir: string, verdict: Quarantine): void {
 
 /** The verdict of an earlier process, if any. A file that cannot be parsed counts as `rebuild`, the safe step. */
 export function quarantineOf(dataDir: string): Quarantine | undefined {
-  return quarantineIn(dataDir, FILE) ?? quarantineIn(dataDir, FORMER_FILE);
-}
-
-function quarantineIn(dataDir: string, file: string): Quarantine | undefined {
   let text: string;
   try {
-    text = readFileSync(join(dataDir, file), 'utf8');
+    text = readFileSync(join(dataDir, FILE), 'utf8');
   } catch (error) {
     if (codeOfSystemError(error) === 'ENOENT') return undefined;
     throw error;
   }
-  return parse(text) ?? { step: 'rebuild', reason: `the file ${file} is damaged` };
+  return parse(text) ?? { step: 'rebuild', reason: `the file ${FILE} is damaged` };
 }
 
 function parse(text: string): Quarantine | undefined {
@@ -74,7 +65,7 @@ function parse(text: string): Quarantine | undefined {
 }
 
 export function clearQuarantine(dataDir: string): void {
-  for (const file of [FILE, FORMER_FILE]) rmSync(join(dataDir, file), { force: true });
+  rmSync(join(dataDir, FILE), { force: true });
 }
 
 /**

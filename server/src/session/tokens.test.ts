@@ -34,19 +34,19 @@ describe('the tokens of a cluster', () => {
     const paris = sessionTokens({ secret: SECRET }, fakeConfig());
     const cure = (epoch: number) => sessionTokens({ secret: SECRET }, fakeConfig('cure'), epoch);
     expect(paris.mint({ seen: { ts: 1000 }, hwt: 2000 })).toBe(
-      'AeP3xXxuXZs7AAAAAAAAA-gAAAAAAAAH0AAACctBzSvNmicExECFSkIIDg',
+      'BuP3xXxuXZs7BXBhcmlzAAAAAAAAA-gAAAAAAAAH0AAc-boVRAqVi-l83K7IlW4C',
     );
     expect(paris.mint({ seen: { ts: 1000 }, hwt: 2000, cache })).toBe(
-      'BOP3xXxuXZs7AAAAAAAAA-gAAAAAAAAH0BZhYWFhYWFhYWFhYWFhYWFhYWFhYWFhCnZpcmdpbmlhLTEAAAAAAAAAA9-Lye59g3iBUngdGP6vgmw',
+      'BuP3xXxuXZs7BXBhcmlzAAAAAAAAA-gAAAAAAAAH0AAWYWFhYWFhYWFhYWFhYWFhYWFhYWFhYQp2aXJnaW5pYS0xAAAAAAAAAANrNuSq4Lcz3vEravpMIJ1t',
     );
     expect(cure(0).mint(cureClaims)).toBe(
-      'ArrbwI4PaBMvAAAAAAAAA-gAAAAAAAAH0AAABGN1cmUCAAAAAAAAA-gAAAAAAAADhNYaBIprM05tlvRkupcDDf4',
+      'BrrbwI4PaBMvBGN1cmUAAAAAAAAD6AAAAAAAAAfQAgAAAAAAAAPoAAAAAAAAA4Tj0FTJalC9CD3FzjXtOTYm',
     );
     expect(cure(1).mint({ ...cureClaims, cache })).toBe(
-      'BYG2tjtGN1nmAAAAAAAAA-gAAAAAAAAH0BZhYWFhYWFhYWFhYWFhYWFhYWFhYWFhCnZpcmdpbmlhLTEEY3VyZQIAAAAAAAAD6AAAAAAAAAOEAAAAAAAAAAOdfEBmlRHh58hImtD9St9x',
+      'BoG2tjtGN1nmBGN1cmUAAAAAAAAD6AAAAAAAAAfQAgAAAAAAAAPoAAAAAAAAA4QWYWFhYWFhYWFhYWFhYWFhYWFhYWFhYQp2aXJnaW5pYS0xAAAAAAAAAANb0H1YIIQPZqOk4O-NxFC2',
     );
     expect(operationTokens({ secret: SECRET }, fakeConfig('okapi')).mint(state)).toBe(
-      'A7rbwI4PaBMvBW9rYXBp3gADpHNlZW6TActDMAAAAAAAAACmcmVnaW9upm9yZWdvbqN1c3RNxKN9KMXINAYBvkEhPhUPtA',
+      'BrrbwI4PaBMvBW9rYXBp3gADpHNlZW6TActDMAAAAAAAAACmcmVnaW9upm9yZWdvbqN1c3RN6mvGql9QYu2gnOcNnikeCQ',
     );
   });
 });

@@ -10,7 +10,7 @@ import type { ClientCore } from '../session/core.js';
 import { type LiveAnswer, parseLive } from './frames.js';
 import type { Scope } from './scope.js';
 
-/** These are not about the request: an older node does not know it, or the position is to be read anew. */
+/** Refusals of a position that is to be read anew. */
 const GONE = new Set(['CHANGES_GONE', 'SNAPSHOT_TOO_OLD']);
 
 /** The owner of the requests. */
@@ -79,8 +79,6 @@ export class LiveExchange extends Exchange<void> {
     this.#isSent &&= !rests;
     this.requests.refused(this);
     if (!rests) return undefined;
-    // A node of an older version.
-    if (error.code === 'FRAME_TYPE_UNKNOWN') return { refusals: 1, elsewhere: 'node' };
     return super.refused(error, connection);
   }
 

@@ -173,10 +173,10 @@ export function recoverReplicaState(
     versionVector: topology.partitions[partition]!.regions.map(
       (region) => [region, Math.max(durable[region] ?? 0, ust)] as const,
     ),
-    highestGroups: vectorOf(meta.get(`heard/${partition}`)),
-    incarnations: vectorOf(meta.get(`lives/${partition}`)),
+    highestGroups: vectorOf(meta.get(`highestGroups/${partition}`)),
+    incarnations: vectorOf(meta.get(`incarnations/${partition}`)),
     limits: vectorOf(meta.get(`limits/${partition}`)),
-    evidence: vectorOf(meta.get(`doubt/${partition}`)),
+    evidence: vectorOf(meta.get(`evidence/${partition}`)),
     gcFloor: timestampOf(meta.get(`gcFloor/${partition}`)),
     forgottenUpTo: timestampOf(meta.get(`forgottenUpTo/${partition}`)),
     truncatedUpTo: confirmedIn(recovered, partition),

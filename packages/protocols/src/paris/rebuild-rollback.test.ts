@@ -390,11 +390,11 @@ describe('D10: a disk that was rolled back', () => {
       world.crash(V);
       world.restart(V);
       world.run(3_000);
-      expect(world.node(V).store.meta.get('doubt/0')).toMatchObject({ '0.clock': expect.any(Number) });
+      expect(world.node(V).store.meta.get('evidence/0')).toMatchObject({ '0.clock': expect.any(Number) });
       const { ct } = client.write({ [keyIn(world, 0)]: '"b"' });
       world.heal(V, O);
       world.until(() => world.ust() >= ct, 2_000);
-      expect(world.node(V).store.meta.get('doubt/0')).toEqual({});
+      expect(world.node(V).store.meta.get('evidence/0')).toEqual({});
       world.crash(V);
       world.restart(V);
       expect(runRebuilding(world, 3_000)).toEqual([]);

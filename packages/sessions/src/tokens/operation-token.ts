@@ -1,30 +1,22 @@
 /**
- * Session tokens under protocols of single operations (D13): the whole state of the session. The record of `signed.ts`,
- * with version 3, holding
- *
- *     length and protocol · MessagePack of the session's state
+ * Session tokens under protocols of single operations (D13): the whole state of the session. The fields in the record
+ * of `signed.ts` are its MessagePack.
  */
 import type { OperationSessionState } from '@isochron/protocols';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import { MAX_TOKEN_LENGTH } from '@isochron/wire/session-frames/requests';
-import type { RecordWriter } from './record-writer.js';
-import { damaged, type Fields, SignedTokens, TOKEN_VERSIONS, type TokenCluster } from './signed.js';
+import { damaged, type Fields, SignedTokens, type TokenCluster } from './signed.js';
 
 export class OperationTokens extends SignedTokens<OperationSessionState> {
   constructor(cluster: TokenCluster) {
-    super([TOKEN_VERSIONS.operations], MAX_TOKEN_LENGTH, cluster);
+    super(MAX_TOKEN_LENGTH, cluster);
   }
 
   mint(state: OperationSessionState, holder = ''): string {
-    const write = (record: RecordWriter): void => {
-      record.text(this.protocol);
-      record.bytes(pack(state));
-    };
-    return this.sign(TOKEN_VERSIONS.operations, write, holder);
+    return this.sign((record) => record.bytes(pack(state)), holder);
   }
 
   protected read(fields: Fields): OperationSessionState {
-    fields.text(); // the protocol
     try {
       return unpack(fields.rest()) as OperationSessionState;
     } catch {

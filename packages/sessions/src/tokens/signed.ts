@@ -1,7 +1,7 @@
 /**
  * The format of all session tokens: base64url of a record that this cluster has signed.
  *
- * version 1 · cluster and history 8 · fields of the version · MAC 16
+ * format 1 · cluster and history 8 · length and protocol · fields of the protocol's kind · MAC 16
  *
  * The MAC is HMAC-SHA256 under a key derived from the cluster secret, cut to 16 bytes: of the record, and of the id of
  * the principal that holds the token, where callers need credentials.
@@ -24,16 +24,8 @@ export interface TokenCluster {
   readonly identity: string;
 }
 
-/** The protocol whose records do not name it. */
-export const UNNAMED_PROTOCOL = 'paris';
-
-/**
- * Records of the unnamed protocol, of another one with transactions, and of one of single operations; and the first two
- * once more, with the name of a write cache and its number of changes.
- */
-export const TOKEN_VERSIONS = { plain: 1, withProtocol: 2, operations: 3, cache: 4, cacheWithProtocol: 5 } as const;
-export type TokenVersion = (typeof TOKEN_VERSIONS)[keyof typeof TOKEN_VERSIONS];
-
+/** Number of the format. A token of another format is refused. */
+const FORMAT = 6;
 const TAG_BYTES = 8;
 const MAC_BYTES = 16;
 const HEAD_BYTES = 1 + TAG_BYTES;
@@ -44,7 +36,6 @@ export abstract class SignedTokens<Claims> {
   protected readonly protocol: string;
   /** The places at which lists go on. */
   readonly places: ListPlaces;
-  readonly #versions: readonly TokenVersion[];
   readonly #maxLength: number;
   /** The first one signs. */
   readonly #macs: readonly Hmac[];
@@ -52,10 +43,8 @@ export abstract class SignedTokens<Claims> {
   readonly #record = new RecordWriter();
   readonly #decoded = new RecentMap<string, Claims & object>(2048);
 
-  /** @param versions those that this protocol's records may have */
-  constructor(versions: readonly TokenVersion[], maxLength: number, cluster: TokenCluster) {
+  constructor(maxLength: number, cluster: TokenCluster) {
     const { secret, secondSecret, protocol, identity } = cluster;
-    this.#versions = versions;
     this.#maxLength = maxLength;
     const secrets = secondSecret === undefined ? [secret] : [secret, secondSecret];
     this.#macs = secrets.map((each) => new Hmac(keyOf(each)));
@@ -75,36 +64,37 @@ export abstract class SignedTokens<Claims> {
     const name = holder === '' ? token : `${token} ${holder}`;
     const known = this.#decoded.get(name);
     if (known !== undefined) return known;
-    const { fields, version } = this.#verify(token, holder);
-    const claims = this.read(fields, version);
+    const claims = this.read(this.#verify(token, holder));
     this.judge(claims, latest);
     this.#decoded.set(name, claims);
     return claims;
   }
 
-  /** The claims in a record of this protocol: its fields, to the end. */
-  protected abstract read(fields: Fields, version: TokenVersion): Claims & object;
+  /** The claims in the fields of a record of this protocol, which are read to the end. */
+  protected abstract read(fields: Fields): Claims & object;
 
   /** @throws IsochronError for claims that must not be accepted although they are signed */
   protected abstract judge(claims: Claims, latest: Timestamp): void;
 
-  /** @param write writes the fields of the version */
-  protected sign(version: TokenVersion, write: (record: RecordWriter) => void, holder: string): string {
+  /** @param write writes the fields of the protocol's kind */
+  protected sign(write: (record: RecordWriter) => void, holder: string): string {
     const record = this.#record;
     record.begin();
-    record.byte(version);
+    record.byte(FORMAT);
     record.bytes(this.#tag);
+    record.text(this.protocol);
     write(record);
     record.latin1(macOf(this.#macs[0]!, heldBy(record.written, holder)));
     return record.written.toString('base64url');
   }
 
-  #verify(token: string, holder: string): { readonly fields: Fields; readonly version: TokenVersion } {
+  /** The fields of the protocol's kind. */
+  #verify(token: string, holder: string): Fields {
     if (token.length > this.#maxLength || !BASE64URL.test(token)) throw damaged();
     const record = Buffer.from(token, 'base64url');
     // A last character with spare bits set decodes to the same bytes: only the one canonical text is a token.
     if (record.length < HEAD_BYTES + MAC_BYTES || record.toString('base64url') !== token) throw damaged();
-    if (!Object.values<number>(TOKEN_VERSIONS).includes(record[0]!)) throw damaged();
+    if (record[0] !== FORMAT) throw damaged();
     // The cluster comes before the MAC: another cluster signs with another key, and the caller gets the specific error.
     if (!record.subarray(1, HEAD_BYTES).equals(this.#tag)) {
       throw new IsochronError(
@@ -116,14 +106,11 @@ export abstract class SignedTokens<Claims> {
     const mac = record.subarray(body.length);
     const signed = heldBy(body, holder);
     if (!this.#macs.some((each) => timingSafeEqual(Buffer.from(macOf(each, signed), 'latin1'), mac))) throw damaged();
-    const theirs = protocolIn(new Fields(body));
-    if (theirs !== this.protocol) throw ofAnotherProtocol(theirs, this.protocol);
     const fields = new Fields(body);
-    const first = fields.byte();
-    const version = this.#versions.find((one) => one === first);
-    if (version === undefined) throw damaged();
-    fields.skip(TAG_BYTES);
-    return { fields, version };
+    fields.skip(HEAD_BYTES);
+    const theirs = fields.text();
+    if (theirs !== this.protocol) throw ofAnotherProtocol(theirs, this.protocol);
+    return fields;
   }
 }
 
@@ -135,18 +122,6 @@ const heldBy = (record: Buffer, holder: string): Buffer =>
 
 /** The MAC of a record, a character for each byte. */
 const macOf = (mac: Hmac, body: Buffer): string => mac.of(body).slice(0, MAC_BYTES);
-
-/** The protocol of a record's signer, for any version. */
-function protocolIn(fields: Fields): string {
-  const version = fields.byte();
-  fields.skip(TAG_BYTES);
-  if (version === TOKEN_VERSIONS.operations) return fields.text();
-  if (version === TOKEN_VERSIONS.plain || version === TOKEN_VERSIONS.cache) return UNNAMED_PROTOCOL;
-  fields.skip(8 + 8);
-  fields.text();
-  fields.text();
-  return fields.text();
-}
 
 /** Reads the fields of a record one after the other. */
 export class Fields {
@@ -162,6 +137,10 @@ export class Fields {
   skip(bytes: number): void {
     this.#need(bytes);
     this.#at += bytes;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at === this.record.length;
   }
 
   /** The remaining bytes. */
@@ -193,7 +172,7 @@ export class Fields {
 
   /** The result, if no bytes are left. */
   end<T>(result: T): T {
-    if (this.#at !== this.record.length) throw damaged();
+    if (!this.isAtEnd) throw damaged();
     return result;
   }
 

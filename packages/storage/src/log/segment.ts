@@ -1,5 +1,5 @@
 /** The content of a segment: whole frames, then its end, a torn frame, or damage. */
-import { CorruptRecord, type Damage } from '../failure.js';
+import { CorruptRecord, type Damage, unknownFormat } from '../failure.js';
 import type { OnRecord, Position } from './durable-log.js';
 import {
   decodeFrameHeader,
@@ -36,10 +36,7 @@ export function logDamage(name: string, offset: number, damage: Damage, what: st
 export function openSegmentHeader(name: string, bytes: Buffer): SegmentHeader {
   const header = decodeSegmentHeader(bytes);
   if (header === undefined) throw logDamage(name, 0, 'checksum', 'its header is damaged');
-  if (header.format !== FORMAT) {
-    const message = `The file ${name} of the log has format ${header.format}, and this version of Isochron reads ${FORMAT}`;
-    throw new CorruptRecord(null, 'version', message);
-  }
+  if (header.format !== FORMAT) throw unknownFormat(`The file ${name} of the log`, header.format, FORMAT);
   if (segmentName(header.first) !== name)
     throw logDamage(name, 0, 'checksum', `it is the segment of position ${header.first}`);
   return header;

@@ -155,6 +155,8 @@ extension IsochronError {
         public static let storageFull = Code(rawValue: "STORAGE_FULL")
         /// The disk of a node refused a write, or, from a ``SessionStore``, the disk of this device.
         public static let storageFailed = Code(rawValue: "STORAGE_FAILED")
+        /// The data on disk have another format.
+        public static let storageFormat = Code(rawValue: "STORAGE_FORMAT")
         /// The server met an internal error.
         public static let `internal` = Code(rawValue: "INTERNAL")
     }

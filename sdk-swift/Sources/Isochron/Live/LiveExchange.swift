@@ -67,8 +67,6 @@ final class LiveExchange: Exchange {
         if rests { isSent = false }
         requests?.refused(self)
         if !rests { return nil }
-        // A node of an older version.
-        if error.code == .frameTypeUnknown { return Retry(refusals: 1, elsewhere: .node) }
         return super.refused(error, on: connection)
     }
 

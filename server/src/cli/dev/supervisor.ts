@@ -137,7 +137,7 @@ const isFulfilled = (promise: Promise<unknown>): Promise<boolean> =>
   );
 
 function startFailure(node: PlannedNode, reason: string): string {
-  const advice = reason.startsWith('PLACEMENT_MISMATCH:') ? ' Use another --data, or delete this one.' : '';
+  const advice = /^(PLACEMENT_MISMATCH|STORAGE_FORMAT):/.test(reason) ? ' Use another --data, or delete this one.' : '';
   const line = /^[A-Z_]+: /.test(reason) ? reason : `NODE_ENDED: ended with ${reason}; its log is ${node.logFile}`;
   return `${line.replace(/([^.!?])$/, '$1.')}${advice} (node ${node.id})`;
 }

@@ -416,7 +416,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
         out.write({ kind: 'outcome', partition, txId, record });
       }
       out.write({ kind: 'meta', name: `vv/${partition}`, value: Object.fromEntries(vector) });
-      out.write({ kind: 'meta', name: `heard/${partition}`, value: Object.fromEntries(highestGroups) });
+      out.write({ kind: 'meta', name: `highestGroups/${partition}`, value: Object.fromEntries(highestGroups) });
       out.write({ kind: 'collect', partition, floor: gcFloor });
       out.write({ kind: 'truncateLog', partition, upTo: stableOwn });
       out.write({ kind: 'forget', partition, upTo: forgottenUpTo });

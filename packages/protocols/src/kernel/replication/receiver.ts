@@ -144,7 +144,7 @@ export class Receiver {
     peer.incarnation = incarnation;
     this.onDataLoss(peer.address.node);
     peer.restartFrom(this.#applied(region));
-    this.#keep('lives', ({ incarnation: known }) => known, out);
+    this.#keep('incarnations', ({ incarnation: known }) => known, out);
     this.askResync(region, now, out);
     return true;
   }
@@ -189,7 +189,7 @@ export class Receiver {
 
   #arrived(wrote: boolean, now: WallMs, out: Out): void {
     if (!wrote) return;
-    this.#keep('heard', ({ group }) => group, out); // a peer whose disk was rolled back needs it (D10)
+    this.#keep('highestGroups', ({ group }) => group, out); // a peer whose disk was rolled back needs it (D10)
     this.parts.received(now);
   }
 
@@ -217,7 +217,11 @@ export class Receiver {
   }
 
   /** Writes the data about the peers that outlive a crash. */
-  #keep(what: 'heard' | 'lives' | 'limits', of: (peer: PeerProgress) => Timestamp | undefined, out: Out): WriteSeq {
+  #keep(
+    what: 'highestGroups' | 'incarnations' | 'limits',
+    of: (peer: PeerProgress) => Timestamp | undefined,
+    out: Out,
+  ): WriteSeq {
     const { partition, peers } = this.parts;
     const entries = [...peers].flatMap(([region, peer]) => {
       const ts = of(peer);

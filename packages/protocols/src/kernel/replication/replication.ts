@@ -232,7 +232,7 @@ export class Replication {
 
   #keepEvidence(out: Out): void {
     const value = this.#rollback.takeChanges();
-    if (value !== undefined) out.write({ kind: 'meta', name: `doubt/${this.partition}`, value });
+    if (value !== undefined) out.write({ kind: 'meta', name: `evidence/${this.partition}`, value });
   }
 
   /** How far an entry of the version vector counts; undefined: as far as it goes. */
