@@ -161,7 +161,7 @@ export interface BlockPlace {
   readonly length: number;
 }
 
-/** The content of a block of the log: first and last timestamp, that of the last own entry (0 without one), and size. */
+/** Names the content of a block: first and last timestamp, that of the last own entry (0 without one), and size. */
 export interface BlockContent {
   readonly first: Timestamp;
   readonly end: Timestamp;

@@ -39,7 +39,8 @@ export type OpenedNode = Described & AnyNode;
 
 /**
  * Recovers the node from its disk, listens for peers and begins to take part.
- * @throws IsochronError STORAGE_FAILED, STORAGE_FORMAT, PLACEMENT_MISMATCH; a system error EADDRINUSE when the peer port is taken
+ * @throws IsochronError STORAGE_FAILED, STORAGE_FORMAT, PLACEMENT_MISMATCH; a system error EADDRINUSE when the peer
+ * port is taken
  */
 export async function openNode(options: NodeOptions): Promise<OpenedNode> {
   const { config, node, dataDir } = options;
