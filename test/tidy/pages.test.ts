@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROTOCOL_NAMES } from '@isochron/protocols/session-rules';
+import { pathFindings, pathsOf } from './page-paths.js';
 import { blockFindings, codeBlocks, commandFindings, headings, KINDS, linkFindings, widthFindings } from './pages.js';
 import { Repository } from './repository.js';
 
@@ -87,6 +88,33 @@ describe('links between pages', () => {
       'x/a.md: links to ../b.md#two, and there is no such heading',
     ]);
     expect([...headings('# A b\n```sh\n# no\n```\n## C, d!\n')]).toEqual(['a-b', 'c-d']);
+  });
+});
+
+describe('paths in backticks', () => {
+  /** Paths of users' data and of what runs leave behind, which look like those of the repository. */
+  const ELSEWHERE = new Set(['data/certs', 'certs/NODE', 'certs/ca-key.pem', 'certs/ca.pem', 'sdk-swift/.vectors']);
+
+  it('paths in backticks are those of files and folders that exist', () => {
+    const paths = pathsOf(repository.paths);
+    const findings = WRITTEN.filter((path) => path !== 'CHANGELOG.md').flatMap((path) =>
+      pathFindings(path, repository.read(path), paths),
+    );
+    expect(findings.filter((finding) => !ELSEWHERE.has(finding.replace(/^.* /, '')))).toEqual([]);
+  });
+
+  it('a path in backticks that does not exist is found', () => {
+    const paths = pathsOf(['a/src/one.ts', 'a/src/two/three.test.ts', 'a/README.md', 'b/c.md']);
+    const findings = (text: string) => pathFindings('a/README.md', text, paths);
+    expect(findings('`one.ts`, `src/one.ts`, `../b/c.md`, `two/*.test.ts`, `a/src/two/`, `b`, `x/y`, `x()`')).toEqual(
+      [],
+    );
+    expect(findings('```sh\n`gone.ts`\n```\n`gone.ts`, `src/three.ts`,\n`../c.md`, `two/four`')).toEqual([
+      'a/README.md:4: there is no gone.ts',
+      'a/README.md:4: there is no src/three.ts',
+      'a/README.md:5: there is no ../c.md',
+      'a/README.md:5: there is no two/four',
+    ]);
   });
 });
 
