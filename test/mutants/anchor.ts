@@ -16,17 +16,56 @@ interface Node {
 /** How deep names go: a function or a constant, or a member of a class or of an object. */
 const DEPTH = 2;
 
-/**
- * The parts of a source that have names: functions, classes, constants (`cureSession`) and members (`Cohort.prepare`,
- * `Cohort.#abort`). A getter and its setter share a name.
- */
-export function namedParts(text: string): readonly (readonly [name: string, place: Place])[] {
+/** The body of a function, a method or an arrow function. */
+export interface Body extends Place {
+  /** Whether the body is a block of statements, and not the expression of an arrow function. */
+  readonly isBlock: boolean;
+}
+
+/** A parsed source. */
+interface Source {
+  readonly body: readonly Node[];
+  /** The position in the text of a place of the parser. */
+  readonly at: (place: Place) => Place;
+}
+
+let latest: readonly [text: string, source: Source] | undefined;
+
+/** Parses a text. The latest source is kept: patches of a file are looked up one after the other. */
+function parsed(text: string): Source {
+  if (latest?.[0] === text) return latest[1];
   // The parser counts bytes from an origin that moves from call to call; an empty statement in front shows it.
   const bytes = Buffer.from(`;${text}`);
   const { body } = parseSync(bytes.toString(), { syntax: 'typescript', target: 'es2022' });
   const origin = body[0]!.span.start;
   const at = (offset: number) => bytes.subarray(0, offset - origin).toString().length - 1;
-  return [...partsIn(body, [])].map(([name, { start, end }]) => [name, { start: at(start), end: at(end) }]);
+  const source = { body: body as never, at: ({ start, end }: Place) => ({ start: at(start), end: at(end) }) };
+  latest = [text, source];
+  return source;
+}
+
+/**
+ * The parts of a source that have names: functions, classes, constants (`cureSession`) and members (`Cohort.prepare`,
+ * `Cohort.#abort`). A getter and its setter share a name.
+ */
+export function namedParts(text: string): readonly (readonly [name: string, place: Place])[] {
+  const { body, at } = parsed(text);
+  return [...partsIn(body, [])].map(([name, place]) => [name, at(place)]);
+}
+
+/** The bodies of all functions of a source, from outside to inside. */
+export function bodiesOf(text: string): readonly Body[] {
+  const { body, at } = parsed(text);
+  return [...bodiesIn(body)].map(({ isBlock, ...place }) => ({ isBlock, ...at(place) }));
+}
+
+function* bodiesIn(value: unknown): Generator<Body> {
+  if (typeof value !== 'object' || value === null) return;
+  const { type, body } = value as Node & { readonly body?: Node };
+  const isBlock = body?.type === 'FunctionBody' || body?.type === 'BlockStatement';
+  const isFunction = type === 'ArrowFunctionExpression' || body?.type === 'FunctionBody';
+  if (isFunction && body?.span !== undefined) yield { ...body.span, isBlock };
+  for (const part of Object.values(value)) yield* bodiesIn(part);
 }
 
 function* partsIn(value: unknown, path: readonly string[]): Generator<readonly [string, Place]> {

@@ -5,7 +5,8 @@ import { MUTANTS } from './list/index.js';
 import type { Mutant } from './mutant.js';
 import { pin, search } from './search.js';
 import { renderTable } from './table.js';
-import { tryMutant } from './verdict.js';
+import { Trials } from './trial.js';
+import { tryMutant, WITHOUT_INVARIANTS } from './verdict.js';
 
 interface Options {
   readonly only?: readonly string[];
@@ -41,22 +42,26 @@ const options = new Command('mutants')
   .opts<Options>();
 
 const chosen = MUTANTS.filter(({ name }) => options.only?.includes(name) ?? true);
-if (options.search || options.pin) await explore(chosen);
-else process.exitCode = await judge(chosen);
+const trials = new Trials([...chosen, WITHOUT_INVARIANTS]);
+const lanes = new Lanes();
+try {
+  if (options.search || options.pin) await explore(chosen);
+  else process.exitCode = await judge(chosen);
+} finally {
+  trials.end();
+}
 
 async function explore(mutants: readonly Mutant[]): Promise<void> {
   const seeds = { from: options.seedStart, count: options.seeds };
   const look = options.pin ? pin : search;
-  const lanes = new Lanes();
   const show = async (mutant: Mutant): Promise<void> => {
-    process.stdout.write(`${(await look(mutant, seeds)).trimEnd()}\n`);
+    process.stdout.write(`${(await look(trials, mutant, seeds)).trimEnd()}\n`);
   };
   await Promise.all(mutants.map((mutant) => lanes.run(() => show(mutant))));
 }
 
 async function judge(mutants: readonly Mutant[]): Promise<number> {
-  const lanes = new Lanes();
-  const verdicts = await Promise.all(mutants.map((mutant) => lanes.run(() => tryMutant(mutant))));
+  const verdicts = await Promise.all(mutants.map((mutant) => lanes.run(() => tryMutant(trials, mutant))));
   process.stdout.write(`${renderTable(verdicts)}\n`);
   return verdicts.some(({ caught }) => caught === undefined) ? 1 : 0;
 }

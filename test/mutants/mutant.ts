@@ -1,7 +1,7 @@
 /** Deliberate breakages, as data. */
 import type { SessionStoreLimits } from '@isochron/sessions';
 import type { FaultName } from '@isochron/sim/faults/table';
-import { placesOf } from './anchor.js';
+import { type Place, placesOf } from './anchor.js';
 
 /**
  * A place of the source that is replaced: a statement, or a part of one, that occurs exactly once in a named part of
@@ -70,18 +70,29 @@ export interface Variant {
   readonly name: string;
   /** What the variant does differently, as in {@link Mutant.does}. */
   readonly does: string;
+  /** The rules whose saved runs the variant must pass. */
+  readonly rules: readonly string[];
   readonly patches: readonly Patch[];
+}
+
+/**
+ * The place of a patch in the text of its file.
+ * @throws RangeError unless the place occurs exactly once
+ */
+export function placeOf(text: string, { file, in: part, find }: Patch): Place {
+  const places = placesOf(text, part, find);
+  const [place] = places;
+  if (place === undefined || places.length > 1) {
+    throw new RangeError(`${file} has ${places.length} places with ${JSON.stringify(find)} in ${part}, not one`);
+  }
+  return place;
 }
 
 /**
  * The text with the patch in it.
  * @throws RangeError unless the place occurs exactly once
  */
-export function patched(text: string, { file, in: part, find, replace }: Patch): string {
-  const places = placesOf(text, part, find);
-  const [place] = places;
-  if (place === undefined || places.length > 1) {
-    throw new RangeError(`${file} has ${places.length} places with ${JSON.stringify(find)} in ${part}, not one`);
-  }
-  return text.slice(0, place.start) + replace + text.slice(place.end);
+export function patched(text: string, patch: Patch): string {
+  const { start, end } = placeOf(text, patch);
+  return text.slice(0, start) + patch.replace + text.slice(end);
 }

@@ -2,10 +2,11 @@
 /** The checks can fail: every mutant is caught, and every variant passes. Runs the build. */
 import { Lanes, sharesOf } from './lanes.js';
 import { MUTANTS, VARIANTS } from './list/index.js';
-import type { Patch } from './mutant.js';
+import type { Variant } from './mutant.js';
 import { renderTable } from './table.js';
-import type { Caught, Run } from './trial.js';
-import { savedRun, tryMutant, tryRuns } from './verdict.js';
+import type { Change } from './test-build.js';
+import { type Caught, type Run, Trials } from './trial.js';
+import { savedRun, tryMutant, tryRuns, WITHOUT_INVARIANTS } from './verdict.js';
 
 const TIMEOUT_MS = 900_000;
 /** Seeds that every variant passes, beside the saved runs of mutants. */
@@ -13,20 +14,27 @@ const VARIANT_SEEDS = Array.from({ length: 25 }, (_, i) => ({ seed: 1 + i }));
 
 /** No more processes at a time than there are processors. */
 const lanes = new Lanes();
-const verdicts = MUTANTS.map((mutant) => lanes.run(() => tryMutant(mutant)));
+const trials = new Trials([...MUTANTS, ...VARIANTS, WITHOUT_INVARIANTS]);
+const verdicts = MUTANTS.map((mutant) => lanes.run(() => tryMutant(trials, mutant)));
 const caughtByName = new Map(MUTANTS.map(({ name }, i) => [name, verdicts[i]!]));
 
-/** Runs a patched build on all processors, and returns the failed runs. */
-async function caughtIn(patches: readonly Patch[], runs: readonly Run[]): Promise<Caught[]> {
-  const shares = sharesOf(runs).map((share) => lanes.run(() => tryRuns(patches, share)));
+/** Runs the code with changes on all processors, and returns the failed runs. */
+async function caughtIn(changes: readonly Change[], runs: readonly Run[]): Promise<Caught[]> {
+  const shares = sharesOf(runs).map((share) => lanes.run(() => tryRuns(trials, changes, share)));
   return (await Promise.all(shares)).flat();
 }
 
-const variantRuns = [...MUTANTS.flatMap(savedRun), ...VARIANT_SEEDS];
-const caughtInVariants = new Map(VARIANTS.map(({ name, patches }) => [name, caughtIn(patches, variantRuns)]));
+/** The seeds, and the saved runs of the mutants that break a rule of the variant. */
+function variantRuns({ rules }: Variant): Run[] {
+  const related = MUTANTS.filter(({ breaks }) => rules.some((rule) => new RegExp(`\\b${rule}\\b`).test(breaks)));
+  return [...related.flatMap(savedRun), ...VARIANT_SEEDS];
+}
+
+const caughtInVariants = new Map(VARIANTS.map((one) => [one.name, caughtIn([one], variantRuns(one))]));
 
 afterAll(async () => {
   process.stdout.write(`${renderTable(await Promise.all(verdicts))}\n`);
+  trials.end();
 }, TIMEOUT_MS);
 
 // The test that awaits a trial reports its failure.

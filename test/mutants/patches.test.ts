@@ -15,7 +15,7 @@ describe('the list', () => {
   it.each(all.map(({ name, patches }) => [name, patches] as const))(
     'the patches of %s find their place once, and compile',
     (_name, patches) => {
-      const build = compilePatched([...patches, WITHOUT_INVARIANTS]);
+      const build = compilePatched([{ patches }, WITHOUT_INVARIANTS]);
       expect([...build.values()].every((source) => source.length > 0)).toBe(true);
     },
   );
@@ -88,6 +88,6 @@ describe('a patch', () => {
   it('a patch is refused if its result is not TypeScript', () => {
     const file = 'packages/core/src/invariant.ts';
     const broken = { file, in: 'invariant', find: 'if (!condition)', replace: 'if (!condition' };
-    expect(() => compilePatched([broken])).toThrow();
+    expect(() => compilePatched([{ patches: [broken] }])).toThrow();
   });
 });

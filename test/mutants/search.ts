@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Mutant, SeedRange } from './mutant.js';
 import { noticedBy } from './table.js';
-import { type Caught, runTrial } from './trial.js';
+import type { Caught, Trials } from './trial.js';
 import { planFile, runsOf } from './verdict.js';
 
 const SHRINK_MS = 60_000;
@@ -11,18 +11,19 @@ const SHRINK_MS = 60_000;
 const NAMED = 8;
 
 /** Tries every seed of a range and reports in a line which of them catch the mutant. */
-export async function search(mutant: Mutant, seeds: SeedRange): Promise<string> {
-  const { patches, name } = mutant;
-  const { caught, tried } = await runTrial({ patches, runs: runsOf(mutant, seeds), untilCaught: false, ignored: [] });
+export async function search(trials: Trials, mutant: Mutant, seeds: SeedRange): Promise<string> {
+  const { name } = mutant;
+  const runs = runsOf(mutant, seeds);
+  const { caught, tried } = await trials.run({ changes: [mutant], runs, untilCaught: false, ignored: [] });
   const found = caught.slice(0, NAMED).map(({ seed }) => seed ?? '');
   return `${name}: ${caught.length} of ${tried} seeds${caught.length > 0 ? `: ${found.join(', ')}` : ''}\n${countsOf(caught)}`;
 }
 
 /** Finds, shrinks and keeps a run that catches the mutant. Failures of machines that stop themselves do not count. */
-export async function pin(mutant: Mutant, seeds: SeedRange): Promise<string> {
-  const { patches, name } = mutant;
-  const runs = runsOf(mutant, seeds);
-  const { caught } = await runTrial({ patches, runs, untilCaught: true, ignored: ['crash'], shrinkMs: SHRINK_MS });
+export async function pin(trials: Trials, mutant: Mutant, seeds: SeedRange): Promise<string> {
+  const { name } = mutant;
+  const trial = { changes: [mutant], runs: runsOf(mutant, seeds), untilCaught: true, shrinkMs: SHRINK_MS } as const;
+  const { caught } = await trials.run({ ...trial, ignored: ['crash'] });
   const [first] = caught;
   if (first?.plan === undefined) return `${name}: no seed catches it`;
   const file = planFile(mutant);

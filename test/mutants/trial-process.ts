@@ -1,20 +1,26 @@
-/** Runs a trial: the trial is the argument of the process, the result goes to stdout, both as JSON. */
+/** Runs trials: each comes as a message of the parent, and the result goes back as one. */
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Failure, type Plan, PROTOCOLS, type Result } from '@isochron/sim';
 import { shrink } from '@isochron/sim/shrink/shrink';
 import { playScript, scriptDifferences } from '@isochron/testing/protocols/script';
 import { profiled } from './profile.js';
-import type { Caught, Notice, Run, Trial, TrialResult } from './trial.js';
+import type { Caught, Notice, Run, TrialRequest, TrialResult } from './trial.js';
 
-/** As `test-build.ts` names it. */
-const LOADED = 'isochronLoadedPatches';
+/** As `switches.ts` names it: the bundle declares it. */
+declare const isochronSwitches: { readonly on: Uint8Array; readonly ran: Uint8Array };
 
-const trial = JSON.parse(process.argv.at(-1)!) as Trial;
+let trial: TrialRequest;
 
-process.stdout.write(JSON.stringify(answer()));
+process.on('message', (request: TrialRequest) => {
+  trial = request;
+  process.send!(answer());
+});
 
 function answer(): TrialResult {
+  const { on, ran } = isochronSwitches;
+  on.fill(0);
+  for (const number of trial.switches) on[number] = 1;
   const caught: Caught[] = [];
   let tried = 0;
   for (const run of trial.runs) {
@@ -23,8 +29,7 @@ function answer(): TrialResult {
     if (one !== undefined) caught.push(one);
     if (one !== undefined && trial.untilCaught) break;
   }
-  confirmLoaded();
-  return { tried, caught };
+  return { tried, caught, hasRun: trial.switches.every((number) => ran[number] === 1) };
 }
 
 function counts({ kind }: Failure): boolean {
@@ -77,11 +82,4 @@ function shrunk(plan: Plan, { check }: Notice): { plan?: Plan } {
   const isSame = (failure: { readonly check: string }): boolean => failure.check === check;
   const fails = (candidate: Plan): boolean => noticesOf(runOf(candidate, isSame)).some(isSame);
   return { plan: shrink(plan, fails, { goesOn: () => performance.now() < endMs }) };
-}
-
-/** A patch of a file that was never loaded has no effect: no check could catch it, and a variant would pass. */
-function confirmLoaded(): void {
-  const loaded = (globalThis as { [LOADED]?: ReadonlySet<string> })[LOADED];
-  const missing = trial.patches.find(({ file }) => !loaded?.has(file));
-  if (missing !== undefined) throw new Error(`${missing.file} was patched, but never loaded`);
 }

@@ -1,11 +1,10 @@
-/** The input and the result of a process that tries runs. */
-import { execFile } from 'node:child_process';
+/** Trials: runs of the simulator, in other processes, with changes of the code. */
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { FailureKind, Plan } from '@isochron/sim';
 import { ROOT } from '../e2e/processes.js';
-import type { Patch, Profile } from './mutant.js';
-import { bundleWith } from './test-build.js';
+import type { Profile } from './mutant.js';
+import { type Build, type Change, patchedBuild, switchedBuild } from './test-build.js';
+import { TrialWorker } from './trial-worker.js';
 
 /** One run: a seed of the simulator, with or without a profile, a plan in a file, or a scenario in a text file. */
 export type Run =
@@ -13,9 +12,8 @@ export type Run =
   | { readonly plan: string }
   | { readonly script: string };
 
-/** Runs on a build with patches. */
-export interface Trial {
-  readonly patches: readonly Patch[];
+/** What to run. */
+export interface Runs {
   readonly runs: readonly Run[];
   /** Ends with the first run that fails. */
   readonly untilCaught: boolean;
@@ -23,6 +21,16 @@ export interface Trial {
   readonly ignored: readonly FailureKind[];
   /** How long to shrink the plan of a failed run, in ms; the result then has the smaller plan. */
   readonly shrinkMs?: number;
+}
+
+/** Runs on a build with changes. */
+export interface Trial extends Runs {
+  readonly changes: readonly Change[];
+}
+
+/** A trial as a worker receives it: its changes are switches. */
+export interface TrialRequest extends Runs {
+  readonly switches: readonly number[];
 }
 
 /** A failure that a check reported. */
@@ -46,25 +54,57 @@ export interface TrialResult {
   /** How many runs there were. */
   readonly tried: number;
   readonly caught: readonly Caught[];
+  /** Whether patched code of every change ran. */
+  readonly hasRun: boolean;
 }
 
 const PROCESS = join(ROOT, 'test/dist/mutants/trial-process.js');
-const execute = promisify(execFile);
 
-/**
- * Runs a trial in a process of its own, so that a patch never meets other code.
- * @throws Error with the output of the process when it fails
- */
-export async function runTrial(trial: Trial): Promise<TrialResult> {
-  const code = await bundleWith(trial.patches, PROCESS);
-  const running = execute(process.execPath, ['--input-type=module', '-', JSON.stringify(trial)], {
-    cwd: ROOT,
-    maxBuffer: 2 ** 26,
-  });
-  running.child.stdin?.end(code);
-  try {
-    return JSON.parse((await running).stdout) as TrialResult;
-  } catch (error) {
-    throw new Error(`A trial failed: ${(error as { stderr?: string }).stderr ?? ''}`, { cause: error });
+/** Runs trials of some changes. Workers are used again: a first run in a new process takes five times as long. */
+export class Trials {
+  readonly #changes: readonly Change[];
+  readonly #idle: TrialWorker[] = [];
+  #build: Promise<Build> | undefined;
+
+  /** @param changes all changes that trials switch on */
+  constructor(changes: readonly Change[]) {
+    this.#changes = changes;
   }
+
+  /**
+   * Runs a trial. Code that runs only while modules load has its result before a switch is on: such a change has a
+   * build of its own.
+   * @throws Error when a worker ends early or exceeds its limit, or when the changed code is never loaded
+   */
+  async run(trial: Trial): Promise<TrialResult> {
+    this.#build ??= switchedBuild(this.#changes, PROCESS);
+    const build = await this.#build;
+    if (trial.changes.every((change) => build.numbers.has(change))) {
+      const worker = this.#idle.pop() ?? new TrialWorker(build.code);
+      const result = await worker.ask(requestOf(trial, build));
+      this.#idle.push(worker);
+      if (result.hasRun || result.caught.length > 0) return result;
+    }
+    return runAlone(trial);
+  }
+
+  /** Ends the workers. */
+  end(): void {
+    for (const worker of this.#idle.splice(0)) worker.end();
+  }
+}
+
+async function runAlone(trial: Trial): Promise<TrialResult> {
+  const build = await patchedBuild(trial.changes, PROCESS);
+  const worker = new TrialWorker(build.code);
+  const result = await worker.ask(requestOf(trial, build));
+  worker.end();
+  if (result.hasRun) return result;
+  // A patch of a file that was never loaded has no effect: no check could catch it, and a variant would pass.
+  const files = trial.changes.flatMap(({ patches }) => patches.map(({ file }) => file));
+  throw new Error(`A patched file was never loaded: ${files.join(', ')}`);
+}
+
+function requestOf({ changes, ...runs }: Trial, { numbers }: Build): TrialRequest {
+  return { ...runs, switches: changes.map((change) => numbers.get(change)!) };
 }

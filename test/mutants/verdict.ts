@@ -2,15 +2,20 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../e2e/processes.js';
-import type { Mutant, Patch, SeedRange } from './mutant.js';
-import { type Caught, type Run, runTrial } from './trial.js';
+import type { Mutant, SeedRange } from './mutant.js';
+import type { Change } from './test-build.js';
+import type { Caught, Run, Trials } from './trial.js';
 
 /** The code without its own invariants: what still detects a breakage is a check from outside. */
-export const WITHOUT_INVARIANTS: Patch = {
-  file: 'packages/core/src/invariant.ts',
-  in: 'invariant',
-  find: 'if (!condition) throw',
-  replace: 'if (!condition && message === undefined) throw',
+export const WITHOUT_INVARIANTS: Change = {
+  patches: [
+    {
+      file: 'packages/core/src/invariant.ts',
+      in: 'invariant',
+      find: 'if (!condition) throw',
+      replace: 'if (!condition && message === undefined) throw',
+    },
+  ],
 };
 
 /** The result of a mutant. */
@@ -47,20 +52,23 @@ function scriptOf({ script }: Mutant): Run[] {
 }
 
 /** Tries runs of a mutant until one fails. */
-export async function tryMutant(mutant: Mutant): Promise<Verdict> {
-  const { patches } = mutant;
+export async function tryMutant(trials: Trials, mutant: Mutant): Promise<Verdict> {
   const runs = [...savedRun(mutant), ...runsOf(mutant), ...scriptOf(mutant)];
-  const { tried, caught } = await runTrial({ patches, runs, untilCaught: true, ignored: [] });
+  const { tried, caught } = await trials.run({ changes: [mutant], runs, untilCaught: true, ignored: [] });
   const [first] = caught;
   if (first === undefined || first.by.some(({ kind }) => kind !== 'crash')) {
     return { mutant, tried, caught: first, outside: first };
   }
-  const blind = [...patches, WITHOUT_INVARIANTS];
-  const again = await runTrial({ patches: blind, runs, untilCaught: true, ignored: ['crash'] });
+  const changes = [mutant, WITHOUT_INVARIANTS];
+  const again = await trials.run({ changes, runs, untilCaught: true, ignored: ['crash'] });
   return { mutant, tried, caught: first, outside: again.caught[0] };
 }
 
-/** Runs the code with patches, or the unpatched code, and returns every run that fails. */
-export async function tryRuns(patches: readonly Patch[], runs: readonly Run[]): Promise<readonly Caught[]> {
-  return (await runTrial({ patches, runs, untilCaught: false, ignored: [] })).caught;
+/** Runs the code with changes, or the unchanged code, and returns every run that fails. */
+export async function tryRuns(
+  trials: Trials,
+  changes: readonly Change[],
+  runs: readonly Run[],
+): Promise<readonly Caught[]> {
+  return (await trials.run({ changes, runs, untilCaught: false, ignored: [] })).caught;
 }

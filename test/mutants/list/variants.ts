@@ -8,10 +8,16 @@ export const TINY_RANGES: readonly Patch[] = [
 ];
 
 export const VARIANTS: readonly Variant[] = [
-  { name: 'tiny-ranges', does: 'replicates each transaction in a message of its own', patches: TINY_RANGES },
+  {
+    name: 'tiny-ranges',
+    does: 'replicates each transaction in a message of its own',
+    rules: ['P3', 'D6', 'D10'],
+    patches: TINY_RANGES,
+  },
   {
     name: 'heartbeats-are-replicates',
     does: 'sends an empty Replicate in place of a Heartbeat',
+    rules: ['D6', 'D7', 'P13'],
     patches: [
       { file: RANGES, in: 'sendRange', find: 'if (groups.length === 0 && !more) {', replace: 'if (upTo < 0) {' },
     ],
@@ -19,6 +25,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: 'cohorts-in-reverse',
     does: 'sends requests and decisions to the cohorts from the last to the first, and each of them twice',
+    rules: ['D2', 'D4', 'P11'],
     patches: [
       {
         file: COMMITS,
@@ -37,6 +44,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: 'everything-is-resolved-twice',
     does: 'asks every cohort twice when a decision is overdue',
+    rules: ['D2', 'D4'],
     patches: [
       {
         file: RESOLVER,
@@ -49,6 +57,7 @@ export const VARIANTS: readonly Variant[] = [
   {
     name: 'never-idle',
     does: 'keeps the interval of its rounds when it is idle',
+    rules: ['D7', 'P13'],
     patches: [
       {
         file: 'packages/protocols/src/kernel/activity.ts',
