@@ -1,4 +1,4 @@
-// The single checks of `npm test`. Each gives counts; none throws because of its findings.
+// The single checks of the tiers. Each returns counts; none throws because of its findings.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,10 +8,10 @@ import { root, step, tool } from './steps.mjs';
 
 const JEST_END_TIMEOUT_MS = 30_000;
 
-/** Runs a tool that is silent on success. A failure counts as one failed test. */
+/** Runs a script that is silent on success. A failure counts as one failed test. */
 export async function runTool(label, script, args) {
   try {
-    await step(label, process.execPath, [tool(script), ...args]);
+    await step(label, process.execPath, [script, ...args]);
     return { passed: 0, failed: 0, skipped: 0 };
   } catch (error) {
     if (error.output === undefined) throw error;
@@ -20,10 +20,16 @@ export async function runTool(label, script, args) {
   }
 }
 
+/** Runs a compiled file of the repository in the terminal. A failure counts as one failed test. */
+export async function runShown(file, args) {
+  const code = await runInForeground(process.execPath, [file, ...args], { cwd: root });
+  return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
+}
+
 /**
  * Runs Jest in the terminal.
  * @param {string[]} args
- * @returns {Promise<{ passed: number, failed: number, skipped: number }>}
+ * @returns {Promise<{ passed: number, failed: number, skipped: number, files?: { file: string, ms: number }[] }>}
  */
 export async function runJest(args) {
   const folder = mkdtempSync(join(tmpdir(), 'isochron-test-'));

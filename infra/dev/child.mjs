@@ -17,30 +17,52 @@ function catchSignals(onSignal) {
 
 /**
  * Runs a command without a terminal and collects its output.
+ * @param {{ limitMs?: number }} options further ones go to `spawn`; a command that takes longer is ended, with all
+ *   processes that it has started
  * @returns {Promise<{ code: number, output: string }>} both streams in the order in which they came
  * @throws an error with `exitCode` when this process got a signal to stop, after the child has ended
  */
-export function runQuietly(command, args, options) {
+export function runQuietly(command, args, { limitMs, ...options }) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     const chunks = [];
     let stoppedBy;
     const restore = catchSignals((signal) => {
       stoppedBy = signal;
-      child.kill(signal);
+      endGroup(child, signal);
     });
+    const timer =
+      limitMs === undefined
+        ? undefined
+        : setTimeout(() => {
+            chunks.push(Buffer.from(`\nStill running after ${limitMs / 1000} s: ended.\n`));
+            endGroup(child, 'SIGKILL');
+          }, limitMs);
     child.stdout.on('data', (chunk) => chunks.push(chunk));
     child.stderr.on('data', (chunk) => chunks.push(chunk));
-    child.on('error', (error) => {
+    const finish = () => {
+      clearTimeout(timer);
       restore();
+    };
+    child.on('error', (error) => {
+      finish();
       reject(error);
     });
     child.on('close', (code, signal) => {
-      restore();
+      finish();
       if (stoppedBy) reject(Object.assign(new Error('Stopped.'), { exitCode: exitCodeOf(null, stoppedBy) }));
       else resolve({ code: exitCodeOf(code, signal), output: Buffer.concat(chunks).toString() });
     });
   });
+}
+
+/** Signals a child that leads a process group, and everything in the group. */
+function endGroup(child, signal) {
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // The group has ended.
+  }
 }
 
 /**

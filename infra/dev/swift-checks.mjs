@@ -12,8 +12,12 @@ const WITH_SERVER = join(root, 'infra/swift/with-servers.mjs');
 /** The input of the vector tests: made anew from the TypeScript sessions every time. */
 const VECTORS = join(PACKAGE, '.vectors');
 
+/** Longest time of a step, ms: a test that hangs must end, with the output so far. */
+const LIMIT_MS = 1_500_000;
+
 const options = {
   cwd: PACKAGE,
+  limitMs: LIMIT_MS,
   env: { ...process.env, SWIFT_BIND: root, ISOCHRON_VECTORS: VECTORS },
 };
 

@@ -1,15 +1,16 @@
 import { join } from 'node:path';
 import { formatFailures, formatPlan, PROTOCOLS, readKept, type SimulatedProtocol } from '@isochron/sim';
 import type { Summary } from '@isochron/sim/cli/summary';
+import { TIER } from '../tier.js';
 import { simulate, simulatePlans } from './command.js';
 
 /** Seeds of every run, so that a change that breaks something fails on every machine. */
-const FIXED = seedsFrom(1, 10);
+const FIXED = seedsFrom(1, { quick: 5, default: 10, all: 10 }[TIER]);
 /** Seeds of this run alone. */
-const FRESH = seedsFrom(Math.floor(Date.now() / 1000) * 1000, 20);
+const FRESH = seedsFrom(Math.floor(Date.now() / 1000) * 1000, { quick: 1, default: 20, all: 200 }[TIER]);
 /** Among these seeds, some show that a protocol promises too little. */
 const CATCHING = seedsFrom(1, 20);
-const TIMEOUT_MS = 600_000;
+const TIMEOUT_MS = 3_600_000;
 
 const kept = readKept(join(__dirname, 'seeds.json'));
 const correct = [...PROTOCOLS.values()].filter(({ caughtBy }) => caughtBy.length === 0);
