@@ -26,7 +26,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     patches: [
       { file: JUDGE, in: 'Judge.read', find: '...wanted(snapshot, snapshot)', replace: '...wanted(snapshot, null)' },
     ],
-    seeds: { from: 12, count: 40 },
+    seeds: { from: 22, count: 40 },
     profile: ALBUMS,
   },
   {
@@ -41,7 +41,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
         replace: '...wanted(snapshot, { ts: Math.max(0, snapshot.ts - 500 * 4096) })',
       },
     ],
-    seeds: { from: 4, count: 40 },
+    seeds: { from: 18, count: 40 },
     profile: ALBUMS,
   },
   {

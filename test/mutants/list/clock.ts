@@ -157,7 +157,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
           'const known = versions[i - 1]!;\n    const order = known.ts === version.ts && known.txId !== version.txId ? -1 : compareVersions(known, version);',
       },
     ],
-    seeds: { from: 11, count: 200 },
+    seeds: { from: 30, count: 200 },
     profile: SAME_TIMES,
   },
   {

@@ -120,7 +120,7 @@ const BPR_MUTANTS: readonly Mutant[] = [
     patches: [
       { file: BPR_SESSION, in: 'bprSession', find: 'committed: newerOf,', replace: 'committed: (seen) => seen,' },
     ],
-    seeds: { from: 94, count: 60 },
+    seeds: { from: 96, count: 60 },
   },
   {
     name: 'bpr-reads-below-the-floor',

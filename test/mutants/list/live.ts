@@ -116,7 +116,7 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
         replace: 'if (this.#tails.end(partition) === after) this.#follow(partition, now, out);',
       },
     ],
-    seeds: { from: 18, count: 200 },
+    seeds: { from: 23, count: 200 },
     profile: FORGOTTEN,
   },
   {
@@ -215,7 +215,7 @@ export const LIVE_MUTANTS: readonly Mutant[] = [
       },
       { file: LIVE_POSITION, in: 'Position.#moveTo', find: 'this.core.session.observe({ ts: at });', replace: '' },
     ],
-    seeds: { from: 80, count: 100 },
+    seeds: { from: 88, count: 100 },
     profile: LIVE,
   },
   {

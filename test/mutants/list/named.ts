@@ -83,7 +83,7 @@ const COPSGT_MUTANTS: readonly Mutant[] = [
         replace: 'depends.filter(({ near }) => near && false),',
       },
     ],
-    seeds: { from: 10, count: 60 },
+    seeds: { from: 19, count: 60 },
   },
   {
     name: 'cops-gt-get-forgets-what-it-read',
@@ -176,7 +176,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
         replace: 'void check.readers;',
       },
     ],
-    seeds: { from: 1, count: 60 },
+    seeds: { from: 50, count: 60 },
   },
   {
     name: 'cc-lo-shows-old-readers-the-newest',
@@ -236,7 +236,7 @@ const CCLO_MUTANTS: readonly Mutant[] = [
         replace: 'wrote: (key, ts, region) => [this.#dependency(key, ts, region)].slice(0, 0),',
       },
     ],
-    seeds: { from: 19, count: 60 },
+    seeds: { from: 28, count: 60 },
   },
 ];
 

@@ -249,7 +249,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
         replace: '0;',
       },
     ],
-    seeds: { from: 1, count: 60 },
+    seeds: { from: 27, count: 60 },
     profile: TORN_BY_LOST_DISKS,
   },
   {

@@ -49,7 +49,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'if (!this.isRoot && !this.#down.has(this.#parent!)) return;',
       },
     ],
-    seeds: { from: 61, count: 200 },
+    seeds: { from: 142, count: 200 },
   },
   {
     name: 'root-sends-early',
@@ -92,7 +92,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'void TOO_OLD;',
       },
     ],
-    seeds: { from: 5, count: 100 },
+    seeds: { from: 12, count: 100 },
   },
   {
     name: 'one-version-too-far',
@@ -169,7 +169,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'if (writes.at(-1)!.ct > floor + 1) return;',
       },
     ],
-    seeds: { from: 7, count: 100 },
+    seeds: { from: 11, count: 100 },
   },
   {
     name: 'cache-never-pruned',
