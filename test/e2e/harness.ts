@@ -66,6 +66,8 @@ export interface ClusterNode {
 
 const SECRET = 'the secret of an end-to-end test';
 const LOG_LINES_SHOWN = 40;
+/** A start takes a second or two of CPU time: on a machine that others use, many times that. */
+const START_LIMIT_MS = 60_000;
 /** Whether a node serves, independent of the others. */
 const SERVES = '/readyz?exclude=cluster-file,links,stable-time';
 const clusters = new Set<Cluster>();
@@ -188,16 +190,15 @@ export class Cluster {
   }
 
   /** Waits until these nodes, or all, serve. They may be parts of a cluster that is broken on purpose. */
-  async ready(ids: readonly string[] = this.nodes.map(({ id }) => id), timeoutMs?: number): Promise<void> {
+  async ready(ids: readonly string[] = this.nodes.map(({ id }) => id), timeoutMs = START_LIMIT_MS): Promise<void> {
     await Promise.all(ids.map((id) => this.#ready(id, timeoutMs)));
   }
 
-  async #ready(id: string, timeoutMs: number | undefined): Promise<void> {
+  async #ready(id: string, timeoutMs: number): Promise<void> {
     const child = this.process(id);
     const { api } = this.node(id);
     const isReady = async () => child.exit ?? (await call(api, 'GET', SERVES)).status === 200;
-    const limit = timeoutMs === undefined ? {} : { timeoutMs };
-    const end = await until(`${id} is ready`, isReady, { ...limit, explain: () => this.log(id) });
+    const end = await until(`${id} is ready`, isReady, { timeoutMs, explain: () => this.log(id) });
     if (end !== true) throw new Error(`${id} ended with ${JSON.stringify(end)} before it was ready\n${this.log(id)}`);
   }
 

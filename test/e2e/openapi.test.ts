@@ -3,9 +3,19 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { Cluster, cleanUp, logged } from './harness.js';
 import { type Answer, call } from './http.js';
+import { whenChanged } from './package-checks.js';
 import { ROOT, run } from './processes.js';
 
 jest.setTimeout(240_000);
+
+/** What decides what the routes accept and answer. */
+const check = whenChanged(
+  'server/src/http',
+  'server/src/auth',
+  'infra/ci',
+  'package-lock.json',
+  'test/e2e/openapi.test.ts',
+);
 
 let cluster: Cluster;
 let api: string;
@@ -33,7 +43,7 @@ describe('the OpenAPI document', () => {
     }),
   );
 
-  it(
+  check(
     'the OpenAPI document describes the answers to generated requests',
     logged(async () => {
       const installer = await run('bash', [`${ROOT}/infra/ci/ensure-schemathesis.sh`], { timeoutMs: 180_000 });

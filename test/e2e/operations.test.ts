@@ -7,6 +7,7 @@ import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { connect, type IsochronClient } from '@isochron/sdk';
 import { Cluster, cleanUp, logged } from './harness.js';
 import { type Answer, call, keyPath } from './http.js';
+import { runsInFull } from './matrix.js';
 import { isochron } from './processes.js';
 import { SessionClient } from './session-client.js';
 import { until } from './until.js';
@@ -37,6 +38,7 @@ const CASES: readonly Case[] = [
   { protocol: 'cops-gt', more: ROTS, impossible: [1], future: [FUTURE, 0, 0] },
   { protocol: 'cc-lo', more: ROTS, impossible: [1], future: [FUTURE, 0, 0] },
 ];
+const IN_FULL = CASES.filter(runsInFull);
 
 const REGIONS = ['virginia', 'oregon'];
 const ONE_WAY_MS = { 'virginia<>oregon': 15 };
@@ -62,7 +64,7 @@ const codeOf = (promise: Promise<unknown>): Promise<string> =>
 
 afterAll(cleanUp);
 
-describe.each(CASES)('the protocol $protocol', ({ protocol, more, impossible, future }) => {
+describe.each(IN_FULL)('the protocol $protocol', ({ protocol, more, impossible, future }) => {
   const capabilities = ['operations', 'stable', ...more];
   const causal = protocol !== 'eventual';
   const rots = more.includes('rot');

@@ -10,6 +10,7 @@ import { writeClusterFile } from '@isochron/server';
 import { HistoryRecorder } from '@isochron/workload';
 import { Cluster, cleanUp, logged } from './harness.js';
 import { type Answer, call, keyPath } from './http.js';
+import { runsInFull } from './matrix.js';
 import { isochron } from './processes.js';
 import { SessionClient } from './session-client.js';
 import { until } from './until.js';
@@ -44,6 +45,7 @@ const CASES: readonly Case[] = [
   { protocol: 'cure', replication: 3, entries: 3, capabilities: SNAPSHOTS, blocks: true },
   { protocol: 'h-cure', replication: 3, entries: 3, capabilities: SNAPSHOTS, blocks: true },
 ];
+const IN_FULL = CASES.filter(runsInFull);
 
 /** One seed for all sessions of a history. */
 const SEED = 20_250_102;
@@ -61,7 +63,7 @@ const ref = (key: string) => ({ keyspace: 'default', key });
 
 afterAll(cleanUp);
 
-describe.each(CASES)('the protocol $protocol', ({ protocol, replication, entries, capabilities, blocks }) => {
+describe.each(IN_FULL)('the protocol $protocol', ({ protocol, replication, entries, capabilities, blocks }) => {
   const causal = capabilities.includes('snapshots');
   let cluster: Cluster;
 
@@ -278,6 +280,7 @@ describe('a node', () => {
       writeFileSync(configFile, writeClusterFile({ ...cluster.file, protocol: 'bpr' }));
       cluster.launch('oregon-1');
       cluster.launch('virginia-1', { configFile });
+      await cluster.ready();
       const error = await until('oregon-1 reports why its link is down', async () => {
         const { node } = await cluster.status('oregon-1');
         const { lastError } = node.links[0] ?? {};

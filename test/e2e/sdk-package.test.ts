@@ -6,11 +6,15 @@ import type { Browser } from 'playwright-core';
 import { launchBrowser } from './browser.js';
 import { Cluster, cleanUp, logged } from './harness.js';
 import { installed } from './installed.js';
+import { whenChanged } from './package-checks.js';
 import { freePorts } from './ports.js';
 import { Child, ROOT, run } from './processes.js';
 import { until } from './until.js';
 
 jest.setTimeout(180_000);
+
+/** What decides how tools of others see the package. */
+const check = whenChanged('sdk-js', 'package-lock.json', 'test/e2e/sdk-package.test.ts');
 
 let folder: string;
 let tarball: string;
@@ -63,12 +67,12 @@ describe('the package of the SDK', () => {
     for (const name of ['index.js', 'index.cjs']) expect(beginning(name)).not.toContain('use client');
   });
 
-  it('publint accepts the package', async () => {
+  check('publint accepts the package', async () => {
     const result = await run(process.execPath, [join(installed('publint'), 'src/cli.js'), 'run', tarball, '--strict']);
     expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining('All good!') });
   });
 
-  it('Are The Types Wrong finds the types in every module resolution', async () => {
+  check('Are The Types Wrong finds the types in every module resolution', async () => {
     const args = [join(installed('@arethetypeswrong/cli'), 'dist/index.js'), tarball, '--format', 'json'];
     const { code, stdout } = await run(process.execPath, args);
     const { analysis, problems } = JSON.parse(stdout) as {
@@ -104,7 +108,7 @@ describe('a compiler', () => {
   const typescript5 = () => join(installed('typescript'), 'bin/tsc');
   const typescript7 = () => join(ROOT, 'node_modules/typescript/bin/tsc');
 
-  it.each([
+  check.each([
     ['TypeScript 5, node10', typescript5, ['--module', 'commonjs', '--moduleResolution', 'node10'], 'ts'],
     ['TypeScript 5, node16, import', typescript5, ['--module', 'node16'], 'mts'],
     ['TypeScript 5, node16, require', typescript5, ['--module', 'node16'], 'cts'],
@@ -211,7 +215,7 @@ describe('an application', () => {
       return { seen: JSON.parse(title), scripts };
     }
 
-    it('a page bundled by Vite uses the package, and fetches the session of one protocol only', () =>
+    check('a page bundled by Vite uses the package, and fetches the session of one protocol only', () =>
       logged(async () => {
         const built = await run(process.execPath, vite('build'), { cwd: project });
         expect(built).toMatchObject({ code: 0 });
@@ -221,11 +225,13 @@ describe('an application', () => {
         const chunks = filesOf(join(project, 'dist/assets')).filter((name) => name.startsWith('session-'));
         expect(chunks.length).toBeGreaterThan(5);
         expect(scripts.length).toBeLessThan(chunks.length);
-      })());
+      })(),
+    );
 
-    it('a page served by Vite in development uses the package', () =>
+    check('a page served by Vite in development uses the package', () =>
       logged(async () => {
         expect((await visit([])).seen).toEqual(SEEN);
-      })());
+      })(),
+    );
   });
 });

@@ -3,10 +3,13 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Cluster, cleanUp, logged } from './harness.js';
+import { whenChanged } from './package-checks.js';
 import { ROOT, run } from './processes.js';
 import { swift } from './swift-client.js';
 
 jest.setTimeout(900_000);
+
+const check = whenChanged('sdk-swift', 'infra/swift', 'test/e2e/swift-package.test.ts');
 
 const APP = `
 import Foundation
@@ -77,7 +80,7 @@ async function keptPlace(): Promise<string> {
 }
 
 describe('an app', () => {
-  it(
+  check(
     'an app adds the package by the URL of its repository as the README shows, builds and runs',
     logged(async () => {
       const setup = await swift(['--setup']);
