@@ -48,7 +48,7 @@ function drawHttp(plan: Plan, limits: Required<Profile>['http'], repeats: boolea
   const random = new Streams(plan.seed).of('profile http');
   const topology = new Topology(plan.cluster);
   const { callers } = drawCallers(random, topology, keysOf(plan));
-  return repeats ? repeating(random, topology, { callers, limits }, plan.settings) : { callers, limits };
+  return repeats ? repeating(random, topology, { callers, limits }) : { callers, limits };
 }
 
 /** How long sessions work in most runs, ms: readers begin and stop meanwhile. */

@@ -103,8 +103,8 @@ function resultOf(query: Query, documents: ReadonlyMap<QualifiedKey, LiveDocumen
   const rows = [...documents.values()]
     .map((document) => ({ ...document, value: decoder.decode(document) }))
     .filter(({ value }) => meets(value))
-    .sort((a, b) => compare(a, b, orderBy));
-  return (reverse ? rows.reverse() : rows).slice(0, limit).map(textOf);
+    .sort((a, b) => compare(a, b, orderBy, reverse));
+  return rows.slice(0, limit).map(textOf);
 }
 
 interface Row {
@@ -112,15 +112,16 @@ interface Row {
   readonly value: DocumentValue;
 }
 
-function compare(a: Row, b: Row, orders: readonly Order[]): number {
+function compare(a: Row, b: Row, orders: readonly Order[], reverse: boolean): number {
   for (const { path, direction } of orders) {
     const [x, y] = [fieldAt(path)(a.value), fieldAt(path)(b.value)];
     const difference = compareValues(x, y);
-    // Without the field, a document comes last in both directions.
-    const turned = direction === 'desc' && x !== undefined && y !== undefined ? -difference : difference;
-    if (turned !== 0) return turned;
+    if (difference === 0) continue;
+    // A document without the field comes last, also in the reverse order.
+    const isTurned = (direction === 'desc') !== reverse && x !== undefined && y !== undefined;
+    return isTurned ? -difference : difference;
   }
-  return compareKeys(a.key, b.key);
+  return reverse ? compareKeys(b.key, a.key) : compareKeys(a.key, b.key);
 }
 
 const textOf = ({ key, value, pending }: Row & { readonly pending: boolean }): string =>

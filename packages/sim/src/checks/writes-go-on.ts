@@ -17,6 +17,14 @@ interface Silent {
   readonly sinceMs: number;
 }
 
+/** A commit that has not ended. */
+interface OpenCommit {
+  readonly session: string;
+  readonly writes: readonly KeyWrite[];
+  /** Whether the client keeps the connection on which it sent the commit. */
+  readonly keepsConnection: boolean;
+}
+
 /**
  * While one node, or one region, does not answer and nothing else is wrong, a commit that is sent to another node after
  * the fault was detected ends without that node, as long as each of its partitions has a replica in another region. A
@@ -32,8 +40,7 @@ export class WritesGoOn implements Check {
   /** The nodes that do not answer, while nothing else is wrong, and since when. */
   #silent: Silent | undefined;
   readonly #waiting = new Map<TxId, { readonly sentMs: number; readonly node: NodeId }>();
-  /** Commits that have not ended. */
-  readonly #open = new Map<TxId, { readonly session: string; readonly writes: readonly KeyWrite[] }>();
+  readonly #open = new Map<TxId, OpenCommit>();
   /** Restarted nodes: they may have to wait for the report of the silent one. */
   readonly #restarted = new Set<NodeId>();
   #lostData = false;
@@ -77,15 +84,20 @@ export class WritesGoOn implements Check {
   }
 
   sent(txId: TxId, node: NodeId | undefined, writes: readonly KeyWrite[], session: string): void {
-    this.#open.set(txId, { session, writes });
+    this.#open.set(txId, { session, writes, keepsConnection: node !== undefined });
+    const own = [...this.#open].filter(([, open]) => open.session === session);
+    // The commits of a session share its connection.
+    if (own.some(([, { keepsConnection }]) => !keepsConnection)) {
+      for (const [other] of own) this.#waiting.delete(other);
+      return;
+    }
     const silent = this.#silent;
     const { time } = this.context;
     if (silent === undefined || node === undefined || silent.nodes.includes(node)) return;
     if (time.now < silent.sinceMs + this.#detectedMs || this.#lostData) return;
     if (!this.plan.environment.founded || isNarrow(this.plan)) return;
     if ([...this.#restarted].some((restarted) => !silent.nodes.includes(restarted))) return;
-    const before = [...this.#open.values()].filter((open) => open.session === session);
-    if (before.every((open) => this.#isElsewhere(open.writes, silent.region)))
+    if (own.every(([, { writes: parts }]) => this.#isElsewhere(parts, silent.region)))
       this.#waiting.set(txId, { sentMs: time.now, node });
   }
 

@@ -7,19 +7,24 @@ import type { HttpPlan, HttpRepeatPlan } from './plan.js';
 
 /** Longest time until a repetition, ms: after it, most writes have been answered. */
 const MOST_MS = 3_000;
+/** Longest time that a repetition is on its way, ms: nodes stand still for that long. */
+const LATE_MS = 20_000;
 
-/** Callers that repeat some of their writes, in a part of the runs. */
+/**
+ * Callers that repeat some of their writes, in a part of the runs. Repeating is safe for half of the retention of
+ * outcomes (D5, UST is the horizon of bookkeeping): where that is short, none does.
+ */
 export const withRepeats = (random: Random, topology: Topology, http: HttpPlan, settings: Settings): HttpPlan =>
-  random.chance(0.5) ? http : repeating(random, topology, http, settings);
+  random.chance(0.5) || isShort(settings) ? http : repeating(random, topology, http);
+
+const isShort = ({ outcomeRetentionMs = DEFAULT_SETTINGS.outcomeRetentionMs }: Settings): boolean =>
+  outcomeRetentionMs / 2 < MOST_MS + LATE_MS;
 
 /** Callers that repeat some of their writes, in this run. */
-export function repeating(random: Random, topology: Topology, http: HttpPlan, settings: Settings): HttpPlan {
-  const { outcomeRetentionMs = DEFAULT_SETTINGS.outcomeRetentionMs } = settings;
+export function repeating(random: Random, topology: Topology, http: HttpPlan): HttpPlan {
   const share = logBetween(random, 0.1, 1);
-  // Repeating is safe for half of the retention.
-  const mostMs = Math.min(MOST_MS, outcomeRetentionMs / 2);
   const repeat = (): HttpRepeatPlan => ({
-    afterMs: rounded(logBetween(random, 0.1, mostMs)),
+    afterMs: rounded(logBetween(random, 0.1, MOST_MS)),
     region: random.pick(topology.regions),
     node: random.below(4),
   });
