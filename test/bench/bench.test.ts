@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { TIER } from '../tier.js';
 import { decodeMeasured } from './page/measured.js';
 import { PAGE_FILE, renderPage } from './page/page.js';
 import type { Failure, Result } from './report.js';
@@ -13,6 +14,28 @@ const MOST_MS = 600_000;
 
 /** These build: other tests cover them, and may run at the same time as this one. */
 const NOT_HERE = ['swift-reads', 'start'];
+/** Benchmarks without a load generator or limit of their own: only in the tier `all`. */
+const NOTHING_OF_THEIR_OWN = [
+  'idle',
+  'idle-partitions',
+  'http-304',
+  'http-read',
+  'http-list',
+  'http-commit',
+  'shared-sockets',
+  'sessions',
+  'staleness',
+  'waits',
+  'staleness-wan',
+  'partitions',
+  'keys',
+  'watches-long',
+  'write-amplification',
+  'memory-large',
+  'start-after-kill',
+  'profile',
+];
+const LEFT_OUT = TIER === 'all' ? NOT_HERE : [...NOT_HERE, ...NOTHING_OF_THEIR_OWN];
 /** They read no value of a key. */
 const WITHOUT_VALUES = ['idle', 'idle-partitions', 'idle-sessions', 'waits', 'log-appends', 'start-after-kill'];
 /** They use the loads of `sessions`, `sdk-commits` and `memory` on other clusters: the check of values is the same. */
@@ -44,12 +67,12 @@ describe('npm run bench', () => {
   beforeAll(async () => {
     const { stdout } = await run(process.execPath, [MAIN, '--help']);
     const list = stdout.slice(stdout.indexOf('\nBenchmarks:\n')).matchAll(/^ {2}(\S+) {2,}\S/gm);
-    names = [...list].map(([, name]) => name!).filter((name) => !NOT_HERE.includes(name));
+    names = [...list].map(([, name]) => name!).filter((name) => !LEFT_OUT.includes(name));
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   it(
-    'npm run bench runs every benchmark on real nodes, and renders the page of its figures',
+    'npm run bench runs a benchmark of every load generator on real nodes, and renders the page of its figures',
     async () => {
       await quick('--only', names.join(','), '--page', docs);
       const { results, failures } = report();

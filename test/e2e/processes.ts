@@ -15,6 +15,7 @@ export const BUILT_ISOCHRON = `${ROOT}/server/dist/cli/main.js`;
 export const ISOCHRON = TIER === 'all' ? BUILT_ISOCHRON : `${ROOT}/test/dist/isochron/main.js`;
 
 const MAX_OUTPUT = 4 * 2 ** 20;
+const MAX_SHOWN = 8_000;
 
 export interface Exit {
   readonly code: number | null;
@@ -97,7 +98,12 @@ export class Child {
   /** Sends a signal and waits for the end. */
   async kill(signal: NodeJS.Signals, timeoutMs = 20_000): Promise<Exit> {
     if (this.#exit === undefined) this.#process.kill(signal);
-    return within(`the end of process ${this.pid} after ${signal}`, timeoutMs, this.exited);
+    return within(`the end of process ${this.pid} after ${signal}`, timeoutMs, this.exited, () => this.output);
+  }
+
+  /** The last of what it has written so far. */
+  get output(): string {
+    return `${this.stdout}${this.stderr}`.slice(-MAX_SHOWN);
   }
 
   async #ended(): Promise<Exit> {
@@ -121,7 +127,7 @@ export interface Result extends Exit {
   readonly stderr: string;
 }
 
-/** Runs a command to its end. */
+/** Runs a command to its end. After a limit, it is killed, and the error has its output so far. */
 export async function run(
   command: string,
   args: readonly string[],
@@ -129,7 +135,7 @@ export async function run(
 ): Promise<Result> {
   const child = new Child(command, args, options);
   try {
-    const exit = await within(`${command} ${args.join(' ')}`, timeoutMs, child.exited);
+    const exit = await within(`${command} ${args.join(' ')}`, timeoutMs, child.exited, () => child.output);
     return { ...exit, stdout: child.stdout, stderr: child.stderr };
   } finally {
     await child.kill('SIGKILL');

@@ -8,11 +8,14 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { IsochronError, isErrorCode } from '@isochron/core';
 import { cleanEnv, type Result, ROOT, run } from './processes.js';
+import { within } from './until.js';
 import type { WorkloadClient, WorkloadSnapshot, WorkloadTransaction } from './workload.js';
 
 const PACKAGE = join(ROOT, 'sdk-swift');
 const ENSURE = join(ROOT, 'infra/swift/ensure-swift.sh');
 const FETCH_TIMEOUT_MS = 600_000;
+/** A driver that has not ended after this time hangs. */
+const END_LIMIT_MS = 20_000;
 
 /** How the driver was compiled. */
 export type Configuration = 'debug' | 'release';
@@ -113,7 +116,12 @@ export class SwiftDriver {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const ended = new Promise((resolve) => this.#process.once('exit', resolve));
     this.#process.stdin.end();
-    await ended;
+    try {
+      await within('the end of the Swift driver', END_LIMIT_MS, ended);
+    } catch (error) {
+      this.kill();
+      throw error;
+    }
   }
 
   #onReply({ failure, ...reply }: Reply): void {

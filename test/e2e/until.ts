@@ -42,11 +42,16 @@ async function attempt<T>(ask: () => T | Promise<T>): Promise<{ answer: T | unde
   }
 }
 
-/** Rejects when a promise takes longer than this. */
-export async function within<T>(what: string, timeoutMs: number, promise: Promise<T>): Promise<T> {
+/** Rejects when a promise takes longer than this. @param explain an addition to the message */
+export async function within<T>(
+  what: string,
+  timeoutMs: number,
+  promise: Promise<T>,
+  explain: () => string = () => '',
+): Promise<T> {
   const controller = new AbortController();
   const late = delay(timeoutMs, undefined, { signal: controller.signal }).then(() => {
-    throw new Error(`${what} took more than ${timeoutMs} ms`);
+    throw new Error([`${what} took more than ${timeoutMs} ms`, explain()].filter(Boolean).join('\n'));
   });
   try {
     return await Promise.race([promise, late]);
