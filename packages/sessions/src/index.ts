@@ -5,7 +5,7 @@ export * from './bounded-map.js';
 export * from './caller.js';
 export * from './callers.js';
 export * from './claims.js';
-export * from './coordinator/client-port.js';
+export * from './coordinator/coordinator-port.js';
 export * from './coordinator/outcomes.js';
 export * from './coordinator/owned-ids.js';
 export * from './coordinator/request-port.js';

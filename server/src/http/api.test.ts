@@ -100,7 +100,7 @@ describe('API keys', () => {
     expect((await api.call('GET', '/v1/clock')).status).toBe(401);
     expect((await api.call('GET', '/livez')).status).toBe(200);
     expect((await put(api, { authorization: `Bearer ${key}` })).status).toBe(200);
-    expect(api.node.calls).toMatchObject([{ call: 'commit', request: { principal } }]);
+    expect(api.node.calls).toMatchObject([{ request: { type: 'CommitReq', principal } }]);
   });
 
   it('an API key goes into the first frame of a session', async () => {

@@ -13,6 +13,7 @@ import {
   type AccessRules,
   ANONYMOUS,
   type Caller,
+  type CoordinatorPort,
   type Done,
   JudgedCoordinator,
   Outcomes,
@@ -30,7 +31,7 @@ import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.js';
 import { unauthenticated } from '../auth/issuer.js';
 import type { RunningNode, TransactionsNode } from '../node/api.js';
-import { promised, TransactionRequests } from '../node/promised.js';
+import { promised } from '../node/promised.js';
 import type { HttpSessions } from '../session/http-sessions.js';
 import { newSessionId } from '../session/ids.js';
 import { Answers, JSON_TYPE } from './answers.js';
@@ -184,19 +185,17 @@ export class TransactionsContext extends ApiContext {
    * The coordinator for a caller: what access rules refuse is refused with `PERMISSION_DENIED`.
    * @param hwt the highest commit timestamp of its own writes (AR3)
    */
-  requests(request: FastifyRequest, hwt: Timestamp): TransactionRequests {
+  coordinator(request: FastifyRequest, hwt: Timestamp): CoordinatorPort {
     const { access, node } = this;
     const holder = this.holder(request);
-    if (access === undefined)
-      return holder === '' ? node.requests : new TransactionRequests(new OwnedCoordinator(node.port, () => holder));
+    const owned = holder === '' ? node.port : new OwnedCoordinator(node.port, () => holder);
+    if (access === undefined) return owned;
     const client = this.client(request);
     const visible = (ts: Timestamp, done: Done<Timestamp>) =>
       this.serving.visibleHere(client, ts, DEFAULT_WAIT_MS, done);
     const { places } = this.sessions.tokens;
     const session = { principal: this.principal(request), hwt, now: () => node.now(), visible, places };
-    return new TransactionRequests(
-      new JudgedCoordinator(new OwnedCoordinator(node.port, () => holder), access, session),
-    );
+    return new JudgedCoordinator(owned, access, session);
   }
 
   /** The status of a transaction, see {@link Outcomes}: unknown where another principal has the id. */

@@ -91,11 +91,11 @@ describe('a node that drains', () => {
     const held = new Promise<void>((resolve) => {
       proceed = resolve;
     });
-    const { read } = api.node.port;
     const reading = new Promise<void>((begun) => {
-      api.node.port.read = (request, done) => {
+      api.node.handlers.ReadReq = (request, done) => {
         begun();
-        held.then(() => read(request, done));
+        delete api.node.handlers.ReadReq;
+        held.then(() => api.node.port.ask(request, done));
       };
     });
     const answer = api.call('GET', `${KEYS}/a`);
@@ -115,7 +115,7 @@ describe('a node that drains', () => {
 
   it('a node that drains cuts off requests that take too long', async () => {
     const reading = new Promise<void>((begun) => {
-      api.node.port.read = () => begun();
+      api.node.handlers.ReadReq = () => begun();
     });
     const answer = api.call('GET', `${KEYS}/a`);
     answer.catch(() => undefined);

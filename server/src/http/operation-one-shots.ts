@@ -14,6 +14,7 @@ import {
 } from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
 import type { OperationsNode } from '../node/api.js';
+import { answerTo } from '../node/promised.js';
 import { newSessionId } from '../session/ids.js';
 import type { ApiContext } from './context.js';
 import type { OneShots, Shown, Written } from './one-shots.js';
@@ -33,7 +34,7 @@ export class OperationOneShots implements OneShots {
 
   async get(request: FastifyRequest, key: QualifiedKey): Promise<Shown> {
     const session = this.#caller(request);
-    const answer = await this.node.requests.get(session.get(key));
+    const answer = await answerTo(this.node.port, session.get(key));
     return this.#shown(request, session, answer, [answer.version]);
   }
 
@@ -41,7 +42,7 @@ export class OperationOneShots implements OneShots {
     if (keys.length === 1) return this.get(request, keys[0]!);
     requireCapability(this.node.protocol, 'rot', 'A read of several keys');
     const session = this.#caller(request);
-    const answer = await this.node.requests.rot(session.rot(keys));
+    const answer = await answerTo(this.node.port, session.rot(keys));
     return this.#shown(request, session, answer, answer.versions);
   }
 
@@ -68,7 +69,7 @@ export class OperationOneShots implements OneShots {
     if (attemptRegions === undefined) throw undecided(clientTxId(txId), OVERTAKEN);
     if (round > 0) await setTimeout(Math.random() * ROUND_PAUSE_MS * 2 ** round);
     try {
-      return await this.node.requests.put({ ...put, attemptRegions });
+      return await answerTo(this.node.port, { ...put, attemptRegions });
     } catch (error) {
       if (error instanceof IsochronError && error.code === 'TRANSACTION_ABORTED') return this.#put(put, round + 1);
       throw undecided(clientTxId(txId), error);

@@ -40,7 +40,7 @@ describe('GET /v1/transactions/:id', () => {
 
   it.each(['pending', 'aborted', 'lost'] as const)('the status of a transaction may be %s', async (status) => {
     const answer: TxStatusResp = { type: 'TxStatusResp', ref: 0, status, ts: null, attempt: 0 };
-    api.node.port.txStatus = (_request, done) => done(answer);
+    api.node.handlers.TxStatusReq = (_request, done) => done(answer);
     expect(await statusOf(api, TX_ID)).toEqual({ id: TX_ID, status, timestamp: null });
   });
 
@@ -68,10 +68,10 @@ describe('GET /v1/transactions/:id', () => {
   it('concurrent questions for outcomes are limited: each of them goes to every replica', async () => {
     const held: Done<TxStatusResp>[] = [];
     const answer = (resp: TxStatusResp): void => {
-      api.node.port.txStatus = (_request, done) => done(resp);
+      api.node.handlers.TxStatusReq = (_request, done) => done(resp);
       for (const done of held) done(resp);
     };
-    api.node.port.txStatus = (_request, done) => held.push(done);
+    api.node.handlers.TxStatusReq = (_request, done) => held.push(done);
     let refusals = 0;
     const asked = Array.from({ length: 40 }, async () => {
       const outcome = await statusOf(api, TX_ID);
@@ -147,7 +147,7 @@ describe('a repeated patch, under a protocol without updates', () => {
     await api.close();
     api = await startApi({ cluster: new FakeCluster(fakeConfig('wren')) });
     const pending: TxStatusResp = { type: 'TxStatusResp', ref: 0, status: 'pending', ts: null, attempt: 0 };
-    api.node.port.txStatus = (_request, done) => done(pending);
+    api.node.handlers.TxStatusReq = (_request, done) => done(pending);
     const answer = await api.call('PATCH', '/v1/keyspaces/default/keys/a', {
       body: { n: 1 },
       headers: { 'idempotency-key': TX_ID },

@@ -3,6 +3,7 @@ import type { QualifiedKey, Timestamp, Value, Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import { answerBytes, type Caller, floorOf, snapshotOf, wanted } from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
+import { answerTo } from '../node/promised.js';
 import type { ApiContext, TransactionsContext } from './context.js';
 import type { Shown } from './one-shots.js';
 
@@ -25,11 +26,10 @@ export function readKeys(
 ): Promise<Seen> {
   const { kept } = caller;
   if (kept === undefined || at !== null) {
-    const asked = { txId: null, ...wanted(floorOf(api.sessions.rules, caller), at), keys };
-    return api
-      .requests(request, caller.hwt)
-      .read(asked)
-      .then((answer) => bounded(api, { snapshot: snapshotOf(answer), versions: answer.versions }));
+    const asked = { type: 'ReadReq', txId: null, ...wanted(floorOf(api.sessions.rules, caller), at), keys } as const;
+    return answerTo(api.coordinator(request, caller.hwt), asked).then((answer) =>
+      bounded(api, { snapshot: snapshotOf(answer), versions: answer.versions }),
+    );
   }
   return readOverlaid(api, request, caller, kept, keys);
 }
@@ -49,8 +49,8 @@ async function readOverlaid(
 ): Promise<Seen> {
   const view = api.sessions.callers.view({ ...caller, kept });
   try {
-    const requests = api.requests(request, kept.hwt);
-    const answer = await requests.read({ txId: null, ...wanted(view.floor, null), keys });
+    const coordinator = api.coordinator(request, kept.hwt);
+    const answer = await answerTo(coordinator, { type: 'ReadReq', txId: null, ...wanted(view.floor, null), keys });
     const snapshot = snapshotOf(answer);
     return bounded(api, { snapshot, versions: view.over(keys, snapshot, answer.versions) });
   } finally {

@@ -18,11 +18,7 @@ afterEach(() => Promise.all([virginia.close(), oregon.close()]));
 
 /** The attempts and the id of the last commit of a node. */
 const lastCommit = ({ node }: TestApi) => {
-  const { txId, attemptRegions, avoids } = node.calls.filter(({ call }) => call === 'commit').at(-1)!.request as {
-    txId: string;
-    attemptRegions: string[];
-    avoids?: string[][];
-  };
+  const { txId, attemptRegions, avoids } = node.commits.at(-1)!;
   return { txId, attemptRegions, avoids };
 };
 
@@ -75,12 +71,11 @@ it('a patch that is repeated beside the first one is answered with its outcome, 
   const patch = (api: TestApi) => api.call('PATCH', PATH, { body: { n: 1 }, headers });
   const first = (await patch(virginia)).json();
   // The question for its outcome was asked before the first one had committed.
-  const status = oregon.node.port.txStatus.bind(oregon.node.port);
-  oregon.node.port.txStatus = (_request, done) => {
-    oregon.node.port.txStatus = status;
+  oregon.node.handlers.TxStatusReq = (_request, done) => {
+    delete oregon.node.handlers.TxStatusReq;
     done({ type: 'TxStatusResp', ref: 0, status: 'unknown', ts: null, attempt: 0 });
   };
-  oregon.node.port.commit = (_request, done) => done(new IsochronError('TX_ID_REUSED', 'other writes'));
+  oregon.node.handlers.CommitReq = (_request, done) => done(new IsochronError('TX_ID_REUSED', 'other writes'));
   expect((await patch(oregon)).json()).toEqual(first);
 });
 

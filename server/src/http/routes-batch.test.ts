@@ -202,7 +202,7 @@ describe('an interactive transaction', () => {
       const seen = await node.call('POST', `${path}/read`, { body: { keys: refs('a', 'b') } });
       expect(seen.json()).toMatchObject({ values: [{ value: { mine: true } }, null] });
     }
-    expect(second.node.calls.at(-1)).toMatchObject({ call: 'read', coordinator: 'virginia-1' });
+    expect(second.node.calls.at(-1)).toMatchObject({ request: { type: 'ReadReq' }, coordinator: 'virginia-1' });
     const done = await second.call('POST', `${path}/commit`, { body: { writes: [{ ...refs('a')[0], value: 2 }] } });
     expect(second.node.calls.at(-1)).toMatchObject({
       coordinator: 'virginia-1',

@@ -5,16 +5,17 @@
  */
 import { Readable } from 'node:stream';
 import { IsochronError, type Timestamp } from '@isochron/core';
+import type { ChangesResp } from '@isochron/protocols';
 import {
-  asIsochronError,
   ChangeDocuments,
+  type CoordinatorPort,
   type DocumentedPage,
   type DocumentsWanted,
   requireCapability,
 } from '@isochron/sessions';
 import type { Static } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { promised, type TransactionRequests } from '../node/promised.js';
+import { promised } from '../node/promised.js';
 import { type ChangesMessage, changesMessage } from './change-messages.js';
 import { decodeChangesCursor, qualifiedPrefix, type Scope } from './changes-cursor.js';
 import type { TransactionsContext } from './context.js';
@@ -46,7 +47,7 @@ interface Position {
 interface Reading {
   readonly api: TransactionsContext;
   readonly request: FastifyRequest;
-  readonly requests: TransactionRequests;
+  readonly coordinator: CoordinatorPort;
 }
 
 export function changesRoutes(app: FastifyInstance, api: TransactionsContext): void {
@@ -72,7 +73,7 @@ async function changes(api: TransactionsContext, request: FastifyRequest, reply:
   const streams = wantsStream(request.headers.accept ?? '');
   const position = positionOf(api, query, request.headers['last-event-id']);
   const waitMs = query.wait ?? DEFAULT_WAIT_MS;
-  const reading = { api, request, requests: api.requests(request, 0) };
+  const reading = { api, request, coordinator: api.coordinator(request, 0) };
   const first = await next(reading, position, streams ? Math.min(waitMs, HEARTBEAT_MS) : waitMs);
   // A proxy that compresses would keep events back until it has enough of them.
   reply.header('cache-control', streams ? 'no-store, no-transform' : 'no-store');
@@ -107,8 +108,6 @@ function positionOf(api: TransactionsContext, query: Static<typeof ChangesQuery>
   return { scope, after, wants: { values: query.values ?? false, before: query.before ?? false } };
 }
 
-type Page = Awaited<ReturnType<TransactionRequests['changes']>>;
-
 interface Next {
   readonly message: ChangesMessage;
   readonly to: Timestamp;
@@ -116,24 +115,25 @@ interface Next {
 
 /** @throws IsochronError, `UNAUTHENTICATED` among them where the credentials expire before the message is there */
 async function next(
-  { api, request, requests }: Reading,
+  { api, request, coordinator }: Reading,
   { scope, after, wants }: Position,
   waitMs: number,
 ): Promise<Next> {
   const { config } = api.node;
   const leftMs = api.validForMs(request);
-  const page = await promised<Page>((done) => {
-    const end = api.serving.feed<Page>(api.client(request), done);
+  const page = await promised<ChangesResp>((done) => {
+    const end = api.serving.feed(api.client(request), done);
     if (end === undefined) return;
     const asked = {
+      type: 'ChangesReq',
       prefix: qualifiedPrefix(scope),
       after,
       waitMs: Math.min(waitMs, leftMs),
       limitBytes: MESSAGE_BYTES,
-    };
-    requests.changes(asked).then(end, (error: unknown) => end(asIsochronError(error)));
+    } as const;
+    coordinator.ask(asked, end);
   });
-  const documents = new ChangeDocuments(requests.port, api.rules.maxAnswerBytes);
+  const documents = new ChangeDocuments(coordinator, api.rules.maxAnswerBytes);
   const answer = await promised<DocumentedPage>((done) => documents.add(page, wants, done));
   api.validForMs(request);
   return { message: changesMessage(answer, config.cluster, scope), to: answer.to };

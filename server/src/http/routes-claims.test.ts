@@ -60,11 +60,10 @@ describe('POST …/claim', () => {
   });
 
   it('a claim whose document cannot be read names its transaction, and is the same claim when it is repeated', async () => {
-    const read = api.node.port.read.bind(api.node.port);
-    api.node.port.read = (_request, done) => done(new IsochronError('REPLICA_UNREACHABLE', 'cut off'));
+    api.node.handlers.ReadReq = (_request, done) => done(new IsochronError('REPLICA_UNREACHABLE', 'cut off'));
     const failed = await claim({ user: 1 });
     expect(failed.json()).toMatchObject({ code: 'REPLICA_UNREACHABLE', transaction: expect.any(String) });
-    api.node.port.read = read;
+    delete api.node.handlers.ReadReq;
     const { transaction } = failed.json() as { transaction: string };
     const again = await claim({ user: 1 }, { 'idempotency-key': transaction });
     expect(again.json()).toMatchObject({ transaction, won: true });

@@ -75,9 +75,9 @@ async function decided(
 ): Promise<{ text: string; token: string }> {
   const at = { ts: ct };
   await promised<Timestamp>((done) => api.serving.stable(api.client(request), ct, waitMsOf(request), done));
-  const read = { txId: null, ...wanted(at, at), keys: [key] };
-  const { port } = api.requests(request, ct);
-  const { answer, version, origin } = await promised<ClaimRead>((done) => readClaim(port, read, txId, done));
+  const read = { type: 'ReadReq', txId: null, ...wanted(at, at), keys: [key] } as const;
+  const coordinator = api.coordinator(request, ct);
+  const { answer, version, origin } = await promised<ClaimRead>((done) => readClaim(coordinator, read, txId, done));
   const won = origin?.ts === ct && clientTxId(origin.txId) === txId;
   const { value } = version ?? { value: null };
   const field = value === null ? '' : `,${valueField(value)}`;

@@ -134,8 +134,8 @@ describe('PUT, PATCH and DELETE of a key', () => {
   it('PUT commits with this region as home, the session’s clock and no more', async () => {
     await put(`${KEYS}/a`, {});
     expect(api.node.calls.at(-1)).toMatchObject({
-      call: 'commit',
       request: {
+        type: 'CommitReq',
         attemptRegions: ['virginia'],
         hwt: 0,
         snapshot: api.node.ust(),
@@ -176,7 +176,7 @@ describe('PUT, PATCH and DELETE of a key', () => {
     expect(answer.status).toBe(200);
     const stored = api.cluster.versions.get('default/a')?.at(-1)?.value;
     expect(stored).toEqual(new Update(`[{"op":"mergePatch","path":"","patch":${patch}}]`));
-    expect(api.node.calls.map(({ call }) => call)).toEqual(['commit']);
+    expect(api.node.calls.map(({ request }) => request.type)).toEqual(['CommitReq']);
     api.cluster.stabilise();
     const { text } = await api.call('GET', `${KEYS}/a`);
     expect(text).toBe('{"keep":1,"deep":{"x":1,"y":3,"z":{}},"list":[9],"__proto__":{"polluted":1}}');

@@ -4,6 +4,7 @@ import type { ListResp, Snapshot } from '@isochron/protocols';
 import {
   type CacheEntry,
   type Caller,
+  type CoordinatorRequest,
   cutPage,
   floorOf,
   listRange,
@@ -13,6 +14,7 @@ import {
   withOwn,
 } from '@isochron/sessions';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { answerTo } from '../node/promised.js';
 import type { TransactionsContext } from './context.js';
 import { type Cursor, decodeCursor, encodeCursor } from './cursor.js';
 import { json, READ_HEADERS, SessionHeaders } from './openapi.js';
@@ -80,7 +82,7 @@ async function nextPage(
   const limit = query.limit === undefined ? {} : { limit: query.limit };
   const page = pageOf(api, keyspace, { prefix, start, ...limit }, at);
   const caller = await api.caller(request);
-  const answer = await api.requests(request, caller.hwt).list(listRequest(caller.seen, page));
+  const answer = await answerTo(api.coordinator(request, caller.hwt), listRequest(caller.seen, page));
   send(api, request, reply, caller, page, { ...merge(page, answer, own), snapshot: at, overlay: cursor.overlay });
 }
 
@@ -100,7 +102,8 @@ function pageOf(api: TransactionsContext, keyspace: string, query: ListQuery, at
   return { keyspace, prefix, at, ...range };
 }
 
-const listRequest = (seen: Snapshot, { keyspace, start, end, limit, at }: Page) => ({
+const listRequest = (seen: Snapshot, { keyspace, start, end, limit, at }: Page): CoordinatorRequest<'ListReq'> => ({
+  type: 'ListReq',
   txId: null,
   ...wanted(seen, at),
   keyspace,
@@ -115,12 +118,12 @@ async function fetchPage(
   page: Page,
 ): Promise<{ answer: ListResp; own: CacheEntry[] }> {
   const { kept } = caller;
-  const requests = api.requests(request, kept?.hwt ?? caller.hwt);
+  const coordinator = api.coordinator(request, kept?.hwt ?? caller.hwt);
   if (kept === undefined || page.at !== null)
-    return { answer: await requests.list(listRequest(floorOf(api.sessions.rules, caller), page)), own: [] };
+    return { answer: await answerTo(coordinator, listRequest(floorOf(api.sessions.rules, caller), page)), own: [] };
   const view = api.sessions.callers.view({ ...caller, kept });
   try {
-    const answer = await requests.list(listRequest(view.floor, page));
+    const answer = await answerTo(coordinator, listRequest(view.floor, page));
     const own = view.above(snapshotOf(answer));
     return { answer, own: own.filter(({ key }) => within(key, page.start, page.end)) };
   } finally {

@@ -19,6 +19,7 @@ import {
 import type { Static } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { answerTo } from '../node/promised.js';
 import type { TransactionsContext } from './context.js';
 import { json, PLAIN_HEADERS, READ_HEADERS, SessionHeaders, WRITE_HEADERS } from './openapi.js';
 import { bounded, readAnswerText } from './reader.js';
@@ -162,15 +163,15 @@ async function startOverlaid(
   at: Snapshot | null,
 ): Promise<OpenTransaction> {
   const { kept, hwt, seen } = caller;
-  const requests = api.requests(request, hwt);
+  const coordinator = api.coordinator(request, hwt);
   if (kept === undefined || at !== null) {
     const asked = wanted(floorOf(api.sessions.rules, caller), at);
-    const snapshot = snapshotOf(await requests.start({ txId, ...asked }));
+    const snapshot = snapshotOf(await answerTo(coordinator, { type: 'StartTxReq', txId, ...asked }));
     return { snapshot, seen, hwt, overlay: new Map(), session: kept?.id };
   }
   const view = api.sessions.callers.view({ ...caller, kept });
   try {
-    const snapshot = snapshotOf(await requests.start({ txId, ...wanted(view.floor, null) }));
+    const snapshot = snapshotOf(await answerTo(coordinator, { type: 'StartTxReq', txId, ...wanted(view.floor, null) }));
     const overlay = overlayOf(view.above(snapshot));
     return { snapshot, seen, hwt: kept.hwt, overlay, session: kept.id };
   } finally {
@@ -214,12 +215,16 @@ async function read(api: TransactionsContext, request: FastifyRequest, reply: Fa
 /** In the open transaction, or in its snapshot where its node is gone. */
 async function readIn(api: TransactionsContext, request: FastifyRequest, ref: TxRef, keys: readonly QualifiedKey[]) {
   const { snapshot } = ref;
-  const requests = api.requests(request, snapshot.ts);
+  const coordinator = api.coordinator(request, snapshot.ts);
   try {
-    return await requests.read({ txId: ref.txId, ...wanted(snapshot, null), keys }, ownerOf(api, ref));
+    return await answerTo(
+      coordinator,
+      { type: 'ReadReq', txId: ref.txId, ...wanted(snapshot, null), keys },
+      ownerOf(api, ref),
+    );
   } catch (error) {
     if (!isOrphan(error)) throw error;
-    return requests.read({ txId: null, ...wanted(snapshot, snapshot), keys });
+    return answerTo(coordinator, { type: 'ReadReq', txId: null, ...wanted(snapshot, snapshot), keys });
   }
 }
 
@@ -264,13 +269,11 @@ async function end(api: TransactionsContext, request: FastifyRequest, reply: Fas
   const ref = refOf(api, request);
   const { txId } = ref;
   await refuseCommitted(api, request, ref);
-  await api
-    .requests(request, 0)
-    .end({ txId }, ownerOf(api, ref))
-    .catch((error: unknown) => {
-      // It ended with its node.
-      if (!isOrphan(error)) throw error;
-    });
+  const ended = answerTo(api.coordinator(request, 0), { type: 'EndTxReq', txId }, ownerOf(api, ref));
+  await ended.catch((error: unknown) => {
+    // It ended with its node.
+    if (!isOrphan(error)) throw error;
+  });
   api.sessions.store.dropTransaction(txId);
   api.serving.transactions.end(api.storedId(request, txId));
   reply.code(204).send();

@@ -32,14 +32,14 @@ export async function commit(
   caller: Caller,
   order: CommitOrder,
 ): Promise<{ ct: Timestamp; token: string }> {
-  const { coordinator, snapshot, open = false, ...fields } = order;
+  const { coordinator: node, snapshot, open = false, ...fields } = order;
   const depending = api.sessions.depending(caller, snapshot);
   const { ts, deps } = depending;
   const known = open && depending === snapshot ? { snapshot: null } : { snapshot: ts, deps };
   const attempt = attemptInId(fields.txId, api.node);
-  const { port } = api.requests(request, caller.hwt);
+  const coordinator = api.coordinator(request, caller.hwt);
   const committed = await promised<Snapshot>((done) =>
-    commitThrough(port, { ...fields, ...known, ...attempt }, done, coordinator),
+    commitThrough(coordinator, { type: 'CommitReq', ...fields, ...known, ...attempt }, done, node),
   );
   const { txId, writes } = order;
   return {

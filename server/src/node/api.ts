@@ -5,7 +5,6 @@ import type { CoordinatorPort, Done, OperationsPort, SessionsMachine } from '@is
 import type { IncomingConnections } from '@isochron/transport';
 import type { HeldBack } from '@isochron/wire/session-frames';
 import type { ClusterConfig } from '../config/cluster-file.js';
-import type { OperationRequests, TransactionRequests } from './promised.js';
 import type { ServedOperations, ServedProtocol, ServedTransactions } from './protocols.js';
 import type { Scope, Sent, TrafficKind } from './traffic.js';
 import type { Blocked } from './waits.js';
@@ -191,8 +190,6 @@ export interface RunningNode {
 export interface TransactionsNode extends RunningNode {
   readonly protocol: ServedTransactions;
   readonly port: CoordinatorPort;
-  /** The same with promises. */
-  readonly requests: TransactionRequests;
   /** Caches of HTTP sessions, kept here or fetched from other nodes. */
   readonly sessions: SessionsMachine;
 }
@@ -201,8 +198,6 @@ export interface TransactionsNode extends RunningNode {
 export interface OperationsNode extends RunningNode {
   readonly protocol: ServedOperations;
   readonly port: OperationsPort;
-  /** The same with promises. */
-  readonly requests: OperationRequests;
 }
 
 export type AnyNode = TransactionsNode | OperationsNode;

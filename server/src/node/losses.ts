@@ -2,13 +2,14 @@
 import type { NodeId, Topology, TxId } from '@isochron/core';
 import {
   type AcknowledgeLossesReq,
-  type AcknowledgeLossesResp,
   LOSS_REPORTS_MACHINE,
   type Loss,
+  type ReplicationMessage,
+  type RequestMap,
 } from '@isochron/protocols';
-import { type PortDriver, RequestPort } from '@isochron/sessions';
+import { MachinePort, type PortDriver } from '@isochron/sessions';
 import type { Logger } from 'pino';
-import { promised } from './promised.js';
+import { answerTo } from './promised.js';
 
 /** Name of the machine for the node's operators. */
 export const OPERATOR_MACHINE = 'operator';
@@ -16,21 +17,24 @@ export const OPERATOR_MACHINE = 'operator';
 /** Number of keys of a loss in a line of the log; `GET /v1/losses` has all of them. */
 const LOGGED_KEYS = 50;
 
-export class OperatorPort extends RequestPort<AcknowledgeLossesReq, AcknowledgeLossesResp> {
+const operatorRequests = {
+  AcknowledgeLossesReq: { answer: 'AcknowledgeLossesResp', machine: LOSS_REPORTS_MACHINE },
+} as const;
+type OperatorRequests = RequestMap<typeof operatorRequests, ReplicationMessage>;
+
+/** The requests of a node's operators. */
+export class OperatorPort extends MachinePort<OperatorRequests> {
   constructor(node: NodeId, driver: PortDriver<AcknowledgeLossesReq>) {
-    super(node, driver, OPERATOR_MACHINE);
+    super(operatorRequests, node, driver, OPERATOR_MACHINE);
   }
 
-  /** Resolves once it is durable, with the number of open losses that it acknowledged. */
+  /** Resolves once the acknowledgement is durable, with the number of acknowledged losses that were open. */
   async acknowledgeLosses(transactions: readonly TxId[] | 'all'): Promise<number> {
-    const request: AcknowledgeLossesReq = {
+    const request = {
       type: 'AcknowledgeLossesReq',
-      ref: this.ref(),
       transactions: transactions === 'all' ? null : transactions,
-    };
-    const { acknowledged } = await promised<AcknowledgeLossesResp>((done) =>
-      this.call(request, 'AcknowledgeLossesResp', done, this.node, LOSS_REPORTS_MACHINE),
-    );
+    } as const;
+    const { acknowledged } = await answerTo<OperatorRequests, 'AcknowledgeLossesReq'>(this, request);
     return acknowledged;
   }
 }

@@ -8,13 +8,20 @@ import {
   Topology,
   type Version,
 } from '@isochron/core';
-import type { OperationMessage, OperationNode, TransactionNode } from '@isochron/protocols';
+import {
+  clientRequests,
+  type OperationMessage,
+  type OperationNode,
+  type OperationRequestMap,
+  operationRequests,
+  type TransactionNode,
+} from '@isochron/protocols';
 import type { ProtocolName } from '@isochron/protocols/session-rules';
 import {
   ASKED_TIMER,
   CLIENT_MACHINE,
-  ClientPort,
-  OperationPort,
+  type CoordinatorRequests,
+  MachinePort,
   SESSIONS_MACHINE,
   SessionsMachine,
 } from '@isochron/sessions';
@@ -29,7 +36,7 @@ import { OPERATOR_MACHINE, OperatorPort } from './losses.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
 import { type Described, Node, type Parts } from './node.js';
 import type { NodeOptions } from './options.js';
-import { OperationRequests, TransactionRequests } from './promised.js';
+import { answerTo } from './promised.js';
 import { type ServedOperations, type ServedProtocol, type ServedTransactions, servedProtocol } from './protocols.js';
 import { type Figures, operationFigures, transactionFigures } from './status.js';
 import { loadUnapplied } from './unapplied.js';
@@ -72,8 +79,7 @@ export async function openNode(options: NodeOptions): Promise<OpenedNode> {
 
 class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode {
   readonly protocol: ServedTransactions;
-  readonly port: ClientPort;
-  readonly requests: TransactionRequests;
+  readonly port: MachinePort<CoordinatorRequests>;
   readonly sessions: SessionsMachine;
   protected readonly schema: MessageSchema<NodeMessage>;
   protected readonly machines: TransactionNode;
@@ -84,8 +90,7 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
     this.protocol = protocol;
     this.schema = nodeSchema(protocol);
     this.machines = protocol.open({ ...this.common, unapplied });
-    this.port = new ClientPort(this.id, this.portDriver());
-    this.requests = new TransactionRequests(this.port);
+    this.port = new MachinePort<CoordinatorRequests>(clientRequests, this.id, this.portDriver());
     const checks = snapshotChecks(this.config);
     this.sessions = new SessionsMachine({
       wake: () => this.host.fire(SESSIONS_MACHINE, ASKED_TIMER),
@@ -113,15 +118,20 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
   }
 
   protected async newest(key: QualifiedKey): Promise<Version | null> {
-    const { versions } = await this.requests.read({ txId: null, ust: this.ust(), at: null, keys: [key] });
+    const { versions } = await answerTo<CoordinatorRequests, 'ReadReq'>(this.port, {
+      type: 'ReadReq',
+      txId: null,
+      ust: this.ust(),
+      at: null,
+      keys: [key],
+    });
     return versions[0] ?? null;
   }
 }
 
 class OpenOperationsNode extends Node<OperationMessage> implements OperationsNode {
   readonly protocol: ServedOperations;
-  readonly port: OperationPort;
-  readonly requests: OperationRequests;
+  readonly port: MachinePort<OperationRequestMap>;
   protected readonly schema: MessageSchema<OperationMessage>;
   protected readonly machines: OperationNode;
   protected readonly operator: OperatorPort;
@@ -131,8 +141,7 @@ class OpenOperationsNode extends Node<OperationMessage> implements OperationsNod
     this.protocol = protocol;
     this.schema = protocol.schema;
     this.machines = protocol.open(this.common);
-    this.port = new OperationPort(this.id, this.portDriver());
-    this.requests = new OperationRequests(this.port);
+    this.port = new MachinePort<OperationRequestMap>(operationRequests, this.id, this.portDriver());
     this.operator = new OperatorPort(this.id, this.portDriver());
     const ports = [
       [CLIENT_MACHINE, this.port],
@@ -150,7 +159,7 @@ class OpenOperationsNode extends Node<OperationMessage> implements OperationsNod
   }
 
   protected async newest(key: QualifiedKey): Promise<Version | null> {
-    const { version } = await this.requests.get(this.protocol.session('', this.region).get(key));
+    const { version } = await answerTo(this.port, this.protocol.session('', this.region).get(key));
     return version;
   }
 }

@@ -22,13 +22,8 @@ interface Reader {
 
 export class FakeLive {
   readonly readers = new Map<number, Reader>();
-  #last = 0;
 
   constructor(readonly node: FakeHistory) {}
-
-  newReader(): number {
-    return ++this.#last;
-  }
 
   ask(request: Unreferenced<LiveReq>, done: (answer: LiveResp) => void): void {
     const reader = this.readers.get(request.reader) ?? { watches: new Map<number, Watch>(), answer: undefined };

@@ -21,32 +21,38 @@ import {
 } from '@isochron/core';
 import {
   type ChangedTx,
-  type ChangesResp,
-  type CommitResp,
-  type EndTxResp,
   type ListResp,
   type Loss,
   Losses,
   type ReadResp,
-  type StartTxResp,
-  type TxStatusResp,
   type Unresponsive,
   type VerificationStatus,
 } from '@isochron/protocols';
 import type { ProtocolName } from '@isochron/protocols/session-rules';
-import { type After, type CoordinatorPort, type Done, SessionsMachine, StableWaiters } from '@isochron/sessions';
+import {
+  type After,
+  type CoordinatorAnswer,
+  type CoordinatorPort,
+  type CoordinatorRequest,
+  type CoordinatorRequests,
+  type CoordinatorRequestType,
+  type Done,
+  type RequestHandler,
+  type RequestHandlers,
+  SessionsMachine,
+  StableWaiters,
+} from '@isochron/sessions';
 import type { IncomingConnections } from '@isochron/transport';
 import { UNPROTECTED } from '@isochron/wire';
 import { type ClusterConfig, clusterSpec, parseClusterFile } from '../config/cluster-file.js';
 import type { Costs, DiskStatus, LinkSummary, NodeStatus, PartitionStatus, TransactionsNode } from '../node/api.js';
-import { TransactionRequests } from '../node/promised.js';
 import { PeerProtection } from '../node/protection.js';
 import { type ServedTransactions, servedTransactions } from '../node/protocols.js';
 import { newSessionId } from '../session/ids.js';
 import { FakeLive } from './fake-live.js';
 
-type Calls = Omit<CoordinatorPort, 'newReader' | 'endLive'>;
-type Requests = { [Call in keyof Calls]: Parameters<Calls[Call]>[0] };
+/** Makes the answer to a request; throws its refusal. */
+type Answering<T extends CoordinatorRequestType> = (request: CoordinatorRequest<T>) => CoordinatorAnswer<T>;
 
 const FILE = `
 protocol: paris
@@ -171,10 +177,11 @@ export class FakeNode implements TransactionsNode {
   readonly region: string;
   readonly topology: Topology;
   readonly calls: {
-    call: keyof Calls;
-    request: Requests[keyof Calls];
+    request: { readonly type: CoordinatorRequestType };
     coordinator: NodeId | undefined;
   }[] = [];
+  /** The commits among the calls. */
+  readonly commits: CoordinatorRequest<'CommitReq'>[] = [];
   /** Thrown by the coordinator's next call. */
   failNext: Error | undefined;
   /** Non-empty parts of the status. */
@@ -224,73 +231,75 @@ export class FakeNode implements TransactionsNode {
     return servedTransactions(this.config.protocol);
   }
 
-  readonly port: CoordinatorPort = {
-    start: (request, done, coordinator) =>
-      this.#called('start', request, coordinator, done, (): StartTxResp => {
-        const snapshot = this.#snapshot(request.ust, request.at);
-        this.cluster.open.set(request.txId, snapshot);
-        return { type: 'StartTxResp', ref: 0, snapshot, deps: this.#deps(request) };
-      }),
-    read: (request, done, coordinator) =>
-      this.#called('read', request, coordinator, done, (): ReadResp => {
-        const snapshot = request.txId === null ? this.#snapshot(request.ust, request.at) : this.#opened(request.txId);
-        const versions = request.keys.map((key) => this.cluster.read(key, snapshot));
-        const newer = request.newest === true ? this.cluster.newer(request.keys, snapshot) : undefined;
-        return { type: 'ReadResp', ref: 0, snapshot, versions, deps: this.#deps(request), newer };
-      }),
-    list: (request, done, coordinator) =>
-      this.#called(
-        'list',
-        request,
-        coordinator,
-        done,
-        (): ListResp => ({
-          type: 'ListResp',
-          ref: 0,
-          ...this.#list(request),
-          deps: this.#deps(request),
-        }),
-      ),
-    commit: (request, done, coordinator) =>
-      this.#called('commit', request, coordinator, done, (): CommitResp => {
-        if (request.snapshot === null && !this.cluster.outcomes.has(request.txId)) this.#opened(request.txId);
-        this.cluster.open.delete(request.txId);
-        const ct = this.cluster.commit(request.txId, request.writes, request.hwt);
-        return { type: 'CommitResp', ref: 0, txId: request.txId, ct, deps: this.cluster.deps };
-      }),
-    end: (request, done, coordinator) =>
-      this.#called('end', request, coordinator, done, (): EndTxResp => {
-        if (this.cluster.open.delete(request.txId)) this.cluster.ended.add(request.txId);
-        return { type: 'EndTxResp', ref: 0 };
-      }),
-    txStatus: (request, done, coordinator) =>
-      this.#called('txStatus', request, coordinator, done, (): TxStatusResp => {
-        const ct = this.cluster.outcomes.get(request.txId);
-        if (ct !== undefined) return { type: 'TxStatusResp', ref: 0, status: 'committed', ts: ct, attempt: 0 };
-        const snapshot = this.cluster.open.get(request.txId);
-        const status = snapshot === undefined ? 'unknown' : 'open';
-        return { type: 'TxStatusResp', ref: 0, status, ts: snapshot ?? null, attempt: 0 };
-      }),
-    changes: (request, done) => {
+  readonly #answers: { readonly [T in CoordinatorRequestType]?: Answering<T> } = {
+    StartTxReq: (request) => {
+      const snapshot = this.#snapshot(request.ust, request.at);
+      this.cluster.open.set(request.txId, snapshot);
+      return { type: 'StartTxResp', ref: 0, snapshot, deps: this.#deps(request) };
+    },
+    ReadReq: (request) => {
+      const snapshot = request.txId === null ? this.#snapshot(request.ust, request.at) : this.#opened(request.txId);
+      const versions = request.keys.map((key) => this.cluster.read(key, snapshot));
+      const newer = request.newest === true ? this.cluster.newer(request.keys, snapshot) : undefined;
+      return { type: 'ReadResp', ref: 0, snapshot, versions, deps: this.#deps(request), newer };
+    },
+    ListReq: (request) => ({ type: 'ListResp', ref: 0, ...this.#list(request), deps: this.#deps(request) }),
+    CommitReq: (request) => {
+      if (this.recording) this.commits.push(request);
+      if (request.snapshot === null && !this.cluster.outcomes.has(request.txId)) this.#opened(request.txId);
+      this.cluster.open.delete(request.txId);
+      const ct = this.cluster.commit(request.txId, request.writes, request.hwt);
+      return { type: 'CommitResp', ref: 0, txId: request.txId, ct, deps: this.cluster.deps };
+    },
+    EndTxReq: ({ txId }) => {
+      if (this.cluster.open.delete(txId)) this.cluster.ended.add(txId);
+      return { type: 'EndTxResp', ref: 0 };
+    },
+    TxStatusReq: ({ txId }) => {
+      const ct = this.cluster.outcomes.get(txId);
+      if (ct !== undefined) return { type: 'TxStatusResp', ref: 0, status: 'committed', ts: ct, attempt: 0 };
+      const snapshot = this.cluster.open.get(txId);
+      const status = snapshot === undefined ? 'unknown' : 'open';
+      return { type: 'TxStatusResp', ref: 0, status, ts: snapshot ?? null, attempt: 0 };
+    },
+  };
+
+  /** Requests whose answers come later, and those that a test serves itself. */
+  readonly handlers: { -readonly [T in CoordinatorRequestType]?: RequestHandlers<CoordinatorRequests>[T] } = {
+    ChangesReq: (request, done) => {
       const from = request.after ?? this.ust();
       const transactions = request.after === null ? [] : this.cluster.changes(request.prefix, from);
-      const answer = (): ChangesResp => ({
-        type: 'ChangesResp',
-        ref: 0,
-        from,
-        to: Math.max(from, this.ust()),
-        transactions,
-      });
+      const to = Math.max(from, this.ust());
       if (transactions.length > 0 || request.after === null || request.waitMs <= 0)
-        this.#called('changes', request, undefined, done, answer);
-      else setTimeout(() => this.port.changes({ ...request, waitMs: request.waitMs - 5 }, done), 5).unref();
+        this.#answered(
+          request,
+          undefined,
+          done,
+          () => ({ type: 'ChangesResp', ref: 0, from, to, transactions }) as const,
+        );
+      else setTimeout(() => this.port.ask({ ...request, waitMs: request.waitMs - 5 }, done), 5).unref();
     },
-    newReader: () => this.live.newReader(),
-    live: (request, done) =>
-      this.live.ask(request, (answer) => this.#called('live', request, undefined, done, () => answer)),
-    endLive: (reader) => this.live.end(reader),
+    LiveReq: (request, done) =>
+      this.live.ask(request, (answer) => this.#answered(request, undefined, done, () => answer)),
+    LiveEnd: ({ reader }, done) => {
+      this.live.end(reader);
+      done(undefined);
+    },
   };
-  readonly requests = new TransactionRequests(this.port);
+
+  readonly port: CoordinatorPort = {
+    ask: <T extends CoordinatorRequestType>(
+      request: CoordinatorRequest<T>,
+      done: Done<CoordinatorAnswer<T>>,
+      coordinator?: NodeId,
+    ) => {
+      const handler: RequestHandler<CoordinatorRequests, T> | undefined = this.handlers[request.type];
+      const answer: Answering<T> | undefined = this.#answers[request.type];
+      if (handler !== undefined) handler(request, done, coordinator);
+      else if (answer !== undefined) this.#answered(request, coordinator, done, () => answer(request));
+      else throw new Error(`no test asks for ${request.type}`);
+    },
+  };
   readonly live = new FakeLive(this);
 
   now(): number {
@@ -422,14 +431,13 @@ export class FakeNode implements TransactionsNode {
   async close(): Promise<void> {}
 
   /** Answers when the call has returned, as a coordinator does. Errors that are not its refusals are thrown. */
-  #called<R>(
-    call: keyof Calls,
-    request: Requests[keyof Calls],
+  #answered<R>(
+    request: { readonly type: CoordinatorRequestType },
     coordinator: NodeId | undefined,
     done: Done<R>,
     answer: () => R,
   ): void {
-    if (this.recording) this.calls.push({ call, request, coordinator });
+    if (this.recording) this.calls.push({ request, coordinator });
     const result = this.#resultOf(answer);
     queueMicrotask(() => done(result));
   }
@@ -453,7 +461,7 @@ export class FakeNode implements TransactionsNode {
   }
 
   /** A request for a snapshot by name gets it with its own entries. */
-  #deps({ at, deps }: Pick<Requests['read'], 'at' | 'deps'>): Deps | undefined {
+  #deps({ at, deps }: Pick<CoordinatorRequest<'ReadReq'>, 'at' | 'deps'>): Deps | undefined {
     return at === null ? this.cluster.deps : deps;
   }
 
@@ -464,7 +472,7 @@ export class FakeNode implements TransactionsNode {
     throw new IsochronError(code, 'no such open transaction');
   }
 
-  #list({ range, ust, at }: Requests['list']): Omit<ListResp, 'type' | 'ref'> {
+  #list({ range, ust, at }: CoordinatorRequest<'ListReq'>): Omit<ListResp, 'type' | 'ref'> {
     const snapshot = this.#snapshot(ust, at);
     const keys = [...this.cluster.versions.keys()]
       .filter((key) => compareKeys(key, range.start) >= 0 && (range.end === null || compareKeys(key, range.end) < 0))

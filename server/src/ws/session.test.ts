@@ -230,6 +230,7 @@ describe('a session', () => {
     client.send(frame);
     await client.answer(1);
     expect(api.node.calls.at(-1)?.request).toEqual({
+      type: 'CommitReq',
       txId: TX_ID,
       snapshot: 3,
       hwt: 5,

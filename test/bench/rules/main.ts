@@ -4,7 +4,19 @@
  */
 import { ANONYMOUS_PRINCIPAL, type Timestamp, type Version } from '@isochron/core';
 import type { ReadResp } from '@isochron/protocols';
-import { type CoordinatorPort, JudgedCoordinator, ListPlaces, Policy } from '@isochron/sessions';
+import {
+  type CoordinatorAnswer,
+  type CoordinatorPort,
+  type CoordinatorRequest,
+  type CoordinatorRequests,
+  type CoordinatorRequestType,
+  type Done,
+  JudgedCoordinator,
+  ListPlaces,
+  Policy,
+  type RequestHandler,
+  type RequestHandlers,
+} from '@isochron/sessions';
 import { Command } from 'commander';
 import { mainThreadMs } from '../costs/cpu-clock.js';
 import { machineOf } from '../report.js';
@@ -29,16 +41,18 @@ function immediatePort(): CoordinatorPort {
   const versions = new Map<string, Version>();
   for (const [key, value] of Object.entries(DOCUMENTS))
     versions.set(key, { ts: 1, txId: 't', region: 'r', value: JSON.stringify(value) });
-  const refuse = (): never => {
-    throw new Error('this benchmark reads only');
-  };
-  return {
-    read: ({ keys }, done) => {
+  const reads: Partial<RequestHandlers<CoordinatorRequests>> = {
+    ReadReq: ({ keys }, done) => {
       const found = keys.map((key) => versions.get(key) ?? null);
       done({ type: 'ReadResp', ref: 0, snapshot: 1, versions: found });
     },
-    ...{ start: refuse, list: refuse, commit: refuse, end: refuse, txStatus: refuse, changes: refuse },
-    ...{ newReader: refuse, live: refuse, endLive: refuse },
+  };
+  return {
+    ask: <T extends CoordinatorRequestType>(request: CoordinatorRequest<T>, done: Done<CoordinatorAnswer<T>>) => {
+      const read: RequestHandler<CoordinatorRequests, T> | undefined = reads[request.type];
+      if (read === undefined) throw new Error('this benchmark reads only');
+      read(request, done);
+    },
   };
 }
 
@@ -66,8 +80,9 @@ function readUs(coordinator: CoordinatorPort, reads: number): number {
   const done = (result: ReadResp | Error) => {
     if (!(result instanceof Error)) answers++;
   };
+  const request = { type: 'ReadReq', txId: null, ust: 0, at: null, keys: [PHOTO] } as const;
   const began = mainThreadMs();
-  for (let i = 0; i < reads; i++) coordinator.read({ txId: null, ust: 0, at: null, keys: [PHOTO] }, done);
+  for (let i = 0; i < reads; i++) coordinator.ask(request, done);
   const us = ((mainThreadMs() - began) * 1_000) / reads;
   if (answers !== reads) throw new Error(`${reads - answers} of ${reads} reads were refused`);
   return us;

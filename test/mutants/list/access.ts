@@ -53,7 +53,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
         file: JUDGED_COORDINATOR,
         in: 'JudgedCoordinator.#refuseCommit',
         find: 'const { txId } = request;',
-        replace: 'const { txId } = request; this.port.commit(request, () => undefined, coordinator);',
+        replace: 'const { txId } = request; this.port.ask(request, () => undefined, coordinator);',
       },
     ],
     seeds: { from: 1, count: 40 },
@@ -190,7 +190,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: JUDGED_COORDINATOR,
-        in: 'JudgedCoordinator.list',
+        in: 'JudgedCoordinator.#list',
         find: '(next) => places.seal(next, holder)',
         replace: '({ next }) => next',
       },

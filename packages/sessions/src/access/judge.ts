@@ -12,7 +12,7 @@ import {
   type Version,
 } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import type { CoordinatorPort } from '../coordinator/client-port.js';
+import type { CoordinatorPortFor } from '../coordinator/coordinator-port.js';
 import type { Done } from '../coordinator/request-port.js';
 import { wanted } from '../snapshot.js';
 import type { DocumentQuestion, Policy, Verdict } from './policy.js';
@@ -43,7 +43,7 @@ const TOO_MANY = `The access rules need more than ${MAX_READ_IN_ALL} other docum
 
 export class Judge {
   constructor(
-    readonly port: Pick<CoordinatorPort, 'read'>,
+    readonly port: CoordinatorPortFor<'ReadReq'>,
     readonly policy: Policy,
     readonly principal: Principal,
   ) {}
@@ -117,9 +117,8 @@ export class Judge {
       return;
     }
     const { snapshot, coordinator } = place;
-    const request = { txId: null, ...wanted(snapshot, snapshot), keys };
-    this.port.read(
-      request,
+    this.port.ask(
+      { type: 'ReadReq', txId: null, ...wanted(snapshot, snapshot), keys },
       (result) => {
         if (result instanceof IsochronError) done(result);
         else {

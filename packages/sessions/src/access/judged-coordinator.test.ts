@@ -16,7 +16,7 @@ import { Policy, type RuleSource } from './policy.js';
 const ALBUM = 'albums/7';
 const PHOTO = 'albums/7/photos/1';
 const PHOTOS = { start: 'albums/7/photos/', end: 'albums/7/photos0', limit: 100 };
-const LIST = { txId: null, ust: 0, at: null, keyspace: 'albums', range: PHOTOS };
+const LIST = { type: 'ListReq', txId: null, ust: 0, at: null, keyspace: 'albums', range: PHOTOS } as const;
 
 const RULES = [
   { name: 'own-albums', match: 'albums/{album}', allow: ['create'], when: 'incoming.owner == auth.id' },
@@ -74,14 +74,15 @@ function endOf<T extends object>(call: (done: (result: T | IsochronError) => voi
 }
 
 const read = (by: JudgedCoordinator, key: string, request: object = {}) =>
-  endOf((done) => by.read({ txId: null, ust: 0, at: null, keys: [key], ...request }, done));
+  endOf((done) => by.ask({ type: 'ReadReq', txId: null, ust: 0, at: null, keys: [key], ...request }, done));
 
 let transactions = 0;
 function commit(by: JudgedCoordinator, writes: Record<string, KeyWrite['value']>, request: object = {}) {
   const txId = `transaction-${transactions++}`;
-  const order = { txId, snapshot: node.ust, hwt: 0, sentAfter: 0, attemptRegions: ['r'], principal: 'p' };
+  const named = { type: 'CommitReq', txId, snapshot: node.ust, principal: 'p' } as const;
+  const order = { ...named, hwt: 0, sentAfter: 0, attemptRegions: ['r'] };
   const all = Object.entries(writes).map(([key, value]) => ({ key, value }));
-  return endOf((done) => by.commit({ ...order, writes: all, ...request }, done));
+  return endOf((done) => by.ask({ ...order, writes: all, ...request }, done));
 }
 
 const deniedSee = (what: string): string =>
@@ -89,15 +90,17 @@ const deniedSee = (what: string): string =>
 
 describe('the decision of a claim', () => {
   const claim = (by: JudgedCoordinator, ts: number, txId: string) =>
-    endOf<ClaimRead>((done) => readClaim(by, { txId: null, ust: ts, at: ts, keys: [PHOTO] }, txId, done));
+    endOf<ClaimRead>((done) =>
+      readClaim(by, { type: 'ReadReq', txId: null, ust: ts, at: ts, keys: [PHOTO] }, txId, done),
+    );
 
   it('a user who may create and not read a document learns whether the claim was won, and nothing of the document', () => {
     node.store({ [PHOTO]: { secret: 1 } });
     // Nodes store the id of a transaction together with its owner (U4).
     const txId = storedTxId('claim-of-ann', 'ann');
     let version: Version | undefined;
-    const plain = node.read.bind(node);
-    node.read = (request, done) =>
+    const plain = node.handlers.ReadReq!;
+    node.handlers.ReadReq = (request, done) =>
       plain(request, (answer) => {
         const [first] = answer instanceof IsochronError ? [] : answer.versions;
         if (first?.value !== '{"secret":1}') return done(answer);
@@ -120,7 +123,7 @@ describe('reads', () => {
     node.store({ [PHOTO]: { of: 'us' } });
     const bob = judged('bob');
     expect(read(bob, PHOTO)).toMatchObject({ versions: [{ value: '{"of":"us"}' }] });
-    endOf((done) => bob.start({ txId: 'open', ust: 0, at: null }, done));
+    endOf((done) => bob.ask({ type: 'StartTxReq', txId: 'open', ust: 0, at: null }, done));
     const removed = node.store({ [ALBUM]: { owner: 'ann', readers: [] } });
     node.store({ [PHOTO]: { of: 'me' } });
     expect(read(bob, PHOTO)).toBe(deniedSee(`get ${PHOTO}`));
@@ -133,12 +136,17 @@ describe('reads', () => {
 
   it('documents of rules are read in the snapshot itself, since the transaction may end before (AR1)', () => {
     const ann = judged('bob');
-    endOf((done) => ann.start({ txId: 'open', ust: 0, at: null }, done));
+    endOf((done) => ann.ask({ type: 'StartTxReq', txId: 'open', ust: 0, at: null }, done));
     const snapshot = node.ust;
     node.store({ [ALBUM]: { owner: 'ann', readers: [] } });
-    const asked = jest.spyOn(node, 'read');
+    const asked: object[] = [];
+    const plain = node.handlers.ReadReq!;
+    node.handlers.ReadReq = (request, done) => {
+      asked.push({ txId: request.txId, at: request.at });
+      plain(request, done);
+    };
     read(ann, PHOTO, { txId: 'open' });
-    expect(asked.mock.calls.map(([{ txId, at }]) => ({ txId, at }))).toEqual([
+    expect(asked).toEqual([
       { txId: 'open', at: null },
       { txId: null, at: snapshot },
     ]);
@@ -162,14 +170,16 @@ describe('reads', () => {
     const keys = Array.from({ length: 1001 }, (_, i) => `albums/${i}/photos/1`);
     node.store(Object.fromEntries(keys.map((_, i) => [`albums/${i}`, { readers: ['bob'] }])));
     const ask = (count: number) =>
-      endOf((done) => judged('bob').read({ txId: null, ust: 0, at: null, keys: keys.slice(0, count) }, done));
+      endOf((done) =>
+        judged('bob').ask({ type: 'ReadReq', txId: null, ust: 0, at: null, keys: keys.slice(0, count) }, done),
+      );
     expect(ask(1000)).toMatchObject({ type: 'ReadResp' });
     expect(ask(1001)).toMatch('TOO_MANY_KEYS: The access rules need more than 1000 other documents');
   });
 
   it('a list is judged for its range, or filtered by the rule', () => {
     node.store({ [PHOTO]: {}, 'albums/7/photos/1/deep': {}, 'notes/1': { by: 'bob' }, 'notes/2': { by: 'ann' } });
-    const list = (by: string, request: object = {}) => endOf((done) => judged(by).list({ ...LIST, ...request }, done));
+    const list = (by: string, request: object = {}) => endOf((done) => judged(by).ask({ ...LIST, ...request }, done));
     expect(list('bob')).toMatchObject({ entries: [{ key: PHOTO }] });
     expect(list('cid')).toBe(deniedSee('list albums/7/photos/'));
     const notes = { keyspace: 'notes', range: { start: 'notes/', end: 'notes0', limit: 100 } };
@@ -222,11 +232,12 @@ describe('writes', () => {
 
   it('a commit of an open transaction that needs own writes is judged with them alone, not in its snapshot (AR3)', () => {
     const owner = judged('ann', node.clock + 1);
-    endOf((done) => owner.start({ txId: 'open', ust: 0, at: null }, done));
+    endOf((done) => owner.ask({ type: 'StartTxReq', txId: 'open', ust: 0, at: null }, done));
     const made = node.store({ 'albums/8': { owner: 'ann', readers: [] } }, false);
     const done: unknown[] = [];
-    const request = { txId: 'open', snapshot: null, hwt: made, sentAfter: 0, attemptRegions: ['r'], principal: 'p' };
-    owner.commit({ ...request, writes: [{ key: 'albums/8/photos/1', value: '{}' }] }, (result) => done.push(result));
+    const named = { type: 'CommitReq', txId: 'open', snapshot: null, principal: 'p' } as const;
+    const request = { ...named, hwt: made, sentAfter: 0, attemptRegions: ['r'] };
+    owner.ask({ ...request, writes: [{ key: 'albums/8/photos/1', value: '{}' }] }, (result) => done.push(result));
     node.ust = made;
     for (const go of waiting) go();
     expect(done).toMatchObject([{ type: 'CommitResp' }]);
@@ -241,15 +252,15 @@ describe('writes', () => {
   it('a refused commit is never passed on, also under the id of one that has taken effect or may (AR2)', () => {
     node.store({ 'notes/1': { by: 'ann' } });
     const passed: unknown[] = [];
-    const inner = node.commit.bind(node);
-    node.commit = (request, done) => {
+    const inner = node.handlers.CommitReq!;
+    node.handlers.CommitReq = (request, done) => {
       passed.push(request.txId);
       inner(request, done);
     };
     const [txId, other] = ['transaction-known', 'transaction-pending'];
     const mine = commit(judged('ann'), { 'notes/2': '{"by":"ann"}' }, { txId }) as { ct: number };
     expect(commit(judged('ann'), { 'notes/1': '{"by":"bob"}' }, { txId })).toMatchObject({ ct: mine.ct });
-    node.txStatus = ({ txId: id }, done) =>
+    node.handlers.TxStatusReq = ({ txId: id }, done) =>
       done({ type: 'TxStatusResp', ref: 0, status: id === other ? 'pending' : 'unknown', ts: null, attempt: 0 });
     expect(commit(judged('ann'), { 'notes/1': '{"by":"bob"}' }, { txId: other })).toMatch('OUTCOME_PENDING');
     expect(passed).toEqual([txId]);
@@ -279,8 +290,9 @@ describe('own writes', () => {
     expect(commit(ann, { 'albums/8/photos/1': '{}' })).toBeUndefined();
     node.ust = made;
     const done: unknown[] = [];
-    const request = { txId: 't', snapshot: 10, hwt: made, sentAfter: 0, attemptRegions: ['r'], principal: 'p' };
-    ann.commit({ ...request, writes: [{ key: 'albums/8/photos/2', value: '{}' }] }, (result) => done.push(result));
+    const named = { type: 'CommitReq', txId: 't', snapshot: 10, principal: 'p' } as const;
+    const request = { ...named, hwt: made, sentAfter: 0, attemptRegions: ['r'] };
+    ann.ask({ ...request, writes: [{ key: 'albums/8/photos/2', value: '{}' }] }, (result) => done.push(result));
     expect(done).toMatchObject([{ type: 'CommitResp' }]);
     for (const go of waiting) go();
     expect(node.committed.size).toBe(2);
@@ -289,7 +301,7 @@ describe('own writes', () => {
   it('a read in an open transaction, or of a named snapshot, is never served under a later permission (AR3)', () => {
     const made = node.store({ 'albums/8': { owner: 'bob', readers: ['ann'] }, 'albums/8/photos/1': {} }, false);
     const ann = judged('ann', made);
-    endOf((done) => ann.start({ txId: 'open', ust: 0, at: null }, done));
+    endOf((done) => ann.ask({ type: 'StartTxReq', txId: 'open', ust: 0, at: null }, done));
     expect(read(ann, 'albums/8/photos/1', { txId: 'open' })).toBe(deniedSee('get albums/8/photos/1'));
     expect(read(ann, 'albums/8/photos/1', { at: 10 })).toBe(deniedSee('get albums/8/photos/1'));
     expect(read(ann, 'albums/8/photos/1')).toBeUndefined();
@@ -303,7 +315,7 @@ describe('changes', () => {
     transactions: [{ txId: 't', ct: node.ust, writes: keys.map((key) => ({ key, value: '{}' })) }],
   });
   const changes = (by: string, prefix: string) =>
-    endOf((done) => judged(by).changes({ prefix, after: 0, waitMs: 60_000, limitBytes: 1000 }, done));
+    endOf((done) => judged(by).ask({ type: 'ChangesReq', prefix, after: 0, waitMs: 60_000, limitBytes: 1000 }, done));
 
   it('a page of changes is judged at its end, and has only keys of the rule (AR4)', () => {
     node.page = page(node.ust, PHOTO, 'albums/7/photos/1/deep');
@@ -339,7 +351,9 @@ describe('live scopes', () => {
   });
   const named = (watch: number, ...keys: string[]) => ({ watch, keys, ranges: [] });
   const live = (by: JudgedCoordinator, ...add: Watch[]) =>
-    endOf((done) => by.live({ reader: 1, after: 0, add, remove: [], waitMs: 60_000, limitBytes: 1000 }, done));
+    endOf((done) =>
+      by.ask({ type: 'LiveReq', reader: 1, after: 0, add, remove: [], waitMs: 60_000, limitBytes: 1000 }, done),
+    );
 
   it('a scope whose permission is gone ends at that answer, without its changes; others go on (AR4)', () => {
     const bob = judged('bob');

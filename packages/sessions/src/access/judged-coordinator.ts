@@ -20,21 +20,23 @@ import type {
   ChangesResp,
   CommitReq,
   CommitResp,
-  EndTxReq,
-  EndTxResp,
   ListReq,
   ListResp,
   LiveReq,
   ReadReq,
   ReadResp,
-  StartTxReq,
-  StartTxResp,
-  TxStatusReq,
-  TxStatusResp,
 } from '@isochron/protocols';
-import type { CoordinatorPort, LiveAnswer, Unreferenced } from '../coordinator/client-port.js';
+import type {
+  CoordinatorAnswer,
+  CoordinatorPort,
+  CoordinatorPortFor,
+  CoordinatorRequest,
+  CoordinatorRequests,
+  CoordinatorRequestType,
+  LiveAnswer,
+} from '../coordinator/coordinator-port.js';
 import { storedTxId } from '../coordinator/owned-ids.js';
-import type { Done } from '../coordinator/request-port.js';
+import type { Done, RequestHandler, RequestHandlers, Unreferenced } from '../coordinator/request-port.js';
 import { asIsochronError } from '../requests/errors.js';
 import { originOf } from '../requests/origin.js';
 import { snapshotOf, wanted } from '../snapshot.js';
@@ -70,6 +72,18 @@ export interface JudgedSession {
 const MAX_WAIT_MS = 5_000;
 
 export class JudgedCoordinator implements CoordinatorPort {
+  /** The requests that are judged; the coordinator gets the others as they are. */
+  readonly #handlers: Partial<RequestHandlers<CoordinatorRequests>> = {
+    ReadReq: (request, done, node) => this.#read(request, done, node),
+    ListReq: (request, done, node) => this.#list(request, done, node),
+    CommitReq: (request, done, node) => this.#commit(request, done, node),
+    ChangesReq: (request, done) => this.#changes(request, done),
+    LiveReq: (request, done) => this.#live(request, done),
+    LiveEnd: (request, done) => {
+      this.#turn++;
+      this.port.ask(request, done);
+    },
+  };
   readonly #scopes = new JudgedScopes();
   /** Requests of the live reader so far. */
   #turn = 0;
@@ -86,13 +100,19 @@ export class JudgedCoordinator implements CoordinatorPort {
     return policy && new Judge(this.port, policy, this.session.principal);
   }
 
-  start(request: Unreferenced<StartTxReq>, done: Done<StartTxResp>, coordinator?: NodeId): void {
-    this.port.start(request, done, coordinator);
+  ask<T extends CoordinatorRequestType>(
+    request: CoordinatorRequest<T>,
+    done: Done<CoordinatorAnswer<T>>,
+    node?: NodeId,
+  ): void {
+    const handler: RequestHandler<CoordinatorRequests, T> | undefined = this.#handlers[request.type];
+    if (handler === undefined) this.port.ask(request, done, node);
+    else handler(request, done, node);
   }
 
-  read(request: Unreferenced<ReadReq>, done: Done<ReadResp>, coordinator?: NodeId): void {
+  #read(request: Unreferenced<ReadReq>, done: Done<ReadResp>, coordinator: NodeId | undefined): void {
     const judge = this.#judge;
-    const ask = (asked: Unreferenced<ReadReq>, end: Done<ReadResp>) => this.port.read(asked, end, coordinator);
+    const ask = (asked: Unreferenced<ReadReq>, end: Done<ReadResp>) => this.port.ask(asked, end, coordinator);
     if (judge === undefined) ask(request, done);
     else
       this.#judged(
@@ -110,7 +130,7 @@ export class JudgedCoordinator implements CoordinatorPort {
    * @param txId the transaction of the claim, as its client names it
    */
   claim(request: Unreferenced<ReadReq>, txId: TxId, done: Done<ClaimRead>): void {
-    this.port.read(request, (answer) => {
+    this.port.ask(request, (answer) => {
       const judge = this.#judge;
       if (answer instanceof IsochronError) done(answer);
       else if (judge === undefined) done(shown(answer));
@@ -128,7 +148,7 @@ export class JudgedCoordinator implements CoordinatorPort {
   }
 
   /** The number of keys that a page examines does not depend on what is hidden of them (AR10). */
-  list(request: Unreferenced<ListReq>, done: Done<ListResp>, coordinator?: NodeId): void {
+  #list(request: Unreferenced<ListReq>, done: Done<ListResp>, coordinator: NodeId | undefined): void {
     const holder = holderOf(this.session.principal);
     const { places } = this.session;
     let place: ListPlace | undefined;
@@ -140,7 +160,7 @@ export class JudgedCoordinator implements CoordinatorPort {
     }
     const range = place === undefined ? request.range : { ...request.range, start: place.next };
     const judge = this.#judge;
-    const ask = (asked: Unreferenced<ListReq>, end: Done<ListResp>) => this.port.list(asked, end, coordinator);
+    const ask = (asked: Unreferenced<ListReq>, end: Done<ListResp>) => this.port.ask(asked, end, coordinator);
     if (judge === undefined) ask({ ...request, range }, done);
     else {
       const from = place ?? { shown: range.start, pages: 0, next: range.start };
@@ -161,14 +181,14 @@ export class JudgedCoordinator implements CoordinatorPort {
   }
 
   /** Writes are judged before anything is prepared (AR2), in the snapshot and on the newest versions (AR8). */
-  commit(request: Unreferenced<CommitReq>, done: Done<CommitResp>, coordinator?: NodeId): void {
+  #commit(request: Unreferenced<CommitReq>, done: Done<CommitResp>, coordinator: NodeId | undefined): void {
     const judge = this.#judge;
     const { hwt, writes } = request;
     if (judge === undefined || writes.length === 0) {
-      this.port.commit(request, done, coordinator);
+      this.port.ask(request, done, coordinator);
       return;
     }
-    const ask = (asked: Unreferenced<ReadReq>, end: Done<ReadResp>) => this.port.read(asked, end, coordinator);
+    const ask = (asked: Unreferenced<ReadReq>, end: Done<ReadResp>) => this.port.ask(asked, end, coordinator);
     this.#judged<Unreferenced<ReadReq>, ReadResp, object>(
       readOfCommit(request),
       hwt,
@@ -179,28 +199,20 @@ export class JudgedCoordinator implements CoordinatorPort {
       },
       (result) => {
         if (result instanceof IsochronError) this.#refuseCommit(request, result, done, coordinator);
-        else this.port.commit(request, done, coordinator);
+        else this.port.ask(request, done, coordinator);
       },
     );
   }
 
-  end(request: Unreferenced<EndTxReq>, done: Done<EndTxResp>, coordinator?: NodeId): void {
-    this.port.end(request, done, coordinator);
-  }
-
-  txStatus(request: Unreferenced<TxStatusReq>, done: Done<TxStatusResp>, coordinator?: NodeId): void {
-    this.port.txStatus(request, done, coordinator);
-  }
-
   /** A page is judged at its end, and its permission must have been the same since its beginning (AR4). */
-  changes(request: Unreferenced<ChangesReq>, done: Done<ChangesResp>): void {
+  #changes(request: Unreferenced<ChangesReq>, done: Done<ChangesResp>): void {
     const asked = this.#waiting(request);
-    this.#changes(asked, this.session.now() + asked.waitMs, this.#audited(done));
+    this.#nextChanges(asked, this.session.now() + asked.waitMs, this.#audited(done));
   }
 
   /** A page whose changes are all hidden is no answer: the wait goes on, as if nothing had changed (LQ7). */
-  #changes(request: Unreferenced<ChangesReq>, untilMs: WallMs, done: Done<ChangesResp>): void {
-    this.port.changes(request, (page) => {
+  #nextChanges(request: Unreferenced<ChangesReq>, untilMs: WallMs, done: Done<ChangesResp>): void {
+    this.port.ask(request, (page) => {
       const judge = this.#judge;
       if (page instanceof IsochronError || judge === undefined) done(page);
       else
@@ -209,32 +221,28 @@ export class JudgedCoordinator implements CoordinatorPort {
           const isHidden = page.transactions.length > 0 && !(result instanceof IsochronError) && isEmpty(result);
           if (!isHidden || waitMs <= 0) done(result);
           else
-            this.#changes({ ...request, after: page.to, waitMs }, untilMs, (next) =>
+            this.#nextChanges({ ...request, after: page.to, waitMs }, untilMs, (next) =>
               done(next instanceof IsochronError ? next : { ...next, from: page.from }),
             );
         });
     });
   }
 
-  newReader(): number {
-    return this.port.newReader();
-  }
-
   /** An answer is judged at its end (AR4). */
-  live(request: Unreferenced<LiveReq>, done: Done<LiveAnswer>): void {
+  #live(request: Unreferenced<LiveReq>, done: Done<LiveAnswer>): void {
     const { remove, add, after } = request;
     this.#scopes.change(remove, add, this.rules.policy, this.session.principal, after);
     const asked = this.#waiting(request);
     const waitMs = this.#scopes.mayEndAtOnce ? 0 : asked.waitMs;
-    this.#live({ ...asked, waitMs }, this.session.now() + waitMs, ++this.#turn, this.#audited(done));
+    this.#nextLive({ ...asked, waitMs }, this.session.now() + waitMs, ++this.#turn, this.#audited(done));
   }
 
   /**
    * An answer whose changes are all hidden is none: the wait goes on, as if nothing had changed (LQ7).
    * @param turn of the reader: its next request ends the one that waits
    */
-  #live(request: Unreferenced<LiveReq>, untilMs: WallMs, turn: number, done: Done<LiveAnswer>): void {
-    this.port.live(request, (answer) => {
+  #nextLive(request: Unreferenced<LiveReq>, untilMs: WallMs, turn: number, done: Done<LiveAnswer>): void {
+    this.port.ask(request, (answer) => {
       const judge = this.#judge;
       if (answer instanceof IsochronError || judge === undefined) done(answer);
       else
@@ -242,7 +250,7 @@ export class JudgedCoordinator implements CoordinatorPort {
           const waitMs = untilMs - this.session.now();
           const isHidden = answer.changes.length > 0 && !(result instanceof IsochronError) && isUnchanged(result);
           if (!isHidden || waitMs <= 0 || turn !== this.#turn) done(result);
-          else this.#live({ ...request, add: [], remove: [], after: answer.to, waitMs }, untilMs, turn, done);
+          else this.#nextLive({ ...request, add: [], remove: [], after: answer.to, waitMs }, untilMs, turn, done);
         });
     });
   }
@@ -251,11 +259,6 @@ export class JudgedCoordinator implements CoordinatorPort {
   #waiting<R extends { readonly waitMs: number }>(request: R): R {
     if (this.rules.policy === undefined) return request;
     return { ...request, waitMs: Math.min(request.waitMs, MAX_WAIT_MS) };
-  }
-
-  endLive(reader: number): void {
-    this.#turn++;
-    this.port.endLive(reader);
   }
 
   #judgeRead(
@@ -360,8 +363,8 @@ export class JudgedCoordinator implements CoordinatorPort {
     coordinator: NodeId | undefined,
   ): void {
     const { txId } = request;
-    this.port.txStatus(
-      { txId },
+    this.port.ask(
+      { type: 'TxStatusReq', txId },
       (result) => {
         if (!(result instanceof IsochronError)) {
           if (result.status === 'committed') {
@@ -373,7 +376,7 @@ export class JudgedCoordinator implements CoordinatorPort {
             return;
           }
         }
-        if (error.code === 'PERMISSION_DENIED') this.port.end({ txId }, () => undefined, coordinator);
+        if (error.code === 'PERMISSION_DENIED') this.port.ask({ type: 'EndTxReq', txId }, () => undefined, coordinator);
         done(error);
       },
       coordinator,
@@ -422,13 +425,13 @@ function hidden(answer: ReadResp, at: Timestamp | null, txId: TxId): ClaimRead {
 
 /** Reads the document of a claim through any coordinator (F7). @param txId see {@link JudgedCoordinator.claim} */
 export function readClaim(
-  port: Pick<CoordinatorPort, 'read'>,
+  port: CoordinatorPortFor<'ReadReq'>,
   request: Unreferenced<ReadReq>,
   txId: TxId,
   done: Done<ClaimRead>,
 ): void {
   if (port instanceof JudgedCoordinator) port.claim(request, txId, done);
-  else port.read(request, (answer) => done(answer instanceof IsochronError ? answer : shown(answer)));
+  else port.ask(request, (answer) => done(answer instanceof IsochronError ? answer : shown(answer)));
 }
 const listDenied = ({ policy, principal }: Judge, place: string, verdict: Verdict): IsochronError =>
   denied(policy, principal, { verb: 'list', place, rule: verdict.kind === 'refused' ? verdict.rule : null });
@@ -442,8 +445,8 @@ type Asked = Pick<Unreferenced<ReadReq>, 'txId' | 'ust' | 'at'>;
  */
 function readOfCommit({ txId, snapshot, deps, writes }: Unreferenced<CommitReq>): Unreferenced<ReadReq> {
   const keys = writes.map(({ key }) => key);
-  if (snapshot === null) return { txId, ...wanted({ ts: 0 }, null), keys, newest: true };
-  return { txId: null, ...wanted({ ts: snapshot, deps }, null), keys, newest: true };
+  if (snapshot === null) return { type: 'ReadReq', txId, ...wanted({ ts: 0 }, null), keys, newest: true };
+  return { type: 'ReadReq', txId: null, ...wanted({ ts: snapshot, deps }, null), keys, newest: true };
 }
 
 const isRefusal = (result: unknown): result is IsochronError =>

@@ -1,7 +1,7 @@
 /** What live readers and readers of the feed learn of changes that rules hide from them: nothing (LQ7). */
 import { ANONYMOUS_PRINCIPAL, IsochronError, type Principal } from '@isochron/core';
 import type { KeyChanges, Watch } from '@isochron/protocols';
-import type { LiveAnswer } from '../coordinator/client-port.js';
+import type { LiveAnswer } from '../coordinator/coordinator-port.js';
 import { PLACES, VersionedCoordinator } from '../testing/access.js';
 import { JudgedCoordinator } from './judged-coordinator.js';
 import { Policy, type RuleSource } from './policy.js';
@@ -71,7 +71,7 @@ const range = (watch: number, keyspace: string): Watch => ({
 function live(after: number, add: readonly Watch[], bob = judgedFor()): LiveAnswer {
   let end: unknown;
   const request = { reader: 1, after, add: [...add], remove: [], waitMs: 60_000, limitBytes: 1_000 };
-  bob.live(request, (result) => {
+  bob.ask({ type: 'LiveReq', ...request }, (result) => {
     end = result;
   });
   return end as LiveAnswer;
@@ -184,9 +184,12 @@ it('hidden changes alone are no page of the feed: the wait goes on from behind t
   const writes = [{ key: 'photos/1/deep', value: '{}' }];
   node.page = { from, to: ct, transactions: [{ txId: 't', ct, writes }] };
   let page: unknown;
-  judgedFor().changes({ prefix: 'photos/', after: from, waitMs: 60_000, limitBytes: 1_000 }, (result) => {
-    page = result;
-  });
+  judgedFor().ask(
+    { type: 'ChangesReq', prefix: 'photos/', after: from, waitMs: 60_000, limitBytes: 1_000 },
+    (result) => {
+      page = result;
+    },
+  );
   expect(page).toMatchObject({ from, to: ct, transactions: [] });
   expect(node.pages.map(({ after }) => after)).toEqual([from, ct]);
 });
@@ -194,7 +197,7 @@ it('hidden changes alone are no page of the feed: the wait goes on from behind t
 describe('a refusal', () => {
   const read = (principal: Partial<Principal>, key: string): string => {
     let message = '';
-    judgedFor(principal).read({ txId: null, ust: 0, at: null, keys: [key] }, (result) => {
+    judgedFor(principal).ask({ type: 'ReadReq', txId: null, ust: 0, at: null, keys: [key] }, (result) => {
       if (result instanceof IsochronError) message = result.message;
     });
     expect(refused).toEqual([message]);

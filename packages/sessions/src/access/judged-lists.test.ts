@@ -26,8 +26,8 @@ function answer(start: string, limit = 2, id = 'bob', rule: RuleSource = OWN): L
   const rules = { policy: new Policy([rule], ['notes']), refused: () => undefined };
   let listed: ListResp | IsochronError | undefined;
   const range = { start, end: 'notes0', limit };
-  new JudgedCoordinator(node, rules, session).list(
-    { txId: null, ust: 0, at: null, keyspace: 'notes', range },
+  new JudgedCoordinator(node, rules, session).ask(
+    { type: 'ListReq', txId: null, ust: 0, at: null, keyspace: 'notes', range },
     (result) => {
       listed = result;
     },

@@ -6,7 +6,7 @@
  */
 import { IsochronError, type Principal, type QualifiedKey, type Timestamp, type WallMs, wallOf } from '@isochron/core';
 import { inRange, type KeyChanges, type LiveResp, type Watch } from '@isochron/protocols';
-import type { EndedScope, LiveAnswer } from '../coordinator/client-port.js';
+import type { EndedScope, LiveAnswer } from '../coordinator/coordinator-port.js';
 import type { Done } from '../coordinator/request-port.js';
 import { type Judge, judgedRangeOf, type Place, type Question, readOf, type Versions } from './judge.js';
 import { ShownBefore } from './judged-removals.js';

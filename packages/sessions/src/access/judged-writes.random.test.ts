@@ -87,8 +87,8 @@ it('a write is done where the rules hold with its transaction in the snapshot an
       };
       const order = { txId: 't', snapshot: node.ust, hwt: 0, sentAfter: 0, attemptRegions: ['r'], principal: 'ann' };
       let end: unknown;
-      new JudgedCoordinator(node, { policy: POLICY, refused: () => {} }, session).commit(
-        { ...order, writes },
+      new JudgedCoordinator(node, { policy: POLICY, refused: () => {} }, session).ask(
+        { type: 'CommitReq', ...order, writes },
         (result) => {
           end = result instanceof IsochronError ? result.code : 'committed';
         },

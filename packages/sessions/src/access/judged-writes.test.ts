@@ -66,7 +66,7 @@ function judged(by: string, hwt: Timestamp = 0): JudgedCoordinator {
 function open(by: string, at: Timestamp | null = null): { by: JudgedCoordinator; txId: string; snapshot: null } {
   const coordinator = judged(by);
   const txId = `open-${by}-${at}-${node.clock}`;
-  coordinator.start({ txId, ust: 0, at }, () => undefined);
+  coordinator.ask({ type: 'StartTxReq', txId, ust: 0, at }, () => undefined);
   return { by: coordinator, txId, snapshot: null };
 }
 
@@ -81,7 +81,7 @@ function commit(
   const request = { txId: `t${transactions++}`, snapshot: node.ust, hwt: 0, sentAfter: 0, attemptRegions: ['r'] };
   const all = Object.entries(writes).map(([key, value]) => ({ key, value }));
   const coordinator = typeof by === 'string' ? judged(by) : by;
-  coordinator.commit({ ...request, principal: 'p', writes: all, ...order }, (result) => {
+  coordinator.ask({ type: 'CommitReq', ...request, principal: 'p', writes: all, ...order }, (result) => {
     const isError = result instanceof IsochronError;
     box.end = isError ? `${result.code}${result.retryable ? ' (retryable)' : ''}: ${result.message}` : result;
   });
@@ -175,7 +175,7 @@ describe('own writes that are not stable in time', () => {
     node.applied = node.ust;
     const ends: unknown[] = [];
     const request = { txId: 't', snapshot: node.ust, hwt: made, sentAfter: 0, attemptRegions: ['r'], principal: 'p' };
-    judged('ann', made).commit({ ...request, writes: [{ key: PHOTO, value: '{}' }] }, (result) =>
+    judged('ann', made).ask({ type: 'CommitReq', ...request, writes: [{ key: PHOTO, value: '{}' }] }, (result) =>
       ends.push(result instanceof IsochronError ? [result.code, result.retryable] : result),
     );
     expect(ends).toEqual([]);

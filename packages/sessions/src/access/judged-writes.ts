@@ -96,8 +96,8 @@ function readBoth(
   newest: Versions,
   done: (error?: IsochronError) => void,
 ): void {
-  port.read(
-    { txId: null, ...wanted(snapshot, snapshot), keys, newest: true },
+  port.ask(
+    { type: 'ReadReq', txId: null, ...wanted(snapshot, snapshot), keys, newest: true },
     (result) => {
       if (result instanceof IsochronError) {
         done(result);

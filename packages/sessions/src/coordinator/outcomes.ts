@@ -1,8 +1,8 @@
 /** The outcomes of commits: their answers, and later queries. */
 import { type ErrorCode, IsochronError, type NodeId, packWall, type Timestamp, type TxId } from '@isochron/core';
-import type { CommitReq, Snapshot } from '@isochron/protocols';
+import type { Snapshot } from '@isochron/protocols';
 import type { TxState } from '@isochron/wire/session-frames';
-import type { CoordinatorPort, Unreferenced } from './client-port.js';
+import type { CoordinatorPort, CoordinatorPortFor, CoordinatorRequest } from './coordinator-port.js';
 import type { Done } from './request-port.js';
 
 /** These end a commit without a decision of its cohorts: it may have taken effect, and must not look refused (D2). */
@@ -44,12 +44,12 @@ export interface OutcomesNode {
  * UndecidedError if it may have taken effect, or with another IsochronError if it has not.
  */
 export function commitThrough(
-  port: Pick<CoordinatorPort, 'commit'>,
-  request: Unreferenced<CommitReq>,
+  port: CoordinatorPortFor<'CommitReq'>,
+  request: CoordinatorRequest<'CommitReq'>,
   done: Done<Snapshot>,
   coordinator?: NodeId,
 ): void {
-  port.commit(
+  port.ask(
     request,
     (result) => {
       if (result instanceof IsochronError) done(undecided(request.txId, result));
@@ -87,15 +87,16 @@ export class Outcomes {
   }
 
   #ask(txId: TxId, coordinator: NodeId | undefined, done: Done<TxStatus>): void {
+    const request = { type: 'TxStatusReq', txId } as const;
     if (coordinator === undefined) {
-      this.coordinator.txStatus({ txId }, done);
+      this.coordinator.ask(request, done);
       return;
     }
     const orHere: Done<TxStatus> = (result) => {
       if (result instanceof IsochronError && result.code === 'CONNECTION_LOST') this.#ask(txId, undefined, done);
       else done(result);
     };
-    this.coordinator.txStatus({ txId }, orHere, coordinator);
+    this.coordinator.ask(request, orHere, coordinator);
   }
 
   #judged({ status, ts }: TxStatus, sentAfter: Timestamp | null): TxStatus {

@@ -5,7 +5,13 @@
  */
 import { createHash } from 'node:crypto';
 import { type NodeId, RecentMap, type TxId } from '@isochron/core';
-import type { CoordinatorPort } from './client-port.js';
+import type {
+  CoordinatorAnswer,
+  CoordinatorPort,
+  CoordinatorRequest,
+  CoordinatorRequestType,
+} from './coordinator-port.js';
+import type { Done } from './request-port.js';
 
 /** No id of a client contains the mark. */
 const MARK = '~';
@@ -32,9 +38,7 @@ export function clientTxId(stored: TxId): TxId {
   return stored[at] === MARK ? stored.slice(0, at) : stored;
 }
 
-type Call<Name extends 'start' | 'read' | 'list' | 'commit' | 'end' | 'txStatus'> = Parameters<CoordinatorPort[Name]>;
-
-/** A coordinator that is called with the ids of one principal's clients. */
+/** A coordinator that is asked with the ids of one principal's clients. */
 export class OwnedCoordinator implements CoordinatorPort {
   constructor(
     readonly port: CoordinatorPort,
@@ -42,48 +46,17 @@ export class OwnedCoordinator implements CoordinatorPort {
     readonly holder: () => string,
   ) {}
 
-  start(request: Call<'start'>[0], done: Call<'start'>[1], coordinator?: NodeId): void {
-    this.port.start(this.#stored(request), done, coordinator);
+  ask<T extends CoordinatorRequestType>(
+    request: CoordinatorRequest<T>,
+    done: Done<CoordinatorAnswer<T>>,
+    node?: NodeId,
+  ): void {
+    this.port.ask(this.#stored(request), done, node);
   }
 
-  read(request: Call<'read'>[0], done: Call<'read'>[1], coordinator?: NodeId): void {
-    this.port.read(this.#stored(request), done, coordinator);
-  }
-
-  list(request: Call<'list'>[0], done: Call<'list'>[1], coordinator?: NodeId): void {
-    this.port.list(this.#stored(request), done, coordinator);
-  }
-
-  commit(request: Call<'commit'>[0], done: Call<'commit'>[1], coordinator?: NodeId): void {
-    this.port.commit(this.#stored(request), done, coordinator);
-  }
-
-  end(request: Call<'end'>[0], done: Call<'end'>[1], coordinator?: NodeId): void {
-    this.port.end(this.#stored(request), done, coordinator);
-  }
-
-  txStatus(request: Call<'txStatus'>[0], done: Call<'txStatus'>[1], coordinator?: NodeId): void {
-    this.port.txStatus(this.#stored(request), done, coordinator);
-  }
-
-  changes(...call: Parameters<CoordinatorPort['changes']>): void {
-    this.port.changes(...call);
-  }
-
-  newReader(): number {
-    return this.port.newReader();
-  }
-
-  live(...call: Parameters<CoordinatorPort['live']>): void {
-    this.port.live(...call);
-  }
-
-  endLive(reader: number): void {
-    this.port.endLive(reader);
-  }
-
-  #stored<R extends { readonly txId: TxId | null }>(request: R): R {
-    const holder = request.txId === null ? '' : this.holder();
-    return request.txId === null || holder === '' ? request : { ...request, txId: storedTxId(request.txId, holder) };
+  #stored<R extends { readonly type: string; readonly txId?: TxId | null }>(request: R): R {
+    const { txId } = request;
+    const holder = txId == null ? '' : this.holder();
+    return txId == null || holder === '' ? request : { ...request, txId: storedTxId(txId, holder) };
   }
 }

@@ -1,6 +1,6 @@
-/** Calls of the machines of a node, or of another node, from outside: each with a callback. */
+/** Requests to the machines of a node, or of another node, from outside: each with a callback. */
 import { type AnyMessage, IsochronError, type NodeId, TransientMap } from '@isochron/core';
-import type { Address, Input, Machine, Refused } from '@isochron/protocols';
+import type { Address, Input, Machine, Refused, RequestTable } from '@isochron/protocols';
 
 /** Ends a call, once: with its result, or with its error. */
 export type Done<T> = (result: T | IsochronError) => void;
@@ -18,30 +18,73 @@ export interface PortDriver<Request> {
   readonly firstRef: number;
 }
 
-interface Pending<Response> {
-  readonly coordinator: NodeId;
-  readonly asked: string;
-  readonly awaits: string;
-  readonly done: Done<Response>;
-}
-
 type Message = AnyMessage & { readonly ref: number };
 
+/** Requests by type, each with its answer; undefined for a request without an answer. */
+export type AnyRequestMap = {
+  readonly [type: string]: { readonly request: Message; readonly answer: Message | undefined };
+};
+
+/** The types of the requests of a map. */
+export type RequestType<R extends AnyRequestMap> = keyof R & string;
+
+/** A request without its reference, which the port adds. */
+export type Unreferenced<Request extends Message> = Omit<Request, 'ref'>;
+
+/** A request of a type in a map, without its reference. */
+export type RequestOf<R extends AnyRequestMap, T extends RequestType<R>> = { readonly type: T } & Omit<
+  R[T]['request'],
+  'type' | 'ref'
+>;
+
+/** The answer to a type of request. */
+export type AnswerOf<R extends AnyRequestMap, T extends RequestType<R>> = R[T]['answer'];
+
+/** Serves the requests of one type. */
+export type RequestHandler<R extends AnyRequestMap, T extends RequestType<R>> = (
+  request: RequestOf<R, T>,
+  done: Done<AnswerOf<R, T>>,
+  node?: NodeId,
+) => void;
+
+/** Serves requests, each by its type. */
+export type RequestHandlers<R extends AnyRequestMap> = { readonly [T in RequestType<R>]: RequestHandler<R, T> };
+
+/** Takes requests, of any type in a map. */
+export interface RequestPort<R extends AnyRequestMap> {
+  /**
+   * Every request ends: with its answer, or with an IsochronError that carries the refusal's code. A request without an
+   * answer ends once it is sent. `node` names another node whose machine serves the request; the default is this node.
+   */
+  ask<T extends RequestType<R>>(request: RequestOf<R, T>, done: Done<AnswerOf<R, T>>, node?: NodeId): void;
+}
+
+type RequestIn<R extends AnyRequestMap> = R[RequestType<R>]['request'];
+type AnswerIn<R extends AnyRequestMap> = NonNullable<R[RequestType<R>]['answer']>;
+
+interface Pending<Answer> {
+  readonly node: NodeId;
+  readonly asked: string;
+  readonly awaits: string;
+  readonly done: Done<Answer>;
+}
+
 /**
- * Turns calls into requests to a coordinator, and its answers into results. A coordinator always answers or refuses
+ * Sends requests to the machines of nodes, and turns their answers into results. A machine always answers or refuses
  * within its own deadlines; an answer lost on a broken link ends with CONNECTION_LOST.
  */
-export abstract class RequestPort<Request extends Message, Response extends Message>
-  implements Machine<Request | Response>
+export class MachinePort<R extends AnyRequestMap>
+  implements RequestPort<R>, Machine<RequestIn<R> | AnswerIn<R> | Refused>
 {
-  readonly #pending = new TransientMap<number, Pending<Response>>();
+  readonly #pending = new TransientMap<number, Pending<AnswerIn<R> | undefined>>();
   readonly #linked = new Set<NodeId>();
   readonly #self: Address;
   #lastRef: number;
 
   constructor(
+    readonly table: Readonly<Record<RequestType<R>, RequestTable[string]>>,
     readonly node: NodeId,
-    readonly driver: PortDriver<Request>,
+    readonly driver: PortDriver<RequestIn<R>>,
     /** Name of the machine that receives the answers. */
     machine = CLIENT_MACHINE,
   ) {
@@ -54,10 +97,10 @@ export abstract class RequestPort<Request extends Message, Response extends Mess
     return this.#pending.size;
   }
 
-  step(input: Input<Request | Response>): void {
+  step(input: Input<RequestIn<R> | AnswerIn<R> | Refused>): void {
     if (input.kind === 'link') this.#link(input.node, input.up);
     if (input.kind !== 'message') return;
-    const message = input.message as Response | Refused;
+    const { message } = input;
     const pending = this.#pending.get(message.ref);
     if (pending === undefined) return;
     this.#pending.delete(message.ref);
@@ -82,35 +125,25 @@ export abstract class RequestPort<Request extends Message, Response extends Mess
     }
   }
 
-  protected ref(): number {
-    this.#lastRef = (this.#lastRef + 1) % 2 ** 32;
-    return this.#lastRef;
-  }
-
-  /** Sends a message that has no answer. */
-  protected post(message: Request, node: NodeId, machine: string): void {
-    this.driver.post({ node, machine }, this.#self, message);
-  }
-
-  protected call<T extends Response['type']>(
-    request: Request,
-    awaits: T,
-    done: Done<Extract<Response, { type: T }>>,
-    coordinator: NodeId,
-    machine = 'coordinator',
-  ): void {
+  ask<T extends RequestType<R>>(request: RequestOf<R, T>, done: Done<AnswerOf<R, T>>, node = this.node): void {
     // A link that is down drops messages silently.
-    if (coordinator !== this.node && !this.#linked.has(coordinator)) {
-      done(linkDown(coordinator));
+    if (node !== this.node && !this.#linked.has(node)) {
+      done(linkDown(node));
       return;
     }
-    const refusal = this.driver.refusal?.(request);
+    this.#lastRef = (this.#lastRef + 1) % 2 ** 32;
+    // With its reference the request is the message of its type, and `step` ends it with an answer of its type only.
+    const message = { ...request, ref: this.#lastRef } as RequestIn<R>;
+    const end = done as Done<AnswerIn<R> | undefined>;
+    const refusal = this.driver.refusal?.(message);
     if (refusal !== undefined) {
       done(refusal);
       return;
     }
-    this.#pending.set(request.ref, { coordinator, asked: request.type, awaits, done: done as Done<Response> });
-    this.driver.post({ node: coordinator, machine }, this.#self, request);
+    const { answer, machine } = this.table[request.type];
+    if (answer !== null) this.#pending.set(message.ref, { node, asked: message.type, awaits: answer, done: end });
+    this.driver.post({ node, machine }, this.#self, message);
+    if (answer === null) end(undefined);
   }
 
   #link(node: NodeId, up: boolean): void {
@@ -122,8 +155,8 @@ export abstract class RequestPort<Request extends Message, Response extends Mess
   }
 
   #lost(node: NodeId): void {
-    for (const [ref, { coordinator, done }] of this.#pending) {
-      if (coordinator !== node) continue;
+    for (const [ref, { node: asked, done }] of this.#pending) {
+      if (asked !== node) continue;
       this.#pending.delete(ref);
       done(linkDown(node));
     }

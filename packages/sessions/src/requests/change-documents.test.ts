@@ -12,7 +12,7 @@ class Reads {
   readonly asked: [QualifiedKey, number][] = [];
   answer: (key: QualifiedKey, at: number) => Value | null | IsochronError = (key, at) => `"${key}@${at}"`;
 
-  read({ keys, at }: Pick<ReadReq, 'keys' | 'at'>, done: (result: never) => void): void {
+  ask({ keys, at }: Pick<ReadReq, 'keys' | 'at'>, done: (result: never) => void): void {
     for (const key of keys) this.asked.push([key, at!]);
     const values = keys.map((key) => this.answer(key, at!));
     const error = values.find((value) => value instanceof IsochronError);

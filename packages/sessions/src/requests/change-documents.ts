@@ -10,7 +10,7 @@ import {
   type Value,
 } from '@isochron/core';
 import type { ChangedTx, ChangesResp } from '@isochron/protocols';
-import type { CoordinatorPort } from '../coordinator/client-port.js';
+import type { CoordinatorPortFor } from '../coordinator/coordinator-port.js';
 import type { Done } from '../coordinator/request-port.js';
 import { NOTHING_SEEN, wanted } from '../snapshot.js';
 
@@ -51,7 +51,7 @@ const MAX_TRANSACTIONS = 1_000;
 /** Adds the documents of pages. */
 export class ChangeDocuments {
   constructor(
-    readonly port: Pick<CoordinatorPort, 'read'>,
+    readonly port: CoordinatorPortFor<'ReadReq'>,
     /** Bytes of documents in one page; it ends with the batch that reaches this. */
     readonly limitBytes: number,
   ) {}
@@ -116,7 +116,7 @@ export class ChangeDocuments {
       done(new Map());
       return;
     }
-    this.port.read({ txId: null, ...wanted(NOTHING_SEEN, { ts }), keys }, (result) => {
+    this.port.ask({ type: 'ReadReq', txId: null, ...wanted(NOTHING_SEEN, { ts }), keys }, (result) => {
       if (result instanceof IsochronError) done(result.code === 'SNAPSHOT_TOO_OLD' ? 'gone' : result);
       else {
         const { versions } = result;

@@ -6,7 +6,7 @@ import { type Content, contentLength, IsochronError, type KeyWrite, type Timesta
 import type { KeyChanges, Watch } from '@isochron/protocols';
 import type { ChangesAnswerFrame, LiveAnswerFrame, WireContent } from '@isochron/wire/session-frames';
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
-import type { LiveAnswer } from '../coordinator/client-port.js';
+import type { LiveAnswer } from '../coordinator/coordinator-port.js';
 import { clientTxId } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
 import { requireCapability } from '../requests/capabilities.js';
@@ -35,7 +35,7 @@ function changes(frame: Request<'changes'>, id: number, context: TransactionRequ
   const { coordinator } = context.parts;
   const documents = new ChangeDocuments(coordinator, context.node.rules.maxAnswerBytes);
   const wants = { values: frame.values === true, before: frame.before === true };
-  coordinator.changes({ prefix, after, waitMs, limitBytes }, (page) => {
+  coordinator.ask({ type: 'ChangesReq', prefix, after, waitMs, limitBytes }, (page) => {
     if (page instanceof IsochronError) done(page);
     else documents.add(page, wants, done);
   });
@@ -83,8 +83,8 @@ function live(frame: Request<'live'>, id: number, context: TransactionRequests, 
     return;
   }
   const { reader } = watches;
-  context.parts.coordinator.live(
-    { reader, after, add, remove, waitMs: frame.waitMs, limitBytes: ANSWER_BYTES },
+  context.parts.coordinator.ask(
+    { type: 'LiveReq', reader, after, add, remove, waitMs: frame.waitMs, limitBytes: ANSWER_BYTES },
     (result) => {
       if (result instanceof IsochronError && result.code === 'OVERLOADED') watches.clear();
       done(result);

@@ -6,7 +6,7 @@ import { holderOf, type Principal, type RegionId, type Timestamp, type Version }
 import type { GetResp, OperationSession, OperationSessionState, PutResp, RotResp } from '@isochron/protocols';
 import type { WireDependency, WireSeen } from '@isochron/wire/session-frames';
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
-import type { OperationsPort } from '../coordinator/client-port.js';
+import type { OperationsPort } from '../coordinator/coordinator-port.js';
 import { answerBytes } from '../requests/answer-size.js';
 import { requireCapability } from '../requests/capabilities.js';
 import type { OperationTokens } from '../tokens/operation-token.js';
@@ -129,7 +129,7 @@ function get(frame: Request<'get'>, id: number, context: ConnectedOperations, re
   const { node, parts } = context;
   const session = context.sessionOf(frame);
   const asked = session.get(node.rules.qualified(frame.key));
-  parts.coordinator.get(
+  parts.coordinator.ask(
     asked,
     answered(reply, (answer) => context.got(id, session, answer, [answer.version])),
   );
@@ -142,7 +142,7 @@ function rot(frame: Request<'rot'>, id: number, context: ConnectedOperations, re
   const { id: named, ...asked } = session.rot(keysOf(frame.keys, node.rules));
   // A given id is its session's, which is the client's.
   const own = named === undefined ? {} : { id: requiredTx(frame.tx) };
-  parts.coordinator.rot(
+  parts.coordinator.ask(
     { ...asked, ...own },
     answered(reply, (answer) => context.got(id, session, answer, answer.versions)),
   );
@@ -154,7 +154,7 @@ function put(frame: Request<'put'>, id: number, context: ConnectedOperations, re
   const write = session.put(node.rules.qualified(frame.key), plainOf(frame.value, node.rules), principal.id, frame.tx);
   const { sentAfter } = frame;
   const attemptRegions = attemptRegionsOf(frame.attemptRegions, (name) => node.topology.regions.includes(name));
-  parts.coordinator.put(
+  parts.coordinator.ask(
     { ...write, sentAfter, attemptRegions },
     answered(reply, (answer) => {
       const { ts, seen, region, ust, depends } = answer;

@@ -14,7 +14,7 @@ import type { AnswerFrame, RequestFrame } from '@isochron/wire/session-frames';
 import type { Infer, Kind, ObjectForm } from '@isochron/wire/session-frames/notation';
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
 import { type AccessRules, readClaim } from '../access/judged-coordinator.js';
-import type { CoordinatorPort } from '../coordinator/client-port.js';
+import type { CoordinatorPort } from '../coordinator/coordinator-port.js';
 import { commitThrough, type Outcomes } from '../coordinator/outcomes.js';
 import { clientTxId, storedTxId } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
@@ -149,8 +149,8 @@ function start(frame: Request<'start'>, id: number, context: TransactionRequests
     if (result instanceof IsochronError && isNew) transactions.end(stored);
     reply(result);
   };
-  context.parts.coordinator.start(
-    { txId, ...wanted(context.seen, at) },
+  context.parts.coordinator.ask(
+    { type: 'StartTxReq', txId, ...wanted(context.seen, at) },
     answered(failed, (answer) => {
       const snapshot = snapshotOf(answer);
       return withToken({ type: 'started', id, snapshot: snapshot.ts, ...depsField(snapshot) }, context.saw(snapshot));
@@ -166,8 +166,8 @@ function read(frame: Request<'read'>, id: number, context: TransactionRequests, 
   const at = pastOf(context, frame);
   const txId = frame.tx ?? null;
   const keys = keysOf(frame.keys, context.node.rules);
-  context.parts.coordinator.read(
-    { txId, ...wanted(context.seen, at), keys },
+  context.parts.coordinator.ask(
+    { type: 'ReadReq', txId, ...wanted(context.seen, at), keys },
     answered(reply, (answer) => {
       const { versions } = answer;
       const bytes = answerBytes(versions, context.node.rules.maxAnswerBytes);
@@ -182,9 +182,9 @@ function list(frame: Request<'list'>, id: number, context: TransactionRequests, 
   const at = pastOf(context, frame);
   const { keyspace } = frame;
   const range = rangeOf(context, frame);
-  const asked = { txId: frame.tx ?? null, ...wanted(context.seen, at), keyspace, range };
-  context.parts.coordinator.list(
-    asked,
+  const txId = frame.tx ?? null;
+  context.parts.coordinator.ask(
+    { type: 'ListReq', txId, ...wanted(context.seen, at), keyspace, range },
     answered(reply, (listed) => pageOf(context, id, keyspace.length + 1, listed)),
   );
 }
@@ -216,6 +216,7 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   const snapshot = named(context, frame.snapshot, frame.deps, 'snapshot');
   const attemptRegions = attemptRegionsOf(frame.attemptRegions, (name) => topology.regions.includes(name));
   const order = {
+    type: 'CommitReq',
     txId: frame.tx,
     hwt: claimed(context, frame.hwt, 'hwt'),
     sentAfter: claimed(context, frame.sentAfter, 'sentAfter'),
@@ -223,7 +224,7 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
     avoids: avoidsOf(frame, (avoid) => topology.isAvoidList(avoid)),
     principal: context.principal.id,
     writes: commitWrites(frame, context),
-  };
+  } as const;
   // The coordinator alone knows what it has read: the commit comes again with that, once the one before is decided.
   if (frame.after != null && snapshot === null && context.parts.tokens.rules.depending !== undefined)
     throw blocked(frame.after);
@@ -258,7 +259,7 @@ function origin(frame: Request<'origin'>, id: number, context: TransactionReques
   const keys = [context.node.rules.qualified(frame.key)];
   readClaim(
     context.parts.coordinator,
-    { txId: null, ...wanted(context.seen, at), keys },
+    { type: 'ReadReq', txId: null, ...wanted(context.seen, at), keys },
     frame.tx,
     answered(reply, ({ answer, version, origin: made }) => {
       const token = context.saw(snapshotOf(answer));
@@ -277,8 +278,8 @@ function origin(frame: Request<'origin'>, id: number, context: TransactionReques
 }
 
 function abort({ tx }: Request<'abort'>, id: number, context: TransactionRequests, reply: Reply): void {
-  context.parts.coordinator.end(
-    { txId: tx },
+  context.parts.coordinator.ask(
+    { type: 'EndTxReq', txId: tx },
     answered(reply, () => {
       context.node.serving.transactions.end(storedOf(context, tx));
       return { type: 'aborted', id };

@@ -47,6 +47,7 @@ export class Serving {
   readonly #waits = new Set<(error: IsochronError) => void>();
   readonly #waiting: Places;
   readonly #feeds: Places;
+  #lastReader = 0;
   /** Transactions that clients have open here. */
   readonly transactions: OpenTransactions;
   /** How often each limit was reached. */
@@ -159,6 +160,11 @@ export class Serving {
    */
   feed<T>(client: string, done: Done<T>): Done<T> | undefined {
     return this.#wait(this.#feeds, client, 'changes', done);
+  }
+
+  /** Returns a number for a new live reader at the feeds of the node. */
+  newReader(): number {
+    return ++this.#lastReader;
   }
 
   /** The callback that ends a new wait, once; undefined if it is refused. */

@@ -50,7 +50,7 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
       ...parts,
       coordinator: access === undefined ? coordinator : new JudgedCoordinator(coordinator, access, this),
     };
-    this.watches = new Watches(this.parts.coordinator);
+    this.watches = new Watches(this.parts.coordinator, () => node.serving.newReader());
   }
 
   /** The highest commit timestamp of its own writes. */

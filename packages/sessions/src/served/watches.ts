@@ -2,7 +2,7 @@
 import { compareKeys, IsochronError, isWellFormed, type QualifiedKey, utf8Length } from '@isochron/core';
 import type { Watch } from '@isochron/protocols';
 import type { WatchedScope } from '@isochron/wire/session-frames';
-import type { CoordinatorPort } from '../coordinator/client-port.js';
+import type { CoordinatorPortFor } from '../coordinator/coordinator-port.js';
 import { levelField } from '../requests/range.js';
 import type { Rules } from '../requests/rules.js';
 import type { Checked } from './frames.js';
@@ -19,11 +19,15 @@ export class Watches {
   readonly #keys = new Map<number, number>();
   #reader: number | undefined;
 
-  constructor(readonly port: CoordinatorPort) {}
+  constructor(
+    readonly port: CoordinatorPortFor<'LiveEnd'>,
+    /** Returns a number for a new reader at the feeds of the node. */
+    readonly newReader: () => number,
+  ) {}
 
   /** The number of the connection's reader. */
   get reader(): number {
-    this.#reader ??= this.port.newReader();
+    this.#reader ??= this.newReader();
     return this.#reader;
   }
 
@@ -59,7 +63,7 @@ export class Watches {
 
   /** The connection is gone. */
   end(): void {
-    if (this.#reader !== undefined) this.port.endLive(this.#reader);
+    if (this.#reader !== undefined) this.port.ask({ type: 'LiveEnd', reader: this.#reader }, () => undefined);
     this.#reader = undefined;
   }
 }

@@ -8,15 +8,19 @@ import {
   Update,
   type Version,
 } from '@isochron/core';
-import type { ChangesResp, CommitResp, LiveReq, LiveResp, ReadResp } from '@isochron/protocols';
-import type { CoordinatorPort, LiveAnswer } from '../coordinator/client-port.js';
-import type { Done } from '../coordinator/request-port.js';
+import type { ChangesResp, LiveResp, ReadResp } from '@isochron/protocols';
+import type {
+  CoordinatorAnswer,
+  CoordinatorPort,
+  CoordinatorRequest,
+  CoordinatorRequests,
+  CoordinatorRequestType,
+} from '../coordinator/coordinator-port.js';
+import type { Done, RequestHandler, RequestHandlers } from '../coordinator/request-port.js';
 import { ListPlaces } from '../tokens/list-places.js';
 
 /** The places of lists in tests. */
 export const PLACES = new ListPlaces(['secret of tests'], 'cluster of tests');
-
-type Asked<Name extends keyof CoordinatorPort> = Parameters<CoordinatorPort[Name]>[0];
 
 export class VersionedCoordinator implements CoordinatorPort {
   readonly #versions = new Map<QualifiedKey, Version[]>();
@@ -36,8 +40,8 @@ export class VersionedCoordinator implements CoordinatorPort {
   page: Omit<ChangesResp, 'type' | 'ref'> | undefined;
   changes_: Omit<LiveResp, 'type' | 'ref'> | undefined;
   /** Requests of live readers, and for pages of the feed. */
-  readonly lives: Asked<'live'>[] = [];
-  readonly pages: Asked<'changes'>[] = [];
+  readonly lives: CoordinatorRequest<'LiveReq'>[] = [];
+  readonly pages: CoordinatorRequest<'ChangesReq'>[] = [];
 
   /** Stores documents at the next timestamp; stable at once unless told otherwise. */
   store(documents: Readonly<Record<QualifiedKey, unknown>>, isStable = true): Timestamp {
@@ -55,17 +59,69 @@ export class VersionedCoordinator implements CoordinatorPort {
     return typeof value === 'string' ? JSON.parse(value) : value;
   }
 
-  start({ txId, at }: Asked<'start'>, done: Parameters<CoordinatorPort['start']>[1]): void {
-    this.#open.set(txId, at ?? this.ust);
-    done({ type: 'StartTxResp', ref: 0, snapshot: at ?? this.ust });
-  }
+  /** Serves requests; a test may replace entries. */
+  readonly handlers: { -readonly [T in CoordinatorRequestType]?: RequestHandlers<CoordinatorRequests>[T] } = {
+    StartTxReq: ({ txId, at }, done) => {
+      this.#open.set(txId, at ?? this.ust);
+      done({ type: 'StartTxResp', ref: 0, snapshot: at ?? this.ust });
+    },
+    ReadReq: ({ txId, at, keys, newest }, done) => {
+      this.reads.push(keys);
+      const snapshot = this.#snapshot(txId, at);
+      const versions = keys.map((key) => this.#at(key, snapshot));
+      const newer = newest === true ? this.#above(keys, snapshot) : undefined;
+      done({ type: 'ReadResp', ref: 0, snapshot, versions, newer });
+    },
+    ListReq: ({ txId, at, range }, done) => {
+      const snapshot = this.#snapshot(txId, at);
+      const keys = [...this.#versions.keys()].filter(
+        (key) => key >= range.start && (range.end === null || key < range.end),
+      );
+      const all = keys.sort().flatMap((key) => {
+        const version = this.#at(key, snapshot);
+        return version === null ? [] : [{ key, version }];
+      });
+      this.lists++;
+      const entries = all.slice(0, range.limit);
+      done({ type: 'ListResp', ref: 0, snapshot, entries, next: all[range.limit]?.key ?? null });
+    },
+    CommitReq: ({ txId, writes }, done) => {
+      const ct = this.committed.get(txId) ?? this.#write(writes, txId);
+      this.committed.set(txId, ct);
+      done({ type: 'CommitResp', ref: 0, txId, ct });
+    },
+    EndTxReq: ({ txId }, done) => {
+      this.ended.push(txId);
+      done({ type: 'EndTxResp', ref: 0 });
+    },
+    TxStatusReq: ({ txId }, done) => {
+      const ts = this.committed.get(txId);
+      const status = ts === undefined ? 'unknown' : 'committed';
+      done({ type: 'TxStatusResp', ref: 0, status, ts: ts ?? 0, attempt: 0 });
+    },
+    // Behind its page nothing has changed.
+    ChangesReq: (request, done) => {
+      this.pages.push(request);
+      const { page } = this;
+      if (page === undefined) done(new IsochronError('INTERNAL', 'no page'));
+      else if (request.after === page.to)
+        done({ type: 'ChangesResp', ref: 0, from: page.to, to: page.to, transactions: [] });
+      else done({ type: 'ChangesResp', ref: 0, ...page });
+    },
+    LiveReq: (request, done) => {
+      this.lives.push(request);
+      const { changes_ } = this;
+      if (changes_ === undefined) done(new IsochronError('INTERNAL', 'no changes'));
+      else if (request.after === changes_.to) done({ type: 'LiveResp', ref: 0, to: changes_.to, changes: [] });
+      else done({ type: 'LiveResp', ref: 0, ...changes_ });
+    },
+    LiveEnd: (_request, done) => done(undefined),
+  };
 
-  read({ txId, at, keys, newest }: Asked<'read'>, done: Done<ReadResp>): void {
-    this.reads.push(keys);
-    const snapshot = this.#snapshot(txId, at);
-    const versions = keys.map((key) => this.#at(key, snapshot));
-    const newer = newest === true ? this.#above(keys, snapshot) : undefined;
-    done({ type: 'ReadResp', ref: 0, snapshot, versions, newer });
+  ask<T extends CoordinatorRequestType>(request: CoordinatorRequest<T>, done: Done<CoordinatorAnswer<T>>): void {
+    const handler: RequestHandler<CoordinatorRequests, T> | undefined = this.handlers[request.type];
+    if (handler === undefined) throw new Error(`no test serves ${request.type}`);
+    handler(request, done);
   }
 
   #above(keys: readonly QualifiedKey[], snapshot: Timestamp): ReadResp['newer'] {
@@ -74,60 +130,6 @@ export class VersionedCoordinator implements CoordinatorPort {
       return version === undefined || version.ts <= snapshot ? [] : [{ index, version }];
     });
   }
-
-  list({ txId, at, range }: Asked<'list'>, done: Parameters<CoordinatorPort['list']>[1]): void {
-    const snapshot = this.#snapshot(txId, at);
-    const keys = [...this.#versions.keys()].filter(
-      (key) => key >= range.start && (range.end === null || key < range.end),
-    );
-    const all = keys.sort().flatMap((key) => {
-      const version = this.#at(key, snapshot);
-      return version === null ? [] : [{ key, version }];
-    });
-    this.lists++;
-    const entries = all.slice(0, range.limit);
-    done({ type: 'ListResp', ref: 0, snapshot, entries, next: all[range.limit]?.key ?? null });
-  }
-
-  commit({ txId, writes }: Asked<'commit'>, done: Done<CommitResp>): void {
-    const ct = this.committed.get(txId) ?? this.#write(writes, txId);
-    this.committed.set(txId, ct);
-    done({ type: 'CommitResp', ref: 0, txId, ct });
-  }
-
-  end({ txId }: Asked<'end'>, done: Parameters<CoordinatorPort['end']>[1]): void {
-    this.ended.push(txId);
-    done({ type: 'EndTxResp', ref: 0 });
-  }
-
-  txStatus({ txId }: Asked<'txStatus'>, done: Parameters<CoordinatorPort['txStatus']>[1]): void {
-    const ts = this.committed.get(txId);
-    done({ type: 'TxStatusResp', ref: 0, status: ts === undefined ? 'unknown' : 'committed', ts: ts ?? 0, attempt: 0 });
-  }
-
-  /** Behind its page nothing has changed. */
-  changes(request: Asked<'changes'>, done: Done<ChangesResp>): void {
-    this.pages.push(request);
-    const { page } = this;
-    if (page === undefined) done(new IsochronError('INTERNAL', 'no page'));
-    else if (request.after === page.to)
-      done({ type: 'ChangesResp', ref: 0, from: page.to, to: page.to, transactions: [] });
-    else done({ type: 'ChangesResp', ref: 0, ...page });
-  }
-
-  newReader(): number {
-    return 1;
-  }
-
-  live(request: Omit<LiveReq, 'type' | 'ref'>, done: Done<LiveAnswer>): void {
-    this.lives.push(request);
-    const { changes_ } = this;
-    if (changes_ === undefined) done(new IsochronError('INTERNAL', 'no changes'));
-    else if (request.after === changes_.to) done({ type: 'LiveResp', ref: 0, to: changes_.to, changes: [] });
-    else done({ type: 'LiveResp', ref: 0, ...changes_ });
-  }
-
-  endLive(): void {}
 
   #snapshot(txId: string | null, at: Timestamp | null): Timestamp {
     return (txId === null ? undefined : this.#open.get(txId)) ?? at ?? this.ust;

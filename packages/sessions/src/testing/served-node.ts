@@ -1,9 +1,10 @@
 /** A node that serves sessions, for tests: the test drives its clock, its timers and its coordinator. */
 import { ANONYMOUS_PRINCIPAL, type Limits, packWall, type Timestamp, Topology } from '@isochron/core';
-import type { Capability, ClientRequest, ClientResponse } from '@isochron/protocols';
+import { type Capability, type ClientRequest, type ClientResponse, clientRequests } from '@isochron/protocols';
 import type { Freshness, ServerFrame } from '@isochron/wire/session-frames';
-import { ClientPort } from '../coordinator/client-port.js';
+import type { CoordinatorRequests } from '../coordinator/coordinator-port.js';
 import { Outcomes } from '../coordinator/outcomes.js';
+import { MachinePort } from '../coordinator/request-port.js';
 import { Rules } from '../requests/rules.js';
 import { isLarge, type Outgoing, PlainFrames } from '../served/answers.js';
 import { CREDITS, type ServedConnection, type SessionLink } from '../served/served-connection.js';
@@ -84,7 +85,10 @@ export class TestNode {
   readonly tokens: SessionTokens;
   /** Whether reads are answered before `post` returns, as with a local replica. */
   answersAtOnce = false;
-  readonly port = new ClientPort('p-1', { firstRef: 0, post: (_to, _from, message) => this.#post(message) });
+  readonly port = new MachinePort<CoordinatorRequests>(clientRequests, 'p-1', {
+    firstRef: 0,
+    post: (_to, _from, message) => this.#post(message),
+  });
   readonly serving: Serving;
   readonly sessions: ServedSessions;
   ust = UST;

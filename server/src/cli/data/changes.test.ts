@@ -33,7 +33,7 @@ const interrupt = (): void => {
   process.emit('SIGINT');
 };
 
-const isRead = (): boolean => api.node.calls.some(({ call }) => call === 'changes');
+const isRead = (): boolean => api.node.calls.some(({ request }) => request.type === 'ChangesReq');
 
 const cursorIn = (lines: readonly string[]): string => /^cursor (\S+)$/.exec(lines.at(-1)!)![1]!;
 

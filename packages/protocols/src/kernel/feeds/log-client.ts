@@ -1,8 +1,8 @@
 /** Requests the logs of partitions, from this node where it has them, and otherwise from a replica elsewhere (CF5). */
 import type { NodeId, PartitionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
-import { FEEDS_MACHINE, type FeedsState } from './log-server.js';
-import type { ChangesPageResp, FeedMessage } from './messages.js';
+import type { FeedsState } from './log-server.js';
+import { type ChangesPageResp, FEEDS_MACHINE, type FeedMessage } from './messages.js';
 
 type Out = Effects<FeedMessage>;
 

@@ -3,7 +3,7 @@ import type { Change, NodeId, PartitionId, RegionId, Timestamp, Topology, Versio
 import type { Address, Effects } from '../../machine.js';
 import type { Activity } from '../activity.js';
 import type { ProtocolSettings } from '../settings.js';
-import type { ChangesPageReq, FeedMessage, ReadChanges } from './messages.js';
+import { type ChangesPageReq, FEEDS_MACHINE, type FeedMessage, type ReadChanges } from './messages.js';
 import { changeBytes } from './pages.js';
 
 type Out = Effects<FeedMessage>;
@@ -19,9 +19,6 @@ export interface FeedsState {
   readonly reader: Pick<VersionReader, 'changes'>;
   readonly activity: Pick<Activity, 'nextRound'>;
 }
-
-/** Name of the machine of the feeds on every node. */
-export const FEEDS_MACHINE = 'feeds';
 
 /** A page ends with the group that reaches this, in estimated bytes. */
 const PAGE_BYTES = 256 * 1024;

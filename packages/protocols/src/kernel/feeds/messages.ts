@@ -14,6 +14,9 @@ import {
 } from '@isochron/core';
 import { key, keys, loggedTx, node, partition, region, txId, writes } from '../replication/fields.js';
 
+/** Name of the machine of the feeds on every node. */
+export const FEEDS_MACHINE = 'feeds';
+
 /** Reader → feeds of its node: the transactions after a timestamp. */
 export const ChangesReq = message('ChangesReq', 55, {
   ref: uint,
@@ -121,3 +124,10 @@ const messages = {
 export type FeedMessage = MessageOf<typeof messages>;
 /** Tags 55–62 are these. */
 export const feedSchema: MessageSchema<FeedMessage> = messages;
+
+/** The requests of readers to the feeds of their node. */
+export const feedRequests = {
+  ChangesReq: { answer: 'ChangesResp', machine: FEEDS_MACHINE },
+  LiveReq: { answer: 'LiveResp', machine: FEEDS_MACHINE },
+  LiveEnd: { answer: null, machine: FEEDS_MACHINE },
+} as const;

@@ -22,6 +22,7 @@ import {
   uint,
   value,
 } from '@isochron/core';
+import type { RequestMap } from '../../request-table.js';
 import {
   dependencies,
   foldedVersion,
@@ -282,9 +283,6 @@ export type ReplicationAck = Infer<typeof ReplicationAck>;
 export const ReplicationComplete = message('ReplicationComplete', 85, { partition, region, upTo: timestamp });
 export type ReplicationComplete = Infer<typeof ReplicationComplete>;
 
-export type OperationRequest = GetReq | PutReq | RotReq;
-export type OperationResponse = GetResp | PutResp | RotResp | Refused;
-
 const messages = {
   GetReq,
   PutReq,
@@ -316,3 +314,14 @@ const messages = {
 export type OperationMessage = ReplicationMessage | MessageOf<typeof messages>;
 /** Tags 64–85 and 90–92, and those of replication. */
 export const operationSchema: MessageSchema<OperationMessage> = { ...replicationSchema, ...messages };
+
+/** The requests of clients under protocols of single operations. */
+export const operationRequests = {
+  GetReq: { answer: 'GetResp', machine: 'coordinator' },
+  PutReq: { answer: 'PutResp', machine: 'coordinator' },
+  RotReq: { answer: 'RotResp', machine: 'coordinator' },
+} as const;
+/** The requests of clients under protocols of single operations, by type, each with its answer. */
+export type OperationRequestMap = RequestMap<typeof operationRequests, OperationMessage>;
+export type OperationRequest = OperationRequestMap[keyof OperationRequestMap]['request'];
+export type OperationResponse = OperationRequestMap[keyof OperationRequestMap]['answer'] | Refused;

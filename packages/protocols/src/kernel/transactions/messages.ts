@@ -25,15 +25,8 @@ import {
   timestamp,
   uint,
 } from '@isochron/core';
-import {
-  type ChangesReq,
-  type ChangesResp,
-  type FeedMessage,
-  feedSchema,
-  type LiveEnd,
-  type LiveReq,
-  type LiveResp,
-} from '../feeds/messages.js';
+import type { RequestMap } from '../../request-table.js';
+import { type FeedMessage, feedRequests, feedSchema } from '../feeds/messages.js';
 import {
   deps,
   foldedVersion,
@@ -433,27 +426,6 @@ export type TakeBackReq = Infer<typeof TakeBackReq>;
 export const TakeBackResp = message('TakeBackResp', 50, { part: uint });
 export type TakeBackResp = Infer<typeof TakeBackResp>;
 
-export type ClientRequest =
-  | StartTxReq
-  | ReadReq
-  | ListReq
-  | CommitReq
-  | EndTxReq
-  | TxStatusReq
-  | ChangesReq
-  | LiveReq
-  | LiveEnd;
-export type ClientResponse =
-  | StartTxResp
-  | ReadResp
-  | ListResp
-  | CommitResp
-  | EndTxResp
-  | TxStatusResp
-  | ChangesResp
-  | LiveResp
-  | Refused;
-
 const messages = {
   StartTxReq,
   ReadReq,
@@ -498,3 +470,18 @@ export const transactionSchema: MessageSchema<TransactionMessage> = {
   ...feedSchema,
   ...messages,
 };
+
+/** The requests of clients. */
+export const clientRequests = {
+  StartTxReq: { answer: 'StartTxResp', machine: 'coordinator' },
+  ReadReq: { answer: 'ReadResp', machine: 'coordinator' },
+  ListReq: { answer: 'ListResp', machine: 'coordinator' },
+  CommitReq: { answer: 'CommitResp', machine: 'coordinator' },
+  EndTxReq: { answer: 'EndTxResp', machine: 'coordinator' },
+  TxStatusReq: { answer: 'TxStatusResp', machine: 'coordinator' },
+  ...feedRequests,
+} as const;
+/** The requests of clients, by type, each with its answer. */
+export type ClientRequestMap = RequestMap<typeof clientRequests, TransactionMessage>;
+export type ClientRequest = ClientRequestMap[keyof ClientRequestMap]['request'];
+export type ClientResponse = NonNullable<ClientRequestMap[keyof ClientRequestMap]['answer']> | Refused;

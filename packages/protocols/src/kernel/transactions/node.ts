@@ -1,7 +1,7 @@
 /** Puts the machines of one node together, from the cluster file and the data on its disk (D7). */
 import { IsochronError, type LogGroup, type PartitionId, type Timestamp } from '@isochron/core';
 import { Feeds } from '../feeds/feeds.js';
-import { FEEDS_MACHINE } from '../feeds/log-server.js';
+import { FEEDS_MACHINE } from '../feeds/messages.js';
 import { assembleNode, type ProtocolNode } from '../node.js';
 import { NodeClock } from '../node-clock.js';
 import { type CommonNodeOptions, recoverReplicaState, recoverState, regionalTimes } from '../node-parts.js';

@@ -5,9 +5,11 @@ import {
   type OperationEntry,
   type OperationMessage,
   type OperationRequest,
+  type OperationRequestMap,
   OperationSession,
+  operationRequests,
 } from '@isochron/protocols';
-import { ConnectedOperations, OperationPort, OperationTokens } from '@isochron/sessions';
+import { ConnectedOperations, MachinePort, OperationTokens } from '@isochron/sessions';
 import {
   FRAMES_MACHINE,
   REFS,
@@ -22,7 +24,8 @@ export function openSessions(
   { protocol, session: rules, capabilities }: OperationEntry,
 ): SessionsNode<OperationMessage> {
   const post = (to: Address, from: Address, message: OperationRequest) => world.post({ to, from, message });
-  const port = new OperationPort(world.node, { firstRef: world.incarnation * REFS, post }, FRAMES_MACHINE);
+  const driver = { firstRef: world.incarnation * REFS, post };
+  const port = new MachinePort<OperationRequestMap>(operationRequests, world.node, driver, FRAMES_MACHINE);
   const tokens = new OperationTokens(tokenCluster(protocol.name));
   const session: ConstructorParameters<typeof ConnectedOperations>[1]['session'] = (id, region, state) =>
     new OperationSession(id, region, rules, state);

@@ -16,6 +16,7 @@ import {
   type Caller,
   Callers,
   ChangeDocuments,
+  type CoordinatorRequest,
   type DocumentedPage,
   type Done,
   floorOf,
@@ -46,10 +47,7 @@ type Write = Extract<HttpRequest, { f: 'put' }>;
 export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   readonly machines: HttpNode<NodeMessage>['machines'];
   readonly #callers: Callers;
-  readonly #documents = new ChangeDocuments(
-    { read: (request, done) => this.#readDocuments(request, done) },
-    PAGE_BYTES,
-  );
+  readonly #documents = new ChangeDocuments({ ask: (request, done) => this.#readDocuments(request, done) }, PAGE_BYTES);
   readonly #pending = new Map<number, (answer: NodeMessage) => void>();
   readonly #self: Address;
   readonly #coordinator: Address;
@@ -184,9 +182,9 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     return { status: 'changes', ...page };
   }
 
-  #readDocuments(request: Parameters<ChangeDocuments['port']['read']>[0], done: Done<ReadResp>): void {
+  #readDocuments(request: CoordinatorRequest<'ReadReq'>, done: Done<ReadResp>): void {
     run(
-      this.#ask((ref) => ({ ...request, type: 'ReadReq', ref })),
+      this.#ask((ref) => ({ ...request, ref })),
       () => true,
       (answer) => done(answer.type === 'ReadResp' ? answer : new IsochronError(refusalCode(answer), 'refused')),
     );

@@ -1,13 +1,20 @@
 /** The session frames of a node under protocols with transactions. */
-import type { Address, ClientRequest, Machine, TransactionEntry } from '@isochron/protocols';
-import { ClientPort, Outcomes, TransactionSession } from '@isochron/sessions';
+import {
+  type Address,
+  type ClientRequest,
+  clientRequests,
+  type Machine,
+  type TransactionEntry,
+} from '@isochron/protocols';
+import { type CoordinatorRequests, MachinePort, Outcomes, TransactionSession } from '@isochron/sessions';
 import { FRAMES_MACHINE, REFS, type SessionsNode, type SessionsWorld, sessionsNode } from '../sessions.js';
 import type { NodeMessage } from './message.js';
 import { sessionTokens } from './tokens.js';
 
 export function openSessions(world: SessionsWorld<NodeMessage>, entry: TransactionEntry): SessionsNode<NodeMessage> {
   const post = (to: Address, from: Address, message: ClientRequest) => world.post({ to, from, message });
-  const port = new ClientPort(world.node, { firstRef: world.incarnation * REFS, post }, FRAMES_MACHINE);
+  const driver = { firstRef: world.incarnation * REFS, post };
+  const port = new MachinePort<CoordinatorRequests>(clientRequests, world.node, driver, FRAMES_MACHINE);
   const outcomes = new Outcomes(port, {
     now: () => world.wall(),
     ust: () => world.ust(),
