@@ -9,7 +9,7 @@ import {
 } from '@isochron/core';
 import type { ReadResp, Watch } from '@isochron/protocols';
 import { storedTxId } from '../coordinator/owned-ids.js';
-import { PLACES, VersionedCoordinator } from '../testing/access.js';
+import { endOf, PLACES, VersionedCoordinator } from '../testing/access.js';
 import { type ClaimRead, JudgedCoordinator, readClaim } from './judged-coordinator.js';
 import { Policy, type RuleSource } from './policy.js';
 
@@ -64,23 +64,15 @@ function judged(by: string, hwt = 0): JudgedCoordinator {
   return new JudgedCoordinator(node, rules, { principal: principalOf(by), hwt, visible, now: () => 0, places: PLACES });
 }
 
-/** The end of a call: its result, or the code of its error; undefined while it waits. */
-function endOf<T extends object>(call: (done: (result: T | IsochronError) => void) => void): T | string | undefined {
-  const box: { end?: T | string } = {};
-  call((result) => {
-    box.end = result instanceof IsochronError ? `${result.code}: ${result.message}` : result;
-  });
-  return box.end;
-}
-
 const read = (by: JudgedCoordinator, key: string, request: object = {}) =>
   endOf((done) => by.ask({ type: 'ReadReq', txId: null, ust: 0, at: null, keys: [key], ...request }, done));
+
+const COMMIT = { type: 'CommitReq', sentAfter: 0, attemptRegions: ['r'], principal: 'p' } as const;
 
 let transactions = 0;
 function commit(by: JudgedCoordinator, writes: Record<string, KeyWrite['value']>, request: object = {}) {
   const txId = `transaction-${transactions++}`;
-  const named = { type: 'CommitReq', txId, snapshot: node.ust, principal: 'p' } as const;
-  const order = { ...named, hwt: 0, sentAfter: 0, attemptRegions: ['r'] };
+  const order = { ...COMMIT, txId, snapshot: node.ust, hwt: 0 };
   const all = Object.entries(writes).map(([key, value]) => ({ key, value }));
   return endOf((done) => by.ask({ ...order, writes: all, ...request }, done));
 }
@@ -139,14 +131,8 @@ describe('reads', () => {
     endOf((done) => ann.ask({ type: 'StartTxReq', txId: 'open', ust: 0, at: null }, done));
     const snapshot = node.ust;
     node.store({ [ALBUM]: { owner: 'ann', readers: [] } });
-    const asked: object[] = [];
-    const plain = node.handlers.ReadReq!;
-    node.handlers.ReadReq = (request, done) => {
-      asked.push({ txId: request.txId, at: request.at });
-      plain(request, done);
-    };
     read(ann, PHOTO, { txId: 'open' });
-    expect(asked).toEqual([
+    expect(node.readPlaces).toEqual([
       { txId: 'open', at: null },
       { txId: null, at: snapshot },
     ]);
@@ -235,8 +221,7 @@ describe('writes', () => {
     endOf((done) => owner.ask({ type: 'StartTxReq', txId: 'open', ust: 0, at: null }, done));
     const made = node.store({ 'albums/8': { owner: 'ann', readers: [] } }, false);
     const done: unknown[] = [];
-    const named = { type: 'CommitReq', txId: 'open', snapshot: null, principal: 'p' } as const;
-    const request = { ...named, hwt: made, sentAfter: 0, attemptRegions: ['r'] };
+    const request = { ...COMMIT, txId: 'open', snapshot: null, hwt: made };
     owner.ask({ ...request, writes: [{ key: 'albums/8/photos/1', value: '{}' }] }, (result) => done.push(result));
     node.ust = made;
     for (const go of waiting) go();
@@ -290,8 +275,7 @@ describe('own writes', () => {
     expect(commit(ann, { 'albums/8/photos/1': '{}' })).toBeUndefined();
     node.ust = made;
     const done: unknown[] = [];
-    const named = { type: 'CommitReq', txId: 't', snapshot: 10, principal: 'p' } as const;
-    const request = { ...named, hwt: made, sentAfter: 0, attemptRegions: ['r'] };
+    const request = { ...COMMIT, txId: 't', snapshot: 10, hwt: made };
     ann.ask({ ...request, writes: [{ key: 'albums/8/photos/2', value: '{}' }] }, (result) => done.push(result));
     expect(done).toMatchObject([{ type: 'CommitResp' }]);
     for (const go of waiting) go();

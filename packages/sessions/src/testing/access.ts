@@ -22,6 +22,17 @@ import { ListPlaces } from '../tokens/list-places.js';
 /** The places of lists in tests. */
 export const PLACES = new ListPlaces(['secret of tests'], 'cluster of tests');
 
+/** The end of a call: its result, or the code of its error; undefined while it waits. */
+export function endOf<T extends object>(
+  call: (done: (result: T | IsochronError) => void) => void,
+): T | string | undefined {
+  const box: { end?: T | string } = {};
+  call((result) => {
+    box.end = result instanceof IsochronError ? `${result.code}: ${result.message}` : result;
+  });
+  return box.end;
+}
+
 export class VersionedCoordinator implements CoordinatorPort {
   readonly #versions = new Map<QualifiedKey, Version[]>();
   readonly #open = new Map<string, Timestamp>();
@@ -30,6 +41,8 @@ export class VersionedCoordinator implements CoordinatorPort {
   readonly ended: string[] = [];
   /** Keys of each read. */
   readonly reads: (readonly QualifiedKey[])[] = [];
+  /** Transaction and snapshot that each read names. */
+  readonly readPlaces: { readonly txId: string | null; readonly at: Timestamp | null }[] = [];
   /** How many pages were listed. */
   lists = 0;
   ust: Timestamp = 10;
@@ -67,6 +80,7 @@ export class VersionedCoordinator implements CoordinatorPort {
     },
     ReadReq: ({ txId, at, keys, newest }, done) => {
       this.reads.push(keys);
+      this.readPlaces.push({ txId, at });
       const snapshot = this.#snapshot(txId, at);
       const versions = keys.map((key) => this.#at(key, snapshot));
       const newer = newest === true ? this.#above(keys, snapshot) : undefined;
