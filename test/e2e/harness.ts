@@ -50,6 +50,8 @@ export interface StartOptions {
   readonly args?: readonly string[];
   /** Options for Node itself. */
   readonly execArgv?: readonly string[];
+  /** The file of the command line. Default {@link ISOCHRON}. */
+  readonly isochron?: string;
   /** Environment, besides that of all nodes. */
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -148,11 +150,12 @@ export class Cluster {
   /** Starts the process of a node. */
   launch(id: string, options: StartOptions = {}): Child {
     const { configFile = this.configFile, secretFile = this.secretFile, channel = true, execArgv = [] } = options;
+    const { isochron: command = ISOCHRON } = options;
     const { dataDir, metrics } = this.node(id);
     const files = ['--config', configFile, '--secret-file', secretFile, '--data', dataDir];
     const own = ['--metrics-port', new URL(metrics).port, ...this.#tlsOptions(id)];
     const rest = [...own, ...(this.#options.args ?? []), ...(options.args ?? [])];
-    const args = [...execArgv, ISOCHRON, 'node', '--node', id, ...files, ...rest];
+    const args = [...execArgv, command, 'node', '--node', id, ...files, ...rest];
     const child = new Child(process.execPath, args, { channel, env: { ...this.#options.env, ...options.env } });
     this.#running.set(id, child);
     void child.exited.then(() => {

@@ -23,7 +23,8 @@ export function pathsOf(files: readonly string[]): Paths {
 
 /** Whether a text in backticks is meant as a path of the repository. */
 export function isPath(text: string, { folderNames }: Paths): boolean {
-  if (!PATH.test(text)) return false;
+  // A build is no part of the repository.
+  if (!PATH.test(text) || text.split('/').includes('dist')) return false;
   if (SOURCE.test(text) || /^\.{1,2}\//.test(text)) return true;
   const [first, ...rest] = text.split('/');
   return rest.length > 0 && rest.join('') !== '' && folderNames.has(first!);
