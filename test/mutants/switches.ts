@@ -12,7 +12,7 @@ export interface Switch {
   readonly patches: readonly Patch[];
 }
 
-/** The global variable with the switches: `on` says which are on, `ran` which patched functions ran. */
+/** The global variable with the switches: `on` has those that are on, `ran` the patched functions that ran. */
 export const SWITCHES = 'isochronSwitches';
 
 interface Alternative {
