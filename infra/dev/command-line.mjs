@@ -44,7 +44,8 @@ function parse(usage, args, options) {
   }
 }
 
-const usageError = (problem, usage) =>
+/** The error of a wrong command line. */
+export const usageError = (problem, usage) =>
   Object.assign(new Error(`error: ${problem}\nUsage: ${usage}`), { exitCode: USAGE });
 
 function helpOf({ usage, about, options = {}, exitCodes }) {
