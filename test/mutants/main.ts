@@ -5,7 +5,7 @@ import { MUTANTS } from './list/index.js';
 import type { Mutant } from './mutant.js';
 import { pin, search } from './search.js';
 import { renderTable } from './table.js';
-import { Trials } from './trial.js';
+import { Trials } from './trials.js';
 import { tryMutant, WITHOUT_INVARIANTS } from './verdict.js';
 
 interface Options {

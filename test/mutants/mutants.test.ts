@@ -7,7 +7,8 @@ import * as list from './list/index.js';
 import type { Variant } from './mutant.js';
 import { renderTable } from './table.js';
 import type { Change } from './test-build.js';
-import { type Caught, type Run, Trials } from './trial.js';
+import type { Caught, Run } from './trial.js';
+import { Trials } from './trials.js';
 import { savedRun, tryMutant, tryRuns, WITHOUT_INVARIANTS } from './verdict.js';
 
 const TIMEOUT_MS = 900_000;

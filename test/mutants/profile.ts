@@ -1,5 +1,6 @@
 /** Plans that give a breakage an occasion to show. */
 import { Topology } from '@isochron/core';
+import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import { type Plan, PROTOCOLS } from '@isochron/sim';
 import { Streams } from '@isochron/sim/engine/streams';
 import { faultKind } from '@isochron/sim/faults/table';
@@ -15,13 +16,16 @@ import { keysOf } from '@isochron/sim/plan/keys';
 import type { FaultPlan, SessionPlan } from '@isochron/sim/plan/plan';
 import type { Profile } from './mutant.js';
 
+const { outcomeRetentionMs } = DEFAULT_SETTINGS;
+
 /** The drawn plan with the parts that the profile replaces. */
 export function profiled(plan: Plan, profile: Profile): Plan {
   const { settings, environment, faults, http, repeats = false, carriesTokens, bursts, reads, writes } = profile;
   return {
     ...plan,
     ...(carriesTokens ? { sessions: plan.sessions.map((session) => carryingTokens(plan, session)) } : {}),
-    settings: { ...plan.settings, ...settings },
+    // Repeating is safe for half of the retention of outcomes (D5, UST is the horizon of bookkeeping).
+    settings: { ...plan.settings, ...(repeats ? { outcomeRetentionMs } : {}), ...settings },
     environment: { ...plan.environment, ...environment },
     ...(bursts === undefined ? {} : { sessions: drawBursts(plan, bursts) }),
     ...(http === undefined ? {} : { http: drawHttp(plan, http, repeats) }),

@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Mutant, SeedRange } from './mutant.js';
 import { noticedBy } from './table.js';
-import type { Caught, Trials } from './trial.js';
+import type { Caught } from './trial.js';
+import type { Trials } from './trials.js';
 import { planFile, runsOf } from './verdict.js';
 
 const SHRINK_MS = 60_000;

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { ROOT } from '../e2e/processes.js';
 import type { Mutant, SeedRange } from './mutant.js';
 import type { Change } from './test-build.js';
-import type { Caught, Run, Trials } from './trial.js';
+import type { Caught, Run } from './trial.js';
+import type { Trials } from './trials.js';
 
 /** The code without its own invariants: what still detects a breakage is a check from outside. */
 export const WITHOUT_INVARIANTS: Change = {

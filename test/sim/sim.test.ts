@@ -7,7 +7,7 @@ import { simulate, simulatePlans } from './command.js';
 /** Seeds of every run, so that a change that breaks something fails on every machine. */
 const FIXED = seedsFrom(1, { quick: 5, default: 10, all: 10 }[TIER]);
 /** Seeds of this run alone. */
-const FRESH = seedsFrom(Math.floor(Date.now() / 1000) * 1000, { quick: 1, default: 20, all: 200 }[TIER]);
+const FRESH = seedsFrom(Math.floor(Date.now() / 1000) * 1000, { quick: 1, default: 5, all: 200 }[TIER]);
 /** Among these seeds, some show that a protocol promises too little. */
 const CATCHING = seedsFrom(1, 20);
 const TIMEOUT_MS = 3_600_000;

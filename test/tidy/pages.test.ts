@@ -100,6 +100,7 @@ describe('paths in backticks', () => {
     'certs/ca.pem',
     'sdk-swift/.vectors',
     'docs/tested.json',
+    'test/dist/isochron',
   ]);
 
   it('paths in backticks are those of files and folders that exist', () => {

@@ -10,7 +10,7 @@ it('a file with credentials is read each time when the client needs some, so tha
     const { auth, credentials } = reaching({ apiKey: 'first', apiKeyFile });
     expect(credentials).toBeUndefined();
     for (const token of ['first', 'second']) {
-      writeFileSync(apiKeyFile, `${token}\n`);
+      writeFileSync(apiKeyFile, `${token}\n`, { mode: 0o600 });
       expect(await auth!()).toBe(token);
     }
   } finally {
