@@ -8,7 +8,8 @@ import { until } from './until.js';
 jest.setTimeout(120_000);
 afterAll(cleanUp);
 
-const RETENTION_MS = 2000;
+/** Longer than a test takes on a busy machine. */
+const RETENTION_MS = 20_000;
 const NEVER = 'abcdefghijklmnopqrstuv.0';
 let cluster: Cluster;
 
@@ -93,12 +94,13 @@ describe('the status of a transaction by its id', () => {
       const commit = { type: 'commit', tx: NEVER, snapshot: ust, hwt: 0, attemptRegions: ['virginia'], writes };
       let id = 0;
       // The horizon of kept outcomes moves when the node looks after it.
-      await until('it is refused', async () => {
+      const isRefused = async () => {
         session.send({ ...commit, id: ++id, sentAfter: 1 });
         const mine = id;
         const answer = await session.next('an answer', (frame) => frame.id === mine);
         return (answer as { code?: string }).code === 'OUTCOME_FORGOTTEN';
-      });
+      };
+      await until('it is refused', isRefused, { timeoutMs: 3 * RETENTION_MS });
       await session.close();
     }),
   );
