@@ -49,7 +49,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
         replace: 'if (!this.isRoot && !this.#down.has(this.#parent!)) return;',
       },
     ],
-    seeds: { from: 142, count: 200 },
+    seeds: { from: 209, count: 200 },
   },
   {
     name: 'root-sends-early',
