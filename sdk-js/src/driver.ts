@@ -25,7 +25,7 @@ import type { Settings, WebSocketLike } from './options.js';
 import { loadEngine } from './protocols.js';
 import { reasonOf } from './signals.js';
 
-type Listener = (status: ClientStatus) => void;
+type StatusListener = (status: ClientStatus) => void;
 
 /** Events of a browser, or of a worker, after which the network may have changed, gone or come back. */
 const NETWORK_EVENTS = ['online', 'offline', 'pageshow', 'visibilitychange', 'focus', 'resume'];
@@ -45,7 +45,7 @@ export class Driver implements ClientEffects {
   /** The decisions of named claims. */
   readonly decided = new NamedWrites();
   readonly #sockets = new Map<SocketId, WebSocketLike>();
-  readonly #listeners = new Set<Listener>();
+  readonly #listeners = new Set<StatusListener>();
   #lastHandle: HandleId = 0;
   readonly #closing = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -105,7 +105,7 @@ export class Driver implements ClientEffects {
     return this.machine.core.clock.ageMs(timestamp, performance.now());
   }
 
-  subscribe(listener: Listener): () => void {
+  subscribe(listener: StatusListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }

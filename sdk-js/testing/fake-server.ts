@@ -137,7 +137,7 @@ export interface FakeOptions {
 }
 
 /** A snapshot in the form of frames. */
-interface Snapshot {
+interface FrameSnapshot {
   readonly snapshot: number;
   readonly deps?: Deps;
 }
@@ -146,7 +146,7 @@ export const ALL = ['transactions', 'list', 'stable', 'snapshots', 'read-past', 
 
 export class FakeServer {
   readonly #server: WebSocketServer;
-  readonly #open = new Map<ServedSocket, Map<string, Snapshot>>();
+  readonly #open = new Map<ServedSocket, Map<string, FrameSnapshot>>();
   /** Whole sockets, each of a session or of many. */
   readonly sockets = new Set<WebSocket>();
   /** Every frame that came in, and how many came in each message. */
@@ -383,12 +383,12 @@ export class FakeServer {
   }
 
   /** A request with all entries of a snapshot gets that snapshot. */
-  #assigned(at: number | undefined, deps: Deps | undefined): Snapshot {
+  #assigned(at: number | undefined, deps: Deps | undefined): FrameSnapshot {
     if (at !== undefined && deps !== undefined) return { snapshot: at, deps };
     return { snapshot: at ?? this.lag ?? this.store.ust, ...this.#deps() };
   }
 
-  #snapshot({ tx, at, deps }: ReadFrame | ListFrame, socket: ServedSocket): Snapshot | undefined {
+  #snapshot({ tx, at, deps }: ReadFrame | ListFrame, socket: ServedSocket): FrameSnapshot | undefined {
     return tx === undefined ? this.#assigned(at, deps) : this.#open.get(socket)?.get(tx);
   }
 

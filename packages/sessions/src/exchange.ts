@@ -9,7 +9,7 @@ export type Answer = Extract<SessionMessage, { type: `${string}Resp` }>;
 /** Undefined: the node did not answer in time, or its link is down. */
 export type OnAnswer = (answer: Answer | undefined) => void;
 
-interface Pending {
+interface PendingMessage {
   readonly node: NodeId;
   readonly awaits: Answer['type'];
   readonly message: SessionMessage;
@@ -21,9 +21,9 @@ interface Pending {
 const TIMER = 'answers';
 
 export class Exchange {
-  readonly #pending = new TransientMap<number, Pending>();
+  readonly #pending = new TransientMap<number, PendingMessage>();
   readonly #down = new Set<NodeId>();
-  #unsent: Pending[] = [];
+  #unsent: PendingMessage[] = [];
   #lastRef: number;
 
   constructor(
@@ -96,7 +96,7 @@ export class Exchange {
     if (deadlines.length > 0) out.setTimer(TIMER, Math.min(...deadlines));
   }
 
-  #settle(ref: number): Pending | undefined {
+  #settle(ref: number): PendingMessage | undefined {
     const pending = this.#pending.get(ref);
     this.#pending.delete(ref);
     return pending;

@@ -36,7 +36,7 @@ export function subscribe<R>(
 export { decideClaim } from '@isochron/client/session/claim';
 export { feed } from './feed.js';
 
-interface Waiting<R> {
+interface PendingNext<R> {
   resolve(result: IteratorResult<R, undefined>): void;
   reject(reason: unknown): void;
 }
@@ -47,7 +47,7 @@ export const iterate = <R>(watch: Watched): AsyncIterator<R, undefined> => new I
 class Iteration<R> implements AsyncIterator<R, undefined> {
   readonly #consumer: Consumer<R>;
   readonly #signal: AbortSignal | undefined;
-  readonly #waiting: Waiting<R>[] = [];
+  readonly #waiting: PendingNext<R>[] = [];
   /** How it ended; the error, if it has one, is thrown once. */
   #end: { error?: unknown } | undefined;
 

@@ -8,7 +8,7 @@ export type Headers = Record<string, string | number>;
 /** Content type of every JSON answer. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-interface Waiting {
+interface UnsentAnswer {
   readonly response: ServerResponse;
   readonly status: number;
   readonly headers: Headers;
@@ -19,7 +19,7 @@ export class Answers {
   /** @param count takes the bytes of each answer that the hooks of Fastify do not see */
   constructor(readonly count: (request: FastifyRequest, bytes: number) => void) {}
 
-  #waiting: Waiting[] = [];
+  #waiting: UnsentAnswer[] = [];
   readonly #flush = (): void => {
     const answers = this.#waiting;
     this.#waiting = [];

@@ -20,7 +20,7 @@ export const DEFAULT_DRAIN_BOUNDS: DrainBounds = { sessionsMs: 5000, requestsMs:
 /** How often idle HTTP connections are closed meanwhile, ms. */
 const POLL_MS = 10;
 
-interface Parts {
+interface DrainParts {
   readonly api: ApiContext;
   /** Hands the caches that this node keeps for callers to another node. */
   readonly handOver: (waitMs: number) => Promise<object>;
@@ -38,7 +38,7 @@ interface Parts {
  * them.
  * 3. Caches of HTTP sessions with unstable writes go to another node (D13).
  */
-export async function drain(parts: Parts, bounds: Partial<DrainBounds> = {}): Promise<void> {
+export async function drain(parts: DrainParts, bounds: Partial<DrainBounds> = {}): Promise<void> {
   const { api, handOver, hub, connections } = parts;
   const { sessionsMs, requestsMs, stableMs } = { ...DEFAULT_DRAIN_BOUNDS, ...bounds };
   const { serving, log } = api;
@@ -55,7 +55,7 @@ export async function drain(parts: Parts, bounds: Partial<DrainBounds> = {}): Pr
 }
 
 /** Closes connections as they become idle. Resolves with whether all have closed. */
-async function connectionsEnded({ server, connections }: Parts, timeoutMs: number): Promise<boolean> {
+async function connectionsEnded({ server, connections }: DrainParts, timeoutMs: number): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     server.closeIdleConnections();

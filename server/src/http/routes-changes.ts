@@ -37,14 +37,14 @@ const HEADERS = {
 } satisfies AnswerHeaders;
 
 /** A reader: its scope, the timestamp after which it reads (null for the present end), and the documents it wants. */
-interface Position {
+interface FeedPosition {
   readonly scope: Scope;
   readonly after: Timestamp | null;
   readonly wants: DocumentsWanted;
 }
 
 /** Who reads, and how the node serves that. */
-interface Reading {
+interface FeedReading {
   readonly api: TransactionsContext;
   readonly request: FastifyRequest;
   readonly coordinator: CoordinatorPort;
@@ -94,7 +94,7 @@ function wantsStream(accept: string): boolean {
  * beginning the URL names.
  * @throws IsochronError `CURSOR_INVALID`, `KEYSPACE_UNKNOWN`, `INVALID_REQUEST`, `TIMESTAMP_IN_FUTURE`
  */
-function positionOf(api: TransactionsContext, query: Static<typeof ChangesQuery>, lastEventId: unknown): Position {
+function positionOf(api: TransactionsContext, query: Static<typeof ChangesQuery>, lastEventId: unknown): FeedPosition {
   const { keyspace = null, prefix = '', at } = query;
   const resumes = typeof lastEventId === 'string' && lastEventId !== '';
   const since = resumes ? lastEventId : query.since;
@@ -115,8 +115,8 @@ interface Next {
 
 /** @throws IsochronError, `UNAUTHENTICATED` among them where the credentials expire before the message is there */
 async function next(
-  { api, request, coordinator }: Reading,
-  { scope, after, wants }: Position,
+  { api, request, coordinator }: FeedReading,
+  { scope, after, wants }: FeedPosition,
   waitMs: number,
 ): Promise<Next> {
   const { config } = api.node;
@@ -142,7 +142,7 @@ async function next(
 /**
  * The stream asks for an event when it has room for one. It ends with an error, and when the node takes no more work.
  */
-async function* events(reading: Reading, position: Position, first: Next): AsyncGenerator<string> {
+async function* events(reading: FeedReading, position: FeedPosition, first: Next): AsyncGenerator<string> {
   try {
     for (
       let { message, to } = first;

@@ -24,7 +24,7 @@ import { KeyspaceParams, ListAnswer, ListQuery } from './schemas.js';
 const DEFAULT_LIMIT = 100;
 
 /** One page: its range, its snapshot, and own writes above that. */
-interface Page {
+interface ListedPage {
   readonly keyspace: string;
   readonly prefix: string;
   readonly start: QualifiedKey;
@@ -54,7 +54,7 @@ async function firstPage(
   api: TransactionsContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  page: Page,
+  page: ListedPage,
 ): Promise<void> {
   const caller = page.at === null ? await api.reader(request) : await api.caller(request);
   const { answer, own } = await fetchPage(api, request, caller, page);
@@ -96,13 +96,16 @@ function cursorOf(api: TransactionsContext, keyspace: string, query: ListQuery):
   return cursor;
 }
 
-function pageOf(api: TransactionsContext, keyspace: string, query: ListQuery, at: Snapshot | null): Page {
+function pageOf(api: TransactionsContext, keyspace: string, query: ListQuery, at: Snapshot | null): ListedPage {
   const prefix = query.prefix ?? '';
   const range = listRange(api.rules, keyspace, prefix, query.start ?? '', query.limit ?? DEFAULT_LIMIT);
   return { keyspace, prefix, at, ...range };
 }
 
-const listRequest = (seen: Snapshot, { keyspace, start, end, limit, at }: Page): CoordinatorRequest<'ListReq'> => ({
+const listRequest = (
+  seen: Snapshot,
+  { keyspace, start, end, limit, at }: ListedPage,
+): CoordinatorRequest<'ListReq'> => ({
   type: 'ListReq',
   txId: null,
   ...wanted(seen, at),
@@ -115,7 +118,7 @@ async function fetchPage(
   api: TransactionsContext,
   request: FastifyRequest,
   caller: Caller,
-  page: Page,
+  page: ListedPage,
 ): Promise<{ answer: ListResp; own: CacheEntry[] }> {
   const { kept } = caller;
   const coordinator = api.coordinator(request, kept?.hwt ?? caller.hwt);
@@ -143,7 +146,11 @@ interface Listed {
 const NOTHING = { entries: [], next: null };
 
 /** Lays own writes over a page: adds new keys, removes deleted ones, and cuts the page to its limit again. */
-export function merge(page: Pick<Page, 'start' | 'end' | 'limit'>, answer: Listed, own: readonly CacheEntry[]): Listed {
+export function merge(
+  page: Pick<ListedPage, 'start' | 'end' | 'limit'>,
+  answer: Listed,
+  own: readonly CacheEntry[],
+): Listed {
   const here = own.filter(({ key }) => within(key, page.start, answer.next ?? page.end));
   if (here.length === 0) return answer;
   const byKey = new Map(answer.entries.map(({ key, version }) => [key, version]));
@@ -162,7 +169,7 @@ function send(
   request: FastifyRequest,
   reply: FastifyReply,
   caller: Caller,
-  page: Page,
+  page: ListedPage,
   listed: Listed & { snapshot: Snapshot; overlay: string | null },
 ): void {
   const { snapshot, overlay } = listed;

@@ -14,14 +14,14 @@ export interface FakeHistory {
   ust(): Timestamp;
 }
 
-interface Reader {
+interface FakeReader {
   readonly watches: Map<number, Watch>;
   /** Answers the request that waits. */
   answer: (() => void) | undefined;
 }
 
 export class FakeLive {
-  readonly readers = new Map<number, Reader>();
+  readonly readers = new Map<number, FakeReader>();
 
   constructor(readonly node: FakeHistory) {}
 
@@ -51,7 +51,7 @@ export class FakeLive {
     this.readers.delete(reader);
   }
 
-  #changes(after: Timestamp, { watches }: Reader): LiveResp {
+  #changes(after: Timestamp, { watches }: FakeReader): LiveResp {
     const scope = new ScopeUnion(watches.values());
     const net = new NetContents();
     for (const tx of this.node.cluster.changes('', after)) {

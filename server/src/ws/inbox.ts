@@ -10,7 +10,7 @@ import type { Codec } from './codec.js';
 /** Requests that are served in a turn. */
 const REQUESTS = 32;
 
-interface Message {
+interface InboxMessage {
   readonly data: Buffer;
   readonly isBinary: boolean;
 }
@@ -28,7 +28,7 @@ export class Inbox {
   /** Frames of a message whose first ones have been served. */
   #frames: readonly unknown[] = [];
   /** Messages after it. A paused side receives a bounded number: a chunk of a socket, the window of a channel. */
-  #messages: Message[] = [];
+  #messages: InboxMessage[] = [];
   #isResting = false;
   #waitsForTurn = false;
 
@@ -93,7 +93,7 @@ export class Inbox {
     else this.reader.resume();
   }
 
-  #serve({ data, isBinary }: Message, most?: number): void {
+  #serve({ data, isBinary }: InboxMessage, most?: number): void {
     const { connection, codec, maxMessageBytes } = this.reader;
     if (data.length > maxMessageBytes) {
       connection.receiveTooLarge();

@@ -103,7 +103,7 @@ function isConsistentInside(t: Transaction): boolean {
   });
 }
 
-interface Read {
+interface DefinedRead {
   readonly reader: Transaction;
   readonly key: string;
   /** Null for the initial state. */
@@ -111,8 +111,8 @@ interface Read {
 }
 
 /** For each transaction's first read of a key from outside: all versions that it may have seen. */
-function judgedReads(real: readonly Transaction[]): Read[][] {
-  const choices: Read[][] = [];
+function judgedReads(real: readonly Transaction[]): DefinedRead[][] {
+  const choices: DefinedRead[][] = [];
   for (const reader of real) {
     const touched = new Set<string>();
     for (const { f, k: key, v } of reader.ops) {
@@ -133,7 +133,7 @@ type Relation = readonly (readonly boolean[])[];
 function settle(
   open: Set<OrderGuarantee>,
   real: readonly Transaction[],
-  reads: readonly Read[],
+  reads: readonly DefinedRead[],
   final: Transaction | undefined,
 ): void {
   const all = real.map((_, i) => i);
@@ -165,7 +165,7 @@ function settle(
 
 /** Each reader saw the newest of the versions that it must see and the one that it saw. */
 function isExplained(
-  reads: readonly Read[],
+  reads: readonly DefinedRead[],
   real: readonly Transaction[],
   mustSee: Relation,
   place: Map<Transaction, number>,

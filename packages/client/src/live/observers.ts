@@ -4,7 +4,7 @@ import type { QualifiedKey, Timestamp } from '@isochron/core/ids';
 import type { LiveObserver } from './observer.js';
 import type { Scope } from './scope.js';
 
-interface Watch {
+interface ObservedWatch {
   readonly observer: LiveObserver;
   readonly scopes: readonly Scope[];
   /** Whether its observer has been called. */
@@ -14,9 +14,9 @@ interface Watch {
 const NO_KEYS: ReadonlySet<QualifiedKey> = new Set();
 
 export class Observers {
-  readonly #watches = new Map<LiveObserver, Watch>();
-  readonly #byScope = new Map<Scope, Set<Watch>>();
-  readonly #unshown = new Set<Watch>();
+  readonly #watches = new Map<LiveObserver, ObservedWatch>();
+  readonly #byScope = new Map<Scope, Set<ObservedWatch>>();
+  readonly #unshown = new Set<ObservedWatch>();
 
   /** All observed scopes. */
   get scopes(): IterableIterator<Scope> {
@@ -59,7 +59,7 @@ export class Observers {
   /** Calls the observers of scopes that have changed, and those whose scopes are complete for the first time. */
   flush(snapshot: Timestamp, dirty: Iterable<Scope>): void {
     const changed = new Map<Scope, ReadonlySet<QualifiedKey>>();
-    const watches = new Set<Watch>();
+    const watches = new Set<ObservedWatch>();
     for (const scope of dirty) {
       changed.set(scope, scope.takeChanged());
       for (const watch of this.#byScope.get(scope) ?? []) if (watch.isShown) watches.add(watch);
@@ -68,7 +68,7 @@ export class Observers {
     for (const watch of watches) this.#call(watch, snapshot, changed);
   }
 
-  #call(watch: Watch, snapshot: Timestamp, changed: ReadonlyMap<Scope, ReadonlySet<QualifiedKey>>): void {
+  #call(watch: ObservedWatch, snapshot: Timestamp, changed: ReadonlyMap<Scope, ReadonlySet<QualifiedKey>>): void {
     const { observer, scopes, isShown } = watch;
     watch.isShown = true;
     this.#unshown.delete(watch);

@@ -21,14 +21,14 @@ export interface ResultDocument<T = unknown> {
 }
 
 /** A document that meets the conditions. */
-interface Row {
+interface ResultRow {
   readonly source: LiveDocument;
   readonly document: ResultDocument;
   /** Its values that the order compares. */
   readonly fields: readonly unknown[];
 }
 
-type Compare = (a: Row, b: Row) => number;
+type Compare = (a: ResultRow, b: ResultRow) => number;
 
 /** Names of a query's keys in its result, and their order. */
 export interface ResultKeys {
@@ -42,7 +42,7 @@ export class QueryResults {
   /** The result: the same array until something in it changes. */
   documents: readonly ResultDocument[] = [];
   /** All documents that meet the conditions, in order. */
-  #rows: readonly Row[] = [];
+  #rows: readonly ResultRow[] = [];
   readonly #matches: (document: DocumentValue) => boolean;
   readonly #fields: readonly ((document: DocumentValue) => unknown)[];
   readonly #compare: Compare;
@@ -63,12 +63,12 @@ export class QueryResults {
 
   /** Takes the changes of a view. Returns whether the result has changed. @throws IsochronError FRAME_INVALID */
   update({ documents, changed }: ScopeView): boolean {
-    const kept: Row[] = [];
-    const old = new Map<QualifiedKey, Row>();
+    const kept: ResultRow[] = [];
+    const old = new Map<QualifiedKey, ResultRow>();
     for (const row of this.#rows)
       if (changed.has(row.source.key)) old.set(row.source.key, row);
       else kept.push(row);
-    const placed: Row[] = [];
+    const placed: ResultRow[] = [];
     for (const key of changed) {
       const document = documents.get(key);
       const row = document === undefined ? undefined : this.#row(document, old.get(key));
@@ -79,7 +79,7 @@ export class QueryResults {
     return this.#show(this.#rows.slice(0, this.#limit).map(({ document }) => document));
   }
 
-  #row(source: LiveDocument, old: Row | undefined): Row | undefined {
+  #row(source: LiveDocument, old: ResultRow | undefined): ResultRow | undefined {
     if (old?.source === source) return old;
     const { key, pending } = source;
     const value = this.decoder.decode(source, old?.source);
@@ -114,9 +114,9 @@ function compareRows(directions: readonly number[], { order }: ResultKeys, turn:
 }
 
 /** Both lists are in order. */
-function merged(kept: readonly Row[], placed: readonly Row[], compare: Compare): readonly Row[] {
+function merged(kept: readonly ResultRow[], placed: readonly ResultRow[], compare: Compare): readonly ResultRow[] {
   if (placed.length === 0) return kept;
-  const rows: Row[] = [];
+  const rows: ResultRow[] = [];
   let next = 0;
   for (const row of placed) {
     const at = firstAbove(kept, row, next, compare);
@@ -128,7 +128,7 @@ function merged(kept: readonly Row[], placed: readonly Row[], compare: Compare):
 }
 
 /** The first position from `low` on whose row comes after `row`. */
-function firstAbove(rows: readonly Row[], row: Row, low: number, compare: Compare): number {
+function firstAbove(rows: readonly ResultRow[], row: ResultRow, low: number, compare: Compare): number {
   let high = rows.length;
   let from = low;
   while (from < high) {

@@ -38,9 +38,9 @@ export abstract class SnapshotExchange<T> extends Exchange<T> {
   }
 }
 
-type Versions = Values['values'];
+type AnsweredVersions = Values['values'];
 
-class ReadExchange extends SnapshotExchange<Versions> {
+class ReadExchange extends SnapshotExchange<AnsweredVersions> {
   constructor(
     handle: SnapshotHandle,
     readonly keys: readonly QualifiedKey[],
@@ -76,7 +76,7 @@ export function readKeys(
     caller.resolve(known.map((result) => result?.value ?? null));
     return undefined;
   }
-  const resolve = (versions: Versions): void => {
+  const resolve = (versions: AnsweredVersions): void => {
     const asked = versions.map((version, i) => record(handle, missing[i]!, version));
     let next = 0;
     caller.resolve(known.map((result) => (result ?? asked[next++]!).value));
@@ -84,7 +84,7 @@ export function readKeys(
   return new ReadExchange(handle, missing).run(dispatcher.submitTimed, { resolve, reject: (e) => caller.reject(e) });
 }
 
-function record({ tx }: SnapshotHandle, key: QualifiedKey, version: Versions[number]): ReadResult {
+function record({ tx }: SnapshotHandle, key: QualifiedKey, version: AnsweredVersions[number]): ReadResult {
   return tx.record(key, version === null ? null : { ts: version[0], txId: '', region: '', value: version[1] });
 }
 

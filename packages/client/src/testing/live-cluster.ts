@@ -87,7 +87,7 @@ export function isIn({ keys, start = '', end = '', level }: Omit<WatchedScope, '
 
 type Reply = (answer: object) => void;
 
-interface Waiting {
+interface HeldRequest {
   readonly frame: LiveFrame;
   readonly reply: Reply;
   readonly dueMs: number;
@@ -97,7 +97,7 @@ interface Waiting {
 class Watcher {
   readonly scopes = new Map<number, WatchedScope>();
   readonly used = new Set<number>();
-  waiting: Waiting | undefined;
+  waiting: HeldRequest | undefined;
 }
 
 export class LiveNode extends ScriptedNode {

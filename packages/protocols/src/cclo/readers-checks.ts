@@ -14,7 +14,7 @@ import { KEPT, type ReadersRecords } from './readers.js';
 type Out = Effects<OperationMessage>;
 
 /** A check that is under way, or done and not used yet. */
-interface Check {
+interface ReadersCheck {
   readonly since: WallMs;
   readonly matter: Matter;
   readonly readers: Reader[];
@@ -25,7 +25,7 @@ interface Check {
 
 export class ReadersChecks {
   readonly counters = { readersChecks: 0, readersCheckIds: 0, dependencies: 0, dependencyChecks: 0 };
-  readonly #checks = new Map<TxId, Check>();
+  readonly #checks = new Map<TxId, ReadersCheck>();
   /** Questions to other partitions. */
   #asked = 0;
 
@@ -86,19 +86,19 @@ export class ReadersChecks {
   }
 
   /** Asks every other partition; undefined where there is no other. */
-  #ask(txId: TxId, depends: readonly Dependency[], now: WallMs, out: Out): Check | undefined {
+  #ask(txId: TxId, depends: readonly Dependency[], now: WallMs, out: Out): ReadersCheck | undefined {
     const { partition: own, replication, asks } = this.replica;
     const asked = byPartition(depends, replication.state.topology);
     asked.delete(own);
     if (asked.size === 0) return undefined;
-    const check: Check = { since: now, matter: asks.matter(), readers: [], open: asked.size, ready: [] };
+    const check: ReadersCheck = { since: now, matter: asks.matter(), readers: [], open: asked.size, ready: [] };
     this.#checks.set(txId, check);
     for (const [partition, { keys, needs }] of asked) this.#askOther(check, partition, [...keys], needs, now, out);
     return check;
   }
 
   #askOther(
-    check: Check,
+    check: ReadersCheck,
     partition: PartitionId,
     keys: readonly QualifiedKey[],
     needs: readonly Timestamp[],
@@ -118,7 +118,7 @@ export class ReadersChecks {
   }
 
   /** A later incarnation of this node has none of them: it begins when their time is over. */
-  #answered(check: Check, readers: readonly Reader[], out: Out): void {
+  #answered(check: ReadersCheck, readers: readonly Reader[], out: Out): void {
     check.readers.push(...readers);
     const { clock } = this.replica.replication.state;
     for (const { at } of readers) clock.reserve(at + KEPT, out);

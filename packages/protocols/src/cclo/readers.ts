@@ -22,10 +22,10 @@ import type { Versions } from '../kernel/operations/versions.js';
 export const KEPT_MS = 500;
 
 /** The version that an old reader is shown; undefined: the key is absent. */
-type Shown = Pick<Version, 'ts' | 'txId' | 'region'> | undefined;
+type VisibleVersion = Pick<Version, 'ts' | 'txId' | 'region'> | undefined;
 
 interface OldReader extends Reader {
-  readonly shown: Shown;
+  readonly shown: VisibleVersion;
 }
 
 export class ReadersRecords {
@@ -91,14 +91,14 @@ export class ReadersRecords {
   }
 
   /** CL2: the first time counts. */
-  #outdate(key: QualifiedKey, { id, at }: Reader, shown: Shown): void {
+  #outdate(key: QualifiedKey, { id, at }: Reader, shown: VisibleVersion): void {
     const old = of(this.#old, key);
     const name = nameOf({ id, at });
     if (!old.has(name)) old.set(name, { id, at, shown });
     this.#readers.get(key)?.delete(name);
   }
 
-  #find(key: QualifiedKey, shown: Shown): Version | undefined {
+  #find(key: QualifiedKey, shown: VisibleVersion): Version | undefined {
     return shown && this.versions.find(key, (version) => compareVersions(version, shown) === 0);
   }
 }

@@ -10,7 +10,7 @@ export const isWait = (found: object | Wait | undefined): found is Wait =>
 
 type Timers = Pick<Effects<never>, 'setTimer'>;
 
-interface Entry<Item> {
+interface WaitingItem<Item> {
   readonly item: Item;
   readonly since: WallMs;
 }
@@ -21,7 +21,7 @@ interface Entry<Item> {
  */
 export class Waiting<Item> {
   readonly counters = { blocked: 0, blockedMs: 0, longestBlockMs: 0 };
-  readonly #waiting = new TransientMap<string, Entry<Item>>();
+  readonly #waiting = new TransientMap<string, WaitingItem<Item>>();
   #timerAt: WallMs = Number.POSITIVE_INFINITY;
 
   /** @param timer the machine's timer for those that wait for the clock */

@@ -324,7 +324,7 @@ export class JudgedCoordinator implements CoordinatorPort {
    * that has them, and read in that one (AR3). As long as there is none, the refusal may pass.
    * @param own the highest own write that a commit names; a commit may choose another snapshot than its transaction's
    */
-  #judged<R extends Asked, A, T>(
+  #judged<R extends SnapshotFields, A, T>(
     request: R,
     own: Timestamp | undefined,
     ask: (request: R, done: Done<A>) => void,
@@ -437,7 +437,7 @@ const listDenied = ({ policy, principal }: Judge, place: string, verdict: Verdic
   denied(policy, principal, { verb: 'list', place, rule: verdict.kind === 'refused' ? verdict.rule : null });
 
 /** The part of a request that names its snapshot. */
-type Asked = Pick<Unreferenced<ReadReq>, 'txId' | 'ust' | 'at'>;
+type SnapshotFields = Pick<Unreferenced<ReadReq>, 'txId' | 'ust' | 'at'>;
 
 /**
  * The read of the written keys: in the open transaction, or else in a stable snapshot at or above the one that the

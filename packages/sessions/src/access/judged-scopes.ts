@@ -177,7 +177,7 @@ export class JudgedScopes {
           done(verdicts);
           return;
         }
-        const outcome = new Outcome(judge, touched, versions);
+        const outcome = new VisibleChanges(judge, touched, versions);
         for (const [i, { one, question }] of asked.entries()) outcome.take(one, question.key, verdicts[i]!);
         const end: Done<ReadonlySet<QualifiedKey>> = (shown) => {
           if (shown instanceof IsochronError) {
@@ -237,7 +237,7 @@ const isIn = ({ keys, ranges }: Watch, key: QualifiedKey): boolean =>
   keys.includes(key) || ranges.some((range) => inRange(range, key));
 
 /** What the reader may see of an answer. */
-class Outcome {
+class VisibleChanges {
   readonly ended: EndedScope[] = [];
   /** Keys whose changes it gets as they are. */
   readonly #whole = new Set<QualifiedKey>();

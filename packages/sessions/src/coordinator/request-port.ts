@@ -18,18 +18,18 @@ export interface PortDriver<Request> {
   readonly firstRef: number;
 }
 
-type Message = AnyMessage & { readonly ref: number };
+type ReferredMessage = AnyMessage & { readonly ref: number };
 
 /** Requests by type, each with its answer; undefined for a request without an answer. */
 export type AnyRequestMap = {
-  readonly [type: string]: { readonly request: Message; readonly answer: Message | undefined };
+  readonly [type: string]: { readonly request: ReferredMessage; readonly answer: ReferredMessage | undefined };
 };
 
 /** The types of the requests of a map. */
 export type RequestType<R extends AnyRequestMap> = keyof R & string;
 
 /** A request without its reference, which the port adds. */
-export type Unreferenced<Request extends Message> = Omit<Request, 'ref'>;
+export type Unreferenced<Request extends ReferredMessage> = Omit<Request, 'ref'>;
 
 /** A request of a type in a map, without its reference. */
 export type RequestOf<R extends AnyRequestMap, T extends RequestType<R>> = { readonly type: T } & Omit<
@@ -62,7 +62,7 @@ export interface RequestPort<R extends AnyRequestMap> {
 type RequestIn<R extends AnyRequestMap> = R[RequestType<R>]['request'];
 type AnswerIn<R extends AnyRequestMap> = NonNullable<R[RequestType<R>]['answer']>;
 
-interface Pending<Answer> {
+interface PendingRequest<Answer> {
   readonly node: NodeId;
   readonly asked: string;
   readonly awaits: string;
@@ -76,7 +76,7 @@ interface Pending<Answer> {
 export class MachinePort<R extends AnyRequestMap>
   implements RequestPort<R>, Machine<RequestIn<R> | AnswerIn<R> | Refused>
 {
-  readonly #pending = new TransientMap<number, Pending<AnswerIn<R> | undefined>>();
+  readonly #pending = new TransientMap<number, PendingRequest<AnswerIn<R> | undefined>>();
   readonly #linked = new Set<NodeId>();
   readonly #self: Address;
   #lastRef: number;
@@ -163,7 +163,7 @@ export class MachinePort<R extends AnyRequestMap>
   }
 }
 
-const isRefused = (message: Message): message is Refused => message.type === 'Refused';
+const isRefused = (message: ReferredMessage): message is Refused => message.type === 'Refused';
 
 const linkDown = (node: NodeId): IsochronError =>
   new IsochronError('CONNECTION_LOST', `The link to ${node}, which holds the transaction, is down.`);

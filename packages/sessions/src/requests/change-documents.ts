@@ -41,7 +41,7 @@ export interface DocumentedPage extends Pick<ChangesResp, 'from' | 'to'> {
 }
 
 /** The documents of some keys in a snapshot. */
-type Documents = ReadonlyMap<QualifiedKey, Value | null> | 'gone';
+type SnapshotDocuments = ReadonlyMap<QualifiedKey, Value | null> | 'gone';
 
 /** Transactions whose documents are read at the same time. */
 const BATCH = 16;
@@ -88,7 +88,7 @@ export class ChangeDocuments {
     const groups = [...sharedKeys(batch)];
     const reads = groups.map(
       ([ct, keys]) =>
-        (one: Done<Documents>) =>
+        (one: Done<SnapshotDocuments>) =>
           this.#read([...keys], ct - 1, one),
     );
     if (reads.length === 0) done(batch);
@@ -103,15 +103,15 @@ export class ChangeDocuments {
     const updated = tx.writes.flatMap(({ key, value }) => (value instanceof Update ? [key] : []));
     const written = tx.writes.map(({ key }) => key);
     const reads = [
-      (one: Done<Documents>) => this.#read(wants.values ? updated : [], tx.ct, one),
-      (one: Done<Documents>) => this.#read(wants.before ? written : [], tx.ct - 1, one),
+      (one: Done<SnapshotDocuments>) => this.#read(wants.values ? updated : [], tx.ct, one),
+      (one: Done<SnapshotDocuments>) => this.#read(wants.before ? written : [], tx.ct - 1, one),
     ];
     all(reads, (result) => {
       done(result instanceof IsochronError ? result : withDocuments(tx, wants, result[0]!, result[1]!));
     });
   }
 
-  #read(keys: readonly QualifiedKey[], ts: Timestamp, done: Done<Documents>): void {
+  #read(keys: readonly QualifiedKey[], ts: Timestamp, done: Done<SnapshotDocuments>): void {
     if (keys.length === 0) {
       done(new Map());
       return;
@@ -152,7 +152,12 @@ function all<T>(calls: readonly ((done: Done<T>) => void)[], done: Done<readonly
     });
 }
 
-function withDocuments(tx: ChangedTx, wants: DocumentsWanted, after: Documents, before: Documents): DocumentedTx {
+function withDocuments(
+  tx: ChangedTx,
+  wants: DocumentsWanted,
+  after: SnapshotDocuments,
+  before: SnapshotDocuments,
+): DocumentedTx {
   const writes = tx.writes.map((write) => ({
     ...write,
     ...(wants.values && write.value instanceof Update ? { after: thenIn(after, write.key) } : {}),
@@ -183,7 +188,7 @@ function separated(
   txs: readonly DocumentedTx[],
   at: Timestamp,
   shared: ReadonlySet<QualifiedKey>,
-  below: Documents,
+  below: SnapshotDocuments,
 ): readonly DocumentedTx[] {
   const current = new Map([...shared].map((key) => [key, thenIn(below, key)] as const));
   return txs.map(({ txId, ct, writes }) => {
@@ -208,7 +213,7 @@ function written(before: DocumentThen, { value }: KeyWrite, at: Origin): Documen
   return { document: fold.result() };
 }
 
-const thenIn = (documents: Documents, key: QualifiedKey): DocumentThen =>
+const thenIn = (documents: SnapshotDocuments, key: QualifiedKey): DocumentThen =>
   documents === 'gone' ? documents : { document: documents.get(key) ?? null };
 
 /** Bytes of the documents of transactions. */

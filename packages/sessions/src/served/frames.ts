@@ -36,7 +36,7 @@ const MAX_ATTEMPTS = 16;
 const invalid = (detail: string): IsochronError => new IsochronError('INVALID_REQUEST', detail);
 
 /** What a value should be but is not; undefined if it is. */
-type Check = (raw: unknown) => string | undefined;
+type ValueCheck = (raw: unknown) => string | undefined;
 
 /**
  * The check of a declared frame. @throws IsochronError `INVALID_REQUEST` for a field that does not fit, `VALUE_INVALID`
@@ -54,10 +54,13 @@ export function checkOf<K extends ObjectForm & Kind>({ of }: K): (frame: RawFram
 }
 
 /** The names of fields, and the check of each. Apart, since loops over pairs are slow. */
-const checksOf = (fields: Fields): [string[], Check[]] => [Object.keys(fields), Object.values(fields).map(compiled)];
+const checksOf = (fields: Fields): [string[], ValueCheck[]] => [
+  Object.keys(fields),
+  Object.values(fields).map(compiled),
+];
 
 const leaf =
-  (expected: string, accepts: (raw: unknown) => boolean): Check =>
+  (expected: string, accepts: (raw: unknown) => boolean): ValueCheck =>
   (raw) =>
     accepts(raw) ? undefined : expected;
 
@@ -72,9 +75,9 @@ const LEAVES = {
   later: () => undefined,
   value: valueCheck,
   content: contentCheck,
-} satisfies Record<string, Check>;
+} satisfies Record<string, ValueCheck>;
 
-function compiled(kind: Kind): Check {
+function compiled(kind: Kind): ValueCheck {
   switch (kind.is) {
     case 'text':
       return textCheck(kind.max);
@@ -93,28 +96,28 @@ function compiled(kind: Kind): Check {
   }
 }
 
-const anyText: Check = (raw) => (typeof raw === 'string' ? undefined : 'a string');
+const anyText: ValueCheck = (raw) => (typeof raw === 'string' ? undefined : 'a string');
 
-const textCheck = (max?: number): Check =>
+const textCheck = (max?: number): ValueCheck =>
   max === undefined
     ? anyText
     : leaf(`a string of at most ${max}`, (raw) => typeof raw === 'string' && raw.length <= max);
 
-const wholeCheck = (min: number, max: number): Check =>
+const wholeCheck = (min: number, max: number): ValueCheck =>
   leaf(`an integer from ${min} to ${max}`, (raw) => isInteger(raw) && raw >= min && raw <= max);
 
 const presentCheck =
-  (check: Check): Check =>
+  (check: ValueCheck): ValueCheck =>
   (raw) =>
     raw == null ? undefined : check(raw);
 
 const notNullCheck =
-  (check: Check): Check =>
+  (check: ValueCheck): ValueCheck =>
   (raw) =>
     raw === null ? undefined : check(raw);
 
 const listCheck =
-  (check: Check): Check =>
+  (check: ValueCheck): ValueCheck =>
   (raw) => {
     if (!Array.isArray(raw)) return 'a list';
     for (let i = 0; i < raw.length; i++) {
@@ -125,7 +128,7 @@ const listCheck =
   };
 
 /** Hot: the keys of every read. */
-const textsCheck: Check = (raw) => {
+const textsCheck: ValueCheck = (raw) => {
   if (!Array.isArray(raw)) return 'a list';
   for (let i = 0; i < raw.length; i++) {
     if (typeof raw[i] !== 'string') return 'a list in which each item is a string';
@@ -134,7 +137,7 @@ const textsCheck: Check = (raw) => {
 };
 
 const objectCheck =
-  ([names, checks]: [string[], Check[]]): Check =>
+  ([names, checks]: [string[], ValueCheck[]]): ValueCheck =>
   (raw) => {
     if (!isFrame(raw)) return 'an object';
     for (let i = 0; i < names.length; i++) {

@@ -3,7 +3,7 @@ import type { Check, CheckContext } from './check.js';
 import type { Ledger } from './ledger.js';
 
 /** A node whose disk is being verified. */
-interface Waiting {
+interface VerifyingNode {
   /** When its clock has moved forward this far, the node may have waited long enough: never later than it does. */
   readonly untilMs: number;
   readonly isLinked: boolean;
@@ -28,7 +28,7 @@ export interface WatchedNode {
  */
 export class FirstReports implements Check {
   readonly name = 'first-reports';
-  readonly #waiting = new Map<NodeId, Waiting>();
+  readonly #waiting = new Map<NodeId, VerifyingNode>();
   /** When peer replicas first reported to a node since its start. */
   readonly #reported = new Map<NodeId, Map<string, number>>();
   readonly #down = new Set<NodeId>();

@@ -8,7 +8,7 @@ export interface Note {
 }
 
 /** The parts of requests and answers that the check reads. */
-interface Frame {
+interface SessionFrame {
   readonly type: string;
   readonly id?: number;
   readonly after?: Timestamp;
@@ -31,7 +31,7 @@ export class HiddenKeys implements Check {
   /** Notes that lists and live queries have shown, notes that were taken away, and refusals. */
   readonly counters = { listed: 0, changed: 0, removed: 0, refused: 0 };
   /** Requests without an answer, by connection and number. */
-  readonly #asked = new Map<string, Frame>();
+  readonly #asked = new Map<string, SessionFrame>();
   /** Live queries that were refused, by connection and number: also with the answer to the request before. */
   readonly #ended = new Set<string>();
   #lostData = false;
@@ -60,7 +60,7 @@ export class HiddenKeys implements Check {
     this.#lostData = true;
   }
 
-  #answered(connection: string, principal: string, request: Frame | undefined, answer: Frame): void {
+  #answered(connection: string, principal: string, request: SessionFrame | undefined, answer: SessionFrame): void {
     const asked = new Set(notesIn(request));
     if (answer.type === 'changes' && request?.scope?.includes('/notes/'))
       this.#fail(`${connection} gets a page of the changes of what a rule filters`, connection);
@@ -75,7 +75,7 @@ export class HiddenKeys implements Check {
     }
   }
 
-  #live(connection: string, principal: string, { after = 0, add = [] }: Frame, answer: Frame): void {
+  #live(connection: string, principal: string, { after = 0, add = [] }: SessionFrame, answer: SessionFrame): void {
     const { to = 0, changes = [], ended = [] } = answer;
     for (const [number] of ended) this.#ended.add(`${connection} ${number}`);
     for (const { watch, start } of add)
@@ -115,9 +115,9 @@ export class HiddenKeys implements Check {
 
 const NOTE = /notes\/[\w-]+/;
 
-const framesIn = (text: string): readonly Frame[] => [JSON.parse(text) as Frame | Frame[]].flat();
+const framesIn = (text: string): readonly SessionFrame[] => [JSON.parse(text) as SessionFrame | SessionFrame[]].flat();
 
-const notesIn = (frame: Frame | undefined): readonly string[] =>
+const notesIn = (frame: SessionFrame | undefined): readonly string[] =>
   JSON.stringify(frame ?? {}).match(new RegExp(NOTE, 'g')) ?? [];
 
 const isOf = (principal: string, value: unknown): boolean =>

@@ -3,7 +3,7 @@ import type { QualifiedKey, Timestamp } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
 import type { LiveWatch } from './observations.js';
 
-type Documents = ReadonlyMap<QualifiedKey, LiveDocument>;
+type ObservedDocuments = ReadonlyMap<QualifiedKey, LiveDocument>;
 
 /**
  * An observer gets exactly what has changed, over reconnects and gaps of the log too (LQ3): each call names the keys
@@ -12,7 +12,7 @@ type Documents = ReadonlyMap<QualifiedKey, LiveDocument>;
  */
 export class LiveChangesAreExact implements Check {
   readonly name = 'live-changes-are-exact';
-  readonly #before = new Map<LiveWatch, readonly Documents[]>();
+  readonly #before = new Map<LiveWatch, readonly ObservedDocuments[]>();
   readonly #snapshots = new Map<string, Timestamp>();
 
   /** @param refusals codes with which a node may refuse a session for its clock */
@@ -51,7 +51,7 @@ export class LiveChangesAreExact implements Check {
     this.#snapshots.set(watch.session, snapshot);
   }
 
-  #exact(watch: LiveWatch, { documents, changed }: ScopeView, before: Documents = new Map()): void {
+  #exact(watch: LiveWatch, { documents, changed }: ScopeView, before: ObservedDocuments = new Map()): void {
     for (const key of new Set([...before.keys(), ...documents.keys(), ...changed])) {
       const [old, now] = [before.get(key), documents.get(key)];
       if (changed.has(key) !== (old !== now))

@@ -107,12 +107,12 @@ function resultOf(query: Query, documents: ReadonlyMap<QualifiedKey, LiveDocumen
   return rows.slice(0, limit).map(textOf);
 }
 
-interface Row {
+interface QueryRow {
   readonly key: string;
   readonly value: DocumentValue;
 }
 
-function compare(a: Row, b: Row, orders: readonly Order[], reverse: boolean): number {
+function compare(a: QueryRow, b: QueryRow, orders: readonly Order[], reverse: boolean): number {
   for (const { path, direction } of orders) {
     const [x, y] = [fieldAt(path)(a.value), fieldAt(path)(b.value)];
     const difference = compareValues(x, y);
@@ -124,5 +124,5 @@ function compare(a: Row, b: Row, orders: readonly Order[], reverse: boolean): nu
   return reverse ? compareKeys(b.key, a.key) : compareKeys(a.key, b.key);
 }
 
-const textOf = ({ key, value, pending }: Row & { readonly pending: boolean }): string =>
+const textOf = ({ key, value, pending }: QueryRow & { readonly pending: boolean }): string =>
   `${key}=${JSON.stringify(value)}${pending ? '*' : ''}`;

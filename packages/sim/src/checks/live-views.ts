@@ -8,7 +8,7 @@ import type { LiveOwn, LiveWatch } from './observations.js';
 import { type Possible, possibleFolds } from './possible-documents.js';
 
 /** What an observer has been shown last. */
-interface Shown {
+interface LastView {
   readonly snapshot: Timestamp;
   readonly views: readonly ScopeView[];
 }
@@ -34,7 +34,7 @@ const NOT_COMMITTED = Number.MAX_SAFE_INTEGER;
  */
 export class LiveViewsAreSnapshots implements Check {
   readonly name = 'live-views-are-snapshots';
-  readonly #shown = new Map<LiveWatch, Shown | undefined>();
+  readonly #shown = new Map<LiveWatch, LastView | undefined>();
 
   constructor(
     readonly context: CheckContext,
@@ -87,12 +87,16 @@ export class LiveViewsAreSnapshots implements Check {
     return undefined;
   }
 
-  #check(watch: LiveWatch, shown: Shown, verb: string): void {
+  #check(watch: LiveWatch, shown: LastView, verb: string): void {
     const wrong = this.#wrongIn(watch, shown, verb);
     if (wrong !== undefined) this.context.fail(this.name, wrong.message, [wrong.key, watch.session]);
   }
 
-  #wrongIn(watch: LiveWatch, { snapshot, views }: Shown, verb: string): { key: string; message: string } | undefined {
+  #wrongIn(
+    watch: LiveWatch,
+    { snapshot, views }: LastView,
+    verb: string,
+  ): { key: string; message: string } | undefined {
     for (const [i, { documents }] of views.entries()) {
       const scope = watch.scopes[i]!;
       for (const key of this.#keysOf(watch, documents)) {

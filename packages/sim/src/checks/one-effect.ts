@@ -7,7 +7,7 @@ import type { Ledger } from './ledger.js';
 const TAKEN_FOR_ANOTHER = new Set(['ATTEMPT_MISMATCH', 'TX_ID_REUSED']);
 
 /** The answers to one id. */
-interface Answers {
+interface IdAnswers {
   readonly keys: readonly QualifiedKey[];
   ct?: Timestamp;
   aborted: boolean;
@@ -19,7 +19,7 @@ interface Answers {
  */
 export class OneEffect implements Check {
   readonly name = 'one-effect';
-  readonly #answers = new Map<TxId, Answers>();
+  readonly #answers = new Map<TxId, IdAnswers>();
 
   constructor(
     readonly context: CheckContext,

@@ -30,7 +30,7 @@ interface Token {
 type Put = Extract<HttpRequest, { f: 'put' }>;
 
 /** A request on its way. */
-interface Sent {
+interface SentRequest {
   readonly id: TxId;
   readonly node: NodeId;
   readonly request: HttpRequest;
@@ -151,7 +151,7 @@ export class HttpCaller {
     }
   }
 
-  #sendTo(sent: Sent): void {
+  #sendTo(sent: SentRequest): void {
     const { id, node, request } = sent;
     this.world.note(this.name, () => `sends ${id} to ${node}: ${JSON.stringify(request)}`);
     this.#waiting++;
@@ -194,7 +194,7 @@ export class HttpCaller {
     return partWithHome(this.#base.padEnd(RANDOM_PART, '_'), { home, avoid: [] }, topology);
   }
 
-  #answered(sent: Sent, answer: HttpAnswer | undefined): void {
+  #answered(sent: SentRequest, answer: HttpAnswer | undefined): void {
     const { id, node, request, known } = sent;
     if (request.f === 'put') this.#written(sent, request, answer);
     else if (request.f === 'get' && answer?.status === 'read') {
@@ -210,7 +210,7 @@ export class HttpCaller {
     }
   }
 
-  #written(sent: Sent, { writes, keyed }: Put, answer: HttpAnswer | undefined): void {
+  #written(sent: SentRequest, { writes, keyed }: Put, answer: HttpAnswer | undefined): void {
     const { id: txId, node, known } = sent;
     const outcome = outcomeOf(answer);
     sent.sendings.written ||= typeof outcome === 'number';
@@ -230,7 +230,7 @@ export class HttpCaller {
   }
 
   /** Records a write once: when its last sending is over. */
-  #recorded({ id: txId, request, sendings }: Sent): void {
+  #recorded({ id: txId, request, sendings }: SentRequest): void {
     if (request.f !== 'put' || --sendings.open > 0) return;
     const ops = request.writes.map(({ key, value }) => ({ f: 'w' as const, k: key, v: textOf(value) }));
     this.world.histories.add(`${this.name}~${txId}`, { txId, ops }, sendings.written ? 'committed' : 'unknown');

@@ -17,7 +17,7 @@ const POLL_MS = 50;
 const POLLS = 100;
 
 /** The fields of an answer that it reads. */
-interface Answer {
+interface AnswerHead {
   readonly type: string;
   readonly id?: number;
 }
@@ -57,7 +57,7 @@ export class Intruder<M extends AnyMessage> {
     const socket: ClientSocket<M> = sockets.connect(topology.regionOf(node), node, {
       opened: () => socket.write(JSON.stringify({ type: 'hello', credentials: credentialsOf('intruder', expiresAt) })),
       message: (text) => {
-        const frames = [JSON.parse(text)].flat() as Answer[];
+        const frames = [JSON.parse(text)].flat() as AnswerHead[];
         for (const frame of frames) {
           if (frame.type === 'welcome') this.#await(node, expiresAt, socket, POLLS);
           else this.#judge(node, frame, socket);
@@ -84,7 +84,7 @@ export class Intruder<M extends AnyMessage> {
     }
   }
 
-  #judge(node: NodeId, frame: Answer, socket: ClientSocket<M>): void {
+  #judge(node: NodeId, frame: AnswerHead, socket: ClientSocket<M>): void {
     if (frame.type === 'pong') this.world.observer.servedExpired(node);
     if (frame.type === 'authenticated') this.world.observer.changedPrincipal(node);
     if (frame.id === 2) socket.leave();

@@ -25,7 +25,7 @@ interface Own extends LiveOwn {
 
 export class LiveQueries {
   readonly #own: Own[] = [];
-  readonly #watches = new Set<Watch>();
+  readonly #watches = new Set<SimulatedWatch>();
   #client: LiveClient | undefined;
   #names = 0;
   #hasChanged = false;
@@ -55,7 +55,7 @@ export class LiveQueries {
   /** Observes scopes from now on. Returns the function that ends it. */
   watch(scopes: readonly LiveScope[]): () => void {
     const { session, observer, note } = this.world;
-    const watch = new Watch(session, `live${this.#names++}`, scopes, this.#own, {
+    const watch = new SimulatedWatch(session, `live${this.#names++}`, scopes, this.#own, {
       next: (snapshot, views) => {
         this.shown = Math.max(this.shown, snapshot);
         note(() => `${watch.name} shows ${textOf(views)} at ${snapshot}`);
@@ -128,7 +128,7 @@ export class LiveQueries {
 }
 
 /** A live query, whose observer each client of the session gets. */
-class Watch implements LiveWatch {
+class SimulatedWatch implements LiveWatch {
   isShown = false;
   #end: (() => void) | undefined;
 

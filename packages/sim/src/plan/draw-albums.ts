@@ -23,7 +23,7 @@ export function drawSomeAlbums(random: Random, topology: Topology): AlbumsPlan {
   };
 }
 
-interface Scene {
+interface AlbumScene {
   readonly random: Random;
   readonly regions: readonly string[];
   readonly owners: readonly string[];
@@ -35,7 +35,7 @@ type Draw = () => Unpaused<AlbumStepPlan>;
 type Unpaused<S> = S extends unknown ? Omit<S, 'thinkMs'> : never;
 
 /** Creates the album, changes who may see it, and adds photos. */
-function ownerSession(scene: Scene, owner: string): AlbumSessionPlan {
+function ownerSession(scene: AlbumScene, owner: string): AlbumSessionPlan {
   const { random, readers } = scene;
   const draw: Draw = () => {
     const f = weighted(random, [
@@ -56,7 +56,7 @@ function ownerSession(scene: Scene, owner: string): AlbumSessionPlan {
 }
 
 /** Another session of an owner, which adds photos. */
-const deviceSession = (scene: Scene, owner: string): AlbumSessionPlan =>
+const deviceSession = (scene: AlbumScene, owner: string): AlbumSessionPlan =>
   session(
     scene,
     `${owner}-device`,
@@ -65,7 +65,7 @@ const deviceSession = (scene: Scene, owner: string): AlbumSessionPlan =>
   );
 
 /** Reads in all ways, and now and then tries to write. */
-function guestSession(scene: Scene, reader: string, number: number): AlbumSessionPlan {
+function guestSession(scene: AlbumScene, reader: string, number: number): AlbumSessionPlan {
   const { random, owners, regions } = scene;
   const draw: Draw = () => {
     const f = weighted(random, [
@@ -95,7 +95,7 @@ function guestSession(scene: Scene, reader: string, number: number): AlbumSessio
   return session(scene, `${reader}-${number}`, reader, stepsOf(scene, 60, 60, draw));
 }
 
-function stepsOf({ random }: Scene, most: number, meanMs: number, draw: Draw): AlbumStepPlan[] {
+function stepsOf({ random }: AlbumScene, most: number, meanMs: number, draw: Draw): AlbumStepPlan[] {
   const mean = meanMs * logBetween(random, 0.2, 2);
   return Array.from({ length: integer(random, 5, most) }, () => ({
     thinkMs: rounded(exponential(random, mean)),
@@ -104,7 +104,7 @@ function stepsOf({ random }: Scene, most: number, meanMs: number, draw: Draw): A
 }
 
 const session = (
-  { random, regions }: Scene,
+  { random, regions }: AlbumScene,
   name: string,
   principal: string,
   steps: readonly AlbumStepPlan[],

@@ -7,7 +7,7 @@ import type { AlbumsPlan, BoardSessionPlan, BoardStepPlan, BoardsPlan, WritePlac
 export const withBoards = (random: Random, topology: Topology, albums: AlbumsPlan | undefined) =>
   albums !== undefined && random.chance(0.5) ? { ...albums, boards: drawSomeBoards(random, topology) } : albums;
 
-interface Scene {
+interface BoardScene {
   readonly random: Random;
   readonly regions: readonly string[];
   readonly boards: readonly string[];
@@ -33,7 +33,7 @@ type Unpaused<S> = S extends unknown ? Omit<S, 'thinkMs'> : never;
 type Draw = () => Unpaused<BoardStepPlan>;
 
 /** Founds a board, and admits and dismisses writers. */
-function ownerSession(scene: Scene, board: string): BoardSessionPlan {
+function ownerSession(scene: BoardScene, board: string): BoardSessionPlan {
   const { random, regions, writers } = scene;
   const draw: Draw = () => {
     const f = weighted(random, [
@@ -56,7 +56,7 @@ function ownerSession(scene: Scene, board: string): BoardSessionPlan {
 }
 
 /** Enters what it may, and what it may not, and tries to found each board over what is there. */
-function writerSession(scene: Scene, writer: string): BoardSessionPlan {
+function writerSession(scene: BoardScene, writer: string): BoardSessionPlan {
   const { random, regions, boards } = scene;
   const draw: Draw = () => {
     const f = weighted(random, [
@@ -84,7 +84,7 @@ const placeOf = (random: Random): WritePlace =>
     ['past', 1.5],
   ] as const);
 
-function stepsOf({ random }: Scene, most: number, meanMs: number, draw: Draw): BoardStepPlan[] {
+function stepsOf({ random }: BoardScene, most: number, meanMs: number, draw: Draw): BoardStepPlan[] {
   const mean = meanMs * logBetween(random, 0.2, 2);
   return Array.from({ length: integer(random, 5, most) }, () => ({
     thinkMs: rounded(exponential(random, mean)),
@@ -93,7 +93,7 @@ function stepsOf({ random }: Scene, most: number, meanMs: number, draw: Draw): B
 }
 
 const session = (
-  { random, regions }: Scene,
+  { random, regions }: BoardScene,
   name: string,
   principal: string,
   steps: readonly BoardStepPlan[],

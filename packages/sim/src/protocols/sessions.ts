@@ -97,7 +97,7 @@ export function sessionsNode<M extends AnyMessage>(
       live = false;
     };
   };
-  const waiting = new Waiting(world, after);
+  const waiting = new TimeWaiters(world, after);
   const now = () => Math.max(0, Math.floor(world.wall()));
   const maxTransactionMs = world.settings.maxTransactionMs ?? DEFAULT_SETTINGS.maxTransactionMs;
   const serving = new Serving(
@@ -158,7 +158,7 @@ export function sessionsNode<M extends AnyMessage>(
 }
 
 /** Waits for times of the node, which it checks every few ms while a client waits. */
-class Waiting {
+class TimeWaiters {
   #count = 0;
   #polls = false;
   readonly #waiters = new Map<() => Timestamp, StableWaiters>();

@@ -1,7 +1,7 @@
 import type { AnyMessage, NodeId } from '@isochron/core';
 import type { Moment } from '../faults/fault.js';
 
-interface Watch {
+interface AwaitedMoment {
   readonly moment: Moment;
   left: number;
   readonly run: (message: AnyMessage, from: NodeId) => void;
@@ -9,14 +9,14 @@ interface Watch {
 
 /** Counts moments in the life of messages, and calls the waiting functions back. */
 export class Moments {
-  readonly #watches = new Set<Watch>();
+  readonly #watches = new Set<AwaitedMoment>();
 
   /** Whether any function waits: nearly never. */
   get any(): boolean {
     return this.#watches.size > 0;
   }
 
-  on(moment: Moment, nth: number, run: Watch['run']): () => void {
+  on(moment: Moment, nth: number, run: AwaitedMoment['run']): () => void {
     const watch = { moment, left: nth, run };
     this.#watches.add(watch);
     return () => this.#watches.delete(watch);

@@ -8,7 +8,7 @@ export interface DiskPace {
   syncMs(): number;
 }
 
-interface Batch {
+interface DiskBatch {
   readonly records: readonly DurableRecord[];
   /** As in the durable log. */
   readonly packed: Uint8Array;
@@ -28,12 +28,12 @@ export class Disk {
   /** The durable state at the latest checkpoint. */
   #checkpoint = new MemoryState();
   /** The batches since then. */
-  #log: Pick<Batch, 'packed' | 'records'>[] = [];
+  #log: Pick<DiskBatch, 'packed' | 'records'>[] = [];
   /** Pack new batches, and unpack durable ones. */
   #writing = new LogRecords();
   #reading = new LogRecords();
   #store: VersionStore = openMemoryStore();
-  #inFlight: Batch | undefined;
+  #inFlight: DiskBatch | undefined;
   /** Rises with every crash: a sync of a previous incarnation completes nothing. */
   #incarnation = 0;
   #stalled = false;

@@ -14,16 +14,16 @@ export const THREE_COHORTS: ClusterSpec = {
   keyspaces: [{ name: 'default', partitions: 3, replication: 2 }],
 };
 
-type Message = TransactionMessage['type'];
+type MessageType = TransactionMessage['type'];
 
 /** A filter of the wire: messages of these types are lost. */
 export const without =
-  (...types: Message[]) =>
+  (...types: MessageType[]) =>
   ({ message }: Envelope<TransactionMessage>): boolean =>
     !types.includes(message.type);
 
 /** Whether a message of the type goes from one node to another; an empty name stands for any. */
-export const between = (from: NodeId, to: NodeId, type: Message) => (envelope: Envelope<TransactionMessage>) =>
+export const between = (from: NodeId, to: NodeId, type: MessageType) => (envelope: Envelope<TransactionMessage>) =>
   envelope.message.type === type && ['', envelope.from.node].includes(from) && ['', envelope.to.node].includes(to);
 
 /**

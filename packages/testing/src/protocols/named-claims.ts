@@ -5,7 +5,7 @@ import { backup } from './lost-disks.js';
 import { settledWorld } from './operation-fixtures.js';
 import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from './operation-world.js';
 
-type Sent = Parameters<OperationWorld['filter']>[0];
+type SentMessage = Parameters<OperationWorld['filter']>[0];
 
 /** Registers the claims for one protocol. */
 export function namedClaims(protocol: OperationProtocol): void {
@@ -14,7 +14,7 @@ export function namedClaims(protocol: OperationProtocol): void {
       const world = settledWorld(protocol, { spec: replicated(REGIONS.slice(0, 2), 2) });
       const key = keyIn(world, 0);
       // Nothing becomes stable, so that no peer can detect the older disk.
-      const unstable = ({ message }: Sent) => !['GossipUp', 'GossipRoot', 'GossipDown'].includes(message.type);
+      const unstable = ({ message }: SentMessage) => !['GossipUp', 'GossipRoot', 'GossipDown'].includes(message.type);
       world.filter = unstable;
       const old = backup(world.node('virginia-1').store);
       new OperationClient(world, 'oregon-1').put(key, '1');

@@ -82,10 +82,10 @@ class OperationStage extends Scene {
   }
 }
 
-type Command = (stage: OperationStage, words: Words) => readonly string[];
+type OperationCommand = (stage: OperationStage, words: Words) => readonly string[];
 
 /** These commands, and those of every script. */
-export const OPERATION_COMMANDS: Readonly<Record<string, Command>> = {
+export const OPERATION_COMMANDS: Readonly<Record<string, OperationCommand>> = {
   ...SCENE_COMMANDS,
 
   session: (stage, words) => {
@@ -116,7 +116,7 @@ export const OPERATION_COMMANDS: Readonly<Record<string, Command>> = {
 };
 
 /** The arguments of `show`. */
-export const OPERATION_SHOW: Readonly<Record<string, Command>> = {
+export const OPERATION_SHOW: Readonly<Record<string, OperationCommand>> = {
   /** Versions of a key on each disk, newest first, with their dependencies. */
   versions: (stage, words) => {
     const key = stage.key(words.next('a key'));

@@ -12,13 +12,13 @@ import { ScriptError, valueOfWord, type Words, wordOfValue } from './script-word
 type Unsent = { [R in ClientRequest as R['type']]: Omit<R, 'ref'> }[ClientRequest['type']];
 
 /** A session by its name in the script. */
-interface Session {
+interface NamedSession {
   readonly name: string;
   readonly client: TestClient;
 }
 
 /** Sends a request, or ends at once. */
-type SessionCommand = (stage: Stage, session: Session, words: Words) => Question | Done;
+type SessionCommand = (stage: Stage, session: NamedSession, words: Words) => Question | Done;
 
 /** A command without a request, or one that needs no request, and its output. */
 interface Done {
@@ -122,7 +122,7 @@ export function awaitAnswer(stage: Stage, question: Question): readonly string[]
 export const answered = ({ world }: Stage, { node, ref }: Question): boolean => world.answer(node, ref) !== undefined;
 
 /** Starts, reads and ends in one round trip (P11). */
-function readOnce(stage: Stage, { name, client }: Session, keys: readonly QualifiedKey[]): Question {
+function readOnce(stage: Stage, { name, client }: NamedSession, keys: readonly QualifiedKey[]): Question {
   const { session } = client;
   const tx = session.begin();
   const { ts: ust, deps } = session.seen;

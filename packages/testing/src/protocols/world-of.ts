@@ -50,7 +50,7 @@ export const THREE_REGIONS: ClusterSpec = {
 };
 
 /** Collects the answers of coordinators. */
-class Client<M extends AnyMessage, Response extends Referring> implements Machine<M> {
+class AnswerCollector<M extends AnyMessage, Response extends Referring> implements Machine<M> {
   readonly answers = new Map<number, Response>();
 
   step(input: Input<M>, _out: Effects<M>): void {
@@ -72,7 +72,7 @@ export interface WorldNode<M extends AnyMessage, Response extends Referring, Nod
   readonly store: PlainStore;
   host: Host<M>;
   parts: Node;
-  client: Client<M, Response>;
+  client: AnswerCollector<M, Response>;
   peers: PeerClocks<M>;
   up: boolean;
   /** When its timer is due, in virtual time; infinite where it has none. */
@@ -344,7 +344,7 @@ export class WorldOf<
       store,
       host,
       parts: machines,
-      client: new Client(),
+      client: new AnswerCollector(),
       peers: new PeerClocks<M>(machines.clock, machines.drift, this.newest),
       up: true,
       wakeMs: Number.POSITIVE_INFINITY,

@@ -90,9 +90,12 @@ export async function runCommit(file: string, options: WriteOptions): Promise<vo
   );
 }
 
-type Client = Parameters<Parameters<typeof withClient>[1]>[0];
+type ConnectedClient = Parameters<Parameters<typeof withClient>[1]>[0];
 
-async function commitAndPrint(options: WriteOptions, commit: (client: Client) => Promise<WriteReceipt>): Promise<void> {
+async function commitAndPrint(
+  options: WriteOptions,
+  commit: (client: ConnectedClient) => Promise<WriteReceipt>,
+): Promise<void> {
   const write = await withClient(options, async (client) => {
     const receipt = await commit(client);
     await settle(receipt, options);

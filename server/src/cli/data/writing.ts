@@ -54,12 +54,12 @@ class Acknowledged {
   }
 }
 
-interface Batch {
+interface RowBatch {
   readonly from: number;
   readonly rows: readonly Row[];
 }
 
-async function* batchesOf(rows: AsyncIterable<Row>, batch: number, skip: number): AsyncGenerator<Batch, void> {
+async function* batchesOf(rows: AsyncIterable<Row>, batch: number, skip: number): AsyncGenerator<RowBatch, void> {
   let from = 0;
   let pending: Row[] = [];
   for await (const row of rows) {

@@ -143,7 +143,7 @@ async function start(options: NodeOptions): Promise<void> {
 const DECIDE_TIMEOUT_MS = 3000;
 
 /** Parts of a node beside its options. */
-interface Parts {
+interface NodeParts {
   readonly config: ClusterConfig;
   readonly peering: Peering;
   readonly secrets: Secrets;
@@ -155,13 +155,13 @@ interface Parts {
   /** URL of this node's API. */
   readonly api: string;
   /** Where the API listens. */
-  readonly listen: Address;
+  readonly listen: ListenAddress;
   readonly logger: Logger;
   readonly onFailure: (error: unknown) => void;
 }
 
 /** Serves again, as soon as the disk has enough free space. */
-async function serveWhenThereIsRoom(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
+async function serveWhenThereIsRoom(options: NodeOptions, parts: NodeParts): Promise<() => Promise<void>> {
   for (;;) {
     await delay(RESTART_AFTER_MS);
     try {
@@ -174,7 +174,7 @@ async function serveWhenThereIsRoom(options: NodeOptions, parts: Parts): Promise
 }
 
 /** Opens all parts, and returns a function that closes them. */
-async function serve(options: NodeOptions, parts: Parts): Promise<() => Promise<void>> {
+async function serve(options: NodeOptions, parts: NodeParts): Promise<() => Promise<void>> {
   const { config, peering, secrets, apiKeys, auth, access, protection, certificates, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
   const { node: id, clockSkewMs, acceptLoss, acceptFutureTimestamps: acceptFuture } = options;
@@ -238,13 +238,13 @@ function nodeConfig(config: ClusterConfig, { node, config: file }: NodeOptions):
   throw new IsochronError('CONFIG_INVALID', `${file} has no node "${node}"; it has ${known}`);
 }
 
-interface Address {
+interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
 
 /** The address where the API of a URL listens: another host, where one is given. */
-function listenAddress(api: string, apiHost: string | undefined): Address {
+function listenAddress(api: string, apiHost: string | undefined): ListenAddress {
   const { hostname, port, protocol } = new URL(api);
   return {
     host: apiHost ?? hostname.replace(/^\[(.*)\]$/, '$1'),

@@ -30,7 +30,7 @@ export class CollectedTransactions implements Collected {
 /** Times of replaced contents of one key: a reader that needs more of them reads anew. */
 const MAX_REPLACED = 65;
 
-interface Written {
+interface CommittedWrite {
   readonly ct: Timestamp;
   readonly txId: TxId;
   readonly content: Content;
@@ -41,7 +41,7 @@ interface Written {
  * has to fold into its document (F1), and nothing that a later put replaces.
  */
 export class NetContents implements Collected {
-  readonly #of = new Map<QualifiedKey, Written[]>();
+  readonly #of = new Map<QualifiedKey, CommittedWrite[]>();
   readonly #replaced = new Map<QualifiedKey, Timestamp[]>();
   bytes = 0;
 
@@ -68,7 +68,7 @@ export class NetContents implements Collected {
     }
   }
 
-  #replace(key: QualifiedKey, contents: readonly Written[]): void {
+  #replace(key: QualifiedKey, contents: readonly CommittedWrite[]): void {
     const replaced = this.#replaced.get(key) ?? [];
     this.#replaced.set(key, [...replaced, ...contents.map(({ ct }) => ct)].slice(0, MAX_REPLACED));
   }

@@ -9,7 +9,7 @@ type Out = Effects<FeedMessage>;
 /** Requests for one partition at a time: the live one, and some for readers that are behind. */
 const MAX_REQUESTS = 8;
 
-interface Request {
+interface LogRequest {
   readonly partition: PartitionId;
   readonly after: Timestamp;
   /** It waits at the replica until UST is above it: its page is the next one for every reader at the end. */
@@ -24,7 +24,7 @@ interface Request {
 export type Outcome = 'page' | 'gone' | 'none';
 
 export class LogClient {
-  readonly #requests = new Map<PartitionId, Map<Timestamp, Request>>();
+  readonly #requests = new Map<PartitionId, Map<Timestamp, LogRequest>>();
   /** At the start, all other nodes: a link event removes them. */
   readonly #down: Set<NodeId>;
 
@@ -41,12 +41,12 @@ export class LogClient {
 
   /** Requests the page after a timestamp, unless a request will bring it. */
   ask(partition: PartitionId, after: Timestamp, now: WallMs, out: Out): void {
-    const requests = this.#requests.get(partition) ?? new Map<Timestamp, Request>();
+    const requests = this.#requests.get(partition) ?? new Map<Timestamp, LogRequest>();
     this.#requests.set(partition, requests);
     if (requests.has(after) || requests.size >= MAX_REQUESTS) return;
     for (const other of requests.values()) if (other.live && other.after <= after) return;
     const live = after >= this.state.stable.value;
-    const request: Request = { partition, after, live, gone: new Set(), turn: 0, sentAt: now };
+    const request: LogRequest = { partition, after, live, gone: new Set(), turn: 0, sentAt: now };
     requests.set(after, request);
     this.#send(request, now, out);
   }
@@ -91,7 +91,7 @@ export class LogClient {
   }
 
   /** Returns whether there is a replica to ask. */
-  #send(request: Request, now: WallMs, out: Out): boolean {
+  #send(request: LogRequest, now: WallMs, out: Out): boolean {
     request.sentAt = now;
     const { partition, after, gone, turn } = request;
     const nodes = this.#replicas(partition).filter((node) => !this.#down.has(node) && !gone.has(node));

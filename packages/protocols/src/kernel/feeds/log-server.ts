@@ -25,14 +25,14 @@ const PAGE_BYTES = 256 * 1024;
 /** Requests that wait until UST is above them; the oldest go. */
 const MAX_WAITING = 10_000;
 
-interface Waiting {
+interface WaitingRequest {
   readonly node: NodeId;
   readonly partition: PartitionId;
   readonly after: Timestamp;
 }
 
 export class LogServer {
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, WaitingRequest>();
   readonly #self: Address;
 
   constructor(
@@ -73,14 +73,14 @@ export class LogServer {
     out.send(to, { type: 'ChangesPageResp', partition, after, truncatedUpTo, ...cut });
   }
 
-  #wait(waiting: Waiting): void {
+  #wait(waiting: WaitingRequest): void {
     const [oldest] = this.#waiting.keys();
     if (oldest !== undefined && this.#waiting.size >= MAX_WAITING) this.#waiting.delete(oldest);
     this.#waiting.set(`${waiting.node}/${waiting.partition}/${waiting.after}`, waiting);
   }
 
   /** In a step of its own, so that the driver can bring the range to memory. */
-  #read(request: Waiting, out: Out): void {
+  #read(request: WaitingRequest, out: Out): void {
     out.send(this.#self, { type: 'ReadChanges', ...request, upTo: this.state.stable.value });
   }
 }

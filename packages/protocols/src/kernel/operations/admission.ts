@@ -16,7 +16,7 @@ type Out = Effects<OperationMessage>;
 const AHEAD = 256;
 
 /** The progress of a group towards its admission. */
-interface Progress {
+interface GroupProgress {
   readonly updates: readonly PeerUpdate[];
   /** Of the own partition and other sources. */
   readonly own: readonly Need[];
@@ -27,7 +27,7 @@ interface Progress {
 
 export class Admission implements Gate {
   readonly counters = { dependencies: 0, dependencyChecks: 0 };
-  readonly #progress = new Map<LogGroup, Progress>();
+  readonly #progress = new Map<LogGroup, GroupProgress>();
   /** Up to where each source's keys are in memory, or on their way there. */
   readonly #fetching = new Map<RegionId, Timestamp>();
   readonly #fetched = new Map<RegionId, Timestamp>();
@@ -95,7 +95,7 @@ export class Admission implements Gate {
     const needs = updates.flatMap((update) => this.rules.needs(update, view));
     // The earlier updates of this source are applied before.
     const own = needs.filter(({ partition, region }) => partition === view.partition && region !== source);
-    const progress: Progress = { updates, own, matter: view.asks.matter(), open: 0 };
+    const progress: GroupProgress = { updates, own, matter: view.asks.matter(), open: 0 };
     this.#progress.set(group, progress);
     this.counters.dependencies += needs.length;
     for (const [partition, wanted] of this.#byPartition(needs)) {
@@ -108,7 +108,7 @@ export class Admission implements Gate {
     }
   }
 
-  #check(progress: Progress, partition: PartitionId, needs: Deps, now: WallMs, out: Out): void {
+  #check(progress: GroupProgress, partition: PartitionId, needs: Deps, now: WallMs, out: Out): void {
     progress.open++;
     this.counters.dependencyChecks++;
     this.replica().asks.ask(
@@ -144,7 +144,7 @@ export class Admission implements Gate {
     );
   }
 
-  #satisfiedAll({ open }: Progress): boolean {
+  #satisfiedAll({ open }: GroupProgress): boolean {
     return open === 0;
   }
 

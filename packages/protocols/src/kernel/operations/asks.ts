@@ -47,7 +47,7 @@ export interface Ask<T extends AnswerType> {
 /** How long a late answer is accepted. */
 const LATE_ANSWER_MS = 60_000;
 
-type Pending = Omit<Ask<AnswerType>, 'taken' | 'takenLate'> & {
+type PendingAsk = Omit<Ask<AnswerType>, 'taken' | 'takenLate'> & {
   readonly taken: (answer: never, now: WallMs, out: Out) => void;
   readonly takenLate?: (answer: never) => void;
   sentAt: WallMs;
@@ -57,7 +57,7 @@ type Pending = Omit<Ask<AnswerType>, 'taken' | 'takenLate'> & {
 
 export class Asks {
   readonly counters = { asked: 0, askedAgain: 0, unanswered: 0 };
-  readonly #pending = new TransientMap<Ref, Pending>();
+  readonly #pending = new TransientMap<Ref, PendingAsk>();
   /** Begins at the clock: responses to a previous incarnation are ignored. 0 before the first question. */
   #nextRef: Ref = 0;
 
@@ -131,12 +131,12 @@ export class Asks {
     }
   }
 
-  #of(ref: Ref, from: Address): Pending | undefined {
+  #of(ref: Ref, from: Address): PendingAsk | undefined {
     const pending = this.#pending.get(ref);
     return pending?.to.node === from.node && pending.to.machine === from.machine ? pending : undefined;
   }
 
-  #again(ref: Ref, pending: Pending, now: WallMs, out: Out): void {
+  #again(ref: Ref, pending: PendingAsk, now: WallMs, out: Out): void {
     this.counters.askedAgain++;
     pending.sentAt = now;
     out.send(pending.to, pending.request(ref));

@@ -29,7 +29,7 @@ import { decides, type Settled, Settlements } from './settlements.js';
 import { shown } from './versions.js';
 
 type Out = Effects<OperationMessage>;
-type Refused = Extract<OperationMessage, { type: 'Refused' }>;
+type RefusedMessage = Extract<OperationMessage, { type: 'Refused' }>;
 type CoordinatorMessage =
   | OperationRequest
   | GetSliceResp
@@ -37,7 +37,7 @@ type CoordinatorMessage =
   | SettleResp
   | SnapResp
   | RotSliceResp
-  | Refused;
+  | RefusedMessage;
 
 /** A client's request that waits until this region has all that its session has seen elsewhere. */
 interface Arrival {

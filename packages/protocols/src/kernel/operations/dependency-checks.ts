@@ -11,13 +11,13 @@ import type { DepCheckReq, OperationMessage } from './messages.js';
 
 type Out = Effects<OperationMessage>;
 
-interface Check {
+interface DependencyCheck {
   readonly needs: Deps;
   readonly satisfied: (since: WallMs, now: WallMs, out: Out) => void;
 }
 
 export class DependencyChecks {
-  readonly waiting = new Waiting<Check>('waitingChecks');
+  readonly waiting = new Waiting<DependencyCheck>('waitingChecks');
   /** `vv.changes` at the last look. */
   #seen = -1;
 
@@ -52,7 +52,7 @@ export class DependencyChecks {
   release(now: WallMs, out: Out): void {
     if (this.waiting.size === 0 || this.replication.suspects(now) || this.#seen === this.replication.vv.changes) return;
     this.#seen = this.replication.vv.changes;
-    const ready: { check: Check; since: WallMs }[] = [];
+    const ready: { check: DependencyCheck; since: WallMs }[] = [];
     this.waiting.release(
       ({ needs }) => (this.#covers(needs, now) ? undefined : 'later'),
       (check, since) => ready.push({ check, since }),

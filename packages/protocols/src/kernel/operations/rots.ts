@@ -23,14 +23,14 @@ import { shown } from './versions.js';
 type Out = Effects<OperationMessage>;
 
 /** A client's request. */
-interface Asked {
+interface ClientRot {
   readonly keys: readonly QualifiedKey[];
   /** Its id, under protocols that remember readers. */
   readonly id: TxId | undefined;
   readonly seen: Deps;
 }
 
-interface Rot extends Asked {
+interface Rot extends ClientRot {
   readonly requester: Requester;
   readonly until: WallMs;
   /** Positions of keys, by partition. */
@@ -67,7 +67,7 @@ export class Rots {
   }
 
   /** @throws IsochronError KEYSPACE_UNKNOWN */
-  begin(requester: Requester, asked: Asked, now: WallMs, out: Out): void {
+  begin(requester: Requester, asked: ClientRot, now: WallMs, out: Out): void {
     const until = now + this.state.settings.readDeadlineMs;
     const rot: Rot = { requester, ...asked, until, positions: this.#group(asked.keys), absent: [] };
     this.counters.rots++;

@@ -24,7 +24,7 @@ import type {
   TxStatusReq,
 } from './messages.js';
 import { OnePhase } from './one-phase.js';
-import { Reads } from './reads.js';
+import { Reads, type Requester } from './reads.js';
 import type { Snapshot, SnapshotRules } from './snapshots.js';
 import { TransactionTable } from './transaction-table.js';
 
@@ -52,8 +52,6 @@ type CoordinatorMessage = Extract<
 /** How often the coordinator looks for expired transactions, unanswered reads and undecided commits. */
 const SWEEP_INTERVAL_MS = 50;
 
-type Requester = { readonly from: Address; readonly ref: number };
-
 /** The snapshot that a request needs: one above its session's `seen`, or this very snapshot. */
 type Wanted = { readonly seen: Snapshot } | { readonly at: Snapshot };
 
@@ -61,7 +59,7 @@ const wantedBy = ({ ust, at, deps }: StartTxReq | ReadReq | ListReq): Wanted =>
   at === null ? { seen: { ts: ust, deps } } : { at: { ts: at, deps } };
 
 /** A request that waits for its snapshot (P5). */
-interface Waiting {
+interface BlockedRequest {
   readonly requester: Requester;
   readonly wanted: Wanted;
   readonly until: WallMs;
@@ -89,7 +87,7 @@ export class Coordinator implements Machine<TransactionMessage> {
   readonly #questions = new Map<number, StatusQuestion>();
   /** As the references of reads: above those of every previous incarnation. 0 before the first question. */
   #nextQuestion = 0;
-  #waiting: Waiting[] = [];
+  #waiting: BlockedRequest[] = [];
   /** When the timer is due; endless while nothing needs it. */
   #sweepAt: WallMs = Number.POSITIVE_INFINITY;
   /** At the start, all other nodes: a link event removes them. */
@@ -349,7 +347,7 @@ export class Coordinator implements Machine<TransactionMessage> {
     now: WallMs,
     from: Address,
     out: Out,
-    proceed: Waiting['proceed'],
+    proceed: BlockedRequest['proceed'],
   ): void {
     const { clock, settings } = this.state;
     const { ref } = request;
@@ -391,7 +389,7 @@ export class Coordinator implements Machine<TransactionMessage> {
    * @throws IsochronError SNAPSHOT_UNAVAILABLE when the request has waited long enough; or an error of the request
    * itself
    */
-  #retry(request: Waiting, now: WallMs, out: Out): void {
+  #retry(request: BlockedRequest, now: WallMs, out: Out): void {
     const snapshot = this.#assign(request.wanted, now);
     if (snapshot !== undefined) request.proceed(snapshot, out, now);
     else if (request.until > now) this.#waiting.push(request);

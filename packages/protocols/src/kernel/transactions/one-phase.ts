@@ -14,7 +14,7 @@ import type { Cohort } from './cohort.js';
 import type { PrepareReq, TransactionMessage } from './messages.js';
 
 /** A slice that is committed without a prepare, and its cohort. */
-interface Slice {
+interface LocalSlice {
   readonly cohort: Cohort;
   readonly request: PrepareReq;
 }
@@ -57,8 +57,8 @@ export class OnePhase {
     return ct;
   }
 
-  #slices(prepares: ReadonlyMap<PartitionId, PrepareReq>, now: WallMs): readonly Slice[] | undefined {
-    const slices: Slice[] = [];
+  #slices(prepares: ReadonlyMap<PartitionId, PrepareReq>, now: WallMs): readonly LocalSlice[] | undefined {
+    const slices: LocalSlice[] = [];
     for (const [partition, request] of prepares) {
       const cohort = this.#cohorts.get(partition);
       if (cohort === undefined || !cohort.takesAtOnce(request, now)) return undefined;

@@ -22,10 +22,11 @@ import type { ListSliceResp, ReadReq, ReadResp, ReadSliceResp, Refused, Transact
 import type { Refusal, Snapshot, SnapshotRules } from './snapshots.js';
 
 type Out = Effects<TransactionMessage>;
-type Requester = { readonly from: Address; readonly ref: number };
+/** A client that waits for an answer, and its reference. */
+export type Requester = { readonly from: Address; readonly ref: number };
 
 /** One partition's part of a read. */
-interface Slice {
+interface SliceRead {
   readonly partition: PartitionId;
   readonly request: (ref: number) => TransactionMessage;
   /** Regions to try, the preferred first. */
@@ -42,7 +43,7 @@ interface PendingRead {
   readonly requester: Requester;
   readonly snapshot: Snapshot;
   readonly startedAt: WallMs;
-  readonly slices: Slice[];
+  readonly slices: SliceRead[];
   waiting: number;
   readonly take: (partition: PartitionId, response: ReadSliceResp | ListSliceResp) => void;
   readonly finish: () => TransactionMessage;
@@ -91,7 +92,7 @@ export class Reads {
     const versions: (Version | null)[] = new Array(keys.length).fill(null);
     const newer: NonNullable<ReadResp['newer']>[number][] = [];
     const positions = this.#group(keys);
-    const slices: Slice[] = [];
+    const slices: SliceRead[] = [];
     for (const [partition, indexes] of positions) {
       const asked = indexes.map((i) => keys[i]!);
       slices.push(
@@ -233,7 +234,7 @@ export class Reads {
     return positions;
   }
 
-  #slice(partition: PartitionId, request: Slice['request']): Slice {
+  #slice(partition: PartitionId, request: SliceRead['request']): SliceRead {
     const regions = this.#regions[partition]!;
     const sentTo = this.addresses.replica(partition, regions[0]!);
     return { partition, request, regions, turn: 0, sentTo, sentAt: 0, done: false, lacking: false };
@@ -254,7 +255,7 @@ export class Reads {
     }
   }
 
-  #send(ref: number, slice: Slice, now: WallMs, out: Out): void {
+  #send(ref: number, slice: SliceRead, now: WallMs, out: Out): void {
     if (slice.sentTo.node === this.state.node) this.counters.localSlices++;
     else this.counters.remoteSlices++;
     slice.sentAt = now;
@@ -262,7 +263,7 @@ export class Reads {
   }
 
   /** The next replica whose node is reachable; the same one again when there is no other. */
-  #next(ref: number, slice: Slice, now: WallMs, out: Out): void {
+  #next(ref: number, slice: SliceRead, now: WallMs, out: Out): void {
     const { regions } = slice;
     for (let tries = 0; tries < regions.length; tries++) {
       slice.turn++;

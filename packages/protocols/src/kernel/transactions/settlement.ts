@@ -56,7 +56,7 @@ interface Gathered {
 }
 
 /** The replica that is asked for its suspects, and the start of the page. */
-interface Page {
+interface SuspectsPage {
   readonly to: Address;
   readonly partition: PartitionId;
   after: Timestamp;
@@ -77,7 +77,7 @@ export class Settlement implements Machine<TransactionMessage> {
   readonly #known = new Map<TxId, Loss>();
   #round: 'notice' | 'collect' | 'take back' | undefined;
   #noticed = new Set<NodeId>();
-  #pages = new Map<string, Page>();
+  #pages = new Map<string, SuspectsPage>();
   #verdicts: readonly (readonly Loss[])[] = [];
   readonly #confirmed = new Map<NodeId, number>();
   readonly #handlers: Handlers<SettlementMessage, [now: WallMs, from: Address, out: Out]> = {
@@ -179,7 +179,7 @@ export class Settlement implements Machine<TransactionMessage> {
     this.#ask(out);
   }
 
-  #askPage({ to, partition, after }: Page, out: Out): void {
+  #askPage({ to, partition, after }: SuspectsPage, out: Out): void {
     out.send(to, { type: 'SuspectsReq', partition, after });
   }
 

@@ -41,7 +41,7 @@ const REQUESTS_MS = 3_000;
 /** Bytes of documents in one message of the change feed. */
 const PAGE_BYTES = 1 << 20;
 
-type Read = Extract<HttpRequest, { f: 'get' }>;
+type HttpRead = Extract<HttpRequest, { f: 'get' }>;
 type Write = Extract<HttpRequest, { f: 'put' }>;
 
 export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
@@ -121,7 +121,7 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     else this.world.after(GAP_POLL_MS, () => this.#handOver(waited + GAP_POLL_MS, done));
   }
 
-  *#read(caller: Caller, keys: Read['keys']): Co<HttpAnswer> {
+  *#read(caller: Caller, keys: HttpRead['keys']): Co<HttpAnswer> {
     if (!(yield* this.#closes(caller))) return { status: 'refused', code: 'SESSION_GAP' };
     const { kept } = caller;
     const view = kept === undefined ? undefined : this.#callers.view({ ...caller, kept });
@@ -200,7 +200,7 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   }
 
   /** The caller, or the reason to refuse its token. */
-  *#caller(token: Read['token']): Co<Caller | IsochronError> {
+  *#caller(token: HttpRead['token']): Co<Caller | IsochronError> {
     if (token === undefined) return ANONYMOUS;
     try {
       const claims = this.tokens.decode(token, this.world.latest());
