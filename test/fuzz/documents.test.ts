@@ -4,7 +4,7 @@ import { DEFAULT_LIMITS, Fold, IsochronError, readDocument, Update } from '@isoc
 import { decodeDocument, encodeDocument } from '@isochron/sdk/documents';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import fc from 'fast-check';
-import { Reads } from '../../packages/sessions/src/access/reads.js';
+import { JudgedReads } from '../../packages/sessions/src/access/reads.js';
 import { parseRow, storedLine } from '../../server/src/cli/data/rows.js';
 import { given } from '../vectors/folds/draw.js';
 import { fuzz } from './fuzz.js';
@@ -105,7 +105,7 @@ describe('the readers of documents', () => {
     expect(JSON.stringify(decodeDocument(stored))).toBe(stored);
     expect(encodeDocument(decodeDocument(stored), DEFAULT_LIMITS)).toBe(stored);
     expect(JSON.stringify(new Decoder().decode({ value: stored } as never))).toBe(stored);
-    expect(JSON.stringify(new Reads({ get: () => null }, []).value(stored))).toBe(stored);
+    expect(JSON.stringify(new JudgedReads({ get: () => null }, []).value(stored))).toBe(stored);
     expect(unpack(Buffer.from(pack(stored)))).toBe(stored);
     expect(JSON.stringify(parseRow(storedLine('a', stored), 1).document)).toBe(stored);
     expect(folded(stored, '[{"op":"remove","path":"/no such member"}]')).toBe(stored);

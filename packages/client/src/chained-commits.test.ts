@@ -1,7 +1,7 @@
 import type { CommitFrame, ServerFrame } from '@isochron/wire/session-frames';
 import type { Committed } from './session/outcome.js';
 import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { type Called, World, type WorldOptions } from './testing/world.js';
+import { type Called, type ClientWorldOptions, World } from './testing/world.js';
 
 const KEYS = ['a', 'b', 'c', 'd'];
 const keyOf = ({ writes }: CommitFrame): string => writes[0]!.key.slice('default/'.length);
@@ -10,7 +10,7 @@ let world: World;
 afterEach(() => expect(world.violations).toEqual([]));
 
 /** A client of nodes that chain commits. */
-function connected(names: readonly string[] = ['east'], options: WorldOptions = {}) {
+function connected(names: readonly string[] = ['east'], options: ClientWorldOptions = {}) {
   const store = new ScriptedStore();
   const nodes = names.map((name) => new ScriptedNode(name, store));
   for (const node of nodes) node.capabilities = [...ALL, 'chained-commits'];

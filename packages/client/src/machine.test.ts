@@ -1,9 +1,9 @@
 import type { ClientFrame } from '@isochron/wire/session-frames';
 import { refusal, type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { World, type WorldOptions } from './testing/world.js';
+import { type ClientWorldOptions, World } from './testing/world.js';
 
 /** A world with these nodes, and its client connected to the first one. */
-function connected(names: readonly string[] = ['east'], options: WorldOptions = {}) {
+function connected(names: readonly string[] = ['east'], options: ClientWorldOptions = {}) {
   const store = new ScriptedStore();
   const nodes = names.map((name) => new ScriptedNode(name, store));
   // The others are further away.

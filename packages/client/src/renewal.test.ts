@@ -4,9 +4,9 @@ import type { LiveObserver } from './live/observer.js';
 import { Issuer } from './testing/issuer.js';
 import { LiveCluster, LiveNode } from './testing/live-cluster.js';
 import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { type Called, World, type WorldOptions } from './testing/world.js';
+import { type Called, type ClientWorldOptions, World } from './testing/world.js';
 
-interface Options extends Omit<WorldOptions, 'auth'> {
+interface Options extends Omit<ClientWorldOptions, 'auth'> {
   readonly names?: readonly string[];
   readonly lifeMs?: number;
   /** In place of the issuer's newest credentials. */

@@ -4,14 +4,14 @@ import type { Address, Effects } from '@isochron/protocols';
 import type { SessionMessage } from './messages.js';
 
 /** An answer of another node. */
-export type Answer = Extract<SessionMessage, { type: `${string}Resp` }>;
+export type PeerAnswer = Extract<SessionMessage, { type: `${string}Resp` }>;
 
 /** Undefined: the node did not answer in time, or its link is down. */
-export type OnAnswer = (answer: Answer | undefined) => void;
+export type OnAnswer = (answer: PeerAnswer | undefined) => void;
 
 interface PendingMessage {
   readonly node: NodeId;
-  readonly awaits: Answer['type'];
+  readonly awaits: PeerAnswer['type'];
   readonly message: SessionMessage;
   readonly done: OnAnswer;
   /** Undefined until it is sent. */
@@ -47,7 +47,7 @@ export class Exchange {
     return this.#down.has(node);
   }
 
-  ask(node: NodeId, awaits: Answer['type'], message: (ref: number) => SessionMessage, done: OnAnswer): void {
+  ask(node: NodeId, awaits: PeerAnswer['type'], message: (ref: number) => SessionMessage, done: OnAnswer): void {
     if (this.#down.has(node)) {
       done(undefined);
       return;
@@ -71,7 +71,7 @@ export class Exchange {
   }
 
   /** Takes an answer from the node of its request; any other answer is ignored. */
-  answered(message: Answer, from: Address): void {
+  answered(message: PeerAnswer, from: Address): void {
     const pending = this.#pending.get(message.ref);
     if (pending?.node === from.node && pending.awaits === message.type) this.#settle(message.ref)?.done(message);
   }

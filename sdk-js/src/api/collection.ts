@@ -9,7 +9,7 @@ import { part } from '../parts.js';
 import { isOperations, type Operation, updateOf } from '../updates.js';
 import { ReadCollection, type WriteOptions } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
-import { collectionScope, type HandleSource, keyIn, type Scope } from './scope.js';
+import { collectionScope, type HandleSource, type KeyScope, keyIn } from './scope.js';
 import { type Watch, watchOf } from './watch.js';
 import type { DocumentResult, KeysQuery, QueryResult, RangeQuery } from './watched.js';
 
@@ -168,4 +168,4 @@ export class Keyspace extends Collection<unknown> {
 }
 
 /** @internal */
-export const keyspaceOf = (driver: Driver, scope: Scope): Keyspace => new Keyspace(oneShot(driver), scope);
+export const keyspaceOf = (driver: Driver, scope: KeyScope): Keyspace => new Keyspace(oneShot(driver), scope);

@@ -4,11 +4,11 @@ import { decodeDocument } from '../documents.js';
 import type { Driver, Handle } from '../driver.js';
 import { levelIn } from './level.js';
 import type { Entry, ListOptions, Page } from './pages.js';
-import type { HandleSource, Scope } from './scope.js';
+import type { HandleSource, KeyScope } from './scope.js';
 
 /** One way through a listing. */
 export class Cursor<T> {
-  readonly #scope: Scope;
+  readonly #scope: KeyScope;
   readonly #options: ListOptions;
   readonly #handle: Handle;
   readonly #driver: Driver;
@@ -19,7 +19,7 @@ export class Cursor<T> {
 
   readonly #level: { readonly level?: number };
 
-  constructor(source: HandleSource, scope: Scope, options: ListOptions) {
+  constructor(source: HandleSource, scope: KeyScope, options: ListOptions) {
     this.#level = levelIn(scope, options.prefix ?? '', options.deep);
     this.#scope = scope;
     this.#options = options;

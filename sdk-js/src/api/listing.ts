@@ -2,7 +2,7 @@ import { checkOptions } from '../check-options.js';
 import { part } from '../parts.js';
 import type { Cursor } from './cursor.js';
 import type { Entry, ListOptions, Page } from './pages.js';
-import type { HandleSource, Scope } from './scope.js';
+import type { HandleSource, KeyScope } from './scope.js';
 
 /**
  * The entries of a keyspace or collection in key order (by UTF-8 bytes), all of one snapshot, with the session's own
@@ -18,7 +18,7 @@ export class Listing<T> implements AsyncIterable<Entry<T>> {
   #cursor: Promise<Cursor<T>> | undefined;
 
   /** @internal */
-  constructor(source: HandleSource, scope: Scope, options: ListOptions) {
+  constructor(source: HandleSource, scope: KeyScope, options: ListOptions) {
     checkOptions(options, 'prefix', 'start', 'deep', 'limit', 'pageSize', 'signal');
     this.#open = async () => new (await part(import('../live/readers.js'))).Cursor(source, scope, options);
   }

@@ -3,7 +3,7 @@ import { checkOptions } from '../check-options.js';
 import { decodeDocument } from '../documents.js';
 import { Listing } from './listing.js';
 import type { ListOptions } from './pages.js';
-import { type HandleSource, keyIn, keysIn, type Scope } from './scope.js';
+import { type HandleSource, type KeyScope, keyIn, keysIn } from './scope.js';
 
 /** Cancels one call: it rejects with the signal's reason. */
 export interface CallOptions {
@@ -32,10 +32,10 @@ export abstract class ReadCollection<T> {
   /** @internal */
   readonly source: HandleSource;
   /** @internal */
-  readonly scope: Scope;
+  readonly scope: KeyScope;
 
   /** @internal */
-  constructor(source: HandleSource, scope: Scope) {
+  constructor(source: HandleSource, scope: KeyScope) {
     this.source = source;
     this.scope = scope;
   }

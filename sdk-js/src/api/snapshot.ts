@@ -4,7 +4,7 @@ import { checkOptions } from '../check-options.js';
 import type { Driver, Handle } from '../driver.js';
 import { ReadCollection } from './read-collection.js';
 import type { HandleSource } from './scope.js';
-import { collectionScope, keyspaceScope, type Scope } from './scope.js';
+import { collectionScope, type KeyScope, keyspaceScope } from './scope.js';
 
 /** Options of a snapshot. */
 export interface SnapshotOptions {
@@ -49,7 +49,7 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
   readonly #state: SnapshotState;
 
   /** @internal */
-  constructor(state: SnapshotState, scope: Scope) {
+  constructor(state: SnapshotState, scope: KeyScope) {
     super(state, scope);
     this.#state = state;
   }
@@ -89,7 +89,7 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
 }
 
 /** Opens a snapshot: one round trip. */
-export async function openSnapshot(driver: Driver, scope: Scope, options: SnapshotOptions): Promise<Snapshot> {
+export async function openSnapshot(driver: Driver, scope: KeyScope, options: SnapshotOptions): Promise<Snapshot> {
   checkOptions(options, 'at', 'signal');
   const { at, signal } = options;
   const { core } = driver.machine;

@@ -8,7 +8,7 @@ import { throwIfAborted } from '../signals.js';
 import { isOperations, type Operation, updateOf } from '../updates.js';
 import { type CallOptions, ReadCollection } from './read-collection.js';
 import { WriteReceipt } from './receipt.js';
-import { collectionScope, type HandleSource, keyIn, keyspaceScope, type Scope } from './scope.js';
+import { collectionScope, type HandleSource, type KeyScope, keyIn, keyspaceScope } from './scope.js';
 
 /** Options of a transaction. */
 export interface TransactionOptions {
@@ -60,7 +60,7 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
   protected readonly state: TransactionState;
 
   /** @internal */
-  constructor(state: TransactionState, scope: Scope) {
+  constructor(state: TransactionState, scope: KeyScope) {
     super(state, scope);
     this.state = state;
   }
@@ -165,7 +165,7 @@ export class Transaction extends TransactionCollection<unknown> {
 /** Runs a function once in a transaction, and commits its writes. */
 export async function runTransaction<R>(
   driver: Driver,
-  scope: Scope,
+  scope: KeyScope,
   run: (tx: Transaction) => R | Promise<R>,
   options: TransactionOptions,
 ): Promise<TransactionOutcome<R>> {

@@ -4,7 +4,7 @@ import { checkNames } from '../check-options.js';
 import { toJson } from '../documents.js';
 import { part } from '../parts.js';
 import { iterateLater } from './later.js';
-import type { Scope } from './scope.js';
+import type { KeyScope } from './scope.js';
 import type {
   DocumentResult,
   KeysQuery,
@@ -100,7 +100,7 @@ export class Watch<R> implements AsyncIterable<R>, Watched {
 /** @internal Throws INVALID_REQUEST for an unknown option, VALUE_INVALID for what JSON cannot hold. */
 export function watchOf<T>(
   driver: LiveDriver,
-  scope: Scope,
+  scope: KeyScope,
   query: string | KeysQuery | RangeQuery,
 ): Watch<DocumentResult<T> | QueryResult<T>> {
   if (typeof query === 'string') return new Watch(driver, { kind: 'document', scope, id: query });

@@ -4,7 +4,7 @@ import type { Query } from '@isochron/client/live/query';
 import type { ResultDocument } from '@isochron/client/live/results';
 import type { Timestamp } from '@isochron/core/ids';
 import type { Driver } from '../driver.js';
-import type { Scope } from './scope.js';
+import type { KeyScope } from './scope.js';
 
 export type { ResultChange } from '@isochron/client/live/differences';
 export type { Comparison, Condition, Order } from '@isochron/client/live/query';
@@ -77,9 +77,9 @@ export type LiveDriver = Pick<Driver, 'limits' | 'step' | 'afterStep' | 'ageMs'>
 
 /** What a watch reads. */
 export type WatchPlan =
-  | { readonly kind: 'document'; readonly scope: Scope; readonly id: string }
-  | { readonly kind: 'keys'; readonly scope: Scope; readonly keys: readonly string[] }
-  | { readonly kind: 'range'; readonly scope: Scope; readonly range: Omit<RangeQuery, 'signal'> }
+  | { readonly kind: 'document'; readonly scope: KeyScope; readonly id: string }
+  | { readonly kind: 'keys'; readonly scope: KeyScope; readonly keys: readonly string[] }
+  | { readonly kind: 'range'; readonly scope: KeyScope; readonly range: Omit<RangeQuery, 'signal'> }
   | { readonly kind: 'cut'; readonly watches: Readonly<Record<string, Watched>> };
 
 /** A watch as its readers see it. */

@@ -8,7 +8,7 @@ import { IsochronError } from '@isochron/core/errors';
 import type { QualifiedKey } from '@isochron/core/ids';
 import { compareKeys, prefixEnd } from '@isochron/core/versions';
 import { levelIn } from '../api/level.js';
-import { keyIn, type Scope } from '../api/scope.js';
+import { type KeyScope, keyIn } from '../api/scope.js';
 import type {
   DocumentResult,
   LiveDriver,
@@ -89,7 +89,7 @@ class DocumentReading implements Reading<DocumentResult> {
   readonly #key: string;
   readonly #query: QueryReading;
 
-  constructor(driver: LiveDriver, scope: Scope, id: string) {
+  constructor(driver: LiveDriver, scope: KeyScope, id: string) {
     this.#key = id;
     this.#query = namedKeys(driver, scope, [id]);
     this.scopes = this.#query.scopes;
@@ -152,12 +152,12 @@ class CutReading implements Reading<object> {
 const invalid = (why: string): IsochronError => new IsochronError('INVALID_REQUEST', why);
 
 /** Keys as results name them. */
-const inScope = ({ keyspace, prefix }: Scope): ResultKeys => {
+const inScope = ({ keyspace, prefix }: KeyScope): ResultKeys => {
   const length = keyspace.length + 1 + prefix.length;
   return { nameOf: (key) => key.slice(length) };
 };
 
-function namedKeys(driver: LiveDriver, scope: Scope, keys: readonly string[]): QueryReading {
+function namedKeys(driver: LiveDriver, scope: KeyScope, keys: readonly string[]): QueryReading {
   if (!Array.isArray(keys)) throw invalid('keys has to be an array');
   const order = new Map<QualifiedKey, number>();
   for (const key of keys.map((id) => keyIn(scope, id, driver))) if (!order.has(key)) order.set(key, order.size);
@@ -165,7 +165,7 @@ function namedKeys(driver: LiveDriver, scope: Scope, keys: readonly string[]): Q
   return new QueryReading(driver, named, {}, { ...inScope(scope), order });
 }
 
-function range(driver: LiveDriver, scope: Scope, options: Omit<RangeQuery, 'signal'>): QueryReading {
+function range(driver: LiveDriver, scope: KeyScope, options: Omit<RangeQuery, 'signal'>): QueryReading {
   const { prefix = '', start, end, deep, ...query } = options;
   const level = levelIn(scope, prefix, deep);
   const within = `${scope.keyspace}/${scope.prefix}`;

@@ -7,7 +7,7 @@ import { MAX_CREDENTIALS_LENGTH } from '@isochron/wire/session-frames/requests';
 import { decodeJwt } from 'jose';
 import type { Logger } from 'pino';
 import type { Secrets } from '../config/secret.js';
-import type { Scope } from '../http/tx-ids.js';
+import type { PrincipalScope } from '../http/tx-ids.js';
 import { ApiKeys, digestOf, environmentKey } from './api-keys.js';
 import type { AuthConfig, AuthFile } from './auth-file.js';
 import { Issuer, unauthenticated } from './issuer.js';
@@ -33,7 +33,7 @@ export class Authenticator {
   readonly #issuers = new Map<string, Issuer>();
   /** By the digest of the token. */
   #verified = new RecentMap<string, Principal>(KEPT_TOKENS);
-  readonly #scopes = new WeakMap<Principal, readonly [Scope, ...Scope[]]>();
+  readonly #scopes = new WeakMap<Principal, readonly [PrincipalScope, ...PrincipalScope[]]>();
   readonly #now: () => number;
   readonly #stop: () => void;
 
@@ -69,7 +69,7 @@ export class Authenticator {
   }
 
   /** The secret scopes that bind ids to a principal: of the first secret, and while it is replaced, of the second. */
-  scopes(principal: Principal): readonly [Scope, ...Scope[]] {
+  scopes(principal: Principal): readonly [PrincipalScope, ...PrincipalScope[]] {
     if (!this.required) return [ANY_CALLER];
     const known = this.#scopes.get(principal);
     if (known !== undefined) return known;
@@ -82,7 +82,7 @@ export class Authenticator {
   }
 
   /** The scope of a principal that is the same under every secret of the cluster. */
-  lastingScope(principal: Principal): Scope {
+  lastingScope(principal: Principal): PrincipalScope {
     return this.required ? scopeOf('', principal) : ANY_CALLER;
   }
 
@@ -162,7 +162,7 @@ export class Authenticator {
   }
 }
 
-const ANY_CALLER: Scope = Buffer.alloc(0);
+const ANY_CALLER: PrincipalScope = Buffer.alloc(0);
 
-const scopeOf = (secret: string, { id }: Principal): Scope =>
+const scopeOf = (secret: string, { id }: Principal): PrincipalScope =>
   createHmac('sha256', secret).update('isochron principal\0').update(id).digest();

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { HTTP_STATUS, IsochronError } from '@isochron/core';
-import type { Caller, Origins } from './origins.js';
+import type { CallerHeaders, Origins } from './origins.js';
 import { PROBLEM_TYPE, problemText } from './problem.js';
 
 /** Why Node cannot parse a request, with the bytes of it that came last. */
@@ -30,7 +30,7 @@ function answerTo({ code, rawPacket }: ParseError, origins: Origins): string {
 }
 
 /** The headers that name the page and the server, as far as they are in the bytes. */
-function callerIn(bytes: unknown): Caller {
+function callerIn(bytes: unknown): CallerHeaders {
   const text = Buffer.isBuffer(bytes) ? bytes.toString('latin1') : '';
   const header = (name: string) => new RegExp(`\\r\\n${name}:[ \\t]*([!-~]+)[ \\t]*\\r\\n`, 'i').exec(text)?.[1];
   return { host: header('host'), origin: header('origin') };

@@ -1,7 +1,7 @@
 /** Messages of the change feed as JSON text (CF4). */
 import { type KeyWrite, Update, unqualify } from '@isochron/core';
 import { clientTxId, type DocumentedPage, type DocumentedWrite, type DocumentThen } from '@isochron/sessions';
-import { encodeChangesCursor, type Scope } from './changes-cursor.js';
+import { encodeChangesCursor, type FeedScope } from './changes-cursor.js';
 import { base64 } from './reader.js';
 
 /** A message, and the cursor behind it. */
@@ -14,7 +14,7 @@ export interface ChangesMessage {
 export function changesMessage(
   { from, to, transactions }: DocumentedPage,
   cluster: string,
-  scope: Scope,
+  scope: FeedScope,
 ): ChangesMessage {
   const cursor = encodeChangesCursor(cluster, { ...scope, ts: to });
   const items = transactions.map(

@@ -3,13 +3,13 @@ import { IsochronError, isTimestamp, type Timestamp } from '@isochron/core';
 import { cursorFields, cursorText, damagedCursor } from './cursor-text.js';
 
 /** A keyspace or all, and a prefix of its keys. */
-export interface Scope {
+export interface FeedScope {
   readonly keyspace: string | null;
   readonly prefix: string;
 }
 
 /** The position of a reader. It carries no MAC: a caller that changes it only reads from another timestamp. */
-export interface ChangesCursor extends Scope {
+export interface ChangesCursor extends FeedScope {
   readonly ts: Timestamp;
 }
 
@@ -22,7 +22,7 @@ export const encodeChangesCursor = (cluster: string, { keyspace, prefix, ts }: C
  * The timestamp of a cursor for a scope.
  * @throws IsochronError `CURSOR_INVALID`: damaged, of another cluster, or of another scope
  */
-export function decodeChangesCursor(text: string, cluster: string, scope: Scope): Timestamp {
+export function decodeChangesCursor(text: string, cluster: string, scope: FeedScope): Timestamp {
   const [of, keyspace, prefix, ts] = cursorFields(text, 4, ADVICE);
   if (of !== cluster) throw new IsochronError('CURSOR_INVALID', 'The cursor belongs to another cluster.');
   if (!isTimestamp(ts)) throw damagedCursor(ADVICE);
@@ -32,5 +32,5 @@ export function decodeChangesCursor(text: string, cluster: string, scope: Scope)
 }
 
 /** The prefix of the qualified keys of a scope. */
-export const qualifiedPrefix = ({ keyspace, prefix }: Scope): string =>
+export const qualifiedPrefix = ({ keyspace, prefix }: FeedScope): string =>
   keyspace === null ? '' : `${keyspace}/${prefix}`;

@@ -8,7 +8,7 @@ import { Quota } from '@isochron/core';
 import { ConnectionStates, type OpenConnection, type OpeningState, type StateLimits } from '@isochron/transport';
 import type { FastifyBaseLogger } from 'fastify';
 import { Crowding } from './crowding.js';
-import { Exchange, type RequestState } from './exchange.js';
+import { HttpExchange, type RequestState } from './exchange.js';
 import type { NodeLimits } from './limits.js';
 
 const LOOK_EVERY_MS = 250;
@@ -44,7 +44,7 @@ const limitsOf = ({ headersMs, requestMs, helloMs }: ConnectionLimits): StateLim
 export class Connections {
   readonly #quota: Quota;
   readonly #states: ConnectionStates<ConnectionState>;
-  readonly #exchanges = new Map<Socket, Exchange>();
+  readonly #exchanges = new Map<Socket, HttpExchange>();
   /** Connections without a request, the oldest first, each with the function that gives its place back. */
   readonly #strangers = new Map<OpenConnection<ConnectionState>, () => void>();
   readonly #crowding: Crowding;
@@ -168,7 +168,7 @@ export class Connections {
   }
 
   #watch(connection: OpenConnection<ConnectionState>, carrier: Socket): void {
-    const exchange = new Exchange(connection, carrier);
+    const exchange = new HttpExchange(connection, carrier);
     connection.stage = () => exchange.state();
     this.#exchanges.set(carrier, exchange);
     carrier.once('close', () => this.#exchanges.delete(carrier));
@@ -196,7 +196,7 @@ export class Connections {
     this.#states.look(nowMs);
     this.#crowding.look(this.#quota.taken);
     let total = 0;
-    const waiting: [Exchange, number][] = [];
+    const waiting: [HttpExchange, number][] = [];
     for (const exchange of this.#exchanges.values()) {
       const bytes = exchange.measure(nowMs);
       if (exchange.stalledMs(nowMs) > this.limits.stalledMs) this.#end(exchange, 'stalledMs');
@@ -213,7 +213,7 @@ export class Connections {
     }
   }
 
-  #end({ socket }: Exchange, limit: keyof ConnectionLimits): void {
+  #end({ socket }: HttpExchange, limit: keyof ConnectionLimits): void {
     this.reached(limit);
     socket.destroy();
   }

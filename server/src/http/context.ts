@@ -16,7 +16,7 @@ import {
   type CoordinatorPort,
   type Done,
   JudgedCoordinator,
-  Outcomes,
+  OutcomeQuestions,
   OwnedCoordinator,
   partWithHome,
   type Rules,
@@ -37,8 +37,8 @@ import { newSessionId } from '../session/ids.js';
 import { Answers, JSON_TYPE } from './answers.js';
 import { ReadHeaders } from './read-headers.js';
 import { StabilityMonitor } from './stability.js';
-import { Turns } from './turns.js';
-import { boundTxId, type Scope, txIdOfKey } from './tx-ids.js';
+import { ClientTurns } from './turns.js';
+import { boundTxId, type PrincipalScope, txIdOfKey } from './tx-ids.js';
 
 /** Longest Idempotency-Key, in bytes. */
 const MAX_KEY_BYTES = 255;
@@ -50,7 +50,7 @@ export class ApiContext {
   readonly answers = new Answers((request, bytes) => this.useBytes(request, bytes));
   readonly headers: ReadHeaders;
   readonly stability: StabilityMonitor;
-  readonly turns = new Turns();
+  readonly turns = new ClientTurns();
 
   constructor(
     readonly node: RunningNode,
@@ -137,7 +137,7 @@ export class ApiContext {
   }
 
   /** The scopes that ids of the caller may be bound to; new ones are bound to the first. */
-  scopes(request: FastifyRequest): readonly [Scope, ...Scope[]] {
+  scopes(request: FastifyRequest): readonly [PrincipalScope, ...PrincipalScope[]] {
     return this.auth.scopes(this.principal(request));
   }
 
@@ -161,7 +161,7 @@ export class ApiContext {
 
 /** Under protocols with transactions. */
 export class TransactionsContext extends ApiContext {
-  readonly outcomes: Outcomes;
+  readonly outcomes: OutcomeQuestions;
 
   constructor(
     override readonly node: TransactionsNode,
@@ -174,7 +174,7 @@ export class TransactionsContext extends ApiContext {
     readonly access: AccessRules | undefined,
   ) {
     super(node, rules, auth, log, serving);
-    this.outcomes = new Outcomes(node.port, {
+    this.outcomes = new OutcomeQuestions(node.port, {
       now: () => node.now(),
       ust: () => node.ust(),
       outcomeRetentionMs: node.config.settings.outcomeRetentionMs,
@@ -198,7 +198,7 @@ export class TransactionsContext extends ApiContext {
     return new JudgedCoordinator(owned, access, session);
   }
 
-  /** The status of a transaction, see {@link Outcomes}: unknown where another principal has the id. */
+  /** The status of a transaction, see {@link OutcomeQuestions}: unknown where another principal has the id. */
   statusOf(request: FastifyRequest, txId: TxId, sentAfter: Timestamp | null, owner?: NodeId): Promise<TxStatus> {
     return promised((done) => this.outcomes.status(this.storedId(request, txId), sentAfter, done, owner));
   }

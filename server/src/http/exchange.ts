@@ -9,7 +9,7 @@ import { hasBody } from './request-headers.js';
 /** After the first head: a body is incomplete, an answer is made or sent, no request is under way. */
 export type RequestState = 'head' | 'body' | 'answer' | 'idle';
 
-export class Exchange {
+export class HttpExchange {
   /** Requests so far. */
   requests = 0;
   /** The latest request, while it is under way. */

@@ -12,7 +12,7 @@ export interface Shown {
 }
 
 /** A write that is durable, and the caller's next token. */
-export interface Written {
+export interface WriteResult {
   readonly txId: TxId;
   readonly ct: Timestamp;
   readonly token: string;
@@ -27,7 +27,7 @@ export interface OneShots {
   /** Several keys. */
   read(request: FastifyRequest, keys: readonly QualifiedKey[], at: Snapshot | null): Promise<Shown>;
   /** All or nothing. */
-  write(request: FastifyRequest, writes: readonly KeyWrite[]): Promise<Written>;
+  write(request: FastifyRequest, writes: readonly KeyWrite[]): Promise<WriteResult>;
   /** Merges a patch into a document, in one transaction. */
-  patch(request: FastifyRequest, key: QualifiedKey, patch: unknown): Promise<Written>;
+  patch(request: FastifyRequest, key: QualifiedKey, patch: unknown): Promise<WriteResult>;
 }

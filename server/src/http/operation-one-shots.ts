@@ -17,7 +17,7 @@ import type { OperationsNode } from '../node/api.js';
 import { answerTo } from '../node/promised.js';
 import { newSessionId } from '../session/ids.js';
 import type { ApiContext } from './context.js';
-import type { OneShots, Shown, Written } from './one-shots.js';
+import type { OneShots, Shown, WriteResult } from './one-shots.js';
 import { bounded } from './reader.js';
 
 /** Longest pause before the second round, ms; twice as long before each further round. */
@@ -46,7 +46,7 @@ export class OperationOneShots implements OneShots {
     return this.#shown(request, session, answer, answer.versions);
   }
 
-  async write(request: FastifyRequest, writes: readonly KeyWrite[]): Promise<Written> {
+  async write(request: FastifyRequest, writes: readonly KeyWrite[]): Promise<WriteResult> {
     if (writes.length > 1) throw unsupported(this.node.protocol, 'transactions', 'A write of several keys');
     const { txId, repeated } = this.api.writeId(request);
     const session = this.#caller(request);
@@ -76,7 +76,7 @@ export class OperationOneShots implements OneShots {
     }
   }
 
-  async patch(): Promise<Written> {
+  async patch(): Promise<WriteResult> {
     throw unsupported(this.node.protocol, 'transactions', 'PATCH');
   }
 

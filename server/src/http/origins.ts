@@ -30,7 +30,7 @@ const MAX_AGE_S = 86_400;
 const ANY = '*';
 
 /** The headers that name the page and the server. */
-export interface Caller {
+export interface CallerHeaders {
   readonly host?: string | undefined;
   readonly origin?: string | undefined;
 }
@@ -73,7 +73,7 @@ export class Origins {
   }
 
   /** @throws IsochronError `HOST_NOT_ALLOWED`, `ORIGIN_NOT_ALLOWED` */
-  check({ host, origin }: Caller, isHealth = false): void {
+  check({ host, origin }: CallerHeaders, isHealth = false): void {
     if (host !== undefined && !isHealth && !this.#allowsHost(host)) {
       throw new IsochronError(
         'HOST_NOT_ALLOWED',
@@ -89,7 +89,7 @@ export class Origins {
   }
 
   /** The headers that let a page read its answer, whatever that is; none for other callers, and for foreign pages. */
-  headersFor({ host, origin }: Caller): Readonly<Record<string, string>> {
+  headersFor({ host, origin }: CallerHeaders): Readonly<Record<string, string>> {
     if (origin === undefined) return NO_HEADERS;
     const own = host !== undefined && this.#allowsHost(host) ? host : undefined;
     if (!this.#allowsOrigin(origin, own)) return NO_HEADERS;

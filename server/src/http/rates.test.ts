@@ -5,7 +5,7 @@ import { SessionClient } from '../testing/session-client.js';
 import { startApi, type TestAnswer, type TestApi } from '../testing/test-api.js';
 import type { NodeLimits } from './limits.js';
 import { inTurn } from './rates.js';
-import { Turns } from './turns.js';
+import { ClientTurns } from './turns.js';
 
 const KEY = '/v1/keyspaces/default/keys/a';
 const KEYS = (n: number) => ({ keys: Array.from({ length: n }, (_, i) => ({ keyspace: 'default', key: `k${i}` })) });
@@ -77,7 +77,7 @@ it('principals have a budget each, whatever their addresses, and one that is use
 it('requests of a client that has used most of its budget take turns, and those of others go on at once', async () => {
   const bounds = { ...DEFAULT_SERVING_LIMITS, requestsPerSecondPerClient: 10 };
   const rates = new Rates(bounds, () => 0, new LimitCounts());
-  const turns = new Turns();
+  const turns = new ClientTurns();
   const begun: string[] = [];
   const request = (from: string): void => inTurn(rates, turns, from, () => begun.push(from));
   rates.take('greedy', 6, 0);

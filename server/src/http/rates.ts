@@ -6,7 +6,7 @@ import { HTTP_STATUS, Quota } from '@isochron/core';
 import { type Rates, rateLimited } from '@isochron/sessions';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiContext } from './context.js';
-import type { Turns } from './turns.js';
+import type { ClientTurns } from './turns.js';
 
 /** How long a refusal waits on average, ms: from half to one and a half of it, so that they do not come together. */
 const HELD_MS = 500;
@@ -53,7 +53,7 @@ export function limitRates(app: FastifyInstance, api: ApiContext): void {
 }
 
 /** Does a piece of work of a client: at once, or in its turn where the client has used most of its share. */
-export function inTurn(rates: Rates, turns: Turns, client: string, piece: () => void): void {
+export function inTurn(rates: Rates, turns: ClientTurns, client: string, piece: () => void): void {
   if (rates.isScarce(client, rates.steady())) turns.take(client, piece);
   else piece();
 }

@@ -17,7 +17,7 @@ import type { Static } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { promised } from '../node/promised.js';
 import { type ChangesMessage, changesMessage } from './change-messages.js';
-import { decodeChangesCursor, qualifiedPrefix, type Scope } from './changes-cursor.js';
+import { decodeChangesCursor, type FeedScope, qualifiedPrefix } from './changes-cursor.js';
 import type { TransactionsContext } from './context.js';
 import { type AnswerHeaders, PLAIN_HEADERS } from './openapi.js';
 import { problemText } from './problem.js';
@@ -38,7 +38,7 @@ const HEADERS = {
 
 /** A reader: its scope, the timestamp after which it reads (null for the present end), and the documents it wants. */
 interface FeedPosition {
-  readonly scope: Scope;
+  readonly scope: FeedScope;
   readonly after: Timestamp | null;
   readonly wants: DocumentsWanted;
 }

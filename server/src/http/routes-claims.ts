@@ -12,7 +12,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { promised } from '../node/promised.js';
 import { type TransactionsContext, waitMsOf } from './context.js';
-import type { OneShots, Written } from './one-shots.js';
+import type { OneShots, WriteResult } from './one-shots.js';
 import { json, type RouteDocs, WRITE_HEADERS, WriteHeaders } from './openapi.js';
 import { valueField } from './reader.js';
 import { anyDocument, bodyOf, keyOf, mediaType, refuseConditions, utf8Text } from './routes-keys.js';
@@ -71,7 +71,7 @@ async function decided(
   api: TransactionsContext,
   request: FastifyRequest,
   key: QualifiedKey,
-  { txId, ct, token }: Written,
+  { txId, ct, token }: WriteResult,
 ): Promise<{ text: string; token: string }> {
   const at = { ts: ct };
   await promised<Timestamp>((done) => api.serving.stable(api.client(request), ct, waitMsOf(request), done));

@@ -6,7 +6,7 @@ import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Headers } from './answers.js';
 import type { ApiContext } from './context.js';
-import type { OneShots, Shown, Written } from './one-shots.js';
+import type { OneShots, Shown, WriteResult } from './one-shots.js';
 import { json, type RouteDocs, SessionHeaders, VALUE_HEADERS, WRITE_HEADERS, WriteHeaders } from './openapi.js';
 import { AtQuery, CommitAnswer, EmptyQuery, KeyParams, Operations } from './schemas.js';
 
@@ -216,7 +216,7 @@ const mergeUpdate = ({ rules }: ApiContext, patch: string): Update =>
   rules.update(`[{"op":"mergePatch","path":"","patch":${rules.value(patch)}}]`);
 
 /** The answer to every commit. */
-export function sendCommitted(api: ApiContext, reply: FastifyReply, { txId, ct, token }: Written): void {
+export function sendCommitted(api: ApiContext, reply: FastifyReply, { txId, ct, token }: WriteResult): void {
   const headers = { 'isochron-session': token, 'isochron-commit-timestamp': String(ct) };
   api.answers.send(reply, 200, headers, `{"transaction":"${txId}","timestamp":${ct}}`);
 }

@@ -4,7 +4,7 @@ import type { Snapshot } from '@isochron/protocols';
 import type { Caller } from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
 import type { TransactionsContext } from './context.js';
-import type { OneShots, Shown, Written } from './one-shots.js';
+import type { OneShots, Shown, WriteResult } from './one-shots.js';
 import { readKeys } from './reader.js';
 import { commit, oneShot } from './writer.js';
 
@@ -23,14 +23,14 @@ export class TransactionOneShots implements OneShots {
       : this.#read(request, caller, keys, at);
   }
 
-  async write(request: FastifyRequest, writes: readonly KeyWrite[]): Promise<Written> {
+  async write(request: FastifyRequest, writes: readonly KeyWrite[]): Promise<WriteResult> {
     const id = this.api.writeId(request);
     const caller = await this.api.caller(request);
     const order = oneShot(this.api, caller, id, this.api.principal(request).id, writes);
     return { txId: id.txId, ...(await commit(this.api, request, caller, order)) };
   }
 
-  async patch(request: FastifyRequest, key: QualifiedKey, patch: unknown): Promise<Written> {
+  async patch(request: FastifyRequest, key: QualifiedKey, patch: unknown): Promise<WriteResult> {
     const { rules } = this.api;
     const done = await this.#repeatedPatch(request);
     if (done !== undefined) return done;
@@ -50,7 +50,7 @@ export class TransactionOneShots implements OneShots {
   }
 
   /** A repetition that runs beside the first request may merge into another document: the first one is the outcome. */
-  async #mergedElsewhere(request: FastifyRequest, error: unknown): Promise<Written> {
+  async #mergedElsewhere(request: FastifyRequest, error: unknown): Promise<WriteResult> {
     const isOther = error instanceof IsochronError && error.code === 'TX_ID_REUSED';
     const done = isOther ? await this.#repeatedPatch(request) : undefined;
     if (done === undefined) throw error;
@@ -58,7 +58,7 @@ export class TransactionOneShots implements OneShots {
   }
 
   /** A repeated patch must not merge into its own result: an earlier commit under its id is the answer. */
-  async #repeatedPatch(request: FastifyRequest): Promise<Written | undefined> {
+  async #repeatedPatch(request: FastifyRequest): Promise<WriteResult | undefined> {
     const { txId, repeated } = this.api.writeId(request);
     if (!repeated) return undefined;
     const { status, ts } = await this.api.statusOf(request, txId, null);

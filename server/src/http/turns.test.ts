@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Turns } from './turns.js';
+import { ClientTurns } from './turns.js';
 
 it('clients that take turns have a piece of their work done each, one in a turn of the event loop', async () => {
-  const [turns, done]: [Turns, string[]] = [new Turns(), []];
+  const [turns, done]: [ClientTurns, string[]] = [new ClientTurns(), []];
   for (const piece of ['a1', 'a2', 'a3', 'b1', 'c1', 'c2']) turns.take(piece[0]!, () => done.push(piece));
   const afterTurns: string[] = [];
   while (done.length < 6) {
@@ -15,7 +15,7 @@ it('clients that take turns have a piece of their work done each, one in a turn 
 });
 
 it('work that a piece adds has its turn after that of the other clients', async () => {
-  const [turns, done]: [Turns, string[]] = [new Turns(), []];
+  const [turns, done]: [ClientTurns, string[]] = [new ClientTurns(), []];
   turns.take('a', () => {
     done.push('a1');
     turns.take('a', () => done.push('a2'));

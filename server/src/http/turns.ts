@@ -7,7 +7,7 @@
 /** Runs one piece of work. */
 type Piece = () => void;
 
-export class Turns {
+export class ClientTurns {
   /** The work of each client, in its order; the clients in the order of their next turns. */
   readonly #waiting = new Map<string, Piece[]>();
   #isScheduled = false;

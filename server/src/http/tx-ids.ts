@@ -9,17 +9,17 @@ import { isTxId, type Topology, type TxId, txIdOf } from '@isochron/core';
 import { homeInId, homeOfKey, partWithHome, RANDOM_PART } from '@isochron/sessions';
 
 /** A scope of one principal; empty where callers need no key: all are one principal then. */
-export type Scope = Buffer;
+export type PrincipalScope = Buffer;
 
 /** Bytes of a binding: as many as the counter of an id holds. */
 const BINDING_BYTES = 6;
 
 /** The id of a part with its home. */
-export const boundTxId = (scope: Scope, part: string): TxId =>
+export const boundTxId = (scope: PrincipalScope, part: string): TxId =>
   txIdOf(part, scope.length === 0 ? 0 : mac(scope, 'transaction', part).readUIntBE(0, BINDING_BYTES));
 
 /** Whether an id may have been made for the principal. @param scopes of the principal */
-export const isBoundTo = (scopes: readonly Scope[], txId: TxId): boolean =>
+export const isBoundTo = (scopes: readonly PrincipalScope[], txId: TxId): boolean =>
   scopes.some((scope) => scope.length === 0 || txId === boundTxId(scope, txId.slice(0, txId.indexOf('.'))));
 
 /**
@@ -29,11 +29,16 @@ export const isBoundTo = (scopes: readonly Scope[], txId: TxId): boolean =>
  *
  * @param lasting the scope of the principal that no secret is part of
  */
-export function txIdOfKey(scopes: readonly Scope[], lasting: Scope, key: string, topology: Topology): TxId {
+export function txIdOfKey(
+  scopes: readonly PrincipalScope[],
+  lasting: PrincipalScope,
+  key: string,
+  topology: Topology,
+): TxId {
   if (isTxId(key) && isBoundTo([...scopes, lasting], key) && homeInId(key, topology) !== undefined) return key;
   const part = mac(lasting, 'idempotency key', key).toString('base64url').slice(0, RANDOM_PART);
   return boundTxId(lasting, partWithHome(part, { home: homeOfKey(key, topology), avoid: [] }, topology));
 }
 
-const mac = (scope: Scope, label: string, text: string): Buffer =>
+const mac = (scope: PrincipalScope, label: string, text: string): Buffer =>
   createHmac('sha256', scope).update(`${label}\0`).update(text).digest();

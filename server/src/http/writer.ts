@@ -9,7 +9,7 @@ import { countKeys } from './rates.js';
 import type { WriteRef } from './schemas.js';
 
 /** A commit, as a route requests it. */
-export interface CommitOrder {
+export interface RequestedCommit {
   readonly txId: TxId;
   /** The snapshot that the transaction read. */
   readonly snapshot: Snapshot;
@@ -30,7 +30,7 @@ export async function commit(
   api: TransactionsContext,
   request: FastifyRequest,
   caller: Caller,
-  order: CommitOrder,
+  order: RequestedCommit,
 ): Promise<{ ct: Timestamp; token: string }> {
   const { coordinator: node, snapshot, open = false, ...fields } = order;
   const depending = api.sessions.depending(caller, snapshot);
@@ -55,7 +55,7 @@ export const oneShot = (
   id: { txId: TxId; repeated: boolean },
   principal: string,
   writes: readonly KeyWrite[],
-): CommitOrder => ({
+): RequestedCommit => ({
   txId: id.txId,
   snapshot: api.sessions.knownTo(caller),
   hwt: caller.hwt,

@@ -6,7 +6,7 @@ import type { IncomingConnections } from '@isochron/transport';
 import type { HeldBack } from '@isochron/wire/session-frames';
 import type { ClusterConfig } from '../config/cluster-file.js';
 import type { ServedOperations, ServedProtocol, ServedTransactions } from './protocols.js';
-import type { Scope, Sent, TrafficKind } from './traffic.js';
+import type { Sent, TrafficKind, TrafficScope } from './traffic.js';
 import type { Blocked } from './waits.js';
 
 export interface PartitionStatus {
@@ -117,7 +117,7 @@ export interface Blocking {
 export interface Costs {
   readonly blocked: Blocked;
   /** Traffic to other nodes. */
-  sent(kind: TrafficKind, scope: Scope): Sent;
+  sent(kind: TrafficKind, scope: TrafficScope): Sent;
   /** Updates sent to other regions, and the bytes of metadata in them, see `Traffic`. */
   readonly replicatedUpdates: number;
   readonly metadataBytes: number;

@@ -36,7 +36,7 @@ export const TRAFFIC_KINDS = [
 ] as const;
 
 /** Inside a region, or between regions. */
-export type Scope = 'region' | 'wan';
+export type TrafficScope = 'region' | 'wan';
 export const SCOPES = ['region', 'wan'] as const;
 
 /** The kind of each message type. A missing one does not compile. */
@@ -152,14 +152,14 @@ export class Traffic {
    * however many keys it writes.
    */
   metadataBytes = 0;
-  readonly #byScope: { readonly [S in Scope]: Tallies } = { region: newTallies(), wan: newTallies() };
+  readonly #byScope: { readonly [S in TrafficScope]: Tallies } = { region: newTallies(), wan: newTallies() };
 
   constructor(
     readonly region: RegionId,
     readonly regionOf: (node: NodeId) => RegionId,
   ) {}
 
-  of(kind: TrafficKind, scope: Scope): Sent {
+  of(kind: TrafficKind, scope: TrafficScope): Sent {
     return this.#byScope[scope][kind];
   }
 

@@ -3,7 +3,7 @@
  * of the node: then a part of them is served in each of its turns. While the connection rests, none is served.
  */
 import type { ServedConnection } from '@isochron/sessions';
-import type { Turns } from '../http/turns.js';
+import type { ClientTurns } from '../http/turns.js';
 import { after } from '../node/after.js';
 import type { Codec } from './codec.js';
 
@@ -16,7 +16,7 @@ interface InboxMessage {
 }
 
 /** The side that is read. `pause` and `resume` concern the messages that have not come yet. */
-export interface Reader {
+export interface InboxSource {
   readonly connection: ServedConnection;
   readonly codec: Codec;
   readonly maxMessageBytes: number;
@@ -33,8 +33,8 @@ export class Inbox {
   #waitsForTurn = false;
 
   constructor(
-    readonly reader: Reader,
-    readonly turns: Turns,
+    readonly reader: InboxSource,
+    readonly turns: ClientTurns,
   ) {}
 
   /** Whether no more is to be read now. */

@@ -2,8 +2,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { Outgoing, ServedConnection, SessionLink } from '@isochron/sessions';
 import type { ChannelSource } from '@isochron/wire/channels/channel';
-import { type Channels, NO_ROOM, type Refusal } from '@isochron/wire/channels/channels';
-import type { Turns } from '../http/turns.js';
+import { type ChannelRefusal, type Channels, NO_ROOM } from '@isochron/wire/channels/channels';
+import type { ClientTurns } from '../http/turns.js';
 import { AnswerQueue } from './answer-queue.js';
 import type { Codec } from './codec.js';
 import { Inbox } from './inbox.js';
@@ -21,7 +21,7 @@ export interface SessionChannelOptions {
   /** Network address of the client. */
   readonly address: string;
   readonly maxMessageBytes: number;
-  readonly turns: Turns;
+  readonly turns: ClientTurns;
   /** Bytes that the client may send before its hello was accepted. */
   readonly strangerBytes: number;
   /** Called once the client's hello was accepted. */
@@ -91,7 +91,7 @@ export class SessionChannel implements SessionLink, ChannelSource {
     else this.#inbox.receive(data, !isText);
   }
 
-  refused(why: Refusal): void {
+  refused(why: ChannelRefusal): void {
     if (why === 'too large') this.connection.receiveTooLarge();
     else this.terminate();
   }

@@ -7,7 +7,7 @@ import { CHANNEL_LIMITS, ENTRY, EntryWriter, SHARED_SUBPROTOCOL } from '@isochro
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import { WebSocket, WebSocketServer } from 'ws';
 import { buildMetrics } from '../http/metrics.js';
-import { Turns } from '../http/turns.js';
+import { ClientTurns } from '../http/turns.js';
 import { SessionClient } from '../testing/session-client.js';
 import { SharedClient } from '../testing/shared-client.js';
 import { send, startApi, type TestApi } from '../testing/test-api.js';
@@ -312,7 +312,7 @@ it('a socket without a session ends: after 5 s before its first one, after 60 s 
   };
   const connection = { disconnected: () => undefined } as ServedConnection;
   const [greeted, ended] = [() => undefined, () => undefined];
-  const options = { address: '', maxMessageBytes: 1000, turns: new Turns(), strangerBytes: 1000, greeted, ended };
+  const options = { address: '', maxMessageBytes: 1000, turns: new ClientTurns(), strangerBytes: 1000, greeted, ended };
   const [fresh, used] = [await opened(), await opened()];
   const writer = new EntryWriter();
   writer.open(1, SESSION_SUBPROTOCOLS.json);

@@ -1,7 +1,7 @@
 /** A socket that many sessions share: one message for all frames of a turn, and common pings. */
 
 import type { ChannelSource } from '@isochron/wire/channels/channel';
-import { type ChannelEvents, Channels, type Refusal } from '@isochron/wire/channels/channels';
+import { type ChannelEvents, type ChannelRefusal, Channels } from '@isochron/wire/channels/channels';
 import { ChannelFault } from '@isochron/wire/channels/entries';
 import { SESSION_CLOSE } from '@isochron/wire/session-frames';
 import type { WebSocket } from 'ws';
@@ -106,7 +106,7 @@ export class SharedSocket implements ChannelEvents, ChannelOwner {
     this.#sessions.get(channel)?.receive(payload, isText);
   }
 
-  refused(channel: number, why: Refusal): void {
+  refused(channel: number, why: ChannelRefusal): void {
     this.#sessions.get(channel)?.refused(why);
   }
 

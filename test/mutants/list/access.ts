@@ -135,7 +135,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: RULE_READS,
-        in: 'Reads.getAfter',
+        in: 'JudgedReads.getAfter',
         find: 'this.after.get(key) === undefined ? this.documents : this.after',
         replace: 'this.documents',
       },
@@ -150,7 +150,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: JUDGED_SCOPES,
-        in: 'Outcome.#visible',
+        in: 'VisibleChanges.#visible',
         find: "seen === 'hidden' && !shown.has(key)",
         replace: 'false',
       },
@@ -163,7 +163,12 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     breaks: 'LQ7',
     does: 'watches a range that a rule filters by other documents, and finds nothing in it',
     patches: [
-      { file: JUDGED_SCOPES, in: 'Outcome.constructor', find: 'if (rule !== undefined)', replace: 'if (rule === "")' },
+      {
+        file: JUDGED_SCOPES,
+        in: 'VisibleChanges.constructor',
+        find: 'if (rule !== undefined)',
+        replace: 'if (rule === "")',
+      },
     ],
     seeds: { from: 1, count: 40 },
     profile: NOTES,

@@ -2,7 +2,7 @@
 
 import type { Random } from '@isochron/core';
 import type { ChannelSource } from '@isochron/wire/channels/channel';
-import { type ChannelEvents, Channels, type Refusal } from '@isochron/wire/channels/channels';
+import { type ChannelEvents, type ChannelRefusal, Channels } from '@isochron/wire/channels/channels';
 import { CHANNEL_LIMITS, ChannelFault, ENTRY, EntryWriter, readEntries } from '@isochron/wire/channels/entries';
 
 const SEQUENCES = 60;
@@ -153,7 +153,7 @@ class Side implements ChannelEvents {
     this.#events.push({ received: channel, isText, length: payload.length, ...fill });
   }
 
-  refused(channel: number, why: Refusal): void {
+  refused(channel: number, why: ChannelRefusal): void {
     throw new Error(`channel ${channel}: ${why}`);
   }
 

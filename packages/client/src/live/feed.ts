@@ -11,7 +11,7 @@ import type { Timer } from '../loop.js';
 import type { ClientCore } from '../session/core.js';
 import type { LiveAnswer } from './frames.js';
 import { LiveExchange, type LiveRequests } from './live-exchange.js';
-import type { Asked } from './position.js';
+import type { AnsweredRequest } from './position.js';
 import type { Scope } from './scope.js';
 
 /** How long a request waits for changes. */
@@ -30,7 +30,7 @@ export interface FeedEvents {
   after(): Timestamp | undefined;
   /** Whether a scope waits for the position to rise. */
   isBehind(): boolean;
-  answered(request: Asked, answer: LiveAnswer): void;
+  answered(request: AnsweredRequest, answer: LiveAnswer): void;
   /** The log does not go back to the position any more. */
   gone(): void;
   /** These scopes cannot be watched. */

@@ -21,7 +21,7 @@ const REREAD_BASE_MS = 100;
 const REREAD_CAP_MS = 10_000;
 
 /** A request that was answered. */
-export interface Asked {
+export interface AnsweredRequest {
   /** It named the scopes whose `since` is at or below. */
   readonly number: number;
   readonly after: Timestamp;
@@ -29,7 +29,7 @@ export interface Asked {
 
 /** An answer that waits until own writes are decided. */
 interface Held {
-  readonly request: Asked;
+  readonly request: AnsweredRequest;
   readonly answer: LiveAnswer;
   readonly doubts: readonly QueuedExchange[];
 }
@@ -121,7 +121,7 @@ export class Position {
   }
 
   /** The answer to a request. */
-  answered(request: Asked, answer: LiveAnswer): void {
+  answered(request: AnsweredRequest, answer: LiveAnswer): void {
     const doubts = this.core.queue.inDoubt;
     if (doubts.length > 0) this.#held = [...this.#held, { request, answer, doubts }];
     else this.#apply(request, answer);
@@ -158,7 +158,7 @@ export class Position {
     this.#joinAll();
   }
 
-  #apply({ number, after }: Asked, answer: LiveAnswer): void {
+  #apply({ number, after }: AnsweredRequest, answer: LiveAnswer): void {
     const { changes, to } = answer;
     this.#gone = 0;
     const isNamed = ({ since }: Scope): boolean => since <= number;

@@ -55,7 +55,7 @@ interface Due {
   readonly run: () => void;
 }
 
-export interface WorldOptions {
+export interface ClientWorldOptions {
   readonly settings?: Partial<ClientSettings>;
   readonly random?: RandomSource;
   /** The client of the cluster's protocol; by default that of PaRiS. */
@@ -108,7 +108,7 @@ export class World implements ClientEffects {
 
   constructor(
     readonly nodes: readonly ScriptedNode[],
-    { settings, random = () => 0, engine = ofParis, auth, given }: WorldOptions = {},
+    { settings, random = () => 0, engine = ofParis, auth, given }: ClientWorldOptions = {},
   ) {
     this.#engine = engine;
     this.#auth = auth;

@@ -5,7 +5,7 @@
 import { type Principal, type QualifiedKey, type Timestamp, type Value, wallOf } from '@isochron/core';
 import { Condition, type Facts } from './condition.js';
 import { Pattern } from './pattern.js';
-import { type Documents, Reads, Unreadable } from './reads.js';
+import { type Documents, JudgedReads, Unreadable } from './reads.js';
 
 /** Operations that rules allow. */
 export const VERBS = ['get', 'list', 'create', 'update', 'delete'] as const;
@@ -177,7 +177,7 @@ export class Policy {
   judge(question: DocumentQuestion, documents: Documents, after?: Documents): Verdict {
     const { verb, key, principal, at } = question;
     const parts = key.split('/');
-    const reads = new Reads(documents, this.keyspaces, after);
+    const reads = new JudgedReads(documents, this.keyspaces, after);
     return this.#first(verb, principal, reads, key, ({ pattern, condition, filters }) => {
       // A document of a filtered list is judged by filters alone.
       if (verb === 'list' && !filters) return undefined;
@@ -201,7 +201,7 @@ export class Policy {
    */
   judgeRange(question: RangeQuestion, documents: Documents): Verdict {
     const { prefix, level, principal, at } = question;
-    const reads = new Reads(documents, this.keyspaces);
+    const reads = new JudgedReads(documents, this.keyspaces);
     const verdict = this.#first('list', principal, reads, prefix, (rule) => {
       const captures = rule.filters ? undefined : rule.pattern.cover(prefix, level);
       return captures && { auth: authOf(principal), at: wallOf(at), captures, document: null, incoming: null };
@@ -214,7 +214,7 @@ export class Policy {
   }
 
   /** The first rule that allows it decides. @param place the key, or the beginning of all keys */
-  #first(verb: Verb, principal: Principal, reads: Reads, place: string, factsOf: FactsOf): Verdict {
+  #first(verb: Verb, principal: Principal, reads: JudgedReads, place: string, factsOf: FactsOf): Verdict {
     const { roles } = principal;
     if (!roles.has(roleFor(verb)) && !roles.has('writer')) return { kind: 'refused', rule: null };
     let refusal: Verdict = { kind: 'refused', rule: null };
@@ -236,7 +236,11 @@ const roleFor = (verb: Verb): 'reader' | 'writer' => (verb === 'get' || verb ===
 type FactsOf = (rule: Rule) => Facts | undefined;
 
 /** Whether a rule holds. A condition that ends with an error does not. */
-function outcomeOf(rule: Rule, reads: Reads, factsOf: FactsOf): 'other keys' | 'holds' | { readonly fault?: string } {
+function outcomeOf(
+  rule: Rule,
+  reads: JudgedReads,
+  factsOf: FactsOf,
+): 'other keys' | 'holds' | { readonly fault?: string } {
   try {
     const given = factsOf(rule);
     if (given === undefined) return 'other keys';

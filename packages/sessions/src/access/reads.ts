@@ -17,7 +17,7 @@ const UNREAD = new Error('not read yet');
 /** The evaluation wants a document that it cannot have. The message has nothing of the data. */
 export class Unreadable extends Error {}
 
-export class Reads {
+export class JudgedReads {
   // Most questions read no other document, so sets are made when they are needed.
   #missing: Set<QualifiedKey> | undefined;
   #all: Set<QualifiedKey> | undefined;

@@ -59,7 +59,7 @@ export function commitThrough(
   );
 }
 
-export class Outcomes {
+export class OutcomeQuestions {
   #questions = 0;
 
   constructor(

@@ -15,7 +15,7 @@ import type { Infer, Kind, ObjectForm } from '@isochron/wire/session-frames/nota
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
 import { type AccessRules, readClaim } from '../access/judged-coordinator.js';
 import type { CoordinatorPort } from '../coordinator/coordinator-port.js';
-import { commitThrough, type Outcomes } from '../coordinator/outcomes.js';
+import { commitThrough, type OutcomeQuestions } from '../coordinator/outcomes.js';
 import { clientTxId, storedTxId } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
 import { answerBytes, cutPage } from '../requests/answer-size.js';
@@ -45,7 +45,7 @@ export interface TransactionParts {
   readonly coordinator: CoordinatorPort;
   /** The access rules of the node; absent where there are none. */
   readonly access?: AccessRules | undefined;
-  readonly outcomes: Outcomes;
+  readonly outcomes: OutcomeQuestions;
   readonly tokens: SessionTokens;
 }
 

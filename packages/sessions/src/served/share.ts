@@ -16,9 +16,9 @@ const RELEASES: ReadonlySet<unknown> = new Set(['abort', 'ping', 'authenticate']
 const RATE_DETAIL = 'This client has used its share of the node for now.';
 const MEMORY_DETAIL = 'The node has more work than it can do. Repeat the request later, or elsewhere.';
 
-export type Refusal = Omit<ErrorFrame, 'type' | 'id'>;
+export type RefusedFields = Omit<ErrorFrame, 'type' | 'id'>;
 
-const OVERLOADED: Refusal = { code: 'OVERLOADED', detail: MEMORY_DETAIL, retryable: true };
+const OVERLOADED: RefusedFields = { code: 'OVERLOADED', detail: MEMORY_DETAIL, retryable: true };
 
 /** The node's measure against a client that does not wait: to read nothing for a while, or to end the connection. */
 export type Measure = { readonly restMs: number } | 'close';
@@ -61,7 +61,7 @@ export class Share {
   }
 
   /** Why a request of the message that has come is not served; undefined if it is. Hot, and makes no error objects. */
-  refusal(frame: RawFrame): Refusal | undefined {
+  refusal(frame: RawFrame): RefusedFields | undefined {
     const { rates, isOverloaded } = this.serving;
     const releases = RELEASES.has(frame.type);
     if (isOverloaded && !releases) {

@@ -3,7 +3,7 @@ import { ANONYMOUS_PRINCIPAL, type Limits, packWall, type Timestamp, Topology } 
 import { type Capability, type ClientRequest, type ClientResponse, clientRequests } from '@isochron/protocols';
 import type { Freshness, ServerFrame } from '@isochron/wire/session-frames';
 import type { CoordinatorRequests } from '../coordinator/coordinator-port.js';
-import { Outcomes } from '../coordinator/outcomes.js';
+import { OutcomeQuestions } from '../coordinator/outcomes.js';
 import { MachinePort } from '../coordinator/request-port.js';
 import { Rules } from '../requests/rules.js';
 import { isLarge, type Outgoing, PlainFrames } from '../served/answers.js';
@@ -151,7 +151,7 @@ export class TestNode {
       after: this.timers.after,
       failed: (cause) => this.failures.push(cause),
     };
-    const outcomes = new Outcomes(this.port, { ...clock, outcomeRetentionMs: 1_000 });
+    const outcomes = new OutcomeQuestions(this.port, { ...clock, outcomeRetentionMs: 1_000 });
     const parts = { coordinator: this.port, outcomes, tokens: this.tokens };
     this.sessions = new ServedSessions(node, () => new TransactionSession(node, parts));
   }

@@ -4,7 +4,7 @@ import type { ReaderPlan } from '../plan/plan.js';
 import type { ChangesAnswer } from '../protocols/http.js';
 import type { Check, CheckContext } from './check.js';
 import { textOf } from './documents.js';
-import type { Committed, Ledger, LedgerListener } from './ledger.js';
+import type { CommittedTx, Ledger, LedgerListener } from './ledger.js';
 
 /** How long logs keep transactions behind stable time, ms; undefined if their size may end that earlier. */
 export type Retention = number | undefined;
@@ -18,7 +18,7 @@ export type Retention = number | undefined;
  */
 export class ChangesAreComplete implements Check, LedgerListener {
   readonly name = 'changes-are-complete';
-  readonly #committed = new Map<TxId, Committed>();
+  readonly #committed = new Map<TxId, CommittedTx>();
   readonly #positions = new Map<string, Timestamp>();
   #lostData = false;
   /** The highest end of all messages. */
@@ -34,7 +34,7 @@ export class ChangesAreComplete implements Check, LedgerListener {
     ledger.listen(this);
   }
 
-  onCommitted(tx: Committed): void {
+  onCommitted(tx: CommittedTx): void {
     this.#committed.set(tx.txId, tx);
     if (tx.ct <= this.#to && !this.ledger.isDamaged(tx.txId))
       this.#fail(`${tx.txId} is committed at ${tx.ct}, and the feed has passed ${this.#to}`, [tx.txId]);
@@ -113,7 +113,7 @@ export class ChangesAreComplete implements Check, LedgerListener {
   }
 }
 
-const writesIn = ({ slices }: Committed, prefix: string): ChangedTx['writes'] =>
+const writesIn = ({ slices }: CommittedTx, prefix: string): ChangedTx['writes'] =>
   [...slices.values()].flatMap(({ writes }) => writes.filter(({ key }) => key.startsWith(prefix)));
 
 /** The length of the keys and contents alone. */

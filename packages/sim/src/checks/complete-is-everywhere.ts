@@ -1,6 +1,6 @@
 import type { NodeId, PartitionId, RegionId, Timestamp } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
-import type { Committed, Ledger, LedgerListener } from './ledger.js';
+import type { CommittedTx, Ledger, LedgerListener } from './ledger.js';
 import { Pending } from './pending.js';
 
 /**
@@ -21,7 +21,7 @@ export class CompleteIsEverywhere implements Check, LedgerListener {
     ledger.listen(this);
   }
 
-  onCommitted(tx: Committed): void {
+  onCommitted(tx: CommittedTx): void {
     for (const [partition, { region }] of tx.slices) this.#of(partition, region).push(tx);
   }
 

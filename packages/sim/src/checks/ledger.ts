@@ -26,10 +26,18 @@ import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
 import { CommittedChains } from './committed-chains.js';
 import { isSameContent } from './documents.js';
-import { type Attempt, type Committed, loggedIn, NOTHING, type Prepared, type Slice, writtenWith } from './slices.js';
+import {
+  type CommittedTx,
+  loggedIn,
+  NOTHING,
+  type Prepared,
+  type PreparedAttempt,
+  type Slice,
+  writtenWith,
+} from './slices.js';
 import type { Visibility } from './visibility.js';
 
-export type { Committed } from './slices.js';
+export type { CommittedTx } from './slices.js';
 
 /** The reports that a node has received since its start. */
 export interface Reports {
@@ -58,14 +66,14 @@ export type Unstable = 'nothing' | 'own' | 'all';
 /** Receives commits at once. */
 export interface LedgerListener {
   /** A transaction has just become committed. */
-  onCommitted(tx: Committed): void;
+  onCommitted(tx: CommittedTx): void;
 }
 
 type LeftPartition = NonNullable<ReturnType<MemoryState['partitions']['get']>>;
 
 interface Known {
-  readonly attempts: Map<number, Attempt>;
-  committed?: Committed;
+  readonly attempts: Map<number, PreparedAttempt>;
+  committed?: CommittedTx;
   damaged: boolean;
   /** Partitions whose cohort has lost its whole disk since. */
   readonly lostAt: Set<PartitionId>;
@@ -113,7 +121,7 @@ export class Ledger extends CommittedChains implements Check {
     this.#listeners.push(listener);
   }
 
-  committed(txId: TxId): Committed | undefined {
+  committed(txId: TxId): CommittedTx | undefined {
     return this.#known.get(txId)?.committed;
   }
 
@@ -410,7 +418,7 @@ export class Ledger extends CommittedChains implements Check {
     this.#commit(known, { txId, ct: ts, attempt, atMs: this.context.time.now, slices: slicesOfBatch() });
   }
 
-  #commit(known: Known, tx: Committed): void {
+  #commit(known: Known, tx: CommittedTx): void {
     known.committed = tx;
     if (tx.ct > this.#lastCt) this.#lastCt = tx.ct;
     const { ct: ts, txId } = tx;

@@ -2,7 +2,7 @@ import type { NodeId, PartitionId } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
-import type { Committed, Ledger, LedgerListener } from './ledger.js';
+import type { CommittedTx, Ledger, LedgerListener } from './ledger.js';
 
 /**
  * Every node reports a transaction of which a lost disk took a part, and where no reader sees versions above the stable
@@ -12,7 +12,7 @@ import type { Committed, Ledger, LedgerListener } from './ledger.js';
  */
 export class LossesAreSettled implements Check, LedgerListener {
   readonly name = 'losses-are-settled';
-  readonly #committed: Committed[] = [];
+  readonly #committed: CommittedTx[] = [];
 
   constructor(
     readonly context: CheckContext,
@@ -25,7 +25,7 @@ export class LossesAreSettled implements Check, LedgerListener {
     ledger.listen(this);
   }
 
-  onCommitted(tx: Committed): void {
+  onCommitted(tx: CommittedTx): void {
     this.#committed.push(tx);
   }
 
@@ -33,7 +33,7 @@ export class LossesAreSettled implements Check, LedgerListener {
     for (const tx of this.#committed) if (this.ledger.isDamaged(tx.txId)) this.#settled(tx);
   }
 
-  #settled(tx: Committed): void {
+  #settled(tx: CommittedTx): void {
     const isLost = (id: PartitionId) => !this.#isLeft(tx, id) && !this.ledger.isUnnoticed(tx.txId, id);
     const lost = this.ledger.lostSlices(tx.txId).filter(isLost);
     if (lost.length === 0) return;
@@ -50,7 +50,7 @@ export class LossesAreSettled implements Check, LedgerListener {
   }
 
   /** Whether a replica still stores a version of its slice. The ledger tells collected slices from lost ones. */
-  #isLeft({ txId, slices }: Committed, partition: PartitionId): boolean {
+  #isLeft({ txId, slices }: CommittedTx, partition: PartitionId): boolean {
     const { topology } = this.context;
     return topology.partitions[partition]!.regions.some((region) => {
       const chains = this.disk(topology.replicaNode(partition, region)!).partitions.get(partition)?.chains;

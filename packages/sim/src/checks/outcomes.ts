@@ -1,7 +1,7 @@
 import type { DurableRecord, KeyWrite, NodeId, Timestamp, TxId } from '@isochron/core';
 import { homeInId } from '@isochron/sessions';
 import type { Check, CheckContext } from './check.js';
-import type { Committed, Ledger, LedgerListener } from './ledger.js';
+import type { CommittedTx, Ledger, LedgerListener } from './ledger.js';
 
 /**
  * One outcome per transaction id, across cohorts, coordinators, clients and incarnations: all reports of a commit have
@@ -21,7 +21,7 @@ export class OneOutcome implements Check, LedgerListener {
     ledger.listen(this);
   }
 
-  onCommitted({ txId, attempt, ct }: Committed): void {
+  onCommitted({ txId, attempt, ct }: CommittedTx): void {
     const who = this.#aborted.get(txId)?.get(attempt) ?? this.#dead.get(txId);
     if (who !== undefined) this.#fail(`${txId} was committed at ${ct} after ${who} had reported it as aborted`, txId);
   }
@@ -87,5 +87,5 @@ export class OneOutcome implements Check, LedgerListener {
 
 const diskOf = (node: NodeId): string => `${node}'s disk`;
 
-const truth = (tx: Committed | undefined): string =>
+const truth = (tx: CommittedTx | undefined): string =>
   tx === undefined ? 'but it is not committed' : `but it is committed at ${tx.ct} (attempt ${tx.attempt})`;

@@ -3,7 +3,7 @@ import type { Snapshot } from '@isochron/protocols';
 import { SIMULATION_START_MS } from '@isochron/simulated-world/wall-clock';
 import type { BoardsPlan, FaultPlan } from '../plan/plan.js';
 import type { Check, CheckContext } from './check.js';
-import type { Committed, Ledger } from './ledger.js';
+import type { CommittedTx, Ledger } from './ledger.js';
 
 /** The document of a board. */
 export interface Board {
@@ -69,7 +69,7 @@ export class WritesArePermitted implements Check {
     }
   }
 
-  onCommitted({ txId, ct }: Pick<Committed, 'txId' | 'ct'>): void {
+  onCommitted({ txId, ct }: Pick<CommittedTx, 'txId' | 'ct'>): void {
     const tx = this.#open.get(txId);
     this.#open.delete(txId);
     if (tx === undefined || this.#lostData) return;

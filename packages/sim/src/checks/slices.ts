@@ -12,13 +12,13 @@ export interface Slice {
 }
 
 /** One attempt of a transaction, as prepare records show it. */
-export interface Attempt {
+export interface PreparedAttempt {
   readonly cohorts: readonly PartitionId[];
   readonly prepared: Map<PartitionId, Prepared>;
 }
 
 /** A transaction that is committed. */
-export interface Committed {
+export interface CommittedTx {
   readonly txId: TxId;
   readonly ct: Timestamp;
   readonly attempt: number;

@@ -1,6 +1,6 @@
 import type { DurableRecord, NodeId, Timestamp } from '@isochron/core';
 import type { Check, CheckContext } from './check.js';
-import type { Committed, Ledger, LedgerListener } from './ledger.js';
+import type { CommittedTx, Ledger, LedgerListener } from './ledger.js';
 import { Pending } from './pending.js';
 
 /**
@@ -21,7 +21,7 @@ export class StableIsInstalled implements Check, LedgerListener {
     ledger.listen(this);
   }
 
-  onCommitted(tx: Committed): void {
+  onCommitted(tx: CommittedTx): void {
     if (tx.ct <= this.#highest) {
       this.#fail(
         `${tx.txId} was committed at ${tx.ct}, and ${this.#reporter} had reported ${this.#highest} as stable`,
@@ -42,7 +42,7 @@ export class StableIsInstalled implements Check, LedgerListener {
       );
   }
 
-  #fail(message: string, { txId }: Committed): void {
+  #fail(message: string, { txId }: CommittedTx): void {
     this.context.fail(this.name, message, [txId]);
   }
 }

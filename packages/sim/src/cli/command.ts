@@ -14,7 +14,7 @@ import { EXIT, exitCodeOf } from './exit-codes.js';
 import { keep, readKept } from './kept.js';
 import { type SimOptions, simCommand } from './options.js';
 import { Pool } from './pool.js';
-import { Progress } from './progress.js';
+import { SeedProgress } from './progress.js';
 import { commitOfTree } from './source-tree.js';
 import { type Summary, summaryOf } from './summary.js';
 
@@ -112,7 +112,7 @@ async function many(simulated: SimulatedProtocol, options: SimOptions): Promise<
   const seedStart = options.seedStart ?? Math.floor(Date.now() / 1000) * 1000;
   const total = options.minutes === undefined ? (options.seeds ?? DEFAULT_SEEDS) : undefined;
   const endMs = options.minutes === undefined ? undefined : performance.now() + options.minutes * 60_000;
-  const progress = new Progress(simulated.name, seedStart, total, endMs);
+  const progress = new SeedProgress(simulated.name, seedStart, total, endMs);
   const failed: Summary[] = [];
   let next = seedStart;
   const pool = new Pool(simulated.name, options.transactions, options.workers);

@@ -3,7 +3,7 @@ import type { Summary } from './summary.js';
 const EVERY_MS = 250;
 
 /** A line on stderr with the progress: updated on a terminal, printed once at the end elsewhere. */
-export class Progress {
+export class SeedProgress {
   readonly #startMs = performance.now();
   #drawnMs = 0;
   #seeds = 0;

@@ -100,7 +100,7 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   /** Draws settings, small enough to take effect within a run. */
   drawSettings(random: Random): Settings;
   /** Creates a node's machines from the content of its disk. */
-  createNode(options: NodeOptions): ProtocolNode<M>;
+  createNode(options: SimulatedNodeOptions): ProtocolNode<M>;
   /** The content of a founded node's disk. */
   readonly founding: readonly DurableRecord[];
   /** Whether a disk holds no data that a node could go on with: its driver opens an empty one then (D10). */
@@ -130,7 +130,7 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   observeReply(message: M, cause: M, from: Address, observer: Observations): void;
 }
 
-export interface NodeOptions {
+export interface SimulatedNodeOptions {
   readonly node: NodeId;
   readonly topology: Topology;
   readonly settings: Settings;

@@ -11,7 +11,7 @@ import {
   type TransactionNode,
 } from '@isochron/protocols';
 import type { Observations } from '../checks/observations.js';
-import type { NodeOptions, ProtocolAdapter, ProtocolNode } from './adapter.js';
+import type { ProtocolAdapter, ProtocolNode, SimulatedNodeOptions } from './adapter.js';
 import { drawSettings, servesAgain } from './settings.js';
 
 type Shared = Pick<
@@ -41,7 +41,7 @@ export const everywhere = ({ regions, keyspaces }: ClusterSpec): ClusterSpec => 
 });
 
 /** The options with which a driver starts a node. */
-export const startOf = ({ settings, diskIsFull, ...options }: NodeOptions) => ({
+export const startOf = ({ settings, diskIsFull, ...options }: SimulatedNodeOptions) => ({
   ...options,
   epoch: 0,
   settings: { ...DEFAULT_SETTINGS, ...settings },
@@ -54,7 +54,7 @@ export function driven<M extends AnyMessage>(
     TransactionNode | OperationNode,
     'clock' | 'drift' | 'membership' | 'stabilization' | 'stable' | 'verification'
   >,
-  { readings: { wall }, settings }: NodeOptions,
+  { readings: { wall }, settings }: SimulatedNodeOptions,
   schema: MessageSchema<M>,
 ): Pick<ProtocolNode<M>, 'hlc' | 'greeting' | 'meets' | 'receives' | 'ready' | 'latest' | 'ust' | 'served' | 'want'> {
   const { clock, drift } = node;

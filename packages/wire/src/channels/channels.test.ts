@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type ChannelEvents, type ChannelRules, Channels, NO_ROOM, type Refusal } from './channels.js';
+import { type ChannelEvents, type ChannelRefusal, type ChannelRules, Channels, NO_ROOM } from './channels.js';
 import { CHANNEL_LIMITS, ChannelFault, ENTRY, ENTRY_HEADER_BYTES, EntryWriter, MAX_MESSAGE_BYTES } from './entries.js';
 
 const { windowBytes, chunkBytes } = CHANNEL_LIMITS;
@@ -42,7 +42,7 @@ class Side implements ChannelEvents {
     this.messages.set(channel, messages);
   }
 
-  refused(channel: number, why: Refusal): void {
+  refused(channel: number, why: ChannelRefusal): void {
     this.log.push(`refused ${channel} ${why}`);
     this.channels.close(channel, NO_ROOM.code, NO_ROOM.reason);
   }

@@ -24,7 +24,7 @@ import { Turns } from './turns.js';
 export const NO_ROOM = { code: 1013, reason: 'OVERLOADED' } as const;
 
 /** Why the driver is to close a channel: a message is too large, or too much waits because channels are paused. */
-export type Refusal = 'too large' | 'too much';
+export type ChannelRefusal = 'too large' | 'too much';
 
 /** The events of a socket's channels, for its driver. */
 export interface ChannelEvents {
@@ -32,7 +32,7 @@ export interface ChannelEvents {
   opened?(channel: number, subprotocol: string): ChannelSource;
   /** `payload` may be a view of the received message. */
   received(channel: number, payload: Uint8Array, isText: boolean): void;
-  refused(channel: number, why: Refusal): void;
+  refused(channel: number, why: ChannelRefusal): void;
   /** The peer has closed the channel, or answered the close of this side. The last event of a channel. */
   closed(channel: number, code: number, reason: string): void;
   /** Data is ready: `takeMessage` is to be called, once for all of a turn. */

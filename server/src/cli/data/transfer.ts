@@ -8,7 +8,7 @@ import { RowProgress } from '../progress.js';
 import { connectOptions, type DataOptions, saveSession, withClient } from './client.js';
 import { type Input, openInput } from './input.js';
 import { csvRows, jsonRows, type Row, storedLine } from './rows.js';
-import { type Written, writeAll } from './writing.js';
+import { type WriteTotals, writeAll } from './writing.js';
 
 /** Options of `import`. */
 export interface ImportOptions extends DataOptions {
@@ -81,7 +81,7 @@ async function importRows(
   clients: readonly IsochronClient[],
   { batch, skip }: ImportOptions,
   onProgress: (rows: number) => void,
-): Promise<Written> {
+): Promise<WriteTotals> {
   const stopping = new AbortController();
   const stop = (): void => stopping.abort();
   process.once('SIGINT', stop);
@@ -93,7 +93,7 @@ async function importRows(
 }
 
 async function finish(
-  { rows, transactions, last }: Written,
+  { rows, transactions, last }: WriteTotals,
   clients: readonly IsochronClient[],
   options: ImportOptions,
   elapsedMs: number,

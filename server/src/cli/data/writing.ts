@@ -13,7 +13,7 @@ export interface Writer {
 }
 
 /** The result of writing. */
-export interface Written {
+export interface WriteTotals {
   readonly rows: number;
   readonly transactions: number;
   /** The last commit by timestamp: when it is visible, all are. */
@@ -84,10 +84,10 @@ export async function writeAll(
   rows: AsyncIterable<Row>,
   writers: readonly Writer[],
   options: WritingOptions,
-): Promise<Written> {
+): Promise<WriteTotals> {
   const batches = batchesOf(rows, options.batch, options.skip);
   const acknowledged = new Acknowledged(options.skip);
-  let last: Written['last'];
+  let last: WriteTotals['last'];
   let failure: { readonly error: unknown } | undefined;
   const work = async (writer: number): Promise<void> => {
     while (failure === undefined && !options.signal.aborted) {

@@ -21,7 +21,7 @@ interface LogRequest {
 }
 
 /** A page came, or no replica that can be reached has its range any more. */
-export type Outcome = 'page' | 'gone' | 'none';
+export type PageOutcome = 'page' | 'gone' | 'none';
 
 export class LogClient {
   readonly #requests = new Map<PartitionId, Map<Timestamp, LogRequest>>();
@@ -51,7 +51,12 @@ export class LogClient {
     this.#send(request, now, out);
   }
 
-  onPage({ partition, after, upTo, truncatedUpTo }: ChangesPageResp, from: Address, now: WallMs, out: Out): Outcome {
+  onPage(
+    { partition, after, upTo, truncatedUpTo }: ChangesPageResp,
+    from: Address,
+    now: WallMs,
+    out: Out,
+  ): PageOutcome {
     const request = this.#requests.get(partition)?.get(after);
     if (request === undefined || !this.#replicas(partition).includes(from.node)) return 'none';
     if (truncatedUpTo <= after && upTo > after) {

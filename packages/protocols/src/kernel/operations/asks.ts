@@ -25,14 +25,14 @@ export type AnswerType =
   | 'RotSliceResp'
   | 'DepCheckResp'
   | 'ReadersCheckResp';
-export type Answer<T extends AnswerType> = Extract<OperationMessage, { type: T }>;
+export type AnswerOf<T extends AnswerType> = Extract<OperationMessage, { type: T }>;
 
 export interface Ask<T extends AnswerType> {
   readonly requester: Requester;
   readonly to: Address;
   readonly request: (ref: Ref) => OperationMessage;
   readonly answer: T;
-  readonly taken: (answer: Answer<T>, now: WallMs, out: Out) => void;
+  readonly taken: (answer: AnswerOf<T>, now: WallMs, out: Out) => void;
   /**
    * The replica refuses. By default the client is refused with the same code; true if the handler has done otherwise.
    */
@@ -41,7 +41,7 @@ export interface Ask<T extends AnswerType> {
   /** The client's refusal when time is up. */
   readonly late: { readonly code: ErrorCode; readonly detail: string };
   /** Takes an answer that arrives after `until`. Without it, such an answer is ignored. */
-  readonly takenLate?: (answer: Answer<T>) => void;
+  readonly takenLate?: (answer: AnswerOf<T>) => void;
 }
 
 /** How long a late answer is accepted. */
@@ -82,7 +82,7 @@ export class Asks {
   }
 
   /** Takes an answer. Late ones, and those from other nodes, are ignored. */
-  take(answer: Answer<AnswerType>, from: Address, now: WallMs, out: Out): void {
+  take(answer: AnswerOf<AnswerType>, from: Address, now: WallMs, out: Out): void {
     const pending = this.#of(answer.ref, from);
     if (pending?.answer !== answer.type) return;
     this.#pending.delete(answer.ref);

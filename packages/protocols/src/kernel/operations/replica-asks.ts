@@ -3,7 +3,7 @@ import type { NodeId, PartitionId, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import type { Ref } from '../replication/messages.js';
-import { type Answer, type AnswerType, Asks, type Requester } from './asks.js';
+import { type AnswerOf, type AnswerType, Asks, type Requester } from './asks.js';
 import type { OperationMessage } from './messages.js';
 
 type Out = Effects<OperationMessage>;
@@ -39,7 +39,7 @@ export class ReplicaAsks {
     partition: PartitionId,
     request: (ref: Ref) => OperationMessage,
     answer: T,
-    taken: (answer: Answer<T>, now: WallMs, out: Out) => void,
+    taken: (answer: AnswerOf<T>, now: WallMs, out: Out) => void,
     now: WallMs,
     out: Out,
   ): void {
@@ -56,7 +56,7 @@ export class ReplicaAsks {
     this.#asks.end(matter);
   }
 
-  take(answer: Answer<AnswerType>, from: Address, now: WallMs, out: Out): void {
+  take(answer: AnswerOf<AnswerType>, from: Address, now: WallMs, out: Out): void {
     this.#asks.take(answer, from, now, out);
   }
 

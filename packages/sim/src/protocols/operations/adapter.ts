@@ -13,7 +13,7 @@ import {
   operationSchema,
 } from '@isochron/protocols';
 import { operationMix } from '../../plan/mix.js';
-import type { Demands, NodeOptions, ProtocolAdapter, ProtocolNode, ReadsWait } from '../adapter.js';
+import type { Demands, ProtocolAdapter, ProtocolNode, ReadsWait, SimulatedNodeOptions } from '../adapter.js';
 import { driven, everywhere, KERNEL, REPLICATION_CRASH_POINTS, startOf, sumOf } from '../kernel.js';
 import { Answers } from './observe.js';
 import { openSessions } from './sessions.js';
@@ -112,7 +112,7 @@ export function operationAdapter(
   };
 }
 
-function createNode(options: NodeOptions, protocol: OperationProtocol): ProtocolNode<OperationMessage> {
+function createNode(options: SimulatedNodeOptions, protocol: OperationProtocol): ProtocolNode<OperationMessage> {
   const node = createOperationNode(startOf(options), protocol);
   return {
     ...driven(node, options, operationSchema),

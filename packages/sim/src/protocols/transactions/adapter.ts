@@ -15,7 +15,7 @@ import {
 } from '@isochron/protocols';
 import type { VisibilityIn } from '../../checks/visibility.js';
 import { transactionMix } from '../../plan/mix.js';
-import type { NodeOptions, ProtocolAdapter, ProtocolNode } from '../adapter.js';
+import type { ProtocolAdapter, ProtocolNode, SimulatedNodeOptions } from '../adapter.js';
 import { driven, everywhere, KERNEL, REPLICATION_CRASH_POINTS, startOf, sumOf } from '../kernel.js';
 import { HttpFront } from './http.js';
 import { isOfSessions, type NodeMessage, nodeSchema } from './message.js';
@@ -99,7 +99,7 @@ export function transactionAdapter(
   };
 }
 
-function createNode(options: NodeOptions, protocol: TransactionProtocol): ProtocolNode<NodeMessage> {
+function createNode(options: SimulatedNodeOptions, protocol: TransactionProtocol): ProtocolNode<NodeMessage> {
   const { node: id, topology, recovered, logAfter } = options;
   const region = topology.regionOf(id);
   const unapplied = new Map(

@@ -6,7 +6,7 @@ import {
   type Machine,
   type TransactionEntry,
 } from '@isochron/protocols';
-import { type CoordinatorRequests, MachinePort, Outcomes, TransactionSession } from '@isochron/sessions';
+import { type CoordinatorRequests, MachinePort, OutcomeQuestions, TransactionSession } from '@isochron/sessions';
 import { FRAMES_MACHINE, REFS, type SessionsNode, type SessionsWorld, sessionsNode } from '../sessions.js';
 import type { NodeMessage } from './message.js';
 import { sessionTokens } from './tokens.js';
@@ -15,7 +15,7 @@ export function openSessions(world: SessionsWorld<NodeMessage>, entry: Transacti
   const post = (to: Address, from: Address, message: ClientRequest) => world.post({ to, from, message });
   const driver = { firstRef: world.incarnation * REFS, post };
   const port = new MachinePort<CoordinatorRequests>(clientRequests, world.node, driver, FRAMES_MACHINE);
-  const outcomes = new Outcomes(port, {
+  const outcomes = new OutcomeQuestions(port, {
     now: () => world.wall(),
     ust: () => world.ust(),
     outcomeRetentionMs: world.settings.outcomeRetentionMs!,

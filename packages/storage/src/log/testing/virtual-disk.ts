@@ -30,7 +30,7 @@ export type Image = ReadonlyMap<string, Buffer>;
 export type Thoroughness = 'every' | 'some';
 
 /** A change of a file that no sync has made durable. */
-type Change = { readonly offset: number; readonly bytes: Buffer } | { readonly size: number };
+type PendingWrite = { readonly offset: number; readonly bytes: Buffer } | { readonly size: number };
 
 /** A change of names that no sync has made durable. */
 type NameChange =
@@ -42,9 +42,9 @@ class Inode {
   /** The content that a read returns. */
   content: Buffer = Buffer.alloc(0);
   durable: Buffer = Buffer.alloc(0);
-  pending: Change[] = [];
+  pending: PendingWrite[] = [];
 
-  change(change: Change): void {
+  change(change: PendingWrite): void {
     this.content = applied(this.content, change);
     this.pending.push(change);
   }
@@ -206,7 +206,7 @@ function renamed(names: Map<string, Inode>, change: NameChange): void {
   else names.set(change.kind === 'link' ? change.name : change.to, change.inode);
 }
 
-function applied(content: Buffer, change: Change): Buffer {
+function applied(content: Buffer, change: PendingWrite): Buffer {
   if ('size' in change) return resized(content, change.size);
   const { offset, bytes } = change;
   const whole = resized(content, Math.max(content.length, offset + bytes.length));
@@ -232,14 +232,14 @@ function* imagesOf(names: readonly (readonly [string, Inode])[], thoroughness: T
   }
 }
 
-function* contentsOf(durable: Buffer, pending: readonly Change[], thoroughness: Thoroughness): Generator<Buffer> {
+function* contentsOf(durable: Buffer, pending: readonly PendingWrite[], thoroughness: Thoroughness): Generator<Buffer> {
   const [first, ...others] = pending;
   if (first === undefined) yield durable;
   else for (const content of survivals(durable, first, thoroughness)) yield* contentsOf(content, others, thoroughness);
 }
 
 /** Possible states of a file after one change. */
-function* survivals(content: Buffer, change: Change, thoroughness: Thoroughness): Generator<Buffer> {
+function* survivals(content: Buffer, change: PendingWrite, thoroughness: Thoroughness): Generator<Buffer> {
   yield content;
   yield applied(content, change);
   if ('size' in change) return;
