@@ -176,7 +176,8 @@ extension IsochronError.Code: CaseIterable {
         .stableTimeout, .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown, .requestIdReused, .creditsExhausted,
         .rateLimited, .connectionLost, .offline, .tlsFailed, .credentialsUnavailable, .codeUnavailable,
         .platformUnsupported, .clientClosed, .configInvalid, .certificateInvalid, .placementMismatch, .peerRefused,
-        .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded, .storageFull, .storageFailed, .storageFormat, .internal,
+        .peerVersionMismatch, .peerConfigMismatch, .rebuildNeeded, .storageFull, .storageFailed,
+        .storageFormat, .internal,
     ]
 
     private static let known = Set(allCases)
