@@ -29,9 +29,9 @@ type StatusListener = (status: ClientStatus) => void;
 
 /** Events of a browser, or of a worker, after which the network may have changed, gone or come back. */
 const NETWORK_EVENTS = ['online', 'offline', 'pageshow', 'visibilitychange', 'focus', 'resume'];
-/** A wall clock this much ahead of the steady one shows that the machine slept: the steady one may stand still then. */
+/** A wall clock this much ahead of the steady clock shows that the machine slept: a steady clock may stop then. */
 const SLEEP_MS = 5000;
-/** The longest delay of a timer. The machine asks again after one that comes early. */
+/** The longest delay of a timer. The machine asks again after a timer that comes early. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /** An input that gets its time from the driver. */
@@ -55,7 +55,7 @@ export class Driver implements ClientEffects {
   #isCalling = false;
   #status: ClientStatus | undefined;
   #statusText = '';
-  /** The wall clock minus the steady one. */
+  /** The wall clock minus the steady clock. */
   #aheadMs = Number.POSITIVE_INFINITY;
 
   /** @throws IsochronError INVALID_REQUEST for endpoints that are no URLs */
@@ -264,6 +264,6 @@ export class Driver implements ClientEffects {
 /** An open snapshot. */
 export interface Handle {
   readonly id: HandleId;
-  /** Its reads and writes. */
+  /** The reads and writes of the snapshot. */
   readonly tx: SessionTransaction;
 }

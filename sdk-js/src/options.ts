@@ -23,7 +23,7 @@ export interface WebSocketLike {
   addEventListener(type: 'open' | 'message' | 'close' | 'error', listener: (event: SocketEvent) => void): void;
 }
 
-/** Makes a WebSocket: the global class, or one with the same constructor. */
+/** Makes a WebSocket: the global class, or a class with the same constructor. */
 export type WebSocketConstructor = new (url: string, protocols?: string[]) => WebSocketLike;
 
 /** The receiver of the client's log lines. `console` and a pino logger fit. */
@@ -37,14 +37,14 @@ export type Auth = () => string | Promise<string>;
 
 /** The cluster, the credentials and the settings of a connection. */
 export interface ConnectOptions {
-  /** Base URLs of nodes, `http(s)://` or `ws(s)://`. The nearest one is used, the others are for failover. */
+  /** Base URLs of nodes, `http(s)://` or `ws(s)://`. The client uses the nearest node; the others are for failover. */
   readonly endpoints: readonly string[];
   /**
    * A session token, for instance from an HTTP answer: this session's reads contain what that one saw and wrote. The
    * token does not hold the writes themselves, so `connect` waits until they are visible everywhere.
    */
   readonly token?: string;
-  /** API key, if the cluster requires one. Sent in the first frame, never in the URL. */
+  /** API key, if the cluster requires credentials. Sent in the first frame, never in the URL. */
   readonly credentials?: string;
   /**
    * Gives the newest credentials, such as the access token of an identity provider, in place of `credentials`. The
@@ -83,7 +83,7 @@ export interface ConnectOptions {
    * package `ws` has to be installed; browsers use their own. Default: those that the platform knows.
    */
   readonly ca?: string | readonly string[];
-  /** WebSocket class. Default the global one; without one (Node 20), that of the package `ws`. */
+  /** WebSocket class. Default: the global class, or the class of the package `ws` (Node 20). */
   readonly WebSocket?: WebSocketConstructor;
   /** Spreads retries. Default `Math.random`. */
   readonly random?: RandomSource;

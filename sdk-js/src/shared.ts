@@ -146,7 +146,7 @@ class SharedSocket implements ChannelEvents {
     first?.emit('open');
   }
 
-  /** Opens a channel for each session that waits for one. */
+  /** Opens a channel for each session that waits. */
   #attach(): void {
     const members = this.#waiting;
     this.#waiting = [];
@@ -290,7 +290,7 @@ class Pool {
 const pools = new Map<WebSocketConstructor, Pool>();
 
 /**
- * A WebSocket class whose sockets are channels of shared ones, made with `Base`.
+ * A WebSocket class whose sockets are channels of shared sockets, made with `Base`.
  * @param credentials of the session, or the function that gives them: only sessions with the same share a socket
  */
 export function sharedWebSocket(Base: WebSocketConstructor, credentials: unknown): WebSocketConstructor {

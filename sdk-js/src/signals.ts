@@ -1,4 +1,4 @@
-/** Abort signals, also those of platforms that give no reason, such as React Native. */
+/** Abort signals, also on platforms that give no reason, such as React Native. */
 
 /** The reason of an aborted signal. */
 export const reasonOf = ({ reason }: AbortSignal): unknown =>

@@ -1,4 +1,4 @@
-/** Operations of updates: changes of a document that merge with those of others, in any region (F1). */
+/** Operations of updates: changes of a document that merge with the changes of others, in any region (F1). */
 import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';
 import type { Limits } from '@isochron/core/limits';
@@ -38,7 +38,7 @@ export const max = (path: string, value: number): Operation => made({ op: 'max',
 /** Lowers the number at a path to at most `value`. Anything else there is replaced. */
 export const min = (path: string, value: number): Operation => made({ op: 'min', path, value });
 
-/** Appends those items that the array at a path does not have, by deep equality. Anything else there is replaced. */
+/** Appends the items that the array at a path does not have, by deep equality. Anything else there is replaced. */
 export const arrayUnion = (path: string, ...items: JsonValue[]): Operation => made({ op: 'arrayUnion', path, items });
 
 /** Removes the items that equal one of these from the array at a path. Anything else there becomes an empty array. */
@@ -53,7 +53,7 @@ export const append = (path: string, ...items: JsonValue[]): Operation => made({
  */
 export const serverTimestamp = (path: string): Operation => made({ op: 'serverTimestamp', path });
 
-/** Sets the whole document where there is none: of several the first one has effect. `client.claim` reports which. */
+/** Sets the whole document where there is none: the first `init` of several has effect. `client.claim` reports it. */
 export const init = (value: JsonValue): Operation => made({ op: 'init', value });
 
 /**

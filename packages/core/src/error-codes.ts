@@ -75,7 +75,7 @@ export const HTTP_STATUS = {
   INTERNAL: 500,
 } as const satisfies Record<string, number>;
 
-/** A stable error code. A newer server may send one that is not listed here. */
+/** A stable error code. A newer server may send a code that is not listed here. */
 export type ErrorCode = keyof typeof HTTP_STATUS;
 
 /** Whether a string from outside is one of our codes. */

@@ -34,7 +34,7 @@ export class Hlc {
     return this.#last;
   }
 
-  /** A new timestamp above all issued or observed ones, above `floor`, and not below the wall clock. */
+  /** A new timestamp above all issued or observed timestamps, above `floor`, and not below the wall clock. */
   tick(now: WallMs, floor: Timestamp = 0): Timestamp {
     this.#last = Math.max(packWall(now), this.#last + 1, floor + 1);
     return this.#last;

@@ -17,19 +17,19 @@ export type Timestamp = number;
  * never empty.
  */
 export type Deps = readonly Timestamp[];
-/** One version that another one depends on, under protocols whose dependencies name keys: `source` wrote it at `ts`. */
+/** A version that another version depends on, where dependencies name keys: `source` wrote it at `ts`. */
 export interface Dependency {
   readonly key: QualifiedKey;
   /** Position of its region in the cluster file. */
   readonly source: number;
   readonly ts: Timestamp;
-  /** No other dependency is known to depend on it: a region with all nearest ones has all of them. */
+  /** No other dependency is known to depend on it: a region with all nearest dependencies has all dependencies. */
   readonly near?: boolean | undefined;
 }
 /** Wall-clock milliseconds since 1970. */
 export type WallMs = number;
 /**
- * A key with its keyspace in front: `default/todos/1`. A keyspace name holds no slash, so the first one divides the
+ * A key with its keyspace in front: `default/todos/1`. A keyspace name holds no slash, so the first slash divides the
  * two.
  */
 export type QualifiedKey = string;
@@ -63,7 +63,7 @@ export interface StoredVersion {
  */
 export interface Version extends StoredVersion {
   readonly value: Value | null;
-  /** The version that made the document which later updates changed; absent if it is this one. */
+  /** The version that made the document which later updates changed; absent when this version is itself the origin. */
   readonly origin?: Origin | undefined;
 }
 

@@ -21,7 +21,7 @@ interface Bucket {
 export class RateLimit<H = string> {
   readonly #buckets = new Map<H, Bucket>();
   readonly #unitMs: number;
-  /** The holder that was looked up last, as the next one is often the same. */
+  /** The holder of the last request: the next request often has the same holder. */
   #last: H | undefined;
   #lastBucket: Bucket | undefined;
 

@@ -9,7 +9,7 @@ import { isNormalForm, placeIn } from './normal-form.js';
 
 /** A text that is a document. */
 export interface ReadDocument {
-  /** Its normal form. */
+  /** The normal form of the document. */
   readonly text: string;
   /** What `JSON.parse` returns. */
   readonly value: unknown;

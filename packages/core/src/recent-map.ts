@@ -19,7 +19,7 @@ export class RecentMap<K, V> {
     return older;
   }
 
-  /** Stores a value as the most recently used one. */
+  /** Stores a value as the most recently used entry. */
   set(key: K, value: V): void {
     this.#young.set(key, value);
     if (this.#young.size < this.kept) return;

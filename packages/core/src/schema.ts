@@ -32,7 +32,7 @@ function leaf<T>(what: string, accepts: (raw: unknown) => boolean): Kind<T> {
 
 /** A timestamp below the decode limit. */
 export const timestamp: Kind<Timestamp> = { ...leaf<Timestamp>('a timestamp', isTimestamp), newest: (ts) => ts };
-/** A number up to the decode limit of timestamps that is not one: a reference, or milliseconds of a wall clock. */
+/** A whole number up to the decode limit of timestamps: a reference, or milliseconds of a wall clock. */
 export const count: Kind<number> = leaf('a whole number', isTimestamp);
 /** An unsigned integer below 2^32. */
 export const uint: Kind<number> = leaf(
@@ -110,7 +110,7 @@ function newestOf<T>(items: readonly T[], newest: (item: T) => Timestamp): Times
 /** The kind of every field of `T`. */
 export type Kinds<T> = { readonly [F in keyof T]-?: Kind<T[F]> };
 
-/** An object with the fields of `T`: those that may be undefined may be absent. */
+/** An object with the fields of `T`: fields that may be undefined may be absent. */
 type ObjectOf<T> = Flat<
   { readonly [F in keyof T as undefined extends T[F] ? never : F]: T[F] } & {
     readonly [F in keyof T as undefined extends T[F] ? F : never]?: T[F];
@@ -175,7 +175,7 @@ function newestField<T extends object>(fields: object): ((object: T) => Timestam
   };
 }
 
-/** Encoded fields without the optional ones at their end that are absent. */
+/** Encoded fields without the absent optional fields at their end. */
 export function withoutAbsentEnd(fields: unknown[]): unknown[] {
   while (fields.length > 0 && fields.at(-1) === undefined) fields.pop();
   return fields;

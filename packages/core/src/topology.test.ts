@@ -4,7 +4,7 @@ import { type ClusterSpec, Topology } from './topology.js';
 
 const REGIONS = ['virginia', 'oregon', 'ireland', 'tokyo', 'sydney'];
 
-/** Clusters of one to five regions, with keyspaces that are spread and ones that are pinned to regions. */
+/** Clusters of one to five regions, with keyspaces that are spread and keyspaces that are pinned to regions. */
 const cluster: fc.Arbitrary<ClusterSpec> = fc
   .array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: REGIONS.length })
   .chain((counts) => {

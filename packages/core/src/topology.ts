@@ -135,7 +135,7 @@ export class Topology {
   /**
    * Regions to try for a partition, seen from `region`: itself first when it hosts the partition; otherwise the
    * replicas in turn, starting at a place given by a round-robin over partitions and regions, so that load is spread
-   * and every node of a region prefers the same one.
+   * and every node of a region prefers the same replica.
    */
   preferredRegions(partition: PartitionId, region: RegionId): readonly RegionId[] {
     const { regions, index } = this.partitions[partition]!;

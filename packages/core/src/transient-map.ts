@@ -4,8 +4,8 @@ const DELETIONS = 64;
 /**
  * A Map for short-lived entries, such as requests that wait for their answers. V8 links each table of a Map to its
  * successor. Once a table is old, each later one counts as alive until the next full collection, with all its entries:
- * every short-lived value becomes an old one. So this map moves to a fresh, unlinked Map after some deletions; the work
- * is constant for each of them.
+ * every short-lived value becomes an old value. So this map moves to a fresh, unlinked Map after some deletions; the
+ * work is constant for each deletion.
  *
  * Iteration is in the order of insertion. A `set` during it may hide later changes from it.
  */
@@ -35,7 +35,7 @@ export class TransientMap<K, V> {
     this.#map.set(key, value);
   }
 
-  /** Deletes an entry. Returns whether there was one. */
+  /** Deletes an entry. Returns whether the entry existed. */
   delete(key: K): boolean {
     this.#deleted++;
     return this.#map.delete(key);

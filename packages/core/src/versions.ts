@@ -48,7 +48,7 @@ export function pageOfLevel({ entries, next }: ListPage, { level, end }: ListRan
   return { entries: own, next: end !== null && compareKeys(behind, end) >= 0 ? null : behind };
 }
 
-/** Keys with a value in the snapshot, in order. `next` is where the following page starts, null after the last one. */
+/** Keys with a value in the snapshot, in order. `next` is where the following page starts, null after the last page. */
 export interface ListPage {
   readonly entries: readonly { readonly key: QualifiedKey; readonly version: Version }[];
   readonly next: QualifiedKey | null;
@@ -86,8 +86,8 @@ export interface LoggedTx {
   /** As in every version of it ({@link Version}). */
   readonly siblings?: readonly PartitionId[] | undefined;
   /**
-   * Its request may be repeated for minutes under the same id (an Idempotency-Key): each replica that receives it keeps
-   * its outcome, so that a cohort that loses its disk can ask for it (D5, D10).
+   * The request of the write may be repeated for minutes under the same id (an Idempotency-Key): each replica keeps
+   * the outcome, so that a cohort that loses its disk can ask for it (D5, D10).
    */
   readonly repeatable?: boolean | undefined;
 }
@@ -105,14 +105,14 @@ export interface LogPage {
   readonly upTo: Timestamp;
 }
 
-/** A committed transaction in the log of a partition: an own one, or one that `source` committed. */
+/** A committed transaction in the log of a partition; `source` names another region that committed it. */
 export interface Change {
   readonly ct: Timestamp;
   readonly tx: LoggedTx;
   readonly source?: RegionId | undefined;
 }
 
-/** A range of a partition's log with the transactions of all regions: every one with `after < ct <= upTo`, in order. */
+/** A range of a partition's log with the transactions of all regions: all with `after < ct <= upTo`, in order. */
 export interface ChangesPage {
   /** In the order of `(ct, txId)`. */
   readonly changes: readonly Change[];
@@ -126,7 +126,7 @@ export interface ChangesPage {
 export interface CopyPage {
   /** Whole chains in key order, each oldest first. */
   readonly chains: readonly { readonly key: QualifiedKey; readonly versions: readonly StoredVersion[] }[];
-  /** Where the following page starts, null after the last one. */
+  /** Where the following page starts, null after the last page. */
   readonly next: QualifiedKey | null;
 }
 
@@ -141,7 +141,7 @@ export type Belongs = (version: StoredVersion) => boolean;
  *
  * - `keys`: for `read`.
  * - `chains`: for `find`, which may look at any version of a key.
- * - `list`: for `list` with the same range; `any` for one with a predicate.
+ * - `list`: for `list` with the same range; `any` for a list with a predicate.
  * - `log`, `changes`, `copy`: for the reads of the same names.
  */
 export type ReadNeeds =

@@ -117,7 +117,7 @@ describe('Handshake', () => {
 
   describe('while one secret replaces another', () => {
     const [OLD, NEW] = ['the old secret', 'the new secret'];
-    /** The secrets of nodes, in the order of the change: the first one seals. */
+    /** The secrets of nodes, in the order of the change: the first secret seals. */
     const stages = [[OLD], [OLD, NEW], [NEW, OLD], [NEW]] as const;
     const withSecrets = ([secret, secondSecret]: readonly [string, string?]) => ({ secret, secondSecret });
 

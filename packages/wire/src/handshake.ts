@@ -50,7 +50,7 @@ const LABELS: Readonly<Record<HandshakeRole, string>> = {
  * version and a nonce. An identity is sealed with a key of the secret and both hellos, which is the proof as well: a
  * stranger learns no node, store, cluster file or clock. The dialling side proves itself first, so that a stranger who
  * dials gets no data to guess a secret from. A dialling side with two secrets seals its identity under each; the
- * accepting side seals its own under the one that it could open. Whatever arrives, a step ends in a message or an
+ * accepting side seals its own under the secret that could open it. Whatever arrives, a step ends in a message or an
  * outcome; it never throws.
  */
 export class Handshake {
@@ -160,7 +160,7 @@ export class Handshake {
   }
 }
 
-/** Why a node is not the one that was dialled. */
+/** Why a node is not the dialled node. */
 const mismatch = ({ nodeId }: PeerInfo, expected: string | undefined): Refusal | undefined =>
   expected === undefined || nodeId === expected
     ? undefined

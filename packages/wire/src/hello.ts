@@ -17,7 +17,7 @@ import { NONCE_BYTES } from './proof.js';
 /** Version of frames and messages. Nodes of different versions do not link. */
 export const PROTOCOL_VERSION = 5;
 
-/** The dialling side of a link, and the listening one. */
+/** The dialling side of a link, and the listening side. */
 export type HandshakeRole = 'initiator' | 'acceptor';
 
 const MAX_DETAIL_LENGTH = 256;
@@ -56,7 +56,7 @@ const peerInfo = {
   /** Protocol version, see {@link PROTOCOL_VERSION}. */
   version: uint,
   nodeId: text(64),
-  /** Random name of the node's store: another one means that the disk was lost (D10). */
+  /** Random name of the node's store: another name means that the disk was lost (D10). */
   storeId: text(64),
   /** Hash of the parts of the cluster file that two linked nodes must share. */
   clusterHash: text(128),
@@ -76,7 +76,7 @@ export type PeerInfo = Infer<typeof PeerInfo>;
 /** The content of a sealed identity. */
 export const Identity = object({
   ...peerInfo,
-  /** The node that it dialled: another one at this address refuses. */
+  /** The dialled node: another node at this address refuses. */
   expected: optional(text(64)),
 });
 export type Identity = Infer<typeof Identity>;
@@ -105,7 +105,7 @@ const REFUSED = 3;
 
 export const encodeHello = (hello: Hello): Uint8Array => pack([MAGIC, HELLO, Hello.encode(hello)]);
 /**
- * @param sealed the identity, sealed under each secret of its sender: one, or two while a secret is replaced
+ * @param sealed the identity, sealed under each secret of its sender: two secrets while a secret is replaced
  */
 export const encodeIdentity = (...sealed: readonly Uint8Array[]): Uint8Array =>
   pack([MAGIC, IDENTITY, ...sealed.map((one) => sealedKind.encode(one))]);

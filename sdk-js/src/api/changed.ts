@@ -33,7 +33,7 @@ export interface ChangedKey {
 /** A transaction in the feed, with all of its writes in the scope. */
 export interface ChangedTransaction {
   readonly id: TxId;
-  /** Its commit timestamp. */
+  /** The commit timestamp of the change. */
   readonly timestamp: Timestamp;
   readonly writes: readonly ChangedKey[];
 }

@@ -46,7 +46,7 @@ export class Session {
 
   /**
    * The session as plain JSON: `connect({ session })` continues it, on any device and in any region, and sees
-   * everything that this one had seen and written. It is the causal link between the two; both go on independently.
+   * everything that this client had seen and written. It is the causal link between the two; both go on independently.
    * Commits that are still under way (`status.pendingCommits`) are not part of it.
    */
   export(): ExportedSession {
@@ -106,7 +106,7 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
     return runTransaction(this.#driver, this.scope, run, options);
   }
 
-  /** A snapshot for many reads: the session's newest, or exactly the one `at` a timestamp. */
+  /** A snapshot for many reads: the session's newest snapshot, or exactly the snapshot `at` a timestamp. */
   snapshot(options: SnapshotOptions = {}): Promise<Snapshot> {
     return openSnapshot(this.#driver, this.scope, options);
   }
@@ -159,9 +159,9 @@ export class IsochronClient extends Keyspace implements AsyncDisposable {
 
   /**
    * Gives up the order behind a commit with an unknown outcome, so that later writes do not wait for it. The client
-   * goes on in a new session, which has seen everything that the old one has seen and written, but does not follow that
-   * commit: it may still become visible later, or never, and a later write of the same key by this client may be
-   * ordered before it or after it. Reads do not show it until it is decided.
+   * goes on in a new session, which has seen everything that the old session has seen and written, but does not follow
+   * that commit: the commit may still become visible later, or never, and a later write of the same key by this client
+   * may be ordered before it or after it. Reads do not show it until it is decided.
    *
    * The client goes on asking for its outcome in the background: its own promise settles as before, and
    * `status.pendingCommits` counts it. Returns the id of its transaction; undefined if the session has no undecided

@@ -60,10 +60,10 @@ export class Collection<T = unknown> extends ReadCollection<T> {
   }
 
   /**
-   * Changes a document by a JSON merge patch (RFC 7396): members are replaced, null removes one; without a document it
-   * starts from an empty one. Or by an operation, or a list of them, see {@link increment}; inside of a patch or a
-   * document an operation is VALUE_INVALID. It reads nothing: the change itself is stored, and merges with those of
-   * others, in the order of their commits (F6).
+   * Changes a document by a JSON merge patch (RFC 7396): members are replaced, null removes a member; without a
+   * document the patch starts from an empty document. Or by an operation, or a list of them, see {@link increment};
+   * inside of a patch or a document an operation is VALUE_INVALID. It reads nothing: the change itself is stored, and
+   * merges with those of others, in the order of their commits (F6).
    *
    * Under protocols without `updates`, a patch reads and writes in one transaction, so that the later of two commits
    * wins as a whole, and rejects with VALUE_INVALID for stored bytes; operations reject with NOT_SUPPORTED_BY_PROTOCOL.
@@ -84,7 +84,7 @@ export class Collection<T = unknown> extends ReadCollection<T> {
    * round trip over the slowest link after its commit. While a node or a region is cut off nothing is decided, and it
    * rejects with STABLE_TIMEOUT after `timeoutMs`; repeated with the same `id` it is the same claim (F7).
    *
-   * A claim that has lost changes nothing. `value` is the document of the one that has won.
+   * A claim that has lost changes nothing. `value` is the document of the claim that has won.
    */
   async claim<U extends T = T>(key: string, document: T, options: ClaimOptions = {}): Promise<Claim<U>> {
     const { driver } = this.source;

@@ -24,7 +24,7 @@ export class Listing<T> implements AsyncIterable<Entry<T>> {
   }
 
   /**
-   * The next page: about `pageSize` entries, fewer or none where keys were deleted. After the last one: an empty page.
+   * The next page: about `pageSize` entries, fewer or none where keys were deleted. After the last page: an empty page.
    */
   async page(): Promise<Page<T>> {
     this.#cursor ??= this.#open().catch((error: unknown) => {

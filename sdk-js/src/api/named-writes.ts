@@ -4,7 +4,7 @@ import type { Committed } from '@isochron/client/session/outcome';
 /** Limit of the remembered names. */
 const MAX_NAMED = 10_000;
 
-/** Writes that the application has named: a call with the id of another one is the same write. */
+/** Writes that the application has named: a call with the id of an earlier write is the same write. */
 export class NamedWrites {
   readonly #results = new Map<string, Promise<unknown>>();
 

@@ -33,6 +33,6 @@ export interface Page<T> {
   readonly more: boolean;
   /** Snapshot of the whole listing. */
   readonly timestamp: Timestamp;
-  /** Its age in ms, by the node's clock. */
+  /** The age of the snapshot in ms, by the node's clock. */
   readonly stalenessMs: number | undefined;
 }

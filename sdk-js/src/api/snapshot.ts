@@ -54,7 +54,7 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
     this.#state = state;
   }
 
-  /** Its timestamp: `snapshot({ at })` with it reads the same, in any region. */
+  /** The timestamp of the snapshot: `snapshot({ at })` with it reads the same, in any region. */
   get timestamp(): Timestamp {
     const { tx } = this.#state.opened;
     return tx.snapshot ?? tx.floor;

@@ -136,12 +136,12 @@ export class TransactionCollection<T = unknown> extends ReadCollection<T> {
  * because of them; of two that write the same key, the later commit wins.
  */
 export class Transaction extends TransactionCollection<unknown> {
-  /** Its id. */
+  /** The id of the transaction. */
   get id(): TxId {
     return this.state.begun.tx.id;
   }
 
-  /** Its snapshot; undefined before the first read has been answered. */
+  /** The timestamp of the snapshot; undefined before the first read has been answered. */
   get timestamp(): Timestamp | undefined {
     return this.state.begun.tx.snapshot;
   }

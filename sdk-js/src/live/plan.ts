@@ -26,7 +26,7 @@ export interface Reading<R> {
   /** Takes views of its scopes. Returns whether the result has changed. @throws IsochronError FRAME_INVALID */
   update(views: readonly ScopeView[]): boolean;
   readonly hasPendingWrites: boolean;
-  /** The result, whose changes are those since the last call. */
+  /** The result, with its changes since the last call. */
   take(state: LiveState): R;
 }
 

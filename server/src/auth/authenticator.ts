@@ -137,7 +137,7 @@ export class Authenticator {
     return issuer;
   }
 
-  /** Accepts the credentials of this file alone, and those of the environment. An unchanged issuer keeps its keys. */
+  /** Accepts the credentials of this file and of the environment, and no others. An unchanged issuer keeps its keys. */
   #take({ issuers, keys }: AuthConfig): void {
     this.#keys.replace([...(this.sources.apiKeys ?? []).map(environmentKey), ...keys]);
     const before = new Map(this.#issuers);

@@ -16,7 +16,7 @@ import { type FetchTimes, RemoteKeys } from './remote-keys.js';
 export interface IssuerOptions {
   readonly times: FetchTimes;
   readonly logger: Pick<Logger, 'warn'>;
-  /** Its keys have changed: tokens that were accepted have to be checked again. */
+  /** The keys of the issuer have changed: accepted tokens have to be checked again. */
   readonly changed: () => void;
   /** Wall clock, ms. */
   readonly now: () => number;
@@ -98,7 +98,7 @@ export class Issuer {
     }
   }
 
-  /** Its tokens are accepted no more, and those that were end. */
+  /** Tokens of the issuer are accepted no more, and accepted tokens end. */
   close(): void {
     this.#isAccepted = false;
     this.#remote?.close();
@@ -123,7 +123,7 @@ function rolesOf(payload: JWTPayload, claim: string | undefined): ReadonlySet<Ro
   throw unauthenticated(`The claim "${claim ?? DEFAULT_ROLES_CLAIM}" of the token is not a list of roles.`);
 }
 
-/** The claim of this name, or the one inside of others that its parts lead to. */
+/** The claim of this name, or the inner claim that the parts of the name lead to. */
 function claimOf(payload: JWTPayload, name: string): unknown {
   if (Object.hasOwn(payload, name)) return payload[name];
   return name.split('.').reduce<unknown>((value, part) => (isObject(value) ? ownOf(value, part) : undefined), payload);
@@ -138,7 +138,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 /** Latest end of a token, from now. */
 const MAX_LIFETIME_S = 400 * 86_400;
 
-/** Times beyond those that a clock can have, and tokens that live for ever, are refused. */
+/** Refuses times that no clock can have, and tokens that live for ever. */
 function checkTimes({ exp = 0, nbf, iat }: JWTPayload, nowS: number, toleranceS: number): void {
   for (const [claim, time] of Object.entries({ exp, nbf, iat }))
     if (time !== undefined && !(Math.abs(time) <= MAX_TIME_S))

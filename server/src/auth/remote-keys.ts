@@ -11,7 +11,7 @@ import type { Logger } from 'pino';
 export interface FetchTimes {
   /** Longest time of a fetch, with its body. */
   readonly timeoutMs: number;
-  /** Least time after a fetch before an unknown key causes the next one. */
+  /** Least time after a fetch before an unknown key causes the next fetch. */
   readonly cooldownMs: number;
   /** Least time after a fetch that failed. */
   readonly retryMs: number;
@@ -147,7 +147,7 @@ export class RemoteKeys {
   }
 }
 
-/** The keys of each name as text: keys of several kinds may share one. */
+/** The keys of each name as text: keys of several kinds may share a name. */
 function namedIn({ keys }: JSONWebKeySet): Map<string, string> {
   const named = new Map<string, string>();
   for (const key of keys)

@@ -2,7 +2,7 @@
 import { ROLES } from '@isochron/core';
 import { type Static, Type } from '@sinclair/typebox';
 
-/** Algorithms of signatures: asymmetric ones alone, so that a node that checks a token cannot make one. */
+/** Asymmetric algorithms of signatures alone, so that a node that checks a token cannot make a token. */
 export const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -21,7 +21,7 @@ const strict = { additionalProperties: false } as const;
 const oneOf = (names: readonly string[], what: string) =>
   Type.String({ pattern: `^(?:${names.join('|')})$`, description: `${what}: ${names.join(', ')}` });
 
-/** A public key as a JSON Web Key. Members of a private key are refused: the file is no place for one. */
+/** A public key as a JSON Web Key. Members of a private key are refused: the file is no place for private keys. */
 const PublicKeySchema = Type.Object(
   {
     kty: oneOf(['RSA', 'EC', 'OKP'], 'kind of key'),

@@ -61,7 +61,7 @@ export interface NodeStatus {
   readonly counters: Readonly<Record<string, number>>;
 }
 
-/** The cluster file of the node, compared with those of the others. */
+/** The cluster file of the node, compared with the files of the others. */
 export interface ClusterFileStatus {
   /** Hash of the parts that must agree. */
   readonly hash: string;
@@ -69,7 +69,7 @@ export interface ClusterFileStatus {
   readonly differsFrom: readonly NodeId[];
 }
 
-/** The access rules of the node and its users' settings, compared with those of the nodes that it has met. */
+/** The access rules of the node and its users' settings, compared with the rules of the nodes that it has met. */
 export interface ProtectionStatus {
   readonly rules: PartStatus;
   readonly users: PartStatus;
@@ -98,11 +98,11 @@ export interface DiskStatus {
   readonly refusedWrites: number;
 }
 
-/** The node's wall clock, compared with those of the others. */
+/** The node's wall clock, compared with the clocks of the others. */
 export interface ClockStatus {
   /** Why it may not go into timestamps (K2); null when it may. */
   readonly problem: string | null;
-  /** Median of the other nodes' clocks minus this one's, in ms. */
+  /** Median of the other nodes' clocks minus this node's clock, in ms. */
   readonly driftMs: number;
 }
 
@@ -154,7 +154,7 @@ export interface RunningNode {
    * after `timeoutMs`.
    */
   visibleHere(ts: Timestamp, timeoutMs: number, done: Done<Timestamp>): void;
-  /** The nodes and regions that do not answer this one. */
+  /** The nodes and regions that do not answer this node. */
   readonly unresponsive: Unresponsive;
   /** Calls `listener` at once when that has changed. */
   onUnresponsive(listener: () => void): void;
@@ -173,7 +173,7 @@ export interface RunningNode {
   /** Connections to the peering port; undefined before the node listens. */
   peerConnections(): IncomingConnections | undefined;
   costs(): Costs;
-  /** Transactions of which a lost disk took a part (D10), acknowledged ones too, newest last. */
+  /** Transactions of which a lost disk took a part (D10), also acknowledged losses, newest last. */
   losses(): readonly Loss[];
   /**
    * Acknowledges losses on this node. Resolves once that is durable, with the number that were open; unknown ids are

@@ -38,7 +38,7 @@ export class DiskWatch {
   #looking: Promise<void> | undefined;
   #measured = 0;
   #reserved = false;
-  /** The reserve was released: writes are refused until there is room for a new one. */
+  /** The reserve was released: writes are refused until there is room for a new reserve. */
   #spent = false;
   #roomFor: (() => void) | undefined;
 
@@ -89,7 +89,7 @@ export class DiskWatch {
     await this.#looking;
   }
 
-  /** Releases the reserve, if any. Returns whether there was one. */
+  /** Releases the reserve. Returns whether the node had a reserve. */
   release(): boolean {
     const released = this.#reserved && releaseReserve(this.folder);
     this.#reserved = false;
@@ -137,7 +137,7 @@ export class DiskWatch {
   };
 }
 
-/** Releases the reserve of a data folder. Returns whether it had one. */
+/** Releases the reserve of a data folder. Returns whether the folder had a reserve. */
 export function releaseReserve(folder: string): boolean {
   try {
     rmSync(join(folder, RESERVE));

@@ -7,7 +7,7 @@ import type { Secrets } from '../config/secret.js';
 import type { Certificates } from '../tls/certificates.js';
 import type { OwnProtection } from './protection.js';
 
-/** Options of a node; the secrets are those that all nodes of the cluster share. */
+/** Options of a node; all nodes of the cluster share the secrets. */
 export interface NodeOptions extends Secrets {
   readonly config: ClusterConfig;
   readonly node: NodeId;

@@ -1,4 +1,4 @@
-/** The nodes that do not answer this one: watches the links, and reports changes at once. */
+/** The nodes that do not answer this node: watches the links, and reports changes at once. */
 import type { NodeId, Topology } from '@isochron/core';
 import { LOOK_INTERVAL_MS, PeerWatch, type Unresponsive } from '@isochron/protocols';
 import type { Logger } from 'pino';

@@ -19,7 +19,7 @@ export const NO_PROTECTION: OwnProtection = { current: UNPROTECTED, onChange: ()
 
 type Part = keyof Protection;
 
-/** The parts, and what an operator does about a missing one. */
+/** The parts, and what an operator does about a missing part. */
 const PARTS: Readonly<Record<Part, { readonly what: string; readonly advice: string }>> = {
   rules: { what: 'access rules', advice: 'start it with --rules' },
   users: { what: 'credentials', advice: 'start it with --auth' },

@@ -45,7 +45,7 @@ export interface ServedTransactions extends Served {
   open(options: TransactionNodeOptions): TransactionNode;
   /** @param id 128 random bits as text, never used by another session (P8) */
   session(id: string, state?: SessionState): Session;
-  /** The rules of its sessions; they distinguish their tokens from those of other protocols. */
+  /** The rules of the protocol's sessions; the rules distinguish its tokens from the tokens of other protocols. */
   readonly rules: SessionRules;
 }
 

@@ -60,7 +60,7 @@ export function foreignSource<M extends AnyMessage>(
   return undefined;
 }
 
-/** The partitions whose replicas a message is about; undefined for a missing one. */
+/** The partitions whose replicas a message is about; undefined for a missing partition. */
 function partitionsIn(message: AnyMessage): readonly (PartitionId | undefined)[] {
   if (message.type === 'Heartbeats') {
     const { spans = [] } = message as { readonly spans?: readonly { readonly partitions: readonly PartitionId[] }[] };

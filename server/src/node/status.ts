@@ -7,10 +7,10 @@ import { VERSION } from '../version.js';
 import type { DiskStatus, NodeStatus, PartitionStatus, ProtectionStatus, RunningNode } from './api.js';
 import { differingNodes } from './cluster-file-log.js';
 
-/** Figures of a node's own machines beside those of every protocol. */
+/** Figures of a node's own machines beside the figures of every protocol. */
 export interface Figures {
   readonly openTransactions: number;
-  /** Transactions of a partition that are undecided, and those that are not applied. */
+  /** Transactions of a partition that are undecided, and transactions that are not applied. */
   undecided(partition: PartitionId): Pick<PartitionStatus, 'prepared' | 'committed'>;
   readonly counters: readonly object[];
 }

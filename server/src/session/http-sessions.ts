@@ -85,13 +85,13 @@ export class HttpSessions {
     return this.tokens.mint(this.callers.afterRead(caller, snapshot), holder);
   }
 
-  /** Takes a commit into the caller's cache; a caller without one gets one. Returns the caller's next token. */
+  /** Takes a commit into the caller's cache; or into a new cache. Returns the caller's next token. */
   committed(caller: Caller, committed: CommittedWrites, holder: string): string {
     return this.tokens.mint(this.callers.committed(caller, committed), holder);
   }
 
   /**
-   * The view of an open transaction, from the node that opened it or from the one that took it over. Undefined when no
+   * The view of an open transaction, from the node that opened it or from the node that took it over. Undefined when no
    * node has it.
    * @throws IsochronError `REPLICA_UNREACHABLE` when its keeper did not answer and no other node has it
    */

@@ -9,9 +9,9 @@ import { openToOthers } from '../config/private-file.js';
 
 /** The files of one listener. */
 export interface CertificateFiles {
-  /** A certificate, with those between it and its authority behind it. */
+  /** A certificate, with the certificates between it and its authority behind it. */
   readonly cert: string;
-  /** Its private key, without a passphrase. */
+  /** The private key of the certificate, without a passphrase. */
   readonly key: string;
   /** Certificate authorities of the other side. Two of them while one replaces the other. */
   readonly ca?: string;

@@ -364,7 +364,7 @@ function attackWith(random: Random): { readonly name: string; readonly alter: Al
   return { name, alter: attacks[name]! };
 }
 
-/** The messages that a node took are of those that the other one sent, in their order, each at most once. */
+/** A node takes only messages that the other node sent, in their order, each at most once. */
 function faultIn(received: readonly number[], sent: number): string | undefined {
   for (const [i, n] of received.entries()) {
     if (!Number.isInteger(n) || n < 0 || n >= sent) return `${n} was never sent`;

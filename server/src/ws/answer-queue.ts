@@ -12,7 +12,7 @@ export class AnswerQueue {
 
   constructor(readonly codec: Codec) {}
 
-  /** Bytes of the waiting frames; small ones do not count. */
+  /** Bytes of the waiting frames; small frames do not count. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -26,7 +26,7 @@ export class AnswerQueue {
     this.#bytes += bytesOf(outgoing);
   }
 
-  /** A message of the first frames, up to the one that reaches the bound. The queue is not empty. */
+  /** A message of the first frames, up to the frame that reaches the bound. The queue is not empty. */
   next(): string | Uint8Array {
     let bytes = 0;
     let count = 0;

@@ -74,7 +74,7 @@ class MsgpackCodec extends PlainFrames implements Codec {
 const json = new JsonCodec();
 const msgpack = new MsgpackCodec();
 
-/** The codec of a subprotocol; JSON when the client offered none; undefined for an unknown one. */
+/** The codec of a subprotocol; JSON when the client offered none; undefined for an unknown subprotocol. */
 export function codecOf(subprotocol: string): Codec | undefined {
   if (subprotocol === '' || subprotocol === SESSION_SUBPROTOCOLS.json) return json;
   return subprotocol === SESSION_SUBPROTOCOLS.msgpack ? msgpack : undefined;

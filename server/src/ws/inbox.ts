@@ -25,7 +25,7 @@ export interface InboxSource {
 }
 
 export class Inbox {
-  /** Frames of a message whose first ones have been served. */
+  /** Frames of a message whose first frames have been served. */
   #frames: readonly unknown[] = [];
   /** Messages after it. A paused side receives a bounded number: a chunk of a socket, the window of a channel. */
   #messages: InboxMessage[] = [];

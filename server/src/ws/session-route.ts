@@ -79,7 +79,7 @@ export class SessionHub {
     return { sockets: this.#sockets.size, sharedSockets: this.#shared.size, sessions: this.size };
   }
 
-  /** Serves a new connection. `offered` is its list of subprotocols, if it sent one. */
+  /** Serves a new connection. `offered` is its list of subprotocols, if it sent a list. */
   admit(socket: WebSocket, connection: Socket, offered: string | undefined): void {
     let state: SessionState = 'hello';
     this.connections.stage(connection, () => (socket.readyState === socket.OPEN ? state : 'closing'));
@@ -128,7 +128,7 @@ export class SessionHub {
     return new Promise((resolve) => this.sessions.leave(timeoutMs, resolve));
   }
 
-  /** Closes all connections, and drops those of clients that do not answer the close. */
+  /** Closes all connections, and drops the connections of clients that do not answer the close. */
   close(): void {
     clearInterval(this.#timer);
     this.sessions.close();

@@ -9,7 +9,7 @@ import type { ChannelOwner, SessionChannel } from './session-channel.js';
 
 /** Unsent bytes above which no more is written: they delay the answers of other sessions. */
 const FULL_BYTES = 1 << 18;
-/** How long a socket may be without a channel, ms: before the first one, and after the last one. */
+/** How long a socket may be without a channel, ms: before the first channel, and after the last channel. */
 const UNUSED_MS = { first: 5000, later: 60_000 };
 
 export interface SharedSocketOptions {

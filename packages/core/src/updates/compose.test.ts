@@ -7,7 +7,7 @@ import { Update } from './update.js';
 const increment = new Update('[{"op":"increment","path":"/n","by":1}]');
 const removeX = new Update('[{"op":"remove","path":"/x"}]');
 
-/** The document that a write leaves in the place of another one. */
+/** The document that a write leaves in the place of another document. */
 function written(base: Value | null, content: Content): Value | null {
   if (!(content instanceof Update)) return content;
   const fold = new Fold(base);

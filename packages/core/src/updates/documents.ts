@@ -12,7 +12,7 @@ export const isObject = (value: unknown): value is JsonObject =>
 /** Stands for a stored value that is not a document, such as bytes: neither object nor array nor number. */
 export const OPAQUE = Symbol('a value that is not a document');
 
-/** A member; undefined without one. A member may have the name of one that every object inherits. */
+/** A member; undefined when absent. A member may have the name of a property that every object inherits. */
 export const memberOf = (object: JsonObject, name: string): unknown =>
   Object.hasOwn(object, name) ? object[name] : undefined;
 

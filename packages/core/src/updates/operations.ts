@@ -3,7 +3,7 @@ import { MAX_DOCUMENT_DEPTH, nestedTooDeeply } from '../depth.js';
 import { IsochronError } from '../errors.js';
 import { isObject, type JsonObject, normalValue } from './documents.js';
 
-/** One change of a document. A path is a JSON Pointer (RFC 6901); the empty one is the document. */
+/** One change of a document. A path is a JSON Pointer (RFC 6901); the empty path is the document. */
 export type Operation =
   /** Stores a value. */
   | { readonly op: 'set'; readonly path: string; readonly value: unknown }
@@ -52,7 +52,7 @@ export function parseOperations(text: string): readonly Operation[] {
   return operationsOf(list);
 }
 
-/** Most levels of the text of operations: an operation in its array adds two to those of a document. */
+/** Most levels of the text of operations: an operation in its array adds two levels to the document. */
 export const OPERATIONS_DEPTH = MAX_DOCUMENT_DEPTH + 2;
 
 /**

@@ -43,7 +43,7 @@ export class Place {
     return undefined;
   }
 
-  /** The value at the end of the path; undefined without one. */
+  /** The value at the end of the path; undefined when absent. */
   get value(): unknown {
     return this.#missing.length > 0 ? undefined : get(this.#container, this.#name);
   }

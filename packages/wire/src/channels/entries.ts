@@ -34,13 +34,13 @@ export const MAX_CHANNEL = 2 ** 32 - 1;
 export const ENTRY = {
   /** Opens a channel; the payload names the session's subprotocol. The first entry of its channel. */
   open: 1,
-  /** A part of a message, not the last one. */
+  /** A part of a message, but not its last part. */
   part: 2,
   /** The last part of a text message, usually all of it. */
   text: 3,
   /** The last part of a binary message. */
   bytes: 4,
-  /** Ends the channel for this side: code (2 bytes) and reason, as those of a WebSocket. */
+  /** Ends the channel for this side: code (2 bytes) and reason, as a WebSocket has them. */
   close: 5,
   /** The other side may send this many bytes (4) more on the channel. */
   credit: 6,
@@ -138,7 +138,7 @@ export class EntryWriter {
     return this.#length === 0;
   }
 
-  /** Whether the message takes two more entries, an open and one that it belongs to. */
+  /** Whether the message takes two more entries: an open, and the entry that needs it. */
   get hasRoom(): boolean {
     return this.#length < CHANNEL_LIMITS.messageBytes && this.#entries + 2 <= CHANNEL_LIMITS.entries;
   }
@@ -175,7 +175,7 @@ export class EntryWriter {
     return ENTRY_HEADER_BYTES + written;
   }
 
-  /** The message, and room for the next one. */
+  /** The message; afterwards there is room for the next message. */
   take(): Uint8Array<ArrayBuffer> {
     const message = this.#memory.slice(0, this.#length);
     this.#length = 0;

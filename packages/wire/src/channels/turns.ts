@@ -51,7 +51,7 @@ export class Turns {
     }
   }
 
-  /** Writes an entry. @returns whether another one may follow */
+  /** Writes an entry. @returns whether another entry may follow */
   #turn(channel: Channel, writer: EntryWriter): boolean {
     if (channel.subprotocol !== undefined) {
       writer.open(channel.number, channel.subprotocol);
@@ -107,7 +107,7 @@ export class Turns {
     this.closed(channel);
   }
 
-  /** Offers a free place among the messages in parts to the next channel that waits for one. */
+  /** Offers a free place among the messages in parts to the next channel that waits for a place. */
   #offerPlace(): void {
     if (this.#cutting.size >= this.partials) return;
     for (const next of this.#waiting) {

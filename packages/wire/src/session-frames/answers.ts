@@ -1,4 +1,4 @@
-/** The frames of a node, except those of `operation-answers.ts`, `feed-answers.ts` and `authenticated.ts`. */
+/** The frames of a node, without the frames of `operation-answers.ts`, `feed-answers.ts` and `authenticated.ts`. */
 import type { AuthenticatedFrame } from './authenticated.js';
 import type { ChangesAnswerFrame, LiveAnswerFrame } from './feed-answers.js';
 import {

@@ -50,7 +50,7 @@ export interface Fields {
 
 /** The type of a field, or of a frame, as it travels. */
 export type Infer<K extends Kind> = K extends Types<infer Wire, unknown> ? Wire : never;
-/** Its type once a client has read it: bytes are decoded, and fields that it does not know are dropped. */
+/** The type of a value that a client has read: bytes are decoded, and unknown fields are dropped. */
 export type Read<K extends Kind> = K extends Types<unknown, infer Read> ? Read : never;
 
 /** Marks the fields that may be absent. */

@@ -44,7 +44,7 @@ const { seen } = operationAnswers(notation);
 export const HelloFrame = frame('hello', {
   /** Continues a session: proves its `ust` and `hwt`. */
   token: optional(token),
-  /** API key or token of an identity provider, if the cluster requires one. */
+  /** API key or token of an identity provider, if the cluster requires credentials. */
   credentials: optional(credentials),
   /** Name and version of the client, for the operator's logs. */
   client: optional(text),
@@ -62,7 +62,7 @@ export const StartFrame = frame('start', {
 });
 export type StartFrame = Infer<typeof StartFrame>;
 
-/** Reads in the open transaction `tx`; without `tx` it is a one-shot read-only transaction. */
+/** Reads in the open transaction `tx`; without `tx` the read is a one-shot read-only transaction. */
 export const ReadFrame = frame('read', {
   id: count,
   tx: optional(txId),
@@ -82,7 +82,7 @@ export const ListFrame = frame('list', {
   start: optional(shortText),
   /** Most keys to return; default 100. */
   limit: optional(whole(1, 1000)),
-  /** Only keys of this many segments: 2 for the documents of `boards/`. A page may have fewer keys, and a next one. */
+  /** Only keys of this many segments: 2 for the documents of `boards/`. A page may have fewer keys, and a next page. */
   level: optional(count),
   at: optional(timestamp),
   deps,
@@ -102,7 +102,7 @@ export const CommitFrame = frame('commit', {
   hwt: timestamp,
   /** The `ust` of the session at the first send. */
   sentAfter: timestamp,
-  /** The regions whose cohorts were tried, the last one in force. */
+  /** The regions whose cohorts were tried; the last region is in force. */
   attemptRegions: list(text),
   /**
    * For each of `attemptRegions` the regions that this attempt avoids, sorted; absent if all are empty. Its cohort in a
@@ -115,7 +115,7 @@ export const CommitFrame = frame('commit', {
    * `chained-commits`.
    */
   after: optional(txId),
-  /** Each key once: of several updates of a key one, with the operations of all. */
+  /** Each key once: several updates of a key become one update, with all operations. */
   writes: list(object({ key: text, value: content })),
 });
 export type CommitFrame = Infer<typeof CommitFrame>;
@@ -136,14 +136,14 @@ export const RotFrame = frame('rot', {
   id: count,
   ...seen,
   keys: list(text),
-  /** Its own id, under protocols that store the readers of a key. */
+  /** The id of the read, under protocols that store the readers of a key. */
   tx: optional(txId),
 });
 export type RotFrame = Infer<typeof RotFrame>;
 
 /**
  * Writes a key, under protocols of single operations. It is sent again, with every other field unchanged, until its
- * outcome is known; `attemptRegions` and `sentAfter` are those of a commit.
+ * outcome is known; `attemptRegions` and `sentAfter` mean the same as for a commit.
  */
 export const PutFrame = frame('put', {
   id: count,
@@ -176,8 +176,8 @@ export type StableFrame = Infer<typeof StableFrame>;
 const waitMs = whole(0, 60_000);
 
 /**
- * The transactions of a scope after a timestamp (CF1). It waits for the first one, and does not delay other requests.
- * With the capability `changes`.
+ * The transactions of a scope after a timestamp (CF1). The request waits for the first transaction, and does not delay
+ * other requests. With the capability `changes`.
  */
 export const ChangesFrame = frame('changes', {
   id: count,
@@ -216,7 +216,7 @@ export const LiveFrame = frame('live', {
   after: timestamp,
   /** Scopes that the connection has from now on. */
   add: optional(list(WatchedScope)),
-  /** Numbers of scopes that it has no longer; unknown ones are ignored. */
+  /** Numbers of scopes that the client no longer has; unknown numbers are ignored. */
   remove: optional(list(count)),
   waitMs,
 });

@@ -63,7 +63,7 @@ function sample(kind: Kind, extent: Extent, name: string): unknown {
   }
 }
 
-/** Values with one damaged or missing part, each of which the kind refuses. Undefined stands for a missing one. */
+/** Values with one damaged or missing part, each of which the kind refuses. Undefined stands for a missing part. */
 export function damagesOf(kind: Kind): unknown[] {
   switch (kind.is) {
     case 'text':
