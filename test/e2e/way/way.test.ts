@@ -17,8 +17,8 @@ const pathOf = (page: string) => `docs/way/${page}.md`;
 const textOf = (page: string) => readFileSync(join(ROOT, pathOf(page)), 'utf8');
 
 /**
- * What coincides with a step, such as a checkpoint, differs from run to run and from machine to machine: a page may need
- * a line more or less. So the smaller tiers check the pages' links alone.
+ * What coincides with a step, such as a checkpoint, differs from machine to machine: a page may need a line more or
+ * less. So the smaller tiers check the links of the pages alone.
  */
 const measuring = TIER === 'all' ? it : (it.skip as jest.It);
 
