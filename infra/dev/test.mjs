@@ -15,21 +15,19 @@ const COMMAND = {
   exitCodes: '0 all tests passed, 1 a test failed or no test can run',
 };
 
-const TIERS = new Set(['quick', 'default', 'all']);
-
 runMain(async () => {
   const args = process.argv.slice(2);
   const isForJest = args.length > 0 && args[0] !== '--tier' && !args.includes('--help') && !args.includes('-h');
   const { commandLine, usageError } = await import('./command-line.mjs');
   const parsed = commandLine(COMMAND, isForJest ? [] : args);
   if (parsed === undefined) return 0;
-  if (!TIERS.has(parsed.values.tier ?? 'default')) throw usageError(`no tier '${parsed.values.tier}'`, COMMAND.usage);
+  const { tier = 'default' } = parsed.values;
+  const { runTier, TIERS } = await import('./tiers.mjs');
+  if (!Object.hasOwn(TIERS, tier)) throw usageError(`no tier '${tier}'`, COMMAND.usage);
   const { prepare } = await import('./steps.mjs');
   await prepare();
   const { runJest } = await import('./checks.mjs');
-  const { runTier } = await import('./tiers.mjs');
   const { keepResult } = await import('./tested.mjs');
-  const tier = parsed.values.tier ?? 'default';
   const result = await (isForJest ? runJest(chosen(args)) : runTier(tier));
   const { passed, failed, skipped, table } = result;
   if (table !== undefined) console.log(`\n${table}\n`);

@@ -7,7 +7,7 @@ import { root } from './steps.mjs';
 
 const FILE = 'docs/tested.json';
 
-/** Keeps the result of a run, with the commit that was tested. Changes that are not committed make it nobody's. */
+/** Keeps the result of a run with the tested commit. With uncommitted changes the result is that of no commit. */
 export async function keepResult({ passed, failed, skipped, table }) {
   const git = (...args) => runQuietly('git', args, { cwd: root });
   const [head, status] = [await git('rev-parse', 'HEAD'), await git('status', '--porcelain')];

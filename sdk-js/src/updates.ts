@@ -53,7 +53,10 @@ export const append = (path: string, ...items: JsonValue[]): Operation => made({
  */
 export const serverTimestamp = (path: string): Operation => made({ op: 'serverTimestamp', path });
 
-/** Sets the whole document where there is none: the first `init` of several has effect. `client.claim` reports it. */
+/**
+ * Sets the whole document where there is none. Of several `init` operations only the first takes effect; `client.claim`
+ * reports which.
+ */
 export const init = (value: JsonValue): Operation => made({ op: 'init', value });
 
 /**

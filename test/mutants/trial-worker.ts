@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { ROOT } from '../e2e/processes.js';
 import type { TrialRequest, TrialResult } from './trial.js';
 
-/** Longest time of a trial, ms: a change may have made an endless loop. */
+/** Longest time of a trial by default, ms: a change may have made an endless loop. */
 const LIMIT_MS = 600_000;
 /** Limit of the output that an error shows. */
 const SHOWN_CHARACTERS = 10_000;
@@ -12,8 +12,14 @@ export class TrialWorker {
   readonly #process: ChildProcess;
   #output = '';
 
-  /** @param code the bundled `trial-process.ts` */
-  constructor(code: string) {
+  /**
+   * @param code the bundled `trial-process.ts`
+   * @param limitMs the longest time of a trial
+   */
+  constructor(
+    code: string,
+    readonly limitMs = LIMIT_MS,
+  ) {
     this.#process = spawn(process.execPath, ['--input-type=module', '-'], {
       cwd: ROOT,
       stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
@@ -42,7 +48,7 @@ export class TrialWorker {
         finish();
         resolve(result as TrialResult);
       };
-      const timer = setTimeout(() => stop(`no result in ${LIMIT_MS} ms`), LIMIT_MS);
+      const timer = setTimeout(() => stop(`no result in ${this.limitMs} ms`), this.limitMs);
       const finish = (): void => {
         clearTimeout(timer);
         this.#process.off('exit', onExit).off('message', onMessage);

@@ -34,6 +34,24 @@ function runModule(text: string, onOutput?: (child: ChildProcess) => void): Prom
   return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
 }
 
+describe('child processes', () => {
+  const runsQuietly = (command: string, limitMs: number) =>
+    runModule(`
+      import { runQuietly } from ${urlOf('child.mjs')};
+      console.log(JSON.stringify(await runQuietly('sh', ['-c', ${JSON.stringify(command)}], { limitMs: ${limitMs} })));
+    `);
+
+  it('a command that passes its limit is ended with all processes of its own, and its output so far is kept', async () => {
+    // The background process holds the output: the result comes when it has ended, too.
+    const { stdout } = await runsQuietly('echo before; sleep 300 & wait', 1_000);
+    expect(JSON.parse(stdout)).toEqual({ code: 137, output: 'before\n\nStill running after 1 s: ended.\n' });
+  });
+
+  it('a command that ends within its limit keeps its exit code', async () => {
+    expect(JSON.parse((await runsQuietly('echo done; exit 3', 60_000)).stdout)).toEqual({ code: 3, output: 'done\n' });
+  });
+});
+
 describe('the lock between processes', () => {
   const lockFile = () => join(folder, '.lock');
   const logFile = () => join(folder, 'log');

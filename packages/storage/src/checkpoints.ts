@@ -160,8 +160,8 @@ export class Checkpoints {
 const nextTurn = (): Promise<void> => new Promise((done) => setImmediate(done));
 
 /**
- * The position of the log that LevelDB covers. The log of a new folder begins with an empty record, so that a lost log
- * is told from a new one.
+ * The position of the log that LevelDB covers. The log of a new folder begins with an empty record: a log without any
+ * record is lost, not new.
  * @throws CorruptRecord
  */
 export async function coveredBy(disk: Disk, log: DurableLog): Promise<Position> {

@@ -1,7 +1,7 @@
 import type { LiveDocument } from '@isochron/client/live/observer';
-import { Random } from '@isochron/core';
+import { type QualifiedKey, Random } from '@isochron/core';
 import { A, B, CheckBench } from './fixtures.js';
-import { drawQuery, LiveQueriesAreEvaluated } from './live-queries.js';
+import { drawQuery, LiveQueriesAreEvaluated, resultOf } from './live-queries.js';
 import type { LiveWatch } from './observations.js';
 
 const documentOf = (key: string, value: string): LiveDocument => ({
@@ -33,6 +33,16 @@ describe('the queries of watches', () => {
 
   it('the check of queries reports results that miss a change (LQ1)', () => {
     expect(failuresOf([])).toBeGreaterThan(10);
+  });
+
+  it('documents without the field come last, in the reverse order, too (LQ1)', () => {
+    const query = { orderBy: [{ path: '/n', direction: 'asc' as const }], reverse: true };
+    const documents = ['{"n":1}', '{}', '{"n":2}'].map((value, i) => ({ key: `default/${i}`, value, pending: false }));
+    expect(resultOf(query, new Map(documents.map((one) => [one.key as QualifiedKey, one as LiveDocument])))).toEqual([
+      'default/2={"n":2}',
+      'default/0={"n":1}',
+      'default/1={}',
+    ]);
   });
 
   it('drawn queries have conditions, orders and limits', () => {

@@ -96,7 +96,7 @@ const drawOrder = (random: Random): Order => ({
 });
 
 /** The result by its definition: all documents that meet the conditions, sorted, and the first ones of them. */
-function resultOf(query: Query, documents: ReadonlyMap<QualifiedKey, LiveDocument>): string[] {
+export function resultOf(query: Query, documents: ReadonlyMap<QualifiedKey, LiveDocument>): string[] {
   const { where = [], orderBy = [], limit = documents.size, reverse = false } = query;
   const decoder = new Decoder();
   const meets = conditionsOf(where);

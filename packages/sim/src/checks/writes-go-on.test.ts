@@ -69,6 +69,21 @@ describe('writes go on', () => {
     }
   });
 
+  it('the check writes-go-on holds for the commits of a session whose connection is lost with one of them', () => {
+    for (const [before, after] of [
+      ['tx.1', 'tx.2'],
+      ['tx.2', 'tx.1'],
+    ] as const) {
+      const { check, failures, at } = checked();
+      const sends = (txId: string) => check.sent(txId, txId === 'tx.1' ? 'p-1' : undefined, writes, 's');
+      at(10, () => check.fault(freeze, true));
+      at(3_000, () => sends(before));
+      at(3_001, () => sends(after));
+      at(6_000, () => check.round());
+      expect(failures).toEqual([]);
+    }
+  });
+
   it.each([
     ['nodes give few credits', { credits: 2 }, {}],
     ['replicas have little room for transactions that wait for an undecided one', {}, { maxPendingBytes: 1_000 }],
