@@ -33,10 +33,9 @@ import { allowOrigins, Origins, refuseBrokenUrl } from './origins.js';
 import { sendProblem } from './problem.js';
 import { limitRates } from './rates.js';
 import { refuseBadAddresses, refuseEncodedBodies } from './request-headers.js';
-import { batchRoutes } from './routes-batch.js';
-import { keyRoutes } from './routes-keys.js';
-import { lossRoutes } from './routes-losses.js';
-import { healthRoutes, timeRoutes } from './routes-ops.js';
+import { addRoutes } from './route.js';
+import { COMMON_ROUTES } from './routes.js';
+import { HEALTH_ROUTES } from './routes-ops.js';
 import { CLOSE_MS, servers, timesOf } from './server.js';
 import { schemaError, validatorFor } from './validation.js';
 
@@ -162,7 +161,7 @@ export async function buildApi(node: AnyNode, options: ApiOptions): Promise<Fast
   const start = swaggerUi === undefined ? '/openapi.json' : '/docs';
   app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect(start));
   errorPageRoutes(app);
-  healthRoutes(app, node, serving);
+  addRoutes(app, node, { node, serving }, HEALTH_ROUTES);
   await app.register(async (scope) => versionOne(scope, data, hub, audit, failed, bounds));
   return app;
 }
@@ -178,12 +177,13 @@ function isOverloaded(app: FastifyInstance, bounds: NodeLimits): boolean {
 /** All routes under `/v1`: refused under pressure and without a key. */
 async function versionOne(
   scope: FastifyInstance,
-  { api, oneShots, routes: moreRoutes }: DataApi,
+  data: DataApi,
   hub: SessionHub,
   audit: Audit,
   failed: FailedAuthentications,
   bounds: NodeLimits,
 ): Promise<void> {
+  const { api } = data;
   await scope.register(underPressure, {
     maxEventLoopDelay: bounds.eventLoopDelayMs,
     maxHeapUsedBytes: bounds.heapBytes,
@@ -216,11 +216,8 @@ async function versionOne(
     limitRates(routes, api);
     requireRoles(routes, api);
     auditOperators(routes, audit);
-    keyRoutes(routes, api, oneShots);
-    batchRoutes(routes, api, oneShots);
-    moreRoutes(routes);
-    timeRoutes(routes, api);
-    lossRoutes(routes, api);
+    addRoutes(routes, api.node, data, COMMON_ROUTES);
+    data.routes(routes);
   });
 }
 

@@ -35,7 +35,8 @@ import { promised } from '../node/promised.js';
 import type { HttpSessions } from '../session/http-sessions.js';
 import { newSessionId } from '../session/ids.js';
 import { Answers, JSON_TYPE } from './answers.js';
-import { ReadHeaders } from './read-headers.js';
+import type { OneShots } from './one-shots.js';
+import { NOT_STORED, ReadHeaders } from './read-headers.js';
 import { StabilityMonitor } from './stability.js';
 import { ClientTurns } from './turns.js';
 import { boundTxId, type PrincipalScope, txIdOfKey } from './tx-ids.js';
@@ -154,9 +155,15 @@ export class ApiContext {
 
   /** Sends an answer that is built as JSON text; caches do not keep it unless its headers allow that. */
   sendJson(reply: FastifyReply, text: string): void {
-    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', NOT_STORED);
     reply.header('content-type', JSON_TYPE).send(text);
   }
+}
+
+/** The part of the node that the routes under `/v1` get. */
+export interface RouteContext<C extends ApiContext = ApiContext> {
+  readonly api: C;
+  readonly oneShots: OneShots;
 }
 
 /** Under protocols with transactions. */

@@ -1,34 +1,21 @@
 /** The part of the API that depends on the kind of the cluster's protocol. */
-
-import type { Capability } from '@isochron/protocols';
 import type { AccessRules, Rules, Serving } from '@isochron/sessions';
-import {
-  ConnectedOperations,
-  type ServedNode,
-  type ServedSession,
-  TransactionSession,
-  unsupported,
-} from '@isochron/sessions';
+import { ConnectedOperations, type ServedNode, type ServedSession, TransactionSession } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Authenticator } from '../auth/authenticator.js';
 import type { Secrets } from '../config/secret.js';
 import { type AnyNode, type OperationsNode, runsTransactions, type TransactionsNode } from '../node/api.js';
 import { HttpSessions } from '../session/http-sessions.js';
 import { operationTokens, sessionTokens } from '../session/tokens.js';
-import { ApiContext, TransactionsContext } from './context.js';
-import type { OneShots } from './one-shots.js';
+import { ApiContext, type RouteContext, TransactionsContext } from './context.js';
 import { OperationOneShots } from './operation-one-shots.js';
-import { changesRoutes } from './routes-changes.js';
-import { claimRoutes } from './routes-claims.js';
-import { listRoutes } from './routes-list.js';
-import { transactionRoutes } from './routes-transactions.js';
+import { addRoutes, refuseRoute } from './route.js';
+import { TRANSACTIONS_ROUTES } from './routes.js';
 import { TransactionOneShots } from './transaction-one-shots.js';
 
-export interface DataApi {
-  readonly api: ApiContext;
-  readonly oneShots: OneShots;
-  /** Routes beside those of one-shot reads and writes. */
-  routes(app: FastifyInstance): void;
+export interface DataApi extends RouteContext {
+  /** Adds the routes of protocols with transactions. */
+  routes(scope: FastifyInstance): void;
   /** Begins the session of a WebSocket connection. */
   openSession(node: ServedNode): ServedSession;
   /**
@@ -60,12 +47,7 @@ function transactionsApi(node: TransactionsNode, { secrets, rules, auth, log, se
   return {
     api,
     oneShots,
-    routes: (app) => {
-      listRoutes(app, api);
-      changesRoutes(app, api);
-      transactionRoutes(app, api);
-      claimRoutes(app, api, oneShots);
-    },
+    routes: (scope) => addRoutes(scope, node, { api, oneShots }, TRANSACTIONS_ROUTES),
     openSession: (served) =>
       new TransactionSession(served, {
         coordinator: node.port,
@@ -83,24 +65,12 @@ function operationsApi(node: OperationsNode, { secrets, rules, auth, log, servin
   return {
     api,
     oneShots: new OperationOneShots(api, node, tokens),
-    routes: (app) => {
-      refused(app, api, '/v1/keyspaces/:keyspace/keys', 'list');
-      refused(app, api, '/v1/keyspaces/:keyspace/keys/:key/claim', 'updates');
-      refused(app, api, '/v1/changes', 'changes');
-      refused(app, api, '/v1/transactions', 'transactions');
-      refused(app, api, '/v1/transactions/*', 'transactions');
+    routes: (scope) => {
+      for (const route of TRANSACTIONS_ROUTES) refuseRoute(scope, node.protocol, route, route.needs);
     },
     openSession: (served) =>
       new ConnectedOperations(served, { coordinator: node.port, tokens, session: node.protocol.session }),
     // A token is the whole state: there is no cache to hand over.
     handOver: async () => ({ moved: 0, gapped: 0 }),
   };
-}
-
-/** Routes of other protocols refuse with that reason, instead of not being found. */
-function refused(app: FastifyInstance, { node }: ApiContext, url: string, needed: Capability): void {
-  // Whatever the caller may do: nothing is done.
-  app.all(url, { schema: { hide: true }, config: { access: 'any' } }, ({ method }) => {
-    throw unsupported(node.protocol, needed, `${method} ${url}`);
-  });
 }

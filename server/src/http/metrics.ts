@@ -19,7 +19,8 @@ import type { HttpLatency } from './latency.js';
 import { DEFAULT_NODE_LIMITS, type NodeLimits } from './limits.js';
 import { sendProblem } from './problem.js';
 import { obstaclesOf, READINESS_CHECKS } from './readiness.js';
-import { healthRoutes } from './routes-ops.js';
+import { addRoutes } from './route.js';
+import { HEALTH_ROUTES } from './routes-ops.js';
 import { CLOSE_MS, servers, timesOf } from './server.js';
 import { isStale, replicationAges, stabilityOf } from './stability.js';
 
@@ -72,7 +73,7 @@ export function buildMetrics(node: RunningNode, options: MetricsOptions = {}): F
     done();
   });
   app.setErrorHandler((error, request, reply) => sendProblem(reply, error, request.log));
-  healthRoutes(app, node, serving);
+  addRoutes(app, node, { node, serving }, HEALTH_ROUTES);
   app.get('/metrics', async (_request, reply) => {
     const text = await registry.metrics();
     return reply.header('content-type', registry.contentType).send(text + (latency?.text() ?? ''));

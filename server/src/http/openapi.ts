@@ -1,8 +1,11 @@
 /** OpenAPI 3.1 from the schemas that validate. `config.docs` of a route documents what they do not cover. */
 import swagger from '@fastify/swagger';
+import { type ErrorCode, HTTP_STATUS } from '@isochron/core';
 import { type TSchema, Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify';
 import { withComponents } from './components.js';
+import { NOT_STORED, REVALIDATED } from './read-headers.js';
+import { REQUEST_ERRORS } from './route-errors.js';
 import { ProblemSchema } from './schemas.js';
 
 /** Parts of a route that are documented here and checked by hand: raw bodies, headers and parameters on hot paths. */
@@ -11,7 +14,9 @@ export interface RouteDocs {
   readonly headers?: TSchema;
   readonly body?: { readonly content: Readonly<Record<string, { readonly schema: TSchema }>> };
   /** Answers by status. */
-  readonly response?: Readonly<Record<string, object>>;
+  readonly response?: Readonly<Record<string, AnswerDocs>>;
+  /** Codes of its own errors. */
+  readonly errors?: readonly ErrorCode[];
   /** Whether the body of a request is optional. */
   readonly optionalBody?: boolean;
 }
@@ -19,32 +24,55 @@ export interface RouteDocs {
 declare module 'fastify' {
   interface FastifyContextConfig {
     docs?: RouteDocs;
-    /** The body is one stored value: its size limit is the value's. */
-    bodyIsValue?: boolean;
-    /**
-     * Only reads the node's state, or continues work that began here: served before the node is ready and until it
-     * closes.
-     */
-    observes?: boolean;
   }
 }
 
-/** A JSON answer, with headers of its own. */
-export const json = (schema: TSchema, description: string, headers: AnswerHeaders = {}): object => ({
+/** An answer of a route: its description, its headers and the shape of its body. */
+export interface AnswerDocs {
+  readonly description: string;
+  readonly headers?: AnswerHeaders;
+  /** Without a body. */
+  readonly type?: 'null';
+  readonly content?: Readonly<Record<string, { readonly schema: TSchema }>>;
+}
+
+/** An answer of one of several content types, with headers of its own. */
+export const contents = (
+  types: Readonly<Record<string, TSchema>>,
+  description: string,
+  headers: AnswerHeaders = {},
+): AnswerDocs => ({
   description,
   headers,
-  content: { 'application/json': { schema } },
+  content: Object.fromEntries(Object.entries(types).map(([type, schema]) => [type, { schema }])),
 });
 
+/** A JSON answer, with headers of its own. */
+export const json = (schema: TSchema, description: string, headers?: AnswerHeaders): AnswerDocs =>
+  contents({ 'application/json': schema }, description, headers);
+
+/** A header of an answer. */
+export interface AnswerHeader {
+  readonly type: string;
+  readonly description: string;
+  /** The values that it has. */
+  readonly enum?: readonly string[];
+}
+
 /** Headers of an answer by name. */
-export type AnswerHeaders = Readonly<Record<string, { readonly type: string; readonly description: string }>>;
+export type AnswerHeaders = Readonly<Record<string, AnswerHeader>>;
 
 const SESSION = {
   'Isochron-Session': { type: 'string', description: 'the session token, for the next request' },
 } satisfies AnswerHeaders;
-const CACHING = {
-  'Cache-Control': { type: 'string', description: 'whether caches may keep it: none does so without asking again' },
-} satisfies AnswerHeaders;
+/** The header that states whether caches may keep an answer: it has one of these values. */
+export const caching = (...values: string[]) => ({
+  'Cache-Control': {
+    type: 'string',
+    description: 'whether caches may keep it: none does so without asking again',
+    enum: values,
+  },
+});
 const COMMITTED = {
   'Isochron-Commit-Timestamp': { type: 'integer', description: 'commit timestamp of the value or the write' },
 } satisfies AnswerHeaders;
@@ -53,7 +81,7 @@ export const READ_HEADERS = {
   ...SESSION,
   'Isochron-Snapshot': { type: 'integer', description: 'timestamp of the snapshot that was read, where it has one' },
   'Isochron-Staleness-Ms': { type: 'integer', description: 'its age in milliseconds' },
-  ...CACHING,
+  ...caching(REVALIDATED),
   Vary: { type: 'string', description: 'request headers that the answer depends on' },
 } satisfies AnswerHeaders;
 /** Headers of the value of one key. */
@@ -70,7 +98,7 @@ const QUOTA_HEADERS = {
   'RateLimit-Policy': { type: 'string', description: 'requests and bytes that a client may use in a second' },
 } satisfies AnswerHeaders;
 /** Headers of answers outside sessions. */
-export const PLAIN_HEADERS = CACHING;
+export const PLAIN_HEADERS = caching(NOT_STORED);
 
 /** Headers that session requests may carry. */
 export const SessionHeaders = Type.Object({
@@ -101,11 +129,12 @@ export const WriteHeaders = Type.Object({
 
 const problem = (description: string, headers: AnswerHeaders) => ({
   description,
-  headers: { ...CACHING, ...headers },
+  headers: { ...headers, ...caching(NOT_STORED) },
   content: { 'application/problem+json': { schema: ProblemSchema } },
 });
-const PROBLEMS = {
-  '4XX': problem('the request is refused', {
+/** The problem documents of an operation, with its own codes. */
+const problemsOf = (errors: readonly ErrorCode[]) => ({
+  '4XX': problem(withCodes('the request is refused', errors, false), {
     ...READ_HEADERS,
     Allow: { type: 'string', description: 'of 405: methods of the path' },
     'WWW-Authenticate': { type: 'string', description: 'of 401: how to authenticate' },
@@ -113,10 +142,14 @@ const PROBLEMS = {
     'Retry-After': { type: 'integer', description: 'of 429: seconds to wait before the next try' },
     ...QUOTA_HEADERS,
   }),
-  '5XX': problem('the server cannot answer', {
+  '5XX': problem(withCodes('the server cannot answer', errors, true), {
     'Retry-After': { type: 'integer', description: 'of 503: seconds to wait before the next try' },
   }),
-};
+});
+function withCodes(what: string, errors: readonly ErrorCode[], ofServer: boolean): string {
+  const codes = [...new Set(errors)].filter((code) => HTTP_STATUS[code] >= 500 === ofServer);
+  return codes.length === 0 ? what : `${what}: ${codes.map((code) => `\`${code}\``).join(', ')}`;
+}
 const CREDENTIALS_NOTE =
   'An API key, or a token (JWT) of an issuer that the node accepts. Without `--auth` and `ISOCHRON_API_KEYS`, the node ' +
   'asks for none.';
@@ -132,7 +165,8 @@ export async function registerOpenApi(app: FastifyInstance, keyed: boolean): Pro
         title: 'Isochron',
         version: '1',
         description:
-          'Geo-replicated transactional key-value and document store. Reads see one causally consistent snapshot and never wait.',
+          'Geo-replicated transactional key-value and document store. Reads see one causally consistent snapshot and ' +
+          `never wait. Errors that any operation may have: ${REQUEST_ERRORS.map((code) => `\`${code}\``).join(', ')}.`,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       components: { securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: CREDENTIALS_NOTE } } },
@@ -146,9 +180,9 @@ export async function registerOpenApi(app: FastifyInstance, keyed: boolean): Pro
 }
 
 function documented(schema: FastifySchema | undefined, route: RouteOptions): FastifySchema {
-  const { response, optionalBody = false, ...docs } = route.config?.docs ?? {};
+  const { response, errors = [], optionalBody = false, ...docs } = route.config?.docs ?? {};
   const marked = optionalBody ? { [OPTIONAL_BODY]: true } : {};
-  return { ...schema, ...docs, ...marked, response: { ...PROBLEMS, ...response } };
+  return { ...schema, ...docs, ...marked, response: { ...problemsOf(errors), ...response } };
 }
 
 /** Marks an operation whose body is optional: the plugin declares every body as required. */

@@ -3,6 +3,7 @@ import { ERROR_TITLES, type ErrorCode, HTTP_STATUS, IsochronError } from '@isoch
 import { asIsochronError, UndecidedError } from '@isochron/sessions';
 import type { FastifyBaseLogger, FastifyReply } from 'fastify';
 import { errorPage } from './error-pages.js';
+import { NOT_STORED } from './read-headers.js';
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
@@ -63,6 +64,6 @@ export function sendProblem(reply: FastifyReply, thrown: unknown, log: FastifyBa
   // The next request goes better over a new connection, which a load balancer may send to another node.
   if (error.code === 'NOT_READY') reply.header('connection', 'close');
   // Caches would keep some statuses, 404 among them.
-  reply.header('cache-control', 'no-store').header('content-type', PROBLEM_TYPE);
+  reply.header('cache-control', NOT_STORED).header('content-type', PROBLEM_TYPE);
   reply.code(HTTP_STATUS[error.code]).send(problemText(error));
 }

@@ -41,7 +41,7 @@ export class ReadHeaders {
   #add(headers: Headers, snapshot: Timestamp | undefined, token: string): Headers {
     headers['isochron-session'] = token;
     headers.vary = VARY;
-    headers['cache-control'] = CACHE_CONTROL;
+    headers['cache-control'] = REVALIDATED;
     if (snapshot === undefined) return headers;
     this.#format(snapshot);
     headers['isochron-snapshot'] = this.#snapshotText;
@@ -65,5 +65,7 @@ export class ReadHeaders {
 
 /** Request headers that an answer depends on: the session, whose own writes it shows, and the caller. */
 const VARY = 'Isochron-Session, Authorization';
-/** A browser may keep the answer, and revalidates it each time. */
-const CACHE_CONTROL = 'private, no-cache';
+/** `Cache-Control`: a browser may keep the answer, and revalidates it each time. */
+export const REVALIDATED = 'private, no-cache';
+/** `Cache-Control`: no cache keeps the answer. */
+export const NOT_STORED = 'no-store';

@@ -1,41 +1,45 @@
 /** One-shot transactions over many keys: `POST /v1/read`, `POST /v1/commit`. */
-
 import type { QualifiedKey } from '@isochron/core';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ApiContext } from './context.js';
-import type { OneShots } from './one-shots.js';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiContext, RouteContext } from './context.js';
 import { json, READ_HEADERS, SessionHeaders, WRITE_HEADERS, WriteHeaders } from './openapi.js';
 import { countKeys } from './rates.js';
 import { readAnswerText } from './reader.js';
+import type { Route } from './route.js';
+import { READ_ERRORS, WRITE_ERRORS } from './route-errors.js';
 import { sendCommitted } from './routes-keys.js';
-import { CommitAnswer, CommitBody, EmptyQuery, ReadAnswer, ReadBody } from './schemas.js';
+import { CommitAnswer, CommitBody, ReadAnswer, ReadBody } from './schemas.js';
 import { writesOf } from './writer.js';
 
-export function batchRoutes(app: FastifyInstance, api: ApiContext, data: OneShots): void {
-  const read = {
-    tags: ['transactions'],
-    operationId: 'read',
+/** Reads and writes of many keys at once. */
+export const BATCH_ROUTES: readonly Route<RouteContext>[] = [
+  {
+    method: 'POST',
+    path: '/v1/read',
+    id: 'read',
+    tag: 'transactions',
     summary: 'Reads many keys in one snapshot',
-    querystring: EmptyQuery,
+    access: 'read',
+    headers: SessionHeaders,
     body: ReadBody,
-  };
-  const readDocs = { headers: SessionHeaders, response: { 200: json(ReadAnswer, 'the values', READ_HEADERS) } };
-  app.post('/v1/read', { schema: read, config: { access: 'read', docs: readDocs } }, readBatch(api, data));
-  const write = {
-    tags: ['transactions'],
-    operationId: 'commit',
+    answers: { 200: json(ReadAnswer, 'the values', READ_HEADERS) },
+    errors: READ_ERRORS,
+    handle: readBatch,
+  },
+  {
+    method: 'POST',
+    path: '/v1/commit',
+    id: 'commit',
+    tag: 'transactions',
     summary: 'Writes many keys atomically',
-    querystring: EmptyQuery,
-    body: CommitBody,
-  };
-  const writeDocs = {
+    access: 'write',
     headers: WriteHeaders,
-    response: { 200: json(CommitAnswer, 'committed, durably', WRITE_HEADERS) },
-  };
-  app.post('/v1/commit', { schema: write, config: { access: 'write', docs: writeDocs } }, (request, reply) =>
-    commitBatch(api, data, request, reply),
-  );
-}
+    body: CommitBody,
+    answers: { 200: json(CommitAnswer, 'committed, durably', WRITE_HEADERS) },
+    errors: WRITE_ERRORS,
+    handle: commitBatch,
+  },
+];
 
 /** The qualified keys of a body, checked and counted. @throws IsochronError for what the rules and limits refuse */
 export function keysOf(api: ApiContext, request: FastifyRequest, refs: ReadBody['keys']): QualifiedKey[] {
@@ -44,24 +48,21 @@ export function keysOf(api: ApiContext, request: FastifyRequest, refs: ReadBody[
   return refs.map(({ keyspace, key }) => api.rules.qualify(keyspace, key));
 }
 
-function readBatch(api: ApiContext, data: OneShots) {
-  return (request: FastifyRequest, reply: FastifyReply): void => {
-    const body = request.body as ReadBody;
-    const keys = keysOf(api, request, body.keys);
-    const at = api.at(body);
-    data
-      .read(request, keys, at)
-      .then((shown) => api.headers.send(reply, shown.snapshot, shown.token, readAnswerText(shown)))
-      .catch((error: unknown) => reply.send(error));
-  };
+function readBatch({ api, oneShots }: RouteContext, request: FastifyRequest, reply: FastifyReply): void {
+  const body = request.body as ReadBody;
+  const keys = keysOf(api, request, body.keys);
+  const at = api.at(body);
+  oneShots
+    .read(request, keys, at)
+    .then((shown) => api.headers.send(reply, shown.snapshot, shown.token, readAnswerText(shown)))
+    .catch((error: unknown) => reply.send(error));
 }
 
 async function commitBatch(
-  api: ApiContext,
-  data: OneShots,
+  { api, oneShots }: RouteContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   const writes = writesOf(api, request, (request.body as CommitBody).writes);
-  sendCommitted(api, reply, await data.write(request, writes));
+  sendCommitted(api, reply, await oneShots.write(request, writes));
 }

@@ -6,23 +6,20 @@
 import { Readable } from 'node:stream';
 import { IsochronError, type Timestamp } from '@isochron/core';
 import type { ChangesResp } from '@isochron/protocols';
-import {
-  ChangeDocuments,
-  type CoordinatorPort,
-  type DocumentedPage,
-  type DocumentsWanted,
-  requireCapability,
-} from '@isochron/sessions';
-import type { Static } from '@sinclair/typebox';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ChangeDocuments, type CoordinatorPort, type DocumentedPage, type DocumentsWanted } from '@isochron/sessions';
+import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { promised } from '../node/promised.js';
 import { type ChangesMessage, changesMessage } from './change-messages.js';
 import { decodeChangesCursor, type FeedScope, qualifiedPrefix } from './changes-cursor.js';
 import type { TransactionsContext } from './context.js';
-import { type AnswerHeaders, PLAIN_HEADERS } from './openapi.js';
+import { type AnswerHeaders, caching, contents } from './openapi.js';
 import { problemText } from './problem.js';
+import { NOT_STORED } from './read-headers.js';
 import { quality } from './request-headers.js';
-import { ChangesAnswer, ChangesQuery } from './schemas.js';
+import type { TransactionsRoute } from './route.js';
+import { SNAPSHOT_ERRORS } from './route-errors.js';
+import { named, object, TIMESTAMP, TimestampSchema } from './schemas.js';
 
 const DEFAULT_WAIT_MS = 10_000;
 /** How long a stream is silent at most: a message without transactions then has the next cursor. */
@@ -31,8 +28,10 @@ const HEARTBEAT_MS = 5_000;
 const MESSAGE_BYTES = 512 * 1024;
 const STREAM = 'text/event-stream';
 const NDJSON = 'application/x-ndjson';
+/** Of a stream: a proxy that compresses would keep events back until it has enough of them. */
+const STREAMED = `${NOT_STORED}, no-transform`;
 const HEADERS = {
-  ...PLAIN_HEADERS,
+  ...caching(NOT_STORED, STREAMED),
   'X-Accel-Buffering': { type: 'string', description: 'of a stream: proxies must not gather events' },
 } satisfies AnswerHeaders;
 
@@ -50,33 +49,82 @@ interface FeedReading {
   readonly coordinator: CoordinatorPort;
 }
 
-export function changesRoutes(app: FastifyInstance, api: TransactionsContext): void {
-  const schema = {
-    tags: ['changes'],
-    operationId: 'getChanges',
-    summary: 'Committed transactions in their total order',
-    querystring: ChangesQuery,
-  };
-  const description = 'one message; with `Accept: text/event-stream` a stream of them';
-  const content = { [NDJSON]: { schema: ChangesAnswer }, [STREAM]: { schema: { type: 'string' } } };
-  const docs = { response: { 200: { description, headers: HEADERS, content } } };
+const ChangedWrite = named('ChangedWrite', {
+  keyspace: Type.String({ examples: ['default'] }),
+  key: Type.String({ examples: ['todos/1'] }),
+  value: Type.Optional(
+    Type.Unknown({ description: 'the JSON document after the change; of an update only with `values`' }),
+  ),
+  bytes: Type.Optional(
+    Type.String({ description: 'the binary value after the change, in base64; of an update only with `values`' }),
+  ),
+  operations: Type.Optional(Type.Array(Type.Unknown(), { description: 'what an update does to the document' })),
+  delete: Type.Optional(Type.Literal(true, { description: 'the key was deleted' })),
+  valueGone: Type.Optional(
+    Type.Literal(true, { description: 'the document after the update is not kept any more, or too large' }),
+  ),
+  before: Type.Optional(Type.Unknown({ description: 'with `before`: the JSON document before the change, if any' })),
+  beforeBytes: Type.Optional(Type.String({ description: 'the binary value before the change, in base64' })),
+  beforeGone: Type.Optional(
+    Type.Literal(true, { description: 'the document before the change is not kept any more, or too large' }),
+  ),
+});
+const ChangedTransaction = named('ChangedTransaction', {
+  id: Type.String({ description: 'transaction id' }),
+  timestamp: TimestampSchema,
+  writes: Type.Array(ChangedWrite),
+});
+const ChangesAnswer = named('Changes', {
+  from: TimestampSchema,
+  to: TimestampSchema,
+  cursor: Type.String({ description: 'continues behind this message, on any node' }),
+  transactions: Type.Array(ChangedTransaction, { description: 'all of the scope with from < timestamp <= to' }),
+});
+const ChangesQuery = object({
+  keyspace: Type.Optional(Type.String({ description: 'only this keyspace; default all' })),
+  prefix: Type.Optional(
+    Type.String({ description: 'only keys of the keyspace with this prefix; percent-encoded, with %2B for a plus' }),
+  ),
+  since: Type.Optional(Type.String({ description: 'a cursor; default the present end of the feed' })),
+  at: Type.Optional(Type.Integer({ ...TIMESTAMP, description: 'instead of a cursor: changes after this snapshot' })),
+  wait: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 30_000, default: 10_000, description: 'ms to wait for a transaction' }),
+  ),
+  values: Type.Optional(Type.Boolean({ description: 'updates have their document after the transaction, too' })),
+  before: Type.Optional(Type.Boolean({ description: 'all writes have the document before the transaction, too' })),
+});
+
+/** The change feed. */
+export const CHANGES_ROUTE: TransactionsRoute = {
+  method: 'GET',
+  path: '/v1/changes',
+  id: 'getChanges',
+  tag: 'changes',
+  summary: 'Committed transactions in their total order',
+  access: 'read',
+  needs: 'changes',
+  query: ChangesQuery,
+  answers: {
+    200: contents(
+      { [NDJSON]: ChangesAnswer, [STREAM]: Type.String() },
+      'one message; with `Accept: text/event-stream` a stream of them',
+      HEADERS,
+    ),
+  },
+  errors: [...SNAPSHOT_ERRORS, 'CURSOR_INVALID', 'CHANGES_GONE'],
   // An answer to HEAD has no body: a stream of events would go on without an end, and without a connection.
-  const exposeHeadRoute = false;
-  app.get('/v1/changes', { schema, exposeHeadRoute, config: { access: 'read', docs } }, (request, reply) =>
-    changes(api, request, reply),
-  );
-}
+  noHead: true,
+  handle: ({ api }, request, reply) => changes(api, request, reply),
+};
 
 async function changes(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  requireCapability(api.node.protocol, 'changes', 'GET /v1/changes');
   const query = request.query as Static<typeof ChangesQuery>;
   const streams = wantsStream(request.headers.accept ?? '');
   const position = positionOf(api, query, request.headers['last-event-id']);
   const waitMs = query.wait ?? DEFAULT_WAIT_MS;
   const reading = { api, request, coordinator: api.coordinator(request, 0) };
   const first = await next(reading, position, streams ? Math.min(waitMs, HEARTBEAT_MS) : waitMs);
-  // A proxy that compresses would keep events back until it has enough of them.
-  reply.header('cache-control', streams ? 'no-store, no-transform' : 'no-store');
+  reply.header('cache-control', streams ? STREAMED : NOT_STORED);
   if (!streams) return reply.header('content-type', `${NDJSON}; charset=utf-8`).send(`${first.message.text}\n`);
   reply.header('content-type', `${STREAM}; charset=utf-8`);
   // Proxies must not gather events.

@@ -1,49 +1,43 @@
 /** Claims: the first `init` of a key wins, in every region (F7). */
 import { IsochronError, type QualifiedKey, type Timestamp } from '@isochron/core';
-import {
-  type ClaimRead,
-  clientTxId,
-  readClaim,
-  requireCapability,
-  snapshotOf,
-  UndecidedError,
-  wanted,
-} from '@isochron/sessions';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type ClaimRead, clientTxId, readClaim, snapshotOf, UndecidedError, wanted } from '@isochron/sessions';
+import { Type } from '@sinclair/typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { promised } from '../node/promised.js';
 import { type TransactionsContext, waitMsOf } from './context.js';
 import type { OneShots, WriteResult } from './one-shots.js';
-import { json, type RouteDocs, WRITE_HEADERS, WriteHeaders } from './openapi.js';
+import { json, WRITE_HEADERS, WriteHeaders } from './openapi.js';
 import { valueField } from './reader.js';
-import { anyDocument, bodyOf, keyOf, mediaType, refuseConditions, utf8Text } from './routes-keys.js';
-import { ClaimAnswer, EmptyQuery, KeyParams } from './schemas.js';
+import type { TransactionsRoute } from './route.js';
+import { WRITE_ERRORS } from './route-errors.js';
+import { anyDocument, bodyOf, keyOf, refuseConditions, utf8Text } from './routes-keys.js';
+import { CommitAnswer, KeyParams, named } from './schemas.js';
 
-const docs: RouteDocs = {
-  params: KeyParams,
-  headers: WriteHeaders,
-  body: { content: { 'application/json': { schema: anyDocument } } },
-  response: { 200: json(ClaimAnswer, 'decided, in every region', WRITE_HEADERS) },
-};
-const schema = {
-  tags: ['keys'],
-  operationId: 'claimKey',
+const ClaimAnswer = named('ClaimAnswer', {
+  ...CommitAnswer.properties,
+  won: Type.Boolean({ description: 'whether this claim made the document' }),
+  value: Type.Optional(Type.Unknown({ description: 'the document of the claim that won' })),
+  bytes: Type.Optional(Type.String({ description: 'base64, where the key holds a binary value' })),
+});
+
+/** A claim: a document is stored where there is none. */
+export const CLAIM_ROUTE: TransactionsRoute = {
+  method: 'POST',
+  path: '/v1/keyspaces/:keyspace/keys/:key/claim',
+  id: 'claimKey',
+  tag: 'keys',
   summary: 'Stores a document where there is none, and answers who was first',
   description:
     'The answer comes once the claim is stable: a round trip over the slowest link. While a node or a region is cut off it is STABLE_TIMEOUT after `Prefer: wait=SECONDS`; repeat it with the `transaction` of the problem as Idempotency-Key.',
-  querystring: EmptyQuery,
+  access: 'write',
+  needs: 'updates',
+  params: KeyParams,
+  headers: WriteHeaders,
+  value: { 'application/json': anyDocument },
+  answers: { 200: json(ClaimAnswer, 'decided, in every region', WRITE_HEADERS) },
+  errors: [...WRITE_ERRORS, 'CONDITIONAL_WRITE_UNSUPPORTED', 'STABLE_TIMEOUT'],
+  handle: ({ api, oneShots }, request, reply) => claim(api, oneShots, request, reply),
 };
-
-export function claimRoutes(app: FastifyInstance, api: TransactionsContext, data: OneShots): void {
-  app.register(async (scope) => {
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-    const bodyLimit = api.rules.limits.maxValueBytes;
-    const config = { access: 'write', docs, bodyIsValue: true } as const;
-    scope.post('/v1/keyspaces/:keyspace/keys/:key/claim', { schema, config, bodyLimit }, (request, reply) =>
-      claim(api, data, request, reply),
-    );
-  });
-}
 
 async function claim(
   api: TransactionsContext,
@@ -51,11 +45,8 @@ async function claim(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  requireCapability(api.node.protocol, 'updates', 'A claim');
   refuseConditions(request);
   const key = keyOf(api, request);
-  if (mediaType(request) !== 'application/json')
-    throw new IsochronError('UNSUPPORTED_MEDIA_TYPE', 'A claim takes application/json.');
   const document = api.rules.value(utf8Text(bodyOf(request)));
   const written = await data.write(request, [{ key, value: api.rules.update(`[{"op":"init","value":${document}}]`) }]);
   const { text, token } = await decided(api, request, key, written).catch((error: unknown) => {

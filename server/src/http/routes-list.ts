@@ -13,13 +13,16 @@ import {
   wanted,
   withOwn,
 } from '@isochron/sessions';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { answerTo } from '../node/promised.js';
 import type { TransactionsContext } from './context.js';
 import { type Cursor, decodeCursor, encodeCursor } from './cursor.js';
 import { json, READ_HEADERS, SessionHeaders } from './openapi.js';
 import { valueFields } from './reader.js';
-import { KeyspaceParams, ListAnswer, ListQuery } from './schemas.js';
+import type { TransactionsRoute } from './route.js';
+import { READ_ERRORS } from './route-errors.js';
+import { AtSchema, named, object, TimestampSchema, ValueFields } from './schemas.js';
 
 const DEFAULT_LIMIT = 100;
 
@@ -33,15 +36,40 @@ interface ListedPage {
   readonly at: Snapshot | null;
 }
 
-export function listRoutes(app: FastifyInstance, api: TransactionsContext): void {
-  const summary = 'Lists keys in order, inside one snapshot';
-  const schema = { tags: ['keys'], operationId: 'listKeys', summary, querystring: ListQuery };
-  const response = { 200: json(ListAnswer, 'a page', READ_HEADERS) };
-  const docs = { params: KeyspaceParams, headers: SessionHeaders, response };
-  app.get('/v1/keyspaces/:keyspace/keys', { schema, config: { access: 'read', docs } }, (request, reply) =>
-    list(api, request, reply),
-  );
-}
+const ListAnswer = named('ListAnswer', {
+  snapshot: TimestampSchema,
+  entries: Type.Array(named('Entry', { key: Type.String(), ...ValueFields })),
+  cursor: Type.Union([Type.String(), Type.Null()], { description: 'for the next page; null after the last one' }),
+});
+const ListQuery = object({
+  prefix: Type.Optional(
+    Type.String({ description: 'only keys with this prefix; percent-encoded, with %2B for a plus: + is a blank' }),
+  ),
+  start: Type.Optional(Type.String({ description: 'first key that may be listed; percent-encoded as prefix' })),
+  limit: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, default: 100 })),
+  cursor: Type.Optional(
+    Type.String({ description: 'continues a listing, in its snapshot; goes with no other parameter but limit' }),
+  ),
+  at: Type.Optional(AtSchema),
+});
+type ListQuery = Static<typeof ListQuery>;
+
+/** The ordered listing of a keyspace. */
+export const LIST_ROUTE: TransactionsRoute = {
+  method: 'GET',
+  path: '/v1/keyspaces/:keyspace/keys',
+  id: 'listKeys',
+  tag: 'keys',
+  summary: 'Lists keys in order, inside one snapshot',
+  access: 'read',
+  needs: 'list',
+  params: object({ keyspace: Type.String() }),
+  headers: SessionHeaders,
+  query: ListQuery,
+  answers: { 200: json(ListAnswer, 'a page', READ_HEADERS) },
+  errors: [...READ_ERRORS, 'CURSOR_INVALID'],
+  handle: ({ api }, request, reply) => list(api, request, reply),
+};
 
 async function list(api: TransactionsContext, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { keyspace } = request.params as { keyspace: string };

@@ -2,53 +2,81 @@
 import { IsochronError, type TxId, unqualify, wallOf } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
 import { clientTxId } from '@isochron/sessions';
-import type { Static } from '@sinclair/typebox';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Static, Type } from '@sinclair/typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RunningNode } from '../node/api.js';
-import type { ApiContext } from './context.js';
+import type { ApiContext, RouteContext } from './context.js';
 import { json, PLAIN_HEADERS } from './openapi.js';
-import { AcknowledgeAnswer, AcknowledgeBody, EmptyQuery, LossesAnswer, LossesQuery } from './schemas.js';
+import type { Route } from './route.js';
+import { KeyRef, named, object } from './schemas.js';
 
 const DEFAULT_LIMIT = 1000;
 /** Number of losses in `/v1/cluster`. */
 const NEWEST = 5;
 
-export function lossRoutes(app: FastifyInstance, api: ApiContext): void {
-  const list = {
-    tags: ['operations'],
-    operationId: 'getLosses',
+const LossesQuery = object({
+  all: Type.Optional(Type.Boolean({ default: false, description: 'also those that are acknowledged' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, default: 1000 })),
+});
+/** A loss as the API shows it. */
+export const LossSchema = named('Loss', {
+  transaction: Type.String(),
+  timestamp: Type.Integer({ description: 'commit timestamp; highest proposal where it is not `committed`' }),
+  time: Type.String({ format: 'date-time', description: 'the same as a time' }),
+  attempt: Type.Integer(),
+  committed: Type.Boolean({
+    description: 'a node that is left had committed it; else it may have been acknowledged or not',
+  }),
+  takenBack: Type.Boolean({ description: 'the remaining part was removed: none of its writes is visible' }),
+  node: Type.String({ description: 'whose disk was lost' }),
+  partitions: Type.Array(Type.String(), { description: 'where its writes are gone' }),
+  keys: Type.Array(KeyRef, { description: 'its keys, as far as the remaining nodes have them' }),
+  acknowledged: Type.Boolean({ description: 'by an operator' }),
+});
+const LossesAnswer = named('Losses', {
+  node: Type.String({ description: 'the node that answers' }),
+  open: Type.Integer({ description: 'losses that are not acknowledged' }),
+  losses: Type.Array(LossSchema),
+});
+/** Exactly one of the two fields. */
+const AcknowledgeBody = named('AcknowledgeRequest', {
+  transactions: Type.Optional(Type.Array(Type.String({ maxLength: 128 }), { minItems: 1, maxItems: 10_000 })),
+  all: Type.Optional(Type.Literal(true)),
+});
+const AcknowledgeAnswer = named('AcknowledgeAnswer', {
+  node: Type.String({ description: 'the node that answers' }),
+  acknowledged: Type.Integer({ description: 'how many were open' }),
+  open: Type.Integer({ description: 'how many are left' }),
+});
+
+const common = { tag: 'operations', access: 'operate', observes: true, errors: [] } as const;
+
+/** Losses by lost disks, for operators. */
+export const LOSS_ROUTES: readonly Route<RouteContext>[] = [
+  {
+    ...common,
+    method: 'GET',
+    path: '/v1/losses',
+    id: 'getLosses',
     summary: 'Transactions of which a lost disk took a part, as this node has recorded them, newest first',
-    querystring: LossesQuery,
-  };
-  app.get(
-    '/v1/losses',
-    {
-      schema: list,
-      config: {
-        access: 'operate',
-        observes: true,
-        docs: { response: { 200: json(LossesAnswer, 'the losses', PLAIN_HEADERS) } },
-      },
-    },
-    (request, reply) => {
+    query: LossesQuery,
+    answers: { 200: json(LossesAnswer, 'the losses', PLAIN_HEADERS) },
+    handle: ({ api }, request, reply) => {
       const { all = false, limit = DEFAULT_LIMIT } = request.query as Static<typeof LossesQuery>;
       api.sendJson(reply, JSON.stringify(listed(api.node, all, limit)));
     },
-  );
-  const acknowledge = {
-    tags: ['operations'],
-    operationId: 'acknowledgeLosses',
+  },
+  {
+    ...common,
+    method: 'POST',
+    path: '/v1/losses/acknowledge',
+    id: 'acknowledgeLosses',
     summary: 'Acknowledges losses on this node: they are not reported as open any more',
-    querystring: EmptyQuery,
     body: AcknowledgeBody,
-  };
-  const docs = { response: { 200: json(AcknowledgeAnswer, 'acknowledged, durably', PLAIN_HEADERS) } };
-  app.post(
-    '/v1/losses/acknowledge',
-    { schema: acknowledge, config: { access: 'operate', observes: true, docs } },
-    (request, reply) => acknowledgeLosses(api, request, reply),
-  );
-}
+    answers: { 200: json(AcknowledgeAnswer, 'acknowledged, durably', PLAIN_HEADERS) },
+    handle: ({ api }, request, reply) => acknowledgeLosses(api, request, reply),
+  },
+];
 
 function listed(node: RunningNode, all: boolean, limit: number): Static<typeof LossesAnswer> {
   const losses = node.losses();
@@ -91,7 +119,7 @@ function lossShape({ topology }: RunningNode, loss: Loss): Static<typeof LossesA
   };
 }
 
-/** Losses in `/v1/cluster`: the number of open ones, and for operators, since they name keys, the newest few. */
+/** Losses in `/v1/cluster`: the number of open losses, and for operators, since losses name keys, the newest few. */
 export function lossSummary(node: RunningNode, isForOperator: boolean): object {
   const { open, losses } = listed(node, false, NEWEST);
   return { open, newest: isForOperator ? losses : [] };

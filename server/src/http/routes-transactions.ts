@@ -16,26 +16,29 @@ import {
   wanted,
   withOwn,
 } from '@isochron/sessions';
-import type { Static } from '@sinclair/typebox';
+import type { TxState } from '@isochron/wire/session-frames';
+import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { answerTo } from '../node/promised.js';
 import type { TransactionsContext } from './context.js';
 import { json, PLAIN_HEADERS, READ_HEADERS, SessionHeaders, WRITE_HEADERS } from './openapi.js';
 import { bounded, readAnswerText } from './reader.js';
+import type { TransactionsRoute } from './route.js';
+import { OPEN_TRANSACTION_ERRORS, OUTCOME_ERRORS, READ_ERRORS, WRITE_ERRORS } from './route-errors.js';
 import { keysOf } from './routes-batch.js';
 import { sendCommitted } from './routes-keys.js';
 import {
+  AtSchema,
   CommitAnswer,
   CommitBody,
-  EmptyQuery,
+  Nullable,
+  named,
+  object,
   ReadAnswer,
-  StartAnswer,
-  StartBody,
-  StatusAnswer,
-  StatusQuery,
-  TxParams,
-  TxReadBody,
+  ReadBody,
+  TIMESTAMP,
+  TimestampSchema,
 } from './schemas.js';
 import { isBoundTo } from './tx-ids.js';
 import { formatTxId, parseTxId, type TxRef } from './tx-ref.js';
@@ -45,62 +48,108 @@ const START_HEADERS = {
   ...READ_HEADERS,
   Location: { type: 'string', description: 'path of the transaction' },
 };
-const common = { tags: ['transactions'], querystring: EmptyQuery };
+const StartBody = named('StartRequest', { at: Type.Optional(AtSchema) });
+const StartAnswer = named('OpenTransaction', {
+  id: Type.String(),
+  snapshot: TimestampSchema,
+  expiresAt: Type.String({ format: 'date-time' }),
+});
+const TxReadBody = named('TransactionReadRequest', { keys: ReadBody.properties.keys });
+const StatusQuery = object({
+  sentAfter: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: TIMESTAMP.maximum,
+      description: 'a timestamp from before the commit was sent: distinguishes *forgotten* from *unknown*',
+    }),
+  ),
+});
+const STATES = {
+  open: 'opened, and not committed yet',
+  pending: 'prepared: its participants will decide it',
+  committed: 'durable, at `timestamp`',
+  aborted: 'nothing of it was written, and nothing will be unless a client repeats its commit',
+  unknown: 'no node that answers has its outcome; it may still arrive',
+  forgotten:
+    'its outcome is older than those that are kept, or went with a disk: a repeated commit is refused with OUTCOME_FORGOTTEN or OUTCOME_LOST',
+  lost: 'a lost disk took a part of it, and no attempt took effect: the rest was taken back, or is reported',
+} satisfies Record<TxState, string>;
+const StatusAnswer = named('TransactionStatus', {
+  id: Type.String(),
+  status: Type.Union(Object.entries(STATES).map(([state, description]) => Type.Literal(state, { description }))),
+  timestamp: Nullable(TimestampSchema),
+});
 
-export function transactionRoutes(app: FastifyInstance, api: TransactionsContext): void {
-  const docs = (status: number, answer: object) => ({
-    params: TxParams,
-    headers: SessionHeaders,
-    response: { [status]: answer },
-  });
-  const start = { ...common, operationId: 'startTransaction', summary: 'Opens a transaction' };
-  const startDocs = {
-    headers: SessionHeaders,
-    body: { content: { 'application/json': { schema: StartBody } } },
-    optionalBody: true,
-    response: { 201: json(StartAnswer, 'open until expiresAt', START_HEADERS) },
-  };
-  app.post('/v1/transactions', { schema: start, config: { access: 'read', docs: startDocs } }, (request, reply) =>
-    open(api, request, reply),
-  );
-  app.post(
-    '/v1/transactions/:id/read',
-    {
-      schema: { ...common, operationId: 'readInTransaction', summary: 'Reads in it', body: TxReadBody },
-      config: { access: 'read', observes: true, docs: docs(200, json(ReadAnswer, 'the values', READ_HEADERS)) },
-    },
-    (request, reply) => read(api, request, reply),
-  );
-  app.post(
-    '/v1/transactions/:id/commit',
-    {
-      schema: { ...common, operationId: 'commitTransaction', summary: 'Commits it', body: CommitBody },
-      config: { access: 'write', observes: true, docs: docs(200, json(CommitAnswer, 'committed', WRITE_HEADERS)) },
-    },
-    (request, reply) => commitOpen(api, request, reply),
-  );
-  app.delete(
-    '/v1/transactions/:id',
-    {
-      schema: { ...common, operationId: 'endTransaction', summary: 'Ends it without a commit' },
-      config: { access: 'read', observes: true, docs: docs(204, { type: 'null', description: 'ended' }) },
-    },
-    (request, reply) => end(api, request, reply),
-  );
-  app.get(
-    '/v1/transactions/:id',
-    {
-      schema: {
-        ...common,
-        operationId: 'getTransactionStatus',
-        summary: 'Outcome of a transaction, from any node',
-        querystring: StatusQuery,
-      },
-      config: { access: 'read', observes: true, docs: docs(200, json(StatusAnswer, 'its state', PLAIN_HEADERS)) },
-    },
-    (request, reply) => status(api, request, reply),
-  );
-}
+const common = { tag: 'transactions', needs: 'transactions', headers: SessionHeaders } as const;
+/** In a transaction that was opened before. */
+const opened = {
+  ...common,
+  observes: true,
+  params: object({ id: Type.String({ description: 'as POST /v1/transactions gave it' }) }),
+} as const;
+
+/** Interactive transactions. */
+export const TRANSACTION_ROUTES: readonly TransactionsRoute[] = [
+  {
+    ...common,
+    method: 'POST',
+    path: '/v1/transactions',
+    id: 'startTransaction',
+    summary: 'Opens a transaction',
+    access: 'read',
+    optionalBody: StartBody,
+    answers: { 201: json(StartAnswer, 'open until expiresAt', START_HEADERS) },
+    errors: READ_ERRORS,
+    handle: ({ api }, request, reply) => open(api, request, reply),
+  },
+  {
+    ...opened,
+    method: 'POST',
+    path: '/v1/transactions/:id/read',
+    id: 'readInTransaction',
+    summary: 'Reads in it',
+    access: 'read',
+    body: TxReadBody,
+    answers: { 200: json(ReadAnswer, 'the values', READ_HEADERS) },
+    errors: [...READ_ERRORS, ...OPEN_TRANSACTION_ERRORS],
+    handle: ({ api }, request, reply) => read(api, request, reply),
+  },
+  {
+    ...opened,
+    method: 'POST',
+    path: '/v1/transactions/:id/commit',
+    id: 'commitTransaction',
+    summary: 'Commits it',
+    access: 'write',
+    body: CommitBody,
+    answers: { 200: json(CommitAnswer, 'committed', WRITE_HEADERS) },
+    errors: [...WRITE_ERRORS, ...OPEN_TRANSACTION_ERRORS],
+    handle: ({ api }, request, reply) => commitOpen(api, request, reply),
+  },
+  {
+    ...opened,
+    method: 'DELETE',
+    path: '/v1/transactions/:id',
+    id: 'endTransaction',
+    summary: 'Ends it without a commit',
+    access: 'read',
+    answers: { 204: { type: 'null', description: 'ended' } },
+    errors: [...OUTCOME_ERRORS, ...OPEN_TRANSACTION_ERRORS],
+    handle: ({ api }, request, reply) => end(api, request, reply),
+  },
+  {
+    ...opened,
+    method: 'GET',
+    path: '/v1/transactions/:id',
+    id: 'getTransactionStatus',
+    summary: 'Outcome of a transaction, from any node',
+    access: 'read',
+    query: StatusQuery,
+    answers: { 200: json(StatusAnswer, 'its state', PLAIN_HEADERS) },
+    errors: [...OUTCOME_ERRORS, ...OPEN_TRANSACTION_ERRORS],
+    handle: ({ api }, request, reply) => status(api, request, reply),
+  },
+];
 
 /** @throws IsochronError `TRANSACTION_UNKNOWN` for ids that this cluster did not make, or made for another principal */
 function refOf(api: TransactionsContext, request: FastifyRequest): TxRef {

@@ -17,6 +17,7 @@ import { DEFAULT_NODE_LIMITS } from '../http/limits.js';
 import { servedTransactions } from '../node/protocols.js';
 import { newSessionId } from '../session/ids.js';
 import { snapshotChecks } from '../session/tokens.js';
+import { undeclared } from './declared-answers.js';
 import { FakeCluster, FakeNode, fakeConfig } from './fake-node.js';
 
 /** The secret of every fake cluster. */
@@ -41,7 +42,7 @@ export interface TestRequest {
 export interface TestApi {
   /** Base URL. */
   readonly url: string;
-  /** `call('PUT', '/v1/…', { body })`. */
+  /** `call('PUT', '/v1/…', { body })`. @throws Error where the answer is not one that the route declares */
   call(method: string, path: string, request?: TestRequest): Promise<TestAnswer>;
   readonly cluster: FakeCluster;
   readonly node: FakeNode;
@@ -115,7 +116,12 @@ export async function startApi(
   const app = await buildApi(node, { secret: SECRET, docs: false, serving, ...rest });
   const listened = await app.listen({ port: 0, host: '127.0.0.1' });
   const url = options.certificates === undefined ? listened : listened.replace('http:', 'https:');
-  const call: TestApi['call'] = (method, path, request) => send(url, method, path, request);
+  const call: TestApi['call'] = async (method, path, request) => {
+    const answer = await send(url, method, path, request);
+    const difference = undeclared(method, path, answer);
+    if (difference === undefined) return answer;
+    throw new Error(`${method} ${path} answers what its route does not declare: ${difference}`);
+  };
   return { cluster, node, app, sessions, serving, url, call, close: () => app.close() };
 }
 
