@@ -13,6 +13,7 @@ import { patched, type SwiftPatch } from './planted-bug.js';
 const MACHINE = [
   ...[
     'Errors',
+    'Generated',
     'Link',
     'Live',
     'Session',
