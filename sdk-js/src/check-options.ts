@@ -13,7 +13,7 @@ const between = (least: number, most: number, isWhole = true): OptionKind => [
 const text: OptionKind = ['text of well-formed Unicode', (value) => typeof value === 'string' && isWellFormed(value)];
 const duration = between(0, Number.POSITIVE_INFINITY, false);
 
-/** The kinds of options whose names mean the same in every call. */
+/** The kinds of options whose names mean the same in every call. Other names that end in `Ms` are durations. */
 const KINDS: Readonly<Record<string, OptionKind>> = {
   signal: ['AbortSignal', (value) => typeof (value as Partial<AbortSignal> | null)?.addEventListener === 'function'],
   at: ['timestamp', isTimestamp],
@@ -22,11 +22,6 @@ const KINDS: Readonly<Record<string, OptionKind>> = {
   timeoutMs: between(0, 60_000, false),
   limit: between(0, Number.MAX_SAFE_INTEGER),
   pageSize: between(1, 1000),
-  requestTimeoutMs: duration,
-  connectTimeoutMs: duration,
-  commitTimeoutMs: duration,
-  returnAfterMs: duration,
-  flushMs: duration,
 };
 for (const name of ['id', 'prefix', 'start', 'keyspace', 'since']) (KINDS as Record<string, OptionKind>)[name] = text;
 
@@ -40,7 +35,7 @@ export function checkNames<T extends object>(options: T | undefined, ...names: (
 export function checkOptions<T extends object>(options: T | undefined, ...names: (keyof T)[]): void {
   checkNames(options, ...names);
   for (const [name, value] of Object.entries(options ?? {})) {
-    const [what, fits] = KINDS[name] ?? [];
+    const [what, fits] = KINDS[name] ?? (name.endsWith('Ms') ? duration : []);
     if (value !== undefined && fits?.(value) === false)
       throw new IsochronError('INVALID_REQUEST', `the option ${name} has to be a ${what}`);
   }

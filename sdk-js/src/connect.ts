@@ -1,6 +1,7 @@
 import { jsonCodec } from '@isochron/client/link/codec';
 import type { ExportedSession, ImportedSession } from '@isochron/client/session/exported';
 import { CLIENT_KIT } from '@isochron/client/session/kit';
+import { DEFAULT_TIMES } from '@isochron/client/times';
 import { IsochronError } from '@isochron/core/errors';
 import { IsochronClient } from './api/client.js';
 import { checkOptions } from './check-options.js';
@@ -14,10 +15,7 @@ const silent = (): void => undefined;
 
 const DEFAULTS = {
   keyspace: 'default',
-  requestTimeoutMs: 10_000,
-  connectTimeoutMs: 5_000,
-  commitTimeoutMs: 30_000,
-  returnAfterMs: 5_000,
+  ...DEFAULT_TIMES,
   codec: jsonCodec,
   random: Math.random,
   logger: { debug: silent, warn: silent },

@@ -2,6 +2,7 @@ import type { Codec } from '@isochron/client/link/codec';
 import type { Homing } from '@isochron/client/link/homing';
 import type { OpenRenewal } from '@isochron/client/link/renewal';
 import type { ExportedSession } from '@isochron/client/session/exported';
+import type { ClientTimes } from '@isochron/client/times';
 import type { RandomSource } from '@isochron/core/backoff';
 
 /** The fields of a WebSocket's events that the client reads. */
@@ -36,7 +37,7 @@ export interface Logger {
 export type Auth = () => string | Promise<string>;
 
 /** The cluster, the credentials and the settings of a connection. */
-export interface ConnectOptions {
+export interface ConnectOptions extends Partial<ClientTimes> {
   /** Base URLs of nodes, `http(s)://` or `ws(s)://`. The client uses the nearest node; the others are for failover. */
   readonly endpoints: readonly string[];
   /**
@@ -62,18 +63,6 @@ export interface ConnectOptions {
   readonly session?: ExportedSession | string;
   /** Keyspace of the client's own methods. Default `default`. */
   readonly keyspace?: string;
-  /** Limit of a request in all, waiting for a connection and retries included, in ms. Default 10 000. */
-  readonly requestTimeoutMs?: number;
-  /** How long a connection may take to open, in ms. Default 5 000. */
-  readonly connectTimeoutMs?: number;
-  /** How long the client asks for the outcome of a commit before it throws OUTCOME_UNKNOWN, in ms. Default 30 000. */
-  readonly commitTimeoutMs?: number;
-  /**
-   * Time from leaving an endpoint to the first search for a nearer one than the present, in ms; further searches come
-   * at doubling intervals, up to 10 minutes. The client goes back only to endpoints in `endpoints`, once they are ready
-   * and have caught up, and open transactions go with it. Default 5 000; `Infinity` stays at the present one.
-   */
-  readonly returnAfterMs?: number;
   /** Gives up connecting. Has no effect once `connect` has resolved. */
   readonly signal?: AbortSignal;
   /** Encoding of frames. Default JSON; `msgpack` from `@isochron/sdk/msgpack` is the other. */
@@ -97,17 +86,13 @@ export interface Authenticated {
 }
 
 /** Options with their defaults in place. */
-export interface Settings {
+export interface Settings extends ClientTimes {
   readonly keyspace: string;
   readonly credentials?: string | undefined;
   /** Where the application has `auth`. */
   readonly renewal?: OpenRenewal | undefined;
   /** Gives a driver the credentials of `auth`. */
   readonly authenticate?: ((driver: Authenticated) => void) | undefined;
-  readonly requestTimeoutMs: number;
-  readonly connectTimeoutMs: number;
-  readonly commitTimeoutMs: number;
-  readonly returnAfterMs: number;
   readonly Homing: typeof Homing | undefined;
   readonly codec: Codec;
   readonly WebSocket: WebSocketConstructor;

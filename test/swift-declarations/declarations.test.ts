@@ -4,12 +4,13 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { clientTimes, timeOptions } from './client-times.js';
 import { errorCodes } from './error-codes.js';
 import { limits } from './limits.js';
 import { filled } from './swift.js';
 
 const ROOT = join(__dirname, '../..');
-const FILES = [errorCodes(), limits()];
+const FILES = [errorCodes(), limits(), clientTimes(), timeOptions()];
 
 describe('the generated Swift declarations', () => {
   it.each(FILES.map(({ path, text }) => [path, text]))('%s agrees with the TypeScript declarations', (path, text) => {

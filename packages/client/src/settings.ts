@@ -19,8 +19,6 @@ export interface ClientSettings extends LinkSettings {
   readonly credentials?: string | undefined;
   /** Renews credentials that the driver has on request (`authenticate`); undefined where it has none. */
   readonly renewal?: OpenRenewal | undefined;
-  readonly commitTimeoutMs: number;
-  readonly returnAfterMs: number;
   /** The class that searches for a nearer endpoint; undefined with only one endpoint. */
   readonly Homing: typeof Homing | undefined;
   /** 128 random bits as 22 characters of base64url: the name of a session (P8). */

@@ -1,4 +1,5 @@
-/// The options of the machine.
+/// The options of the machine. The times are members of the settings, too.
+@dynamicMemberLookup
 struct ClientSettings: Sendable {
     /// Name and version of the SDK, for the operator's logs.
     let client: String
@@ -6,13 +7,11 @@ struct ClientSettings: Sendable {
     let credentials: String?
     /// Whether the driver has credentials on request (`authenticate`), which are renewed.
     let renewsCredentials: Bool
-    let requestTimeoutMs: Double
-    let connectTimeoutMs: Double
-    let commitTimeoutMs: Double
-    /// Infinite for no return.
-    let returnAfterMs: Double
+    let times: ClientTimes
     /// 128 random bits as 22 characters of base64url: the name of a session.
     let newId: @Sendable () -> String
+
+    subscript(dynamicMember time: KeyPath<ClientTimes, Double>) -> Double { times[keyPath: time] }
 }
 
 /// Options with their defaults filled in, for the driver.

@@ -1,5 +1,6 @@
 /** One trace: an application, a client machine and a cluster, on a simulated clock. */
 import { exportWrites } from '@isochron/client/session/exported';
+import { DEFAULT_TIMES } from '@isochron/client/times';
 import type { Random } from '@isochron/core';
 import { drawId } from '../drawing.js';
 import { Application } from './application.js';
@@ -57,10 +58,13 @@ export class TraceDriver {
     const common = {
       endpoints,
       ...(expires ? { auth: true as const } : random.chance(0.3) ? { credentials: 'key' } : {}),
-      requestTimeoutMs: random.pick([800, 2000, 10_000]),
-      connectTimeoutMs: random.pick([500, 3000]),
-      commitTimeoutMs: random.pick([1000, 3000, 30_000]),
-      returnAfterMs: random.pick([null, 200, 500, 500, 5000]),
+      times: {
+        ...DEFAULT_TIMES,
+        requestTimeoutMs: random.pick([800, 2000, 10_000]),
+        connectTimeoutMs: random.pick([500, 3000]),
+        commitTimeoutMs: random.pick([1000, 3000, 30_000]),
+        returnAfterMs: random.pick([Number.POSITIVE_INFINITY, 200, 500, 500, 5000]),
+      },
     };
     if (random.chance(0.3)) return { ...common, token: 'token-0' };
     if (random.chance(0.75)) return common;

@@ -6,6 +6,7 @@
 import type { ExportedSession } from '@isochron/client/session/exported';
 import type { ListRequest } from '@isochron/client/session/listing';
 import type { HandleMode } from '@isochron/client/session/snapshot-handle';
+import type { ClientTimes } from '@isochron/client/times';
 import type { ErrorCode } from '@isochron/core/errors';
 import type { Timestamp } from '@isochron/core/ids';
 import type { ClientFrame, HeldBack } from '@isochron/wire/session-frames';
@@ -96,10 +97,8 @@ export interface StepSettings {
   readonly credentials?: string;
   /** The application gives credentials on request. */
   readonly auth?: true;
-  readonly requestTimeoutMs: number;
-  readonly connectTimeoutMs: number;
-  readonly commitTimeoutMs: number;
-  readonly returnAfterMs: number | null;
+  /** In the files, null stands for infinity. */
+  readonly times: ClientTimes;
   readonly token?: string;
   readonly session?: ExportedSession;
 }

@@ -50,18 +50,17 @@ export class Recorder implements ClientEffects {
 
   constructor(settings: StepSettings, atMs: number, draws: Draws) {
     this.#draws = draws;
-    const { endpoints, token, session, credentials, auth, returnAfterMs, ...timeouts } = settings;
+    const { endpoints, token, session, credentials, auth, times } = settings;
     const options = {
       endpoints,
       token,
       session: session === undefined ? undefined : importSession(session, CLIENT_KIT),
     };
     const machineSettings = {
-      ...timeouts,
+      ...times,
       client: 'isochron-steps/1',
       credentials,
       renewal: auth && openRenewal,
-      returnAfterMs: returnAfterMs ?? Number.POSITIVE_INFINITY,
       Homing,
       codec: jsonCodec,
       newId: () => keep(this.#ids, this.#draws.newId()),

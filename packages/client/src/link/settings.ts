@@ -1,8 +1,7 @@
+import type { ClientTimes } from '../times.js';
 import type { Codec } from './codec.js';
 
 /** Settings of a client's connections and requests. */
-export interface LinkSettings {
-  readonly requestTimeoutMs: number;
-  readonly connectTimeoutMs: number;
+export interface LinkSettings extends ClientTimes {
   readonly codec: Codec;
 }

@@ -24,6 +24,7 @@ import {
 } from '../machine.js';
 import type { OpenEngine } from '../session/engine.js';
 import { openTransactions } from '../session/transactions.js';
+import { DEFAULT_TIMES } from '../times.js';
 import { refusal, type Scripted, type ScriptedNode } from './scripted-node.js';
 
 /** The result of a call. */
@@ -116,6 +117,7 @@ export class World implements ClientEffects {
       client: 'test',
       credentials: undefined,
       renewal: auth && openRenewal,
+      ...DEFAULT_TIMES,
       requestTimeoutMs: 1000,
       connectTimeoutMs: 500,
       commitTimeoutMs: 3000,

@@ -18,6 +18,7 @@ import type { Caller } from '@isochron/client/link/exchange';
 import { openRenewal } from '@isochron/client/link/renewal';
 import { openLive } from '@isochron/client/live/live';
 import type { LiveObserver, LiveScope } from '@isochron/client/live/observer';
+import { DEFAULT_TIMES } from '@isochron/client/times';
 import { type AnyMessage, IsochronError, type NodeId, type RegionId, type Timestamp, type TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
 import type { Scheduled } from '@isochron/simulated-world/event-queue';
@@ -186,6 +187,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
     const settings = {
       client: 'simulated',
       renewal: newCredentials(client.place) === undefined ? undefined : openRenewal,
+      ...DEFAULT_TIMES,
       requestTimeoutMs,
       connectTimeoutMs: CONNECT_TIMEOUT_MS,
       commitTimeoutMs,

@@ -13,6 +13,7 @@ import {
   jsonCodec,
   type OpenEngine,
 } from '@isochron/client';
+import { DEFAULT_TIMES } from '@isochron/client/times';
 import type { QualifiedKey } from '@isochron/core';
 import type { ServedConnection } from '@isochron/sessions';
 import type { Scheduled } from '@isochron/simulated-world/event-queue';
@@ -110,6 +111,7 @@ export class ClosedLoop implements ClientLink {
     const settings = {
       client: 'scale',
       credentials: undefined,
+      ...DEFAULT_TIMES,
       requestTimeoutMs: TIMEOUT_MS,
       connectTimeoutMs: TIMEOUT_MS,
       commitTimeoutMs: TIMEOUT_MS,

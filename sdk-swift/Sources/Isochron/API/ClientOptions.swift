@@ -4,16 +4,6 @@ import IsochronSession
 public struct ClientOptions: Sendable {
     /// Keyspace of the client's own functions.
     public var keyspace = "default"
-    /// Limit of a whole request, including the wait for a connection and the retries.
-    public var requestTimeout = Duration.seconds(10)
-    /// How long a connection may take to open.
-    public var connectTimeout = Duration.seconds(5)
-    /// How long the client asks for the outcome of a commit before it throws OUTCOME_UNKNOWN.
-    public var commitTimeout = Duration.seconds(30)
-    /// Time from a failover to the first probe of nearer endpoints; further probes follow at doubling intervals, up to
-    /// 10 minutes. The client returns only to endpoints that it was given, once they are ready and have caught up, and
-    /// takes open transactions along. Nil disables the return.
-    public var returnAfter: Duration? = .seconds(5)
     /// Converts documents to JSON and back.
     public var documents = DocumentCoding()
     /// Opens a WebSocket for each client. By default clients use the platform's WebSockets, and those of a process with
@@ -26,6 +16,8 @@ public struct ClientOptions: Sendable {
     /// Receives the log messages, on any thread; by default they are dropped.
     public var logger: (@Sendable (LogLevel, String) -> Void)?
 
+    /// `API/Generated/TimeOptions.swift` has a public property for each.
+    var times = ClientTimes()
     /// The sockets that clients without an own transport share; nil for those of the process.
     var socketPool: SocketPool?
     /// Monotonic time and timers.
@@ -44,9 +36,7 @@ public struct ClientOptions: Sendable {
             keyspace: keyspace,
             client: ClientSettings(
                 client: "isochron-swift/0.1.0", credentials: credentials, renewsCredentials: auth != nil,
-                requestTimeoutMs: requestTimeout.inMs, connectTimeoutMs: connectTimeout.inMs,
-                commitTimeoutMs: commitTimeout.inMs, returnAfterMs: returnAfter?.inMs ?? .infinity,
-                newId: { randomSessionId() }),
+                times: times, newId: { randomSessionId() }),
             auth: auth, sockets: try sockets(credentials: credentials, isOwn: auth != nil), timing: timing,
             random: random, logger: logger)
     }

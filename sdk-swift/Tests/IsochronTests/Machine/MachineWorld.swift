@@ -65,8 +65,10 @@ final class MachineWorld {
     ) throws {
         let sessions = Locked(0)
         let settings = ClientSettings(
-            client: "test", credentials: nil, renewsCredentials: false, requestTimeoutMs: requestTimeoutMs,
-            connectTimeoutMs: 500, commitTimeoutMs: 3000, returnAfterMs: returnAfterMs,
+            client: "test", credentials: nil, renewsCredentials: false,
+            times: ClientTimes(
+                requestTimeoutMs: requestTimeoutMs, connectTimeoutMs: 500, commitTimeoutMs: 3000,
+                returnAfterMs: returnAfterMs),
             newId: {
                 sessions.change { count in
                     count += 1

@@ -25,10 +25,7 @@ final class StepRecorder: ClientEffects {
         let client = ClientSettings(
             client: "isochron-steps/1", credentials: try settings["credentials"]?.text("credentials"),
             renewsCredentials: settings["auth"] == .bool(true),
-            requestTimeoutMs: try settings.required("requestTimeoutMs").double(),
-            connectTimeoutMs: try settings.required("connectTimeoutMs").double(),
-            commitTimeoutMs: try settings.required("commitTimeoutMs").double(),
-            returnAfterMs: settings["returnAfterMs"].flatMap { try? $0.double() } ?? .infinity,
+            times: try ClientTimes(ofTrace: try settings.required("times").members("times")),
             newId: { draws.nextId() })
         machine = try ClientMachine(
             try settings.required("endpoints").items("endpoints").map { try $0.text("endpoint") },
@@ -196,4 +193,13 @@ final class StepRecorder: ClientEffects {
 /// An element of a trace that this reader does not know.
 struct Unknown: Error {
     let what: String
+}
+
+extension ClientTimes {
+    fileprivate init(ofTrace members: Raw.Members) throws {
+        let time = { (name: String) in try members.required(name).present?.double() ?? .infinity }
+        self.init(
+            requestTimeoutMs: try time("requestTimeoutMs"), connectTimeoutMs: try time("connectTimeoutMs"),
+            commitTimeoutMs: try time("commitTimeoutMs"), returnAfterMs: try time("returnAfterMs"))
+    }
 }
