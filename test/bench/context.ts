@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Cluster, type Layout, SMALL_LAYOUT } from './cluster.js';
-import type { Row } from './figures.js';
+import type { Line } from './figures.js';
 import { Helper } from './jobs.js';
 import type { EchoJob } from './limits/ws.js';
 import type { FillJob, SdkJob, SdkLoad } from './load/sdk.js';
@@ -37,7 +37,7 @@ export interface Benchmark {
   readonly about: string;
   /** Takes tens of minutes and gigabytes: left out unless asked for. */
   readonly large?: boolean;
-  run(context: Context): Promise<Row[]>;
+  run(context: Context): Promise<Line[]>;
 }
 
 /** Characters of a value of the workload: the papers' 8 bytes. */

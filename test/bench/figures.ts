@@ -70,6 +70,17 @@ export interface Row {
   readonly details?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** A line of a benchmark's result, before the runner adds the name of the benchmark. */
+export type Line = Omit<Row, 'benchmark'>;
+
+/** The line of samples of one thing. @throws RangeError without samples */
+export const lineOf = (what: string, unit: Unit, samples: readonly number[], target?: Target): Line => ({
+  what,
+  unit,
+  measured: figureOf(samples),
+  target,
+});
+
 /** @throws RangeError without samples */
 export function figureOf(samples: readonly number[]): Figure {
   return { median: quantile(samples, 0.5), min: Math.min(...samples), max: Math.max(...samples), samples };

@@ -136,7 +136,7 @@ async function runOne(benchmark: Benchmark, context: Context, failures: Failure[
   const before = cpuTimes();
   let result: Result | undefined;
   try {
-    const rows = await benchmark.run(context);
+    const rows = (await benchmark.run(context)).map((line) => ({ benchmark: name, ...line }));
     const after = cpuTimes();
     const others = before === undefined || after === undefined ? null : shareOfOthers(before, after);
     result = { benchmark: name, others, rows };

@@ -83,3 +83,19 @@ export function mappedBytes(pid: number): number | undefined {
   if (!existsSync('/proc/self/status')) return undefined;
   return parseMappedBytes(readFileSync(`/proc/${pid}/status`, 'utf8'));
 }
+
+/** Percent of a core that each process uses meanwhile; undefined if the system does not report it. */
+export async function cpuShares<R>(
+  pids: readonly number[],
+  work: () => Promise<R>,
+): Promise<{ readonly result: R; readonly shares: readonly number[] | undefined }> {
+  const before = pids.map(cpuMs);
+  const began = performance.now();
+  const result = await work();
+  const elapsedMs = performance.now() - began;
+  const shares = pids.map((pid, i) => {
+    const [from, to] = [before[i], cpuMs(pid)];
+    return from === undefined || to === undefined ? undefined : ((to - from) * 100) / elapsedMs;
+  });
+  return { result, shares: shares.every((share) => share !== undefined) ? shares : undefined };
+}

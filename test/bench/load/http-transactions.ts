@@ -12,7 +12,7 @@ import { checkAnswer } from './answers.js';
 import { type CannonRequest, fire } from './autocannon.js';
 import { loadCluster, plain } from './loaded-cluster.js';
 import { type ValueRule, valueFor, WRITERS } from './values.js';
-import { latencyHistogram, record } from './window.js';
+import { latencyHistogram, percentilesOf, record } from './window.js';
 
 export interface HttpTransactionJob {
   readonly configFile: string;
@@ -52,8 +52,7 @@ answerJobs<HttpTransactionJob, Load>(async (job) => {
   }
   // The instances begin at once; the last to end determines the duration.
   const elapsedMs = Math.max(...results.map(({ duration }) => duration)) * 1000;
-  const ms = (percentile: number): number => latency.getValueAtPercentile(percentile) / 1000;
-  return { operations: latency.totalCount, elapsedMs, latency: { p50Ms: ms(50), p99Ms: ms(99) } };
+  return { operations: latency.totalCount, elapsedMs, latency: percentilesOf(latency) };
 });
 
 /** A request of a transaction. */

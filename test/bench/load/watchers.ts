@@ -12,6 +12,7 @@ import { loadCluster } from './loaded-cluster.js';
 import { StableTimeline } from './stable-timeline.js';
 import { type ValueRule, valueFor } from './values.js';
 import { type Arrivals, AUDIENCES, type Audience, Watcher, watchedKey } from './watcher.js';
+import { percentilesOf } from './window.js';
 
 /** Opens sockets beside the open ones. */
 export interface OpenJob {
@@ -130,14 +131,13 @@ async function change(job: ChangeJob): Promise<WatchersLoad> {
   const { operations, failed } = await write(writers, job, round);
   const elapsedMs = Math.max(durationMs, performance.now() - began);
   const { latency, documents: delivered, messages, bytes } = round;
-  const ms = (percentile: number): number => latency.getValueAtPercentile(percentile) / 1000;
   await hasArrived(ROUND_SETTLE_MS);
   const { missing } = round;
   await timeline.stop();
   await Promise.all([client, ...writers].map((each) => each.close()));
   checkAll();
   const load = { operations, elapsedMs, delivered, missing, failed, messages, bytes };
-  return { ...load, latency: { p50Ms: ms(50), p99Ms: ms(99) } };
+  return { ...load, latency: percentilesOf(latency) };
 }
 
 /** Writes the watched keys in turn, at the rate, without waiting for the answers. */

@@ -13,6 +13,12 @@ export const latencyHistogram = (): Histogram =>
 export const record = (histogram: Histogram, elapsedMs: number): void =>
   histogram.recordValue(Math.min(LONGEST_US, Math.round(elapsedMs * 1000)));
 
+/** The percentiles that a load reports. */
+export function percentilesOf(histogram: Histogram): NonNullable<Load['latency']> {
+  const ms = (percentile: number): number => histogram.getValueAtPercentile(percentile) / 1000;
+  return { p50Ms: ms(50), p99Ms: ms(99) };
+}
+
 /** The repeated operation, and its duration. */
 export interface Repeated<R> {
   readonly loops: number;
@@ -67,6 +73,5 @@ export async function runWindow(
 ): Promise<Load> {
   const latency = latencyHistogram();
   await repeat({ loops, durationMs, operation, ended: (elapsedMs) => record(latency, elapsedMs) });
-  const ms = (percentile: number): number => latency.getValueAtPercentile(percentile) / 1000;
-  return { operations: latency.totalCount, elapsedMs: durationMs, latency: { p50Ms: ms(50), p99Ms: ms(99) } };
+  return { operations: latency.totalCount, elapsedMs: durationMs, latency: percentilesOf(latency) };
 }

@@ -1,10 +1,10 @@
 /** A quiet client beside a greedy one that is at its limit, and alone. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Benchmark, Context } from '../context.js';
-import { figureOf, type Row } from '../figures.js';
+import { figureOf, type Line, lineOf } from '../figures.js';
 import type { GreedyJob, GreedyLoad } from '../load/greedy.js';
 import { QUIET_KINDS, type QuietJob, type QuietLoad } from '../load/quiet.js';
-import { cpuMs } from '../proc.js';
+import { cpuShares } from '../proc.js';
 
 /**
  * Requests that a client may send in a second, with the rest of the limits as they are: at them, HTTP requests for the
@@ -27,14 +27,14 @@ export const fairness: Benchmark = {
   name: 'fairness',
   about: 'latency of a quiet client beside one at its limit ÷ alone',
   run: async (context) => {
-    const rows: Row[] = [];
+    const lines: Line[] = [];
     const limits = context.settings.quick ? LIMITS_PER_SECOND.slice(0, 1) : LIMITS_PER_SECOND;
-    for (const perSecond of limits) rows.push(...(await withLimit(context, perSecond)));
-    return rows;
+    for (const perSecond of limits) lines.push(...(await withLimit(context, perSecond)));
+    return lines;
   },
 };
 
-async function withLimit(context: Context, perSecond: number): Promise<Row[]> {
+async function withLimit(context: Context, perSecond: number): Promise<Line[]> {
   const name = `fairness-${perSecond}`;
   const nodeArgs = ['--limit', `requestsPerSecondPerClient=${perSecond}`];
   const { nodes, configFile } = await context.cluster(name, { nodeArgs });
@@ -55,7 +55,7 @@ async function withLimit(context: Context, perSecond: number): Promise<Row[]> {
   }
   await context.stopCluster(name);
   const limit = `its limit of ${perSecond.toLocaleString('en-US')} requests/s`;
-  return [...quietRows(limit, alone, both), ...greedyRows(limit, both, durationMs)];
+  return [...quietLines(limit, alone, both), ...greedyLines(limit, both, durationMs)];
 }
 
 async function withGreedy(
@@ -68,47 +68,34 @@ async function withGreedy(
   const job: GreedyJob = { url, ...GREEDY, durationMs: durationMs + 2 * LEAD_MS };
   const flood = context.helper<GreedyJob, GreedyLoad>('./load/greedy.js').run(job);
   await delay(LEAD_MS);
-  const [before, began] = [cpuMs(pid), performance.now()];
-  const load = await quiet(durationMs);
-  const [after, elapsedMs] = [cpuMs(pid), performance.now() - began];
-  const cpu = before === undefined || after === undefined ? undefined : ((after - before) * 100) / elapsedMs;
-  return { quiet: load, greedy: await flood, cpu };
+  const { result, shares } = await cpuShares([pid], () => quiet(durationMs));
+  return { quiet: result, greedy: await flood, cpu: shares?.[0] };
 }
 
-const quietRows = (limit: string, alone: readonly QuietLoad[], both: readonly Beside[]): Row[] =>
+const quietLines = (limit: string, alone: readonly QuietLoad[], both: readonly Beside[]): Line[] =>
   QUIET_KINDS.map((kind) => ({
-    benchmark: 'fairness',
-    what: `p99 of a quiet client beside one at ${limit}: ${kind}`,
-    unit: 'ms',
-    measured: figureOf(both.map(({ quiet }) => quiet.p99Ms[kind])),
+    ...lineOf(
+      `p99 of a quiet client beside one at ${limit}: ${kind}`,
+      'ms',
+      both.map(({ quiet }) => quiet.p99Ms[kind]),
+      { of: 'ratio', is: 'at most', bound: 1.5 },
+    ),
     limit: { what: 'alone', figure: figureOf(alone.map(({ p99Ms }) => p99Ms[kind])) },
-    target: { of: 'ratio', is: 'at most', bound: 1.5 },
     note: 'The greedy client sends as fast as it can on 8 sessions and 32 HTTP connections, and heeds no refusal.',
   }));
 
-function greedyRows(limit: string, both: readonly Beside[], durationMs: number): Row[] {
-  const perSecond = (count: (load: GreedyLoad) => number) =>
-    figureOf(both.map(({ greedy }) => (count(greedy) * 1000) / (durationMs + 2 * LEAD_MS)));
-  const shares = both.flatMap(({ cpu }) => (cpu === undefined ? [] : [cpu]));
-  const row = (what: string, measured: Row['measured'], unit: Row['unit']): Row => ({
-    benchmark: 'fairness',
-    what,
-    unit,
-    measured,
-  });
+function greedyLines(limit: string, both: readonly Beside[], durationMs: number): Line[] {
+  const requests = (ended: 'served' | 'refused'): Line =>
+    lineOf(
+      `requests of the greedy client at ${limit} that are ${ended}`,
+      '/s',
+      both.map(({ greedy }) => (greedy[ended] * 1000) / (durationMs + 2 * LEAD_MS)),
+    );
+  const shares = both.flatMap(({ cpu }) => cpu ?? []);
+  const cpu = `CPU of the node with the quiet client and the greedy one at ${limit}`;
   return [
-    row(
-      `requests of the greedy client at ${limit} that are served`,
-      perSecond(({ served }) => served),
-      '/s',
-    ),
-    row(
-      `requests of the greedy client at ${limit} that are refused`,
-      perSecond(({ refused }) => refused),
-      '/s',
-    ),
-    ...(shares.length === 0
-      ? []
-      : [row(`CPU of the node with the quiet client and the greedy one at ${limit}`, figureOf(shares), '% of a core')]),
+    requests('served'),
+    requests('refused'),
+    ...(shares.length === 0 ? [] : [lineOf(cpu, '% of a core', shares)]),
   ];
 }

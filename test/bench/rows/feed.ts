@@ -1,9 +1,10 @@
 /** The change feed beside the commits that it follows. */
-import { type Cluster, REGIONS } from '../cluster.js';
-import type { Benchmark, Context } from '../context.js';
-import { atLeast, figureOf, type Row } from '../figures.js';
+import type { Benchmark } from '../context.js';
+import { atLeast, type Line, lineOf } from '../figures.js';
 import type { FeedJob, FeedLoad } from '../load/feed.js';
 import { type Load, ratesOf, rowParts, type Sample, sampleOf, takeTurns } from '../rounds.js';
+import { rateLine } from './compare.js';
+import { sdkLoad } from './loads.js';
 
 const SESSIONS = 64;
 const VALUE_CHARACTERS = 100;
@@ -23,7 +24,8 @@ export const feed: Benchmark = {
     const follow = (durationMs: number, from?: number): Promise<FeedLoad> =>
       reader.run({ configFile: cluster.configFile, region, durationMs, ...(from === undefined ? {} : { from }) });
     const start = await follow(0);
-    const commits = (durationMs: number, round: number) => commitLoad(context, cluster, durationMs, round);
+    const values = context.valuesOf(VALUE_CHARACTERS);
+    const commits = sdkLoad(context, cluster, { kind: 'commit', sessions: SESSIONS, values });
     const { alone, followed } = await takeTurns<'alone' | 'followed', Followed>(
       {
         alone: { pids: cluster.pids, workload: 'commits', run: commits },
@@ -44,14 +46,12 @@ export const feed: Benchmark = {
     await context.stopCluster('feed');
     const what = `durable one-key commits, ${SESSIONS} sessions over 3 regions`;
     return [
+      rateLine(
+        { of: 'followed', what: `${what}, with a reader of all changes`, beside: ['alone', 'without a reader'] },
+        { alone, followed },
+      ),
+      shareLine(followed),
       {
-        benchmark: 'feed',
-        what: `${what}, with a reader of all changes`,
-        ...rowParts(followed, { what: 'without a reader', samples: alone }),
-      },
-      rateRow(followed),
-      {
-        benchmark: 'feed',
         what: 'transactions of a backlog that one reader reads over HTTP',
         ...rowParts([backlog]),
         details: { messages: backlog.messages, bytes: backlog.bytes },
@@ -60,30 +60,14 @@ export const feed: Benchmark = {
   },
 };
 
-const commitLoad = (context: Context, { configFile }: Cluster, durationMs: number, round: number) =>
-  context.sdk().run({
-    kind: 'commit',
-    configFile,
-    regions: REGIONS,
-    sessions: SESSIONS,
-    keysPerPartition: context.keysPerPartition,
-    durationMs,
-    seed: context.settings.seed + round,
-    values: context.valuesOf(VALUE_CHARACTERS),
-  });
-
 /** Transactions of the feed in the time that the reader needed for them. */
-function rateRow(samples: readonly Sample<Followed>[]): Row {
+function shareLine(samples: readonly Sample<Followed>[]): Line {
   const ratios = samples.map(({ operations, elapsedMs, feed }) => {
     const commits = (operations * 1000) / elapsedMs;
     return (feed!.operations * 1000) / feed!.elapsedMs / commits;
   });
   return {
-    benchmark: 'feed',
-    what: 'transactions a second that the reader gets meanwhile, of the committed ones',
-    unit: '×',
-    measured: figureOf(ratios),
-    target: atLeast(0.9),
+    ...lineOf('transactions a second that the reader gets meanwhile, of the committed ones', '×', ratios, atLeast(0.9)),
     details: { commits: ratesOf(samples), bytes: samples.map(({ feed }) => feed!.bytes) },
   };
 }

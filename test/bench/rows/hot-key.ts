@@ -1,9 +1,10 @@
 /** A key with 100,000 versions beside one that has a single version. */
 import { type Cluster, type ClusterNode, REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
-import type { Row } from '../figures.js';
+import type { Line } from '../figures.js';
 import type { HotKeyJob } from '../load/hot-key.js';
-import { type Contender, type Load, rowParts, sampleOf, takeTurns } from '../rounds.js';
+import { type Contender, type Load, rowParts, sampleOf } from '../rounds.js';
+import { compare } from './compare.js';
 
 const VERSIONS = 100_000;
 const QUICK_VERSIONS = 1000;
@@ -30,12 +31,12 @@ export const hotKey: Benchmark = {
     await cluster.stable();
     const held = await versionsHeld(cluster);
     if (held < versions) throw new Error(`the node holds ${held} versions instead of ${versions}`);
-    const rows = await readAndWrite(context, cluster, (job) => helper.run({ ...common, ...job }), versions);
+    const lines = await readAndWrite(context, cluster, (job) => helper.run({ ...common, ...job }), versions);
     await helper.run({ ...common, kind: 'release', key: HOT });
     await helper.stop();
     await context.stopCluster('hot-key');
     const what = `versions written to one key, up to ${versions.toLocaleString('en-US')}: SDK, ${SESSIONS} sessions, chained`;
-    return [...rows, { benchmark: 'hot-key', what, ...rowParts([grown]) }];
+    return [...lines, { what, ...rowParts([grown]) }];
   },
 };
 
@@ -46,7 +47,7 @@ async function readAndWrite(
   cluster: Cluster,
   run: (job: Share<HotKeyJob>) => Promise<Load>,
   versions: number,
-): Promise<Row[]> {
+): Promise<Line[]> {
   const pids = cluster.pids.slice(0, 1);
   const reads = (kind: 'read' | 'old', key: string): Contender => ({
     pids,
@@ -58,37 +59,33 @@ async function readAndWrite(
     run: (durationMs, round) =>
       run({ kind: 'commit', key, sessions: SESSIONS, durationMs, seed: context.settings.seed + round }),
   });
+  const [many, one] = [`a key with ${versions.toLocaleString('en-US')} versions`, 'a key with one version'];
   // Reads first: commits give the other key more versions.
-  const read = await takeTurns(
+  const read = await compare(
+    context,
     {
       cool: reads('read', COOL),
       hot: reads('read', HOT),
       coolOld: reads('old', COOL),
       hotOld: reads('old', HOT),
     },
-    context.roundOptions,
+    [
+      { of: 'hot', what: `reads of the newest version of ${many}: SDK, ${IN_FLIGHT} in flight`, beside: ['cool', one] },
+      {
+        of: 'hotOld',
+        what: `reads of the oldest version of ${many}, each in a snapshot of its own: SDK, ${IN_FLIGHT} in flight`,
+        beside: ['coolOld', one],
+      },
+    ],
   );
-  const written = await takeTurns({ cool: commits(COOL), hot: commits(HOT) }, context.roundOptions);
-  const [many, limit] = [`a key with ${versions.toLocaleString('en-US')} versions`, 'a key with one version'];
-  const row = (what: string, samples: (typeof read)['hot'], of: (typeof read)['hot'], beside = limit): Row => ({
-    benchmark: 'hot-key',
-    what,
-    ...rowParts(samples, { what: beside, samples: of }),
-  });
-  return [
-    row(`reads of the newest version of ${many}: SDK, ${IN_FLIGHT} in flight`, read.hot, read.cool),
-    row(
-      `reads of the oldest version of ${many}, each in a snapshot of its own: SDK, ${IN_FLIGHT} in flight`,
-      read.hotOld,
-      read.coolOld,
-    ),
-    row(
-      `durable commits on ${many}: SDK, ${SESSIONS} sessions`,
-      written.hot,
-      written.cool,
-      'a key that began with one version',
-    ),
-  ];
+  const written = await compare(context, { cool: commits(COOL), hot: commits(HOT) }, [
+    {
+      of: 'hot',
+      what: `durable commits on ${many}: SDK, ${SESSIONS} sessions`,
+      beside: ['cool', 'a key that began with one version'],
+    },
+  ]);
+  return [...read, ...written];
 }
 
 async function versionsHeld({ nodes }: Cluster): Promise<number> {

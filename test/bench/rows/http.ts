@@ -3,13 +3,14 @@ import { KeyTable } from '@isochron/workload';
 import type { Request } from 'autocannon';
 import { type Cluster, type ClusterNode, REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
-import { type Row, ratioAtLeast, type Target } from '../figures.js';
+import { type Line, ratioAtLeast, type Target } from '../figures.js';
 import type { BareRoute, FastifyJob } from '../limits/fastify.js';
 import { checkAnswer, type Expected } from '../load/answers.js';
 import type { CheckedRequest, HttpJob, HttpTarget } from '../load/http.js';
 import { hostedKeys } from '../load/loaded-cluster.js';
 import { type ValueRule, valueFor } from '../load/values.js';
-import { type Contender, type Load, rowParts, takeTurns } from '../rounds.js';
+import type { Contender, Load } from '../rounds.js';
+import { compare } from './compare.js';
 
 const CONNECTIONS = 50;
 /** Number of different requests that the connections repeat. */
@@ -156,7 +157,7 @@ export const httpBenchmarks: readonly Benchmark[] = ROUTES.map((route) => ({
   run: (context) => runRoute(context, route),
 }));
 
-async function runRoute(context: Context, route: HotRoute): Promise<Row[]> {
+async function runRoute(context: Context, route: HotRoute): Promise<Line[]> {
   const cluster = await context.filledCluster();
   const values = context.valuesOf();
   const real = await Promise.all(cluster.nodes.map((node) => targetOf(context, cluster, node, route)));
@@ -175,24 +176,23 @@ async function runRoute(context: Context, route: HotRoute): Promise<Row[]> {
     bareAll: { run: load(bare.map(({ target }) => target)), pids: bare.map(({ pid }) => pid) },
     all: { run: load(real), pids: cluster.pids },
   };
-  const samples = await takeTurns(contenders, context.roundOptions);
-  if (route.writes) for (const node of cluster.nodes) await readBack(context, cluster, node);
-  const { name: benchmark, what, target } = route;
-  const details = { connections: CONNECTIONS, answer: bare[0]!.route };
-  return [
+  const { what, target } = route;
+  const lines = await compare(context, contenders, [
     {
-      benchmark,
+      of: 'one',
       what: `${what}: HTTP, ${CONNECTIONS} connections`,
-      ...rowParts(samples.one, { what: 'bare Fastify', samples: samples.bare }),
+      beside: ['bare', 'bare Fastify'],
       target,
-      details,
+      details: { connections: CONNECTIONS, answer: bare[0]!.route },
     },
     {
-      benchmark,
+      of: 'all',
       what: `${what}: ${REGIONS.length} regions at once, ${CONNECTIONS} connections each`,
-      ...rowParts(samples.all, { what: `${REGIONS.length} bare Fastify`, samples: samples.bareAll }),
+      beside: ['bareAll', `${REGIONS.length} bare Fastify`],
     },
-  ];
+  ]);
+  if (route.writes) for (const node of cluster.nodes) await readBack(context, cluster, node);
+  return lines;
 }
 
 function keysOf(context: Context, { topology }: Cluster, { region }: ClusterNode): string[] {

@@ -2,9 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { MANY_CONNECTIONS, REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
-import { atMost, figureOf, type Row, type Target } from '../figures.js';
+import { atMost, type Line, lineOf, type Target } from '../figures.js';
 import type { IdleSessionsJob } from '../load/idle-sessions.js';
-import { cpuMs } from '../proc.js';
+import { cpuShares } from '../proc.js';
 
 const SETTLE_MS = 5000;
 const OBSERVED_MS = 20_000;
@@ -28,10 +28,13 @@ export const idle: Benchmark = {
   run: async (context) => {
     const { nodes, pids } = await context.cluster('idle');
     const cpu = await watch(context, pids);
-    const statuses = await Promise.all(nodes.map((node) => node.status()));
+    const rssBytes = (await Promise.all(nodes.map((node) => node.status()))).map((status) => status.rssBytes);
     await context.stopCluster('idle');
-    const row = cpuRow('idle', 'CPU of an idle node, 3 regions of 6 partitions (the busiest of 3)', cpu, atMost(2));
-    return [...row, memoryRow(statuses.map(({ rssBytes }) => rssBytes))];
+    const memory = [Math.max(...rssBytes) / 1e6];
+    return [
+      ...cpuLine('CPU of an idle node, 3 regions of 6 partitions (the busiest of 3)', cpu, atMost(2)),
+      { ...lineOf('memory of an idle node (RSS; the largest of 3)', 'MB', memory, atMost(120)), details: { rssBytes } },
+    ];
   },
 };
 
@@ -39,16 +42,16 @@ export const idlePartitions: Benchmark = {
   name: 'idle-partitions',
   about: 'CPU of nodes with many partitions that do nothing',
   run: async (context) => {
-    const rows: Row[] = [];
+    const lines: Line[] = [];
     for (const { partitions: full, target } of PARTITIONS) {
       const partitions = context.settings.quick ? Math.ceil(full / QUICK_PARTITIONS_DIVISOR) : full;
       const { pids } = await context.cluster('idle-partitions', { partitions });
       const cpu = await watch(context, pids);
       await context.stopCluster('idle-partitions');
       const what = `CPU of an idle node, 3 regions of ${partitions} partitions (the busiest of 3)`;
-      rows.push(...cpuRow('idle-partitions', what, cpu, target));
+      lines.push(...cpuLine(what, cpu, target));
     }
-    return rows;
+    return lines;
   },
 };
 
@@ -59,7 +62,7 @@ export const idleSessions: Benchmark = {
     const { configFile, pids } = await context.cluster('idle-sessions', { nodeArgs: MANY_CONNECTIONS });
     const none = await watch(context, pids);
     const helper = context.helper<IdleSessionsJob, number>('./load/idle-sessions.js');
-    const rows: Row[] = [];
+    const lines: Line[] = [];
     let open = 0;
     for (const { sessions, target } of SESSIONS) {
       const wanted = context.settings.quick ? Math.ceil(sessions / QUICK_DIVISOR) : sessions;
@@ -69,46 +72,22 @@ export const idleSessions: Benchmark = {
       const some = await watch(context, pids);
       if (none === undefined || some === undefined) continue;
       const what = `CPU that idle sessions add to a node: ${wanted.toLocaleString('en-US')}`;
-      rows.push(...cpuRow('idle-sessions', what, [some[0]! - none[0]!], target));
+      lines.push(...cpuLine(what, [some[0]! - none[0]!], target));
     }
     await helper.stop();
     await context.stopCluster('idle-sessions');
-    return rows;
+    return lines;
   },
 };
 
 /** Percent of one core for each process, after a pause to settle. */
-async function watch({ settings, progress }: Context, pids: readonly number[]): Promise<number[] | undefined> {
+async function watch({ settings, progress }: Context, pids: readonly number[]): Promise<readonly number[] | undefined> {
   progress.step('watching idle nodes');
   const factor = settings.quick ? QUICK_FACTOR : 1;
   await delay(SETTLE_MS / factor);
-  return cpuShares(pids, OBSERVED_MS / factor);
+  return (await cpuShares(pids, () => delay(OBSERVED_MS / factor))).shares;
 }
 
-const memoryRow = (rssBytes: readonly number[]): Row => ({
-  benchmark: 'idle',
-  what: 'memory of an idle node (RSS; the largest of 3)',
-  unit: 'MB',
-  measured: figureOf([Math.max(...rssBytes) / 1e6]),
-  target: atMost(120),
-  details: { rssBytes },
-});
-
-function cpuRow(benchmark: string, what: string, shares: readonly number[] | undefined, target?: Target): Row[] {
-  if (shares === undefined) return [];
-  const measured = figureOf([Math.max(...shares)]);
-  return [{ benchmark, what, unit: '% of a core', measured, target, details: { shares } }];
-}
-
-/** Percent of one core for each process; undefined if the system does not report it. */
-async function cpuShares(pids: readonly number[], durationMs: number): Promise<number[] | undefined> {
-  const before = pids.map(cpuMs);
-  const start = performance.now();
-  await delay(durationMs);
-  const elapsedMs = performance.now() - start;
-  const shares = pids.map((pid, i) => {
-    const [from, to] = [before[i], cpuMs(pid)];
-    return from === undefined || to === undefined ? undefined : ((to - from) * 100) / elapsedMs;
-  });
-  return shares.every((share) => share !== undefined) ? shares : undefined;
-}
+/** The greatest of the shares; no line if the system does not report them. */
+const cpuLine = (what: string, shares: readonly number[] | undefined, target?: Target): Line[] =>
+  shares === undefined ? [] : [{ ...lineOf(what, '% of a core', [Math.max(...shares)], target), details: { shares } }];

@@ -1,11 +1,12 @@
 /** The durable log beside its parts, and beside a synced batch of LevelDB. */
 import { join } from 'node:path';
 import type { Benchmark, Context } from '../context.js';
-import { type Row, ratioAtLeast } from '../figures.js';
+import { ratioAtLeast } from '../figures.js';
 import type { AppendJob } from '../limits/appends.js';
-import { type Contender, type Load, rowParts, takeTurns } from '../rounds.js';
+import type { Contender, Load } from '../rounds.js';
+import { compare } from './compare.js';
+import { COMMITTERS } from './loads.js';
 
-const COMMITTERS = 64;
 /** About the bytes of a durable one-key commit. */
 const RECORD_BYTES = 250;
 
@@ -14,21 +15,16 @@ export const logAppends: Benchmark = {
   name: 'log-appends',
   about: 'durable appends of the log, and synced LevelDB batches ÷ bare write and fdatasync of the same bytes',
   run: async (context) => {
-    const contenders = {
-      file: appends(context, 'file'),
-      log: appends(context, 'log'),
-      leveldb: appends(context, 'leveldb'),
-    };
-    const samples = await takeTurns(contenders, context.roundOptions);
-    const row = (what: string, of: (typeof samples)['log']): Row => ({
-      benchmark: 'log-appends',
-      what: `${what}: ${RECORD_BYTES} random bytes, ${COMMITTERS} waiting`,
-      ...rowParts(of, { what: 'bare write + fdatasync', samples: samples.file }),
-    });
-    return [
-      { ...row('durable appends of the log', samples.log), target: ratioAtLeast(0.9) },
-      row('synced LevelDB batches', samples.leveldb),
-    ];
+    const what = (records: string) => `${records}: ${RECORD_BYTES} random bytes, ${COMMITTERS} waiting`;
+    const beside = ['file', 'bare write + fdatasync'] as const;
+    return compare(
+      context,
+      { file: appends(context, 'file'), log: appends(context, 'log'), leveldb: appends(context, 'leveldb') },
+      [
+        { of: 'log', what: what('durable appends of the log'), beside, target: ratioAtLeast(0.9) },
+        { of: 'leveldb', what: what('synced LevelDB batches'), beside },
+      ],
+    );
   },
 };
 

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Cluster, REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
-import { atMost, figureOf, type Row, type Target } from '../figures.js';
+import { atMost, type Line, lineOf, type Target } from '../figures.js';
 import type { ColdReadsJob } from '../load/cold-reads.js';
 import { mappedBytes } from '../proc.js';
 import { type Load, rowParts, sampleOf, takeTurns } from '../rounds.js';
@@ -32,7 +32,7 @@ export const memoryBenchmarks: readonly Benchmark[] = SIZES.map((size) => ({
   run: (context) => run(context, size),
 }));
 
-async function run(context: Context, { name, keys, targets }: Size): Promise<Row[]> {
+async function run(context: Context, { name, keys, targets }: Size): Promise<Line[]> {
   const count = context.settings.quick ? QUICK_KEYS : keys;
   const values = context.valuesOf(VALUE_BYTES);
   // Replicated everywhere, so that each node holds all of the keys.
@@ -46,26 +46,18 @@ async function run(context: Context, { name, keys, targets }: Size): Promise<Row
   const cold = await coldReads(context, cluster, count);
   await context.stopCluster(name);
   const keysText = `${count.toLocaleString('en-US')} keys of ${VALUE_BYTES} bytes`;
-  const row = (what: string, unit: Row['unit'], measured: number, target?: Target): Row => ({
-    benchmark: name,
-    what,
-    unit,
-    measured: figureOf([measured]),
-    target,
-  });
   return [
-    row(`memory of a node after loading ${keysText} (RSS; the largest of 3)`, 'MB', after / 1e6, targets.memory),
-    row(`the same with ${keysText}, highest while they were written`, 'MB', peak / 1e6),
+    lineOf(`memory of a node after loading ${keysText} (RSS; the largest of 3)`, 'MB', [after / 1e6], targets.memory),
+    lineOf(`the same with ${keysText}, highest while they were written`, 'MB', [peak / 1e6]),
     ...(mapped.length === 0
       ? []
-      : [row(`mapped files in the memory after loading ${keysText}`, 'MB', Math.max(...mapped) / 1e6)]),
+      : [lineOf(`mapped files in the memory after loading ${keysText}`, 'MB', [Math.max(...mapped) / 1e6])]),
     {
-      benchmark: name,
       what: `keys written: SDK, 1000 in a commit, 6 sessions, 3 replicas, up to ${keysText}`,
       ...rowParts([result]),
     },
-    { ...cold.row, benchmark: name, what: `cold reads of 1 of ${keysText}: SDK, ${IN_FLIGHT} in flight${cold.share}` },
-    row(`the same with ${keysText}, p99`, 'ms', cold.p99Ms, targets.coldReads),
+    { ...cold.rate, what: `cold reads of 1 of ${keysText}: SDK, ${IN_FLIGHT} in flight${cold.share}` },
+    lineOf(`the same with ${keysText}, p99`, 'ms', [cold.rate.latency?.p99Ms ?? Number.NaN], targets.coldReads),
   ];
 }
 
@@ -93,8 +85,7 @@ async function coldReads(context: Context, cluster: Cluster, keys: number) {
   );
   const { cacheMisses = 0 } = (await node.status()).counters;
   const share = `, ${Math.round(Math.min(1, cacheMisses / operations) * 100)} % of them not cached`;
-  const row = rowParts(cold);
-  return { row, share, p99Ms: row.latency?.p99Ms ?? Number.NaN };
+  return { rate: rowParts(cold), share };
 }
 
 async function rss(cluster: Cluster): Promise<number> {

@@ -3,9 +3,9 @@
  * take turns: without any observer, with V8's profilers, with strace.
  */
 import { join } from 'node:path';
-import { type Cluster, REGIONS } from '../cluster.js';
+import type { Cluster } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
-import { type Figure, figureOf, type Row, type Unit } from '../figures.js';
+import { type Figure, figureOf, type Line, type Unit } from '../figures.js';
 import type { Helper } from '../jobs.js';
 import type { SdkJob, SdkLoad } from '../load/sdk.js';
 import { freePorts } from '../ports.js';
@@ -15,9 +15,8 @@ import { allParts, CLIENT_PARTS, NODE_PARTS } from '../profile/parts.js';
 import { SyscallCount } from '../profile/syscalls.js';
 import { type Counts, cpuUse, difference, ioUse } from '../profile/usage.js';
 import { type Load, takeTurns } from '../rounds.js';
-import { MIXES, SESSIONS } from './transactions.js';
+import { COMMITTERS, MIXES, type SdkWork, SESSIONS, sdkLoad } from './loads.js';
 
-const COMMITTERS = 64;
 /** Calls that are shown by name; the rest is one line. */
 const CALLS = ['read', 'write', 'writev', 'pwrite64', 'fdatasync', 'futex', 'epoll_pwait'] as const;
 const TRACED = 'strace';
@@ -26,16 +25,14 @@ const NOT_TRACED = 'System calls by name are not available: strace could not cou
 /** A workload is a column of the table. */
 interface Workload {
   readonly column: string;
-  readonly job:
-    | { readonly kind: 'commit'; readonly sessions: number }
-    | { readonly kind: 'transaction'; readonly sessions: number; readonly mix: (typeof MIXES)['readHeavy']['mix'] };
+  readonly work: SdkWork;
 }
 
 const WORKLOADS: readonly Workload[] = [
   ...Object.values(MIXES).map(({ what, mix }): Workload => {
-    return { column: what, job: { kind: 'transaction', sessions: SESSIONS, mix } };
+    return { column: what, work: { kind: 'transaction', sessions: SESSIONS, mix } };
   }),
-  { column: 'durable one-key commit', job: { kind: 'commit', sessions: COMMITTERS } },
+  { column: 'durable one-key commit', work: { kind: 'commit', sessions: COMMITTERS } },
 ];
 
 export const profile: Benchmark = {
@@ -65,15 +62,16 @@ export const profile: Benchmark = {
     });
     const ports = [...cluster.nodes.map(({ inspector }) => inspector!), port];
     const inspectors = await Promise.all(ports.map((each) => Inspector.connect(each)));
-    const rows: Row[] = [];
+    const lines: Line[] = [];
     try {
-      for (const workload of WORKLOADS) rows.push(...(await costs({ context, cluster, client, inspectors }, workload)));
+      for (const workload of WORKLOADS)
+        lines.push(...(await costs({ context, cluster, client, inspectors }, workload)));
     } finally {
       for (const inspector of inspectors) inspector.close();
       await client.stop();
       await context.stopCluster('profile');
     }
-    return rows;
+    return lines;
   },
 };
 
@@ -88,18 +86,14 @@ interface Bench {
 /** The figures of a window for one operation, by line of the table. */
 type Window = Map<string, { readonly unit: Unit; readonly value: number }>;
 
-async function costs(bench: Bench, { column, job }: Workload): Promise<Row[]> {
+async function costs(bench: Bench, { column, work }: Workload): Promise<Line[]> {
   const { context, cluster } = bench;
   const windows: { readonly [Kind in 'plain' | 'profiled' | 'traced']: Window[] } = {
     plain: [],
     profiled: [],
     traced: [],
   };
-  const run = (durationMs: number, round: number): Promise<SdkLoad> => {
-    const { keysPerPartition, settings } = context;
-    const common = { configFile: cluster.configFile, keysPerPartition, regions: REGIONS, values: context.valuesOf() };
-    return bench.client.run({ ...job, ...common, durationMs, seed: settings.seed + round, counted: true });
-  };
+  const run = sdkLoad(context, cluster, { ...work, counted: true }, bench.client);
   const kept =
     (kind: keyof typeof windows, watch: (run: () => Promise<SdkLoad>) => Promise<[SdkLoad, Window]>) =>
     async (durationMs: number, round: number): Promise<Load> => {
@@ -122,7 +116,6 @@ async function costs(bench: Bench, { column, job }: Workload): Promise<Row[]> {
   const lines = [...whole.flatMap((line) => [line, ...partsBelow(line[0])]), ...linesOf(windows.traced)];
   const note = lines.some(([line]) => line.startsWith(TRACED)) ? undefined : NOT_TRACED;
   return lines.map(([line, { unit, figure }]) => ({
-    benchmark: 'profile',
     what: `${column}: ${line}`,
     unit,
     measured: figure,

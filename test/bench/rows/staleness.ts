@@ -4,8 +4,8 @@ import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import { READ_HEAVY } from '@isochron/workload';
 import { type Cluster, type ClusterNode, SLOWEST_AWS_ONE_WAY_MS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
-import { atMost, figureOf, quantile, type Row, type Target } from '../figures.js';
-import { transactions } from './transactions.js';
+import { atMost, type Line, lineOf, quantile, type Target } from '../figures.js';
+import { transactions } from './loads.js';
 
 const SAMPLE_INTERVAL_MS = 20;
 const IDLE_MS = 10_000;
@@ -22,8 +22,8 @@ export const staleness: Benchmark = {
     const cluster = await context.filledCluster();
     const { idle, loaded } = await measure(context, cluster);
     return [
-      row('staleness', 'staleness of UST, --wan none, idle, p99', idle, 0.99, atMost(2 * IDLE_ROUND_MS + 40)),
-      row('staleness', 'staleness of UST, --wan none, loaded (19+1, 32 sessions), p99', loaded, 0.99, atMost(120)),
+      line('staleness of UST, --wan none, idle, p99', idle, 0.99, atMost(2 * IDLE_ROUND_MS + 40)),
+      line('staleness of UST, --wan none, loaded (19+1, 32 sessions), p99', loaded, 0.99, atMost(120)),
     ];
   },
 };
@@ -39,8 +39,8 @@ export const stalenessWan: Benchmark = {
     const target = atMost(SLOWEST_AWS_ONE_WAY_MS + AWS_ALLOWANCE_MS);
     const whenIdle = atMost(SLOWEST_AWS_ONE_WAY_MS + 2 * IDLE_ROUND_MS);
     return [
-      row('staleness-wan', 'staleness of UST, --wan aws, idle, p50', idle, 0.5, whenIdle),
-      row('staleness-wan', 'staleness of UST, --wan aws, loaded (19+1, 32 sessions), p50', loaded, 0.5, target),
+      line('staleness of UST, --wan aws, idle, p50', idle, 0.5, whenIdle),
+      line('staleness of UST, --wan aws, loaded (19+1, 32 sessions), p50', loaded, 0.5, target),
     ];
   },
 };
@@ -82,16 +82,12 @@ async function sampleAll(cluster: Cluster, work: Promise<unknown>): Promise<Samp
   return samples;
 }
 
-function row(benchmark: string, what: string, samples: Samples, share: number, target: Target): Row {
+function line(what: string, samples: Samples, share: number, target: Target): Line {
   const all = [...samples.values()].flat();
   const byRegion = [...samples].map(([region, own]) => `${region} ${quantile(own, share).toFixed(0)}`);
   return {
-    benchmark,
-    what: `${what} (${byRegion.join(', ')})`,
-    unit: 'ms',
-    measured: figureOf([quantile(all, share)]),
+    ...lineOf(`${what} (${byRegion.join(', ')})`, 'ms', [quantile(all, share)], target),
     latency: { p50Ms: quantile(all, 0.5), p99Ms: quantile(all, 0.99) },
-    target,
     details: { samples: all.length, max: Math.max(...all), byRegion },
   };
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openLevelStore } from '@isochron/storage';
 import type { Benchmark } from '../context.js';
-import { atMost, figureOf } from '../figures.js';
+import { atMost, lineOf } from '../figures.js';
 
 const KEYS = 1_000_000;
 const QUICK_KEYS = 2_000;
@@ -19,24 +19,16 @@ export const startAfterKill: Benchmark = {
   run: async (context) => {
     const location = join(context.folder, 'killed');
     const samples: number[] = [];
+    const first = context.settings.quick ? QUICK_KEYS : KEYS;
     let keys = 0;
     for (let round = 0; round < context.settings.rounds; round++) {
-      const first = context.settings.quick ? QUICK_KEYS : KEYS;
       const count = round === 0 ? first : Math.min(first, MORE_KEYS);
       context.progress.step(`keys ${keys} to ${keys + count}`);
       await fill(location, keys, count);
       keys += count;
       samples.push((await start(location, keys)) / 1000);
     }
-    return [
-      {
-        benchmark: 'start-after-kill',
-        what: `start of a store after kill -9, ${(context.settings.quick ? QUICK_KEYS : KEYS).toLocaleString('en-US')} keys`,
-        unit: 's',
-        measured: figureOf(samples),
-        target: atMost(3),
-      },
-    ];
+    return [lineOf(`start of a store after kill -9, ${first.toLocaleString('en-US')} keys`, 's', samples, atMost(3))];
   },
 };
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Benchmark, Context } from '../context.js';
-import { atMost, figureOf } from '../figures.js';
+import { atMost, lineOf } from '../figures.js';
 import { freePortBase } from '../ports.js';
 import { LoggedProcess } from '../processes.js';
 import { ROOT } from '../root.js';
@@ -24,15 +24,7 @@ export const secondStart: Benchmark = {
       context.progress.step(`start ${round + 1}`);
       samples.push((await startAndStop(context, round)) / 1000);
     }
-    return [
-      {
-        benchmark: 'start',
-        what: 'second npm start to ready',
-        unit: 's',
-        measured: figureOf(samples),
-        target: atMost(5),
-      },
-    ];
+    return [lineOf('second npm start to ready', 's', samples, atMost(5))];
   },
 };
 

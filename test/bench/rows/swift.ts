@@ -4,8 +4,9 @@ import { prepareSwift, SwiftDriver } from '../../e2e/swift-client.js';
 import type { Benchmark } from '../context.js';
 import { ratioAtLeast } from '../figures.js';
 import { hostedKeys } from '../load/loaded-cluster.js';
-import { type Contender, rowParts, takeTurns } from '../rounds.js';
-import { IN_FLIGHT, readsBySdk } from './sdk-reads.js';
+import type { Contender } from '../rounds.js';
+import { compare } from './compare.js';
+import { IN_FLIGHT, reads } from './loads.js';
 
 /** One-shot reads of one local key over one WebSocket, 64 in flight. */
 export const swiftReads: Benchmark = {
@@ -30,16 +31,14 @@ export const swiftReads: Benchmark = {
         pids: [process.pid],
         run: (durationMs) => client.readLoad({ inFlight: IN_FLIGHT, durationMs }),
       };
-      const typescript = readsBySdk(context, cluster);
-      const samples = await takeTurns({ swift, typescript }, context.roundOptions);
-      return [
+      return await compare(context, { swift, typescript: reads(context, cluster) }, [
         {
-          benchmark: 'swift-reads',
+          of: 'swift',
           what: `Swift SDK one-shot reads of 1 local key: 1 WebSocket, ${IN_FLIGHT} in flight`,
-          ...rowParts(samples.swift, { what: 'TypeScript SDK', samples: samples.typescript }),
+          beside: ['typescript', 'TypeScript SDK'],
           target: ratioAtLeast(0.5),
         },
-      ];
+      ]);
     } finally {
       await driver.end();
     }

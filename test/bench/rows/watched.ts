@@ -4,7 +4,7 @@ import { type Cluster, type ClusterNode, MANY_CONNECTIONS } from '../cluster.js'
 import type { Context } from '../context.js';
 import { AUDIENCES, type Audience } from '../load/watcher.js';
 import type { WatchersJob, WatchersLoad } from '../load/watchers.js';
-import { cpuMs } from '../proc.js';
+import { cpuShares } from '../proc.js';
 
 const SOCKETS = 10_000;
 const CHANGES_PER_SECOND = 1000;
@@ -37,15 +37,6 @@ export interface Watched {
 
 export const resident = async (node: ClusterNode): Promise<number> => (await node.status()).rssBytes;
 
-/** Percent of a core that a process uses meanwhile; undefined if the system does not report it. */
-export async function cpuShare<R>(pid: number, work: () => Promise<R>): Promise<[R, number | undefined]> {
-  const [before, began] = [cpuMs(pid), performance.now()];
-  const result = await work();
-  const after = cpuMs(pid);
-  const isKnown = before !== undefined && after !== undefined;
-  return [result, isKnown ? ((after - before) * 100) / (performance.now() - began) : undefined];
-}
-
 export async function startWatchers(context: Context, name: string): Promise<Watched> {
   const { quick } = context.settings;
   const sockets = quick ? SOCKETS / QUICK_DIVISOR : SOCKETS;
@@ -66,8 +57,8 @@ export async function startWatchers(context: Context, name: string): Promise<Wat
   const values = context.valuesOf(VALUE_CHARACTERS);
   const change = async (audience: Audience | 0, durationMs: number): Promise<Changed> => {
     const job = { kind: 'change', ...at, audience, changesPerSecond, durationMs, values } as const;
-    const [load, cpu] = await cpuShare(node.process.pid, () => run(job));
-    return { ...load, cpu };
+    const { result, shares } = await cpuShares([node.process.pid], () => run(job));
+    return { ...result, cpu: shares?.[0] };
   };
   const stop = async (): Promise<void> => {
     await helper.stop();

@@ -1,11 +1,12 @@
 /** Live queries: many sockets with a few watches each on one node. */
-import { REGIONS } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
-import { atMost, figureOf, type Row } from '../figures.js';
+import { atMost, figureOf, type Line, lineOf, type Target } from '../figures.js';
 import type { PushesJob, PushesLoad } from '../limits/pushes.js';
 import type { PushedJob } from '../load/pushed.js';
 import { AUDIENCES, type Audience } from '../load/watcher.js';
-import { type Changed, cpuShare, resident, startWatchers, type Watched } from './watched.js';
+import { cpuShares } from '../proc.js';
+import { sdkLoad } from './loads.js';
+import { type Changed, resident, startWatchers, type Watched } from './watched.js';
 
 const VALUE_CHARACTERS = 100;
 const STALLED_MS = 20_000;
@@ -21,15 +22,16 @@ export const watches: Benchmark = {
     const rounds = new Map<Audience, Changed[]>();
     for (const audience of new Set(AUDIENCES)) rounds.set(audience, await roundsOf(context, watched, audience));
     await watched.run({ kind: 'settle' });
-    const stalled = await stalledRow(context, watched);
+    const stalled = await stalledLine(context, watched);
     await watched.run({ kind: 'settle' });
     await watched.stop();
-    const rows = [memoryRow(watched), ...unwatchedRow(unwatched, watched.sockets)];
+    const cost = cpuLine(`${socketsText(watched.sockets)}, changes that concern none`, unwatched);
+    const lines = [memoryLine(watched), ...cost];
     for (const [audience, loads] of rounds) {
       const bare = await bareShare(context, watched.sockets, loads);
-      rows.push(...changeRows(audience, loads, watched.sockets, bare));
+      lines.push(...changeLines(audience, loads, watched.sockets, bare));
     }
-    return [...rows, stalled];
+    return [...lines, stalled];
   },
 };
 
@@ -49,15 +51,8 @@ export const watchesLong: Benchmark = {
     await watched.stop();
     const sixth = sizes.length / 6;
     const growth = medianOf(sizes.slice(-sixth)) - medianOf(sizes.slice(sixth, 2 * sixth));
-    return [
-      {
-        benchmark: 'watches-long',
-        what: 'growth of a node with watching sockets, from the second to the last sixth of the time (RSS)',
-        unit: 'MB',
-        measured: figureOf([growth / 1e6]),
-        details: { sizes },
-      },
-    ];
+    const what = 'growth of a node with watching sockets, from the second to the last sixth of the time (RSS)';
+    return [{ ...lineOf(what, 'MB', [growth / 1e6]), details: { sizes } }];
   },
 };
 
@@ -85,103 +80,77 @@ async function bareShare(context: Context, sockets: number, loads: readonly Chan
   const messagesPerSecond = (messages * 1000) / loads.reduce((sum, { elapsedMs }) => sum + elapsedMs, 0);
   const { durationMs } = context.settings;
   const job = { kind: 'push', bytes, messagesPerSecond, durationMs } as const;
-  const [, share] = await cpuShare(server.pid, () => server.run(job));
+  const { shares } = await cpuShares([server.pid], () => server.run(job));
   await clients.stop();
   await server.stop();
-  return share;
+  return shares?.[0];
 }
 
-const memoryRow = ({ bytesPerWatch, sockets }: Watched): Row => ({
-  benchmark: 'watches',
-  what: `memory of a watch beside its socket: ${sockets.toLocaleString('en-US')} sockets with ${AUDIENCES.length} each`,
-  unit: 'KB',
-  measured: figureOf([bytesPerWatch / 1000]),
-  target: atMost(2),
-});
+const socketsText = (sockets: number): string => `${sockets.toLocaleString('en-US')} sockets`;
 
-/** What the changes cost without their watchers. */
-function unwatchedRow(loads: readonly Changed[], sockets: number): Row[] {
-  const shares = sharesOf(loads);
-  const what = `CPU of the node: ${sockets.toLocaleString('en-US')} sockets, changes that concern none`;
-  return shares.length === 0 ? [] : [{ benchmark: 'watches', what, unit: '% of a core', measured: figureOf(shares) }];
+const memoryLine = ({ bytesPerWatch, sockets }: Watched): Line =>
+  lineOf(
+    `memory of a watch beside its socket: ${socketsText(sockets)} with ${AUDIENCES.length} each`,
+    'KB',
+    [bytesPerWatch / 1000],
+    atMost(2),
+  );
+
+/** CPU of the node; no line if the system does not report it. */
+function cpuLine(about: string, loads: readonly Changed[], target?: Target): Line[] {
+  const shares = loads.flatMap(({ cpu }) => cpu ?? []);
+  return shares.length === 0 ? [] : [lineOf(`CPU of the node: ${about}`, '% of a core', shares, target)];
 }
 
-const sharesOf = (loads: readonly Changed[]): number[] => loads.flatMap(({ cpu }) => (cpu === undefined ? [] : [cpu]));
-
-function changeRows(audience: number, loads: readonly Changed[], sockets: number, bare: number | undefined): Row[] {
-  const about = `${sockets.toLocaleString('en-US')} sockets, changes that concern ${audience.toLocaleString('en-US')}`;
-  const shares = sharesOf(loads);
-  const perSecond = (count: (load: Changed) => number) =>
-    figureOf(loads.map((load) => (count(load) * 1000) / load.elapsedMs));
+function changeLines(audience: number, loads: readonly Changed[], sockets: number, bare: number | undefined): Line[] {
+  const about = `${socketsText(sockets)}, changes that concern ${audience.toLocaleString('en-US')}`;
+  const perSecond = (count: (load: Changed) => number) => loads.map((load) => (count(load) * 1000) / load.elapsedMs);
   const [p50Ms, p99Ms] = [loads.map(({ latency }) => latency!.p50Ms), loads.map(({ latency }) => latency!.p99Ms)];
   const details = {
     p50Ms,
-    changes: perSecond(({ operations }) => operations),
-    messages: perSecond(({ messages }) => messages),
-    bytes: perSecond(({ bytes }) => bytes),
+    changes: figureOf(perSecond(({ operations }) => operations)),
+    messages: figureOf(perSecond(({ messages }) => messages)),
+    bytes: figureOf(perSecond(({ bytes }) => bytes)),
     failed: loads.map(({ failed }) => failed),
     missing: loads.map(({ missing }) => missing),
   };
-  const delays: Row = {
-    benchmark: 'watches',
-    what: `delay behind stable time, p99: ${about}`,
-    unit: 'ms',
-    measured: figureOf(p99Ms),
-    latency: { p50Ms: medianOf(p50Ms), p99Ms: medianOf(p99Ms) },
-    target: atMost(50),
-    details,
-  };
-  const delivered: Row = {
-    benchmark: 'watches',
-    what: `documents that arrive: ${about}`,
-    unit: '/s',
-    measured: perSecond((load) => load.delivered),
-  };
-  const cpu: Row[] = shares.length === 0 ? [] : [cpuRow(about, shares, bare)];
-  return [delays, delivered, ...cpu, ...missingRow(about, loads)];
+  const latency = { p50Ms: medianOf(p50Ms), p99Ms: medianOf(p99Ms) };
+  const limit =
+    bare === undefined ? undefined : { what: 'ws: as many messages of that size', figure: figureOf([bare]) };
+  return [
+    { ...lineOf(`delay behind stable time, p99: ${about}`, 'ms', p99Ms, atMost(50)), latency, details },
+    lineOf(
+      `documents that arrive: ${about}`,
+      '/s',
+      perSecond((load) => load.delivered),
+    ),
+    ...cpuLine(about, loads, atMost(50)).map((line) => ({ ...line, limit })),
+    ...missingLine(about, loads),
+  ];
 }
 
-const cpuRow = (about: string, shares: readonly number[], bare: number | undefined): Row => ({
-  benchmark: 'watches',
-  what: `CPU of the node: ${about}`,
-  unit: '% of a core',
-  measured: figureOf(shares),
-  limit: bare === undefined ? undefined : { what: 'ws: as many messages of that size', figure: figureOf([bare]) },
-  target: atMost(50),
-});
-
 /** A line only where something was missing. */
-function missingRow(about: string, loads: readonly Changed[]): Row[] {
+function missingLine(about: string, loads: readonly Changed[]): Line[] {
   const missing = loads.map((load) => load.missing + load.failed);
   if (Math.max(...missing) === 0) return [];
   const what = `commits without an answer, and documents that are not there 2 s after a round: ${about}`;
-  return [{ benchmark: 'watches', what, unit: '', measured: figureOf(missing), target: atMost(0) }];
+  return [lineOf(what, '', missing, atMost(0))];
 }
 
 /** Memory that readers cost which take no more answers while everything that they watch changes. */
-async function stalledRow(context: Context, watched: Watched): Promise<Row> {
+async function stalledLine(context: Context, { node, cluster, sockets, run }: Watched): Promise<Line> {
   context.progress.step('stalled readers');
   const durationMs = context.settings.quick ? STALLED_MS / QUICK_FACTOR : STALLED_MS;
-  const before = await resident(watched.node);
-  await watched.run({ kind: 'stall', isStalled: true });
-  const { sdk, cluster, sockets } = { sdk: context.sdk(), cluster: watched.cluster, sockets: watched.sockets };
-  await sdk.run({
-    kind: 'commit',
-    configFile: cluster.configFile,
-    regions: REGIONS,
-    sessions: 8,
-    keysPerPartition: context.keysPerPartition,
-    durationMs,
-    seed: context.settings.seed,
-    values: context.valuesOf(VALUE_CHARACTERS),
-  });
-  const after = await resident(watched.node);
-  await watched.run({ kind: 'stall', isStalled: false });
-  return {
-    benchmark: 'watches',
-    what: `memory that a stalled reader costs: ${sockets.toLocaleString('en-US')} sockets that read no more`,
-    unit: 'KB',
-    measured: figureOf([Math.max(0, after - before) / 1000 / sockets]),
-    target: atMost(64),
-  };
+  const before = await resident(node);
+  await run({ kind: 'stall', isStalled: true });
+  const values = context.valuesOf(VALUE_CHARACTERS);
+  await sdkLoad(context, cluster, { kind: 'commit', sessions: 8, values })(durationMs, 0);
+  const after = await resident(node);
+  await run({ kind: 'stall', isStalled: false });
+  return lineOf(
+    `memory that a stalled reader costs: ${socketsText(sockets)} that read no more`,
+    'KB',
+    [Math.max(0, after - before) / 1000 / sockets],
+    atMost(64),
+  );
 }

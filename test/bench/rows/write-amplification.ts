@@ -1,11 +1,12 @@
 /** Bytes written to the disks for each byte that a client writes. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Cluster, REGIONS } from '../cluster.js';
+import type { Cluster } from '../cluster.js';
 import type { Benchmark, Context } from '../context.js';
-import { atMost, figureOf, type Row } from '../figures.js';
+import { atMost, type Line, lineOf, type Target } from '../figures.js';
 import { numberedKey } from '../load/numbered.js';
 import { diskBytesWritten } from '../proc.js';
 import { warmUpMs } from '../rounds.js';
+import { sdkLoad } from './loads.js';
 
 const VALUE_BYTES = 100;
 const REPLICATION = 2;
@@ -29,15 +30,13 @@ export const writeAmplification: Benchmark = {
       context.progress.line('write-amplification is left out: the system does not report its writes to disks');
       return [];
     }
-    const row = (what: string, factor: number): Row => ({
-      benchmark: 'write-amplification',
-      what: `write amplification, ${what}, random values of ${VALUE_BYTES} bytes, ${REPLICATION} replicas`,
-      unit: '×',
-      measured: figureOf([factor]),
-    });
+    const line = (what: string, factor: number, target?: Target): Line => {
+      const values = `random values of ${VALUE_BYTES} bytes, ${REPLICATION} replicas`;
+      return lineOf(`write amplification, ${what}, ${values}`, '×', [factor], target);
+    };
     return [
-      { ...row(`durable one-key commits of ${SESSIONS} sessions`, single), target: atMost(6) },
-      row('1000 keys in a commit', bulk),
+      line(`durable one-key commits of ${SESSIONS} sessions`, single, atMost(6)),
+      line('1000 keys in a commit', bulk),
     ];
   },
 };
@@ -45,15 +44,14 @@ export const writeAmplification: Benchmark = {
 /** Commits of one key, for as long as all rounds together. */
 async function commits(context: Context, cluster: Cluster): Promise<number | undefined> {
   const { keysPerPartition, settings } = context;
-  const { configFile } = cluster;
   const values = context.valuesOf(VALUE_BYTES);
-  const job = { kind: 'commit', configFile, keysPerPartition, regions: REGIONS, sessions: SESSIONS, values } as const;
-  const { durationMs, rounds, seed } = settings;
-  await context.sdk().run({ ...job, durationMs: warmUpMs(durationMs), seed });
+  const run = sdkLoad(context, cluster, { kind: 'commit', sessions: SESSIONS, values });
+  const { durationMs, rounds } = settings;
+  await run(warmUpMs(durationMs), 0);
   // Keys of a table have about as many characters as the greatest number.
   const bytes = `key-${keysPerPartition * cluster.topology.partitions.length}`.length + VALUE_BYTES;
   return amplification(context, cluster, bytes, async () => {
-    const { operations } = await context.sdk().run({ ...job, durationMs: durationMs * rounds, seed: seed + 1 });
+    const { operations } = await run(durationMs * rounds, 1);
     return operations;
   });
 }
