@@ -1,16 +1,18 @@
 /**
- * The Swift declarations that are generated from those of TypeScript. `REWRITE=1` writes the files: review the
+ * The Swift declarations that are generated from the TypeScript declarations. `REWRITE=1` writes the files: review the
  * difference.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { clientFrames } from './client-frames.js';
 import { clientTimes, timeOptions } from './client-times.js';
 import { errorCodes } from './error-codes.js';
 import { limits } from './limits.js';
+import { serverFrames } from './server-frames.js';
 import { filled } from './swift.js';
 
 const ROOT = join(__dirname, '../..');
-const FILES = [errorCodes(), limits(), clientTimes(), timeOptions()];
+const FILES = [errorCodes(), limits(), clientTimes(), timeOptions(), serverFrames(), clientFrames()];
 
 describe('the generated Swift declarations', () => {
   it.each(FILES.map(({ path, text }) => [path, text]))('%s agrees with the TypeScript declarations', (path, text) => {

@@ -13,8 +13,10 @@ export interface SwiftFile {
 
 /** A generated file with its declarations, which a blank line separates. */
 export function swiftFile(path: string, sources: readonly string[], declarations: readonly string[]): SwiftFile {
-  const command = '`REWRITE=1 npm test -- test/swift-declarations`';
-  const head = filled('// ', `Generated from ${sources.join(', ')} by ${command}: change the declarations there.`);
+  const head = [
+    ...filled('// ', `Generated from ${sources.join(', ')}: change the declarations there, then run`),
+    '// `REWRITE=1 npm test -- test/swift-declarations`.',
+  ];
   return { path, text: `${[head.join('\n'), ...declarations].join('\n\n')}\n` };
 }
 
@@ -36,6 +38,18 @@ export const doc = (indent: string, ...paragraphs: readonly string[]): string[] 
 
 /** A block in braces, from its lines. */
 export const block = (head: string, lines: readonly string[]): string => `${head} {\n${lines.join('\n')}\n}`;
+
+/** Items in brackets: on the line of `head`, or each on a line of its own where they are too wide. */
+export function list(head: string, items: readonly string[], tail = ')'): string[] {
+  const line = `${head}${items.join(', ')}${tail}`;
+  if (line.length <= WIDTH) return [line];
+  const indent = /^ */.exec(head)![0];
+  return [
+    head,
+    ...items.map((item, i) => `${indent}    ${item}${i < items.length - 1 ? ',' : ''}`),
+    `${indent}${tail}`,
+  ];
+}
 
 /** `KEY_NOT_FOUND` as `keyNotFound`. */
 export const camelCase = (constant: string): string =>
@@ -63,16 +77,22 @@ export class Documentation {
     this.#text = readFileSync(join(ROOT, path), 'utf8');
   }
 
-  /** The comment of a declaration, such as `interface Limits`. Empty without a comment. */
+  /** Whether the source has a declaration, such as `interface Limits`. */
+  has(declaration: string): boolean {
+    return new RegExp(`\\b${declaration}\\b`).test(this.#text);
+  }
+
+  /** The comment of a declaration. Empty without a comment. */
   of(declaration: string): string {
-    const found = new RegExp(`(?:${COMMENT})?(?:export )?${declaration}\\b`).exec(this.#text);
+    const found = new RegExp(`(?:${COMMENT})?(?:export )?\\b${declaration}\\b`).exec(this.#text);
     if (found === null) throw new RangeError(`${this.path} has no ${declaration}`);
     return textOf(found.groups!.doc);
   }
 
   /** The comments of the members of a declaration, by name. */
   members(declaration: string): Record<string, string> {
-    const [, body = ''] = new RegExp(`${declaration}\\b[^{]*\\{\\n([\\s\\S]*?)\\n\\}`).exec(this.#text) ?? [];
+    const block = new RegExp(`^( *)(?:export )?${declaration}\\b[^{\\n]*\\{\\n([\\s\\S]*?)\\n\\1\\}`, 'm');
+    const [, , body = ''] = block.exec(this.#text) ?? [];
     const found = body.matchAll(new RegExp(`${COMMENT}(?:readonly )?(?<name>\\w+)`, 'g'));
     return Object.fromEntries([...found].map(({ groups }) => [groups!.name, textOf(groups!.doc)]));
   }

@@ -7,7 +7,7 @@ export interface ClientTimes {
   /** How long the client asks for the outcome of a commit before it throws OUTCOME_UNKNOWN, in ms. Default 30 000. */
   readonly commitTimeoutMs: number;
   /**
-   * Time from leaving an endpoint to the first search for a nearer endpoint than the present one, in ms; further
+   * Time from leaving an endpoint to the first search for an endpoint nearer than the present endpoint, in ms; further
    * searches come at doubling intervals, up to 10 minutes. The client goes back only to endpoints that it was given,
    * once they are ready and have caught up, and open transactions go with it. Default 5 000; `Infinity` disables the
    * return.

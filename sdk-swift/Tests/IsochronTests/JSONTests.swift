@@ -112,7 +112,7 @@ final class JSONTests: XCTestCase, @unchecked Sendable {
 
     func testFramesArePackedIntoOneMessage() throws {
         let ping = JSONCodec.encode(.ping(token: "a\"b"), id: 1)
-        let read = JSONCodec.encode(.read(keys: ["k/é"], .at(Snapshot(ts: 5, deps: [6]))), id: 2)
+        let read = JSONCodec.encode(.read(tx: nil, keys: ["k/é"], at: Snapshot(ts: 5, deps: [6])), id: 2)
         XCTAssertEqual(JSONCodec.pack([ping]), .text(#"{"type":"ping","id":1,"token":"a\"b"}"#))
         XCTAssertEqual(
             JSONCodec.pack([ping, read]),

@@ -24,7 +24,7 @@ final class SharedVectorTests: XCTestCase {
             let members = try item.members("seen")
             let text = try members.text("text")
             let isTaken = members["seen"] != nil
-            XCTAssertEqual((try? JSONReader.read(text).wireSeen()) != nil, isTaken, text)
+            XCTAssertEqual((try? JSONReader.read(text).exportedSeen("seen")) != nil, isTaken, text)
         }
     }
 

@@ -25,6 +25,7 @@ const version = nullable(tuple(timestamp, value));
 
 /** The cause of a late stable time: some replica has the writes of this region only up to a time that lies far back. */
 const HeldBack = object({
+  /** The region whose writes are missing. */
   region: text,
   /** The node of that region whose writes are missing; null if only the region is known. */
   node: nullable(text),

@@ -1,5 +1,6 @@
-// Generated from packages/core/src/error-codes.ts, packages/core/src/error-advice.ts, packages/core/src/errors.ts by
-// `REWRITE=1 npm test -- test/swift-declarations`: change the declarations there.
+// Generated from packages/core/src/error-codes.ts, packages/core/src/error-advice.ts, packages/core/src/errors.ts:
+// change the declarations there, then run
+// `REWRITE=1 npm test -- test/swift-declarations`.
 
 extension IsochronError.Code {
     /// The request is not well formed.

@@ -92,7 +92,7 @@ final class Connection: SocketListener {
     }
 
     /// Requests that may be sent now.
-    var free: Int { isClosed ? 0 : welcome.credits - byId.count }
+    var free: Int { isClosed ? 0 : welcome.mostInFlight - byId.count }
 
     /// Whether it owes no answer, beside those to requests that wait by design.
     var isIdle: Bool { byId.count == waits }
@@ -232,7 +232,7 @@ final class Connection: SocketListener {
             refuse(try exchange(of: id), frame.error)
         case .ust(let frame):
             latestFreshness = frame.freshness
-            unresponsive = frame.unresponsive
+            unresponsive = frame.unresponsive ?? .nothing
             if greeting != nil { owner?.ust(frame, from: self) }
         case .goaway(let frame):
             if greeting != nil { owner?.goaway(frame, from: self) }
@@ -243,7 +243,7 @@ final class Connection: SocketListener {
     private func greeted(_ welcome: Welcome) throws {
         guard greeting == nil, let opened = unopened else { throw IsochronError.malformed("a second welcome") }
         greeting = welcome
-        unresponsive = welcome.unresponsive
+        unresponsive = welcome.unresponsive ?? .nothing
         unopened = nil
         nextBeat()
         opened(.success(self))
@@ -307,14 +307,9 @@ final class Connection: SocketListener {
 
 extension Welcome {
     /// The placeholder before the welcome: nothing may be sent.
-    fileprivate static let absent = Welcome()
-
-    private init() {
-        (region, node, cluster, `protocol`, capabilities) = ("", "", "", "", [])
-        (seenSnapshot, stable, seen, hwt) = (Snapshot(ts: 0), nil, nil, 0)
-        (maxTransactionMs, stalenessAlertMs) = (nil, nil)
-        freshness = Freshness(now: 0, stalenessMs: 0, stale: false, heldBackBy: nil)
-        (unresponsive, token, credits, limits, regions) = (.nothing, "", 0, .standard, [])
-        expiresAt = nil
-    }
+    fileprivate static let absent = Welcome(
+        region: "", node: "", cluster: "", protocol: "", capabilities: [], ust: Snapshot(ts: 0), stable: nil, seen: nil,
+        hwt: 0, freshness: Freshness(now: 0, stalenessMs: 0, stale: false, heldBackBy: nil), unresponsive: nil,
+        expiresAt: nil, token: "", credits: 0, limits: .standard, maxTransactionMs: 0, stalenessAlertMs: nil,
+        regions: [])
 }

@@ -142,7 +142,7 @@ final class Homing {
     /// The distance of the node's stable time behind the session's, which the welcome returns.
     private func lagMs(_ welcome: Welcome) -> Double {
         let nodeMs = Double(welcome.freshness.now) - Double(welcome.freshness.stalenessMs)
-        return wallMs(of: welcome.stable ?? welcome.seenSnapshot.ts) - nodeMs
+        return wallMs(of: welcome.stable ?? welcome.ust.ts) - nodeMs
     }
 
     /// The shorter of two measurements; infinite if the connection is lost meanwhile.

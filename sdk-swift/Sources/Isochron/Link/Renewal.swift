@@ -297,9 +297,9 @@ private final class AuthenticateExchange: Exchange {
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
         guard case .authenticated(let frame) = answer.body else { throw unexpected(answer) }
-        let (now, expiresAt) = (try frame.count("now"), try frame["expiresAt"]?.count("expiresAt"))
+        let authenticated = try Authenticated(frame)
         settled = true
-        renewal.accepted(credentials, leftMs: expiresAt.map { Double($0) - Double(now) })
+        renewal.accepted(credentials, leftMs: authenticated.expiresAt.map { Double($0) - Double(authenticated.now) })
     }
 
     override func failed(_ error: any Error) {

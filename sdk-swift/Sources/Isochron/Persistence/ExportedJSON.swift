@@ -32,7 +32,7 @@ extension ExportedSession {
                 token: try members.text("token"), protocolName: name, ust: try members.timestamp("ust"),
                 deps: try members["deps"]?.timestamps("deps"), hwt: try members.timestamp("hwt"),
                 writes: try members.required("writes").items("writes").map { try $0.exportedWrite() },
-                seen: try members["seen"]?.wireSeen())
+                seen: try members["seen"]?.exportedSeen("seen"))
         } catch let error as IsochronError where error.code == .frameInvalid {
             throw IsochronError.invalidSession("a part is missing or damaged", error)
         }

@@ -285,7 +285,7 @@ extension ClientCore: ConnectorEvents {
     }
 
     func welcomed(_ welcome: Welcome) {
-        capabilities = welcome.capabilities
+        capabilities = Set(welcome.capabilities)
         limits.set(welcome.limits)
         hasUpdates.set(can("updates"))
         currentToken = welcome.token

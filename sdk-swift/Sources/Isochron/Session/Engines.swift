@@ -36,7 +36,7 @@ private func importedState(_ imported: ExportedSession, _ welcome: Welcome) thro
 
 /// The state of the session of a token, as the node decoded it.
 private func welcomedState(_ welcome: Welcome) throws -> OperationSessionState? {
-    guard let seen = try welcome.seen?.wireSeen() else { return nil }
+    guard let seen = try welcome.seen?.exportedSeen("seen") else { return nil }
     return OperationSessionState(
         seen: seen.seen, region: seen.region, ust: welcome.stable ?? 0, depends: seen.depends)
 }

@@ -75,8 +75,12 @@ private final class OperationReadExchange: QueuedExchange<[Value?]> {
         operations.session.refused()
         operations.session.move(to: connection.region)
         let depends = operations.session.export().depends
-        if keys.count == 1, let key = keys.first { return .get(try operations.session.get(key), depends: depends) }
-        return .rot(try operations.session.rot(keys), depends: depends)
+        if keys.count == 1, let key = keys.first {
+            let get = try operations.session.get(key)
+            return .get(seen: get.seen, region: get.region, depends: depends, key: get.key)
+        }
+        let rot = try operations.session.rot(keys)
+        return .rot(seen: rot.seen, region: rot.region, depends: depends, keys: rot.keys, tx: rot.id)
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
@@ -114,16 +118,17 @@ private final class PutExchange: OutcomeExchange {
 
     override func request(on connection: Connection) -> Request {
         if !isDetached { operations.session.move(to: connection.region) }
-        return .put(put, attemptRegions: sending(on: connection).map(\.home))
+        return .put(
+            seen: put.seen, region: put.region, depends: put.depends, tx: put.txId, key: put.key, value: put.value,
+            sentAfter: put.sentAfter, attemptRegions: sending(on: connection).map(\.home))
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
         guard case .written(let frame) = answer.body else { throw unexpected(answer) }
         let written = try Written(frame)
-        let seen = written.seen
         if !isDetached {
             try operations.session.answered(
-                .wrote(seen: seen.seen, region: seen.region, ust: written.ust, depends: seen.depends))
+                .wrote(seen: written.seen, region: written.region, ust: written.ust, depends: written.depends))
         }
         committed(written.ts)
     }

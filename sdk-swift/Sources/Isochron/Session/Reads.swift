@@ -59,9 +59,9 @@ class SnapshotExchange<Outcome: Sendable>: AwaitedExchange<Outcome> {
         handle.prelude(on: connection)
     }
 
-    final func fields(on connection: Connection) -> SnapshotFields {
+    final func fields(on connection: Connection) -> (tx: TxId?, at: Snapshot?) {
         let fields = handle.fields(on: connection)
-        if case .transaction(let id) = fields { sentAs = id } else { sentAs = nil }
+        sentAs = fields.tx
         return fields
     }
 
@@ -86,7 +86,8 @@ private final class ReadExchange: SnapshotExchange<[ServedVersion?]> {
     }
 
     override func request(on connection: Connection) -> Request {
-        .read(keys: keys, fields(on: connection))
+        let (tx, at) = fields(on: connection)
+        return .read(tx: tx, keys: keys, at: at)
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
@@ -108,7 +109,10 @@ private final class ListExchange: SnapshotExchange<ListedPage> {
     }
 
     override func request(on connection: Connection) -> Request {
-        .list(list, fields(on: connection))
+        let (tx, at) = fields(on: connection)
+        return .list(
+            tx: tx, keyspace: list.keyspace, prefix: list.prefix, start: list.start, limit: Int64(list.limit),
+            level: list.level.map(Int64.init), at: at)
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {

@@ -52,8 +52,8 @@ final class SnapshotHandle {
     }
 
     /// Fields of a read on this connection.
-    func fields(on connection: Connection) -> SnapshotFields {
-        mode != .oneShot && openOn === connection ? .transaction(wireId) : .at(at)
+    func fields(on connection: Connection) -> (tx: TxId?, at: Snapshot?) {
+        mode != .oneShot && openOn === connection ? (wireId, nil) : (nil, at)
     }
 
     /// The start that has to precede a read on this connection.
@@ -104,7 +104,7 @@ final class SnapshotHandle {
 
     /// Opens it again before the server ends it, so that its versions are kept while nothing reads them.
     private func holdOpen() {
-        let leaseMs = core.connector.current?.welcome.maxTransactionMs.map(Double.init) ?? .infinity
+        let leaseMs = core.connector.current.map { Double($0.welcome.maxTransactionMs) } ?? .infinity
         renewal = core.loop.after(leaseMs / 2) { [weak self] in
             guard let self else { return }
             holdOpen()

@@ -12,7 +12,7 @@ final class Transactions: Engine {
     var ust: Timestamp { session.ust }
 
     func welcomed(_ welcome: Welcome) {
-        session.observe(welcome.seenSnapshot)
+        session.observe(welcome.ust)
     }
 
     func stable(_ ust: Timestamp) {

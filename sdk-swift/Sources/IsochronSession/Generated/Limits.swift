@@ -1,5 +1,5 @@
-// Generated from packages/core/src/limits.ts by `REWRITE=1 npm test -- test/swift-declarations`: change the
-// declarations there.
+// Generated from packages/core/src/limits.ts: change the declarations there, then run
+// `REWRITE=1 npm test -- test/swift-declarations`.
 
 /// Limits of one request. A node refuses more with a coded error before it allocates.
 public struct Limits: Hashable, Sendable {

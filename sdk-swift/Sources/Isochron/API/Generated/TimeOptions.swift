@@ -1,5 +1,5 @@
-// Generated from packages/client/src/times.ts by `REWRITE=1 npm test -- test/swift-declarations`: change the
-// declarations there.
+// Generated from packages/client/src/times.ts: change the declarations there, then run
+// `REWRITE=1 npm test -- test/swift-declarations`.
 
 extension ClientOptions {
     /// Limit of a request in all, waiting for a connection and retries included. Default 10 s.
@@ -20,9 +20,9 @@ extension ClientOptions {
         set { times.commitTimeoutMs = newValue.inMs }
     }
 
-    /// Time from leaving an endpoint to the first search for a nearer endpoint than the present one; further searches
-    /// come at doubling intervals, up to 10 minutes. The client goes back only to endpoints that it was given, once
-    /// they are ready and have caught up, and open transactions go with it. Default 5 s; nil disables the return.
+    /// Time from leaving an endpoint to the first search for an endpoint nearer than the present endpoint; further
+    /// searches come at doubling intervals, up to 10 minutes. The client goes back only to endpoints that it was given,
+    /// once they are ready and have caught up, and open transactions go with it. Default 5 s; nil disables the return.
     public var returnAfter: Duration? {
         get { times.returnAfterMs.isFinite ? .ofMs(times.returnAfterMs) : nil }
         set { times.returnAfterMs = newValue?.inMs ?? .infinity }
