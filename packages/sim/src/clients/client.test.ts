@@ -18,7 +18,7 @@ function answersIn(plan: Plan): Set<string> {
 
 describe("an SDK's client in the simulator", () => {
   it('a simulated client reads, commits, lists and asks through session frames', () => {
-    const answers = new Set([1, 2, 3, 4, 5, 6].flatMap((seed) => [...answersIn(planOf(seed))]));
+    const answers = new Set([2, 4, 6].flatMap((seed) => [...answersIn(planOf(seed))]));
     expect([...answers].sort()).toEqual(
       expect.arrayContaining(['CommitResp', 'EndTxResp', 'ListResp', 'ReadResp', 'StartTxResp']),
     );

@@ -44,12 +44,12 @@ export class Aggregator<Member extends string> {
    * A `gst` never falls: a restarted member's lower value is still true, and so is its old one. The latest `served`
    * counts: on an older disk a member serves less than before.
    */
-  report(member: Member, { gst, regional, ...rest }: Contribution): void {
+  report(member: Member, { gst, sOld, regional, served, wanted, heldBackBy }: Contribution): void {
     const before = this.#reported.get(member);
     const old = before?.gst ?? null;
     const highest = gst === null ? old : old === null ? gst : Math.max(gst, old);
     const raised = regional.map((ts, i) => Math.max(ts, before?.regional[i] ?? 0));
-    this.#reported.set(member, { ...rest, gst: highest, regional: raised });
+    this.#reported.set(member, { gst: highest, sOld, regional: raised, served, wanted, heldBackBy });
   }
 
   /** A member has lost its disk: its report is no longer true (D10). */
