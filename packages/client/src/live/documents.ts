@@ -15,6 +15,8 @@ export class Documents {
   readonly #shown = new Map<QualifiedKey, LiveDocument>();
   /** Scopes that have changed. */
   #dirty = new Set<Scope>();
+  /** What observers have of the keys that have changed since: their object again if a document changes back (LQ3). */
+  readonly #observed = new Map<QualifiedKey, LiveDocument | undefined>();
 
   constructor(
     readonly own: OwnWrites,
@@ -62,26 +64,28 @@ export class Documents {
   takeDirty(): ReadonlySet<Scope> {
     const dirty = this.#dirty;
     if (dirty.size > 0) this.#dirty = new Set();
+    this.#observed.clear();
     return dirty;
   }
 
   #document(key: QualifiedKey): LiveDocument | undefined {
     const own = this.own.of(key);
     const value = laidOver(this.value(key), own) ?? null;
-    if (value === null) {
-      this.#shown.delete(key);
-      return undefined;
-    }
-    const pending = own.length > 0;
     const old = this.#shown.get(key);
-    if (old !== undefined && old.pending === pending && isSame(old.value, value)) return old;
-    const document = { key, value, pending };
-    this.#shown.set(key, document);
+    const known = [old, this.#observed.get(key)];
+    const next = value === null ? undefined : { key, value, pending: own.length > 0 };
+    const document = next && (known.find((one) => one !== undefined && isSame(one, next)) ?? next);
+    if (document === old) return old;
+    if (!this.#observed.has(key)) this.#observed.set(key, old);
+    if (document === undefined) this.#shown.delete(key);
+    else this.#shown.set(key, document);
     return document;
   }
 }
 
-function isSame(a: Value, b: Value): boolean {
+const isSame = (a: LiveDocument, b: LiveDocument): boolean => a.pending === b.pending && isEqual(a.value, b.value);
+
+function isEqual(a: Value, b: Value): boolean {
   if (typeof a === 'string' || typeof b === 'string') return a === b;
   return a.length === b.length && a.every((byte, i) => byte === b[i]);
 }
