@@ -82,6 +82,7 @@ const NAMES = {
   prepared: 1,
   committed: 1,
   aborted: 1,
+  strangeAttempt: 1,
   published: 1,
   replicated: 1,
   reported: 1,

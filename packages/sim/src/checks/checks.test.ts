@@ -282,6 +282,19 @@ describe('one-outcome', () => {
     expect(bench.failed).toHaveLength(1);
   });
 
+  it('one-outcome ignores the tombstone of an attempt about which an outsider asked, and no other', () => {
+    const { bench, check } = watched();
+    check.strangeAttempt('t', 1);
+    check.durable('q-1', [outcome(0, 't', 'aborted', 4, 1)]);
+    bench.commit('t', 5, one, 1);
+    check.aborted('q-1', 't', 1);
+    expect(bench.failed).toEqual([]);
+    check.strangeAttempt('u', 1);
+    bench.commit('u', 6, one);
+    check.aborted('q-1', 'u', 0);
+    expect(bench.failed).toHaveLength(1);
+  });
+
   it('one-outcome finds a commit without any prepare', () => {
     const { bench, check } = watched();
     check.acknowledged('t', 5, one);

@@ -27,6 +27,11 @@ export interface Observations {
   committed(node: NodeId, txId: TxId, attempt: number | null, ct: Timestamp): void;
   /** The node reports that the attempt never commits. */
   aborted(node: NodeId, txId: TxId, attempt: number): void;
+  /**
+   * An outsider asks a replica about an attempt that has not begun, with a list of its own (D4): the tombstone of that
+   * question is none of an attempt with another list.
+   */
+  strangeAttempt(txId: TxId, attempt: number): void;
   /** The node promises its peers that its replica has no version left to send at or below the clock. */
   published(node: NodeId, partition: PartitionId, clock: Timestamp): void;
   /** The node promises that these groups, which it sourced, are durable. */

@@ -2,6 +2,7 @@ import type { DurableRecord, KeyWrite, NodeId, Timestamp, TxId } from '@isochron
 import { homeInId } from '@isochron/sessions';
 import type { Check, CheckContext } from './check.js';
 import type { CommittedTx, Ledger, LedgerListener } from './ledger.js';
+import { StrangeAttempts } from './strange-attempts.js';
 
 /**
  * One outcome per transaction id, across cohorts, coordinators, clients and incarnations: all reports of a commit have
@@ -13,6 +14,8 @@ export class OneOutcome implements Check, LedgerListener {
   readonly #aborted = new Map<TxId, Map<number, string>>();
   /** Its client received that no attempt commits. */
   readonly #dead = new Map<TxId, string>();
+  /** Attempts of questions by outsiders. */
+  readonly #strange = new StrangeAttempts();
 
   constructor(
     readonly context: CheckContext,
@@ -32,7 +35,12 @@ export class OneOutcome implements Check, LedgerListener {
     this.#fail(`${node} reports that ${txId} is committed at ${ct} (attempt ${attempt}), ${truth(tx)}`, txId);
   }
 
+  strangeAttempt(txId: TxId, attempt: number): void {
+    this.#strange.add(txId, attempt);
+  }
+
   aborted(node: NodeId, txId: TxId, attempt: number): void {
+    if (this.#strange.has(txId, attempt)) return;
     const tx = this.ledger.committed(txId);
     if (tx?.attempt === attempt) this.#fail(`${node} reports that ${txId} is aborted, ${truth(tx)}`, txId);
     let attempts = this.#aborted.get(txId);

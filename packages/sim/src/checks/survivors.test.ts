@@ -44,6 +44,17 @@ describe('survivors-agree', () => {
     expect(bench.failed).toEqual([]);
   });
 
+  it('survivors-agree ignores the tombstone of an attempt about which an outsider asked, and no other', () => {
+    const { bench, check, write } = watched();
+    check.strangeAttempt('t', 0);
+    write('q-1', aborted);
+    write('p-1', committed('d'));
+    expect(bench.failed).toEqual([]);
+    write('p-1', committed('d', 1));
+    write('q-1', outcome(1, 't', 'aborted', 6, 1));
+    expect(bench.failed).toHaveLength(1);
+  });
+
   it('survivors-agree ignores the records of a lost disk, and compares all others', () => {
     const { bench, check, write } = watched();
     write('p-1', committed('d'));

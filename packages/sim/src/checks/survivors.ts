@@ -2,6 +2,7 @@ import type { DurableRecord, NodeId, OutcomeRecord, TxId } from '@isochron/core'
 import { LOSSES_RECORD, Losses } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from './check.js';
+import { StrangeAttempts } from './strange-attempts.js';
 
 /** The records of one attempt of a transaction, by node. */
 type NodeRecords = Map<NodeId, Set<'prepared' | OutcomeRecord['status']>>;
@@ -18,6 +19,8 @@ export class SurvivorsAgree implements Check {
   readonly name = 'survivors-agree';
   readonly #transactions = new Map<TxId, Map<number, NodeRecords>>();
   readonly #excused = new Set<TxId>();
+  /** Attempts of questions by outsiders. */
+  readonly #strange = new StrangeAttempts();
 
   constructor(readonly context: CheckContext) {}
 
@@ -34,6 +37,10 @@ export class SurvivorsAgree implements Check {
     }
   }
 
+  strangeAttempt(txId: TxId, attempt: number): void {
+    this.#strange.add(txId, attempt);
+  }
+
   onDataLoss(node: NodeId, left: MemoryState): void {
     for (const [txId, attempts] of this.#transactions) {
       for (const records of attempts.values()) {
@@ -45,6 +52,7 @@ export class SurvivorsAgree implements Check {
   #ended(node: NodeId, txId: TxId, { status, attempt, digest }: OutcomeRecord): void {
     // An outcome that was found among copied versions has no attempt (D10).
     if (status === 'committed' && digest === null) return;
+    if (status === 'aborted' && this.#strange.has(txId, attempt)) return;
     this.#recordsOf(txId, attempt, node).add(status);
     const opposite = status === 'committed' ? 'aborted' : 'committed';
     for (const [other, records] of this.#transactions.get(txId)!.get(attempt)!) {

@@ -2,6 +2,7 @@ import type { AnyMessage, DurableRecord, NodeId, Random, RegionId, Timestamp, To
 import type { Address } from '@isochron/protocols';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { WallClock } from '@isochron/simulated-world/wall-clock';
+import type { Observations } from '../checks/observations.js';
 import type { FaultPlan } from '../plan/plan.js';
 import type { Disk } from '../world/disk.js';
 
@@ -63,6 +64,7 @@ export interface FaultyClient {
 /** The objects that a fault can act on. */
 export interface FaultWorld {
   readonly cluster: FaultyCluster;
+  readonly observer: Pick<Observations, 'strangeAttempt'>;
   /**
    * Calls back once, at the `nth` occurrence of the moment, with the message and its sender. Returns a function that
    * cancels it.

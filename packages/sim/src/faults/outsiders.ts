@@ -37,7 +37,7 @@ export const outsider: FaultKind<{ node: NodeId; victim: NodeId; sends: Forged }
 
 /** Nothing is sent about a transaction that the node has coordinated itself. */
 function interfere(
-  { cluster, coordinators }: FaultWorld,
+  { cluster, coordinators, observer }: FaultWorld,
   { node, victim, sends }: { readonly node: NodeId; readonly victim: NodeId; readonly sends: Forged },
   prepare: PrepareReq,
   coordinator: NodeId,
@@ -49,7 +49,9 @@ function interfere(
   const from = { node, machine: isAnswer ? replica : 'coordinator' };
   const to = isAnswer ? { node: coordinator, machine: 'coordinator' } : { node: victim, machine: replica };
   const ts = packWall(cluster.node(victim).clock.now() + 1);
-  if (to.node !== node) cluster.inject(from, to, forged(sends, prepare, ts));
+  if (to.node === node) return;
+  if (sends === 'ResolveReq') observer.strangeAttempt(identity.txId, identity.attempt + 1);
+  cluster.inject(from, to, forged(sends, prepare, ts));
 }
 
 function forged(type: Forged, { partition, identity, sentAfter }: PrepareReq, ts: Timestamp): TransactionMessage {

@@ -236,6 +236,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     const { time } = this.#cluster;
     const world: FaultWorld = {
       cluster: this.#cluster,
+      observer: this.#observer,
       coordinators: this.#coordinators,
       onMoment: (moment, nth, run) => this.#moments.on(moment, nth, run),
       client: (session) => this.#actors.find(({ name }) => name === session),

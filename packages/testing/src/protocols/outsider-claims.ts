@@ -120,6 +120,34 @@ export function outsiderClaims(subject: WorldOptions, separate: boolean): void {
       world.until(() => world.answer(COORDINATOR, ref)?.type === 'CommitResp');
     });
 
+    it('an answer about an attempt counts from its own cohorts, and not from those of an earlier one (D4, D12)', () => {
+      const world = new World(subject);
+      world.run(100);
+      world.filter = ({ message }) => message.type !== 'PrepareResp';
+      const cohortAt = (partition: number, home: string) => world.topology.cohort(partition, home).node;
+      const partition = world.topology.partitions.find(
+        (one) => cohortAt(one.id, 'ireland') === OUTSIDER && cohortAt(one.id, 'virginia') === VICTIM,
+      )!.id;
+      const later = { ...commitOver(world, id(0), [partition]), attemptRegions: ['ireland', 'virginia'] };
+      const ref = world.ask(COORDINATOR, later);
+      world.run(50);
+      const message = {
+        type: 'ResolveResp',
+        txId: id(0),
+        attempt: 1,
+        partition,
+        state: 'committed',
+        ts: world.ust() + 7,
+      };
+      const to = { node: COORDINATOR, machine: 'coordinator' };
+      world.inject(to, { node: OUTSIDER, machine: `replica/${partition}` }, message as never);
+      world.run(5);
+      expect(world.answer(COORDINATOR, ref)).toBeUndefined();
+      expect(world.node(COORDINATOR).parts.coordinator.commits.counters.outsiders).toBe(1);
+      world.filter = () => true;
+      world.until(() => world.answer(COORDINATOR, ref)?.type === 'CommitResp');
+    });
+
     it('a repetition through another coordinator may decide the attempt (D4)', () => {
       const scene = prepared(subject);
       const { world, commit, cohort, inject, ct } = scene;

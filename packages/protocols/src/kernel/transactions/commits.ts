@@ -181,8 +181,11 @@ export class Commits {
   onResolveResp(message: ResolveResp, now: WallMs, from: Address, out: Out): void {
     const { txId, attempt, partition, state, ts } = message;
     const pending = this.#pending.get(txId);
-    if (pending === undefined || !this.#isCohort(message, from, pending.attempts)) return;
+    if (pending === undefined) return;
     const { identity, previous } = pending;
+    // About another attempt than the present one: also a cohort of the present one may have committed it.
+    const named = pending.attempts.filter((one) => one.attempt === attempt || one === identity);
+    if (!this.#isCohort(message, from, named)) return;
     if (state === 'committed') {
       pending.committed ??= { ct: ts, attempt, since: now };
       if (attempt === identity.attempt) pending.votes.prepared(partition, ts);
