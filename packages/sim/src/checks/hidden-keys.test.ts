@@ -5,7 +5,10 @@ const KEY = 'default/notes/1';
 const REMARKS = { watch: 7, start: 'default/remarks/', end: 'default/remarks0' };
 
 /** The note belongs to ann until 20, to bob from 20 on, and to cid from 30 on. */
-function failuresOf(request: object, ...answers: object[]): number {
+const failuresOf = (request: object, ...answers: object[]): number => failuresWith([], request, ...answers);
+
+/** @param later requests that follow before the answers come */
+function failuresWith(later: readonly object[], request: object, ...answers: object[]): number {
   const bench = new CheckBench();
   const check = new HiddenKeys(bench.context, bench.ledger, true);
   for (const [ct, by] of Object.entries({ 10: 'ann', 20: 'bob', 30: 'cid' })) {
@@ -14,7 +17,7 @@ function failuresOf(request: object, ...answers: object[]): number {
   }
   // A request of before, without a scope, whose answer may end a scope of the next one.
   check.ruledAsked('bob', 's/1', JSON.stringify({ id: 0, type: 'live', after: 5 }));
-  check.ruledAsked('bob', 's/1', JSON.stringify({ id: 1, ...request }));
+  check.ruledAsked('bob', 's/1', JSON.stringify([{ id: 1, ...request }, ...later]));
   for (const answer of answers) check.ruledAnswered('bob', 's/1', JSON.stringify({ id: 1, ...answer }));
   return bench.failed.length;
 }
@@ -55,6 +58,9 @@ describe('notes that a principal may not see', () => {
     expect(failuresOf(request, answer)).toBe(1);
     expect(failuresOf(request, { ...refusal, id: 1 })).toBe(0);
     expect(failuresOf(request, refusal, answer)).toBe(0);
+    const ends = (watch: number) => [{ id: 2, type: 'live', after: 5, remove: [watch] }];
+    expect(failuresWith(ends(7), request, answer)).toBe(0);
+    expect(failuresWith(ends(8), request, answer)).toBe(1);
   });
 
   it('what a rule filters has no change feed (AR5)', () => {

@@ -13,6 +13,7 @@ interface SessionFrame {
   readonly id?: number;
   readonly after?: Timestamp;
   readonly add?: readonly { readonly watch: number; readonly start?: string }[];
+  readonly remove?: readonly number[];
   readonly to?: Timestamp;
   readonly changes?: readonly (readonly [QualifiedKey, readonly (readonly [Timestamp, string, unknown])[]])[];
   readonly ended?: readonly (readonly [number, string, string])[];
@@ -32,7 +33,10 @@ export class HiddenKeys implements Check {
   readonly counters = { listed: 0, changed: 0, removed: 0, refused: 0 };
   /** Requests without an answer, by connection and number. */
   readonly #asked = new Map<string, SessionFrame>();
-  /** Live queries that were refused, by connection and number: also with the answer to the request before. */
+  /**
+   * Live queries that were refused, by connection and number: also with the answer to the request before. And those that
+   * the client has ended: the answer to the request that began them says nothing of them any more.
+   */
   readonly #ended = new Set<string>();
   #lostData = false;
 
@@ -44,7 +48,10 @@ export class HiddenKeys implements Check {
 
   ruledAsked(_principal: string, connection: string, text: string): void {
     if (!this.hasNotes) return;
-    for (const frame of framesIn(text)) this.#asked.set(`${connection} ${frame.id}`, frame);
+    for (const frame of framesIn(text)) {
+      this.#asked.set(`${connection} ${frame.id}`, frame);
+      for (const number of frame.remove ?? []) this.#ended.add(`${connection} ${number}`);
+    }
   }
 
   ruledAnswered(principal: string, connection: string, text: string): void {
