@@ -169,6 +169,30 @@ describe('D10: a transaction of which a lost disk took a part', () => {
     expect(statusOf(world, I, request.txId)).toBe('lost');
   });
 
+  it('a partly lost transaction is taken back where it was only received, and the cohort there has lost its disk, too', () => {
+    const world = new World({ spec: THREE_COHORTS });
+    world.run(100);
+    const [b, x] = [1, 2].map((p) => world.topology.replicaNode(p, 'virginia')!) as [string, string];
+    const isSilent = without('Replicate', 'Heartbeat');
+    world.filter = (envelope) => envelope.from.node !== x || isSilent(envelope);
+    const client = new TestClient(world, O);
+    const tx = client.begin();
+    for (const p of [0, 1, 2]) tx.write(keyIn(world, p), '"torn"');
+    const request = { ...client.commitRequest(tx), attemptRegions: ['virginia'] };
+    world.call(O, request, 'CommitResp');
+    world.run(200);
+    const left = () =>
+      world.topology.nodes.filter((node) =>
+        [...world.node(node).store.chains.values()].flat().some(({ txId }) => txId === request.txId),
+      );
+    expect(left().length).toBeGreaterThan(3);
+    for (const node of [b, x]) loseDisk(world, node);
+    world.filter = () => true;
+    for (const node of [b, x]) world.until(recovered(world, node), 20_000);
+    world.run(500);
+    expect(left()).toEqual([]);
+  });
+
   it('a partly lost transaction of a later attempt is taken back with the slices that came back with the copy', () => {
     const passes = (envelope: Envelope<TransactionMessage>): boolean => silent(envelope) || envelope.to.node === O;
     const { world, request } = torn(passes, PARTITIONS, ['virginia', 'virginia']);

@@ -34,8 +34,8 @@ export class HiddenKeys implements Check {
   /** Requests without an answer, by connection and number. */
   readonly #asked = new Map<string, SessionFrame>();
   /**
-   * Live queries that were refused, by connection and number: also with the answer to the request before. And those that
-   * the client has ended: the answer to the request that began them says nothing of them any more.
+   * Live queries that have ended, by connection and number: the node has refused a query, also with the answer to the
+   * request before, or the client has removed the query before the answer came.
    */
   readonly #ended = new Set<string>();
   #lostData = false;

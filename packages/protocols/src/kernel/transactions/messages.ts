@@ -384,9 +384,9 @@ export const Suspect = object({
   committed: boolean,
   /** Its commit timestamp, or the proposal of this cohort. */
   ts: timestamp,
-  /** Partitions whose cohort was the asker. */
+  /** Partitions whose cohort was the asker. None where the replica has received it, and does not know its cohorts. */
   partitions,
-  /** The keys that this cohort wrote. */
+  /** The keys that it wrote there. */
   keys,
 });
 export type Suspect = Infer<typeof Suspect>;

@@ -73,6 +73,8 @@ export class Settlement implements Machine<TransactionMessage> {
   readonly #addresses: Addresses;
   readonly #review: LossReview;
   readonly #gathered = new Map<TxId, Gathered>();
+  /** Keys of transactions where their cohorts are not known, as the cohort there may have lost its disk, too. */
+  readonly #received = new Map<TxId, readonly QualifiedKey[]>();
   /** Losses that another node has decided before; perhaps not every node has its verdict. */
   readonly #known = new Map<TxId, Loss>();
   #round: 'notice' | 'collect' | 'take back' | undefined;
@@ -201,6 +203,7 @@ export class Settlement implements Machine<TransactionMessage> {
   }
 
   #gather({ txId, attempt, committed, ts, partitions, keys }: Suspect): void {
+    if (partitions.length === 0) this.#received.set(txId, [...(this.#received.get(txId) ?? []), ...keys]);
     const found = (partition: PartitionId) => this.state.reader.outcome(partition, txId)?.status === 'committed';
     const lost = partitions.filter((partition) => !found(partition));
     if (lost.length === 0) return;
@@ -219,7 +222,7 @@ export class Settlement implements Machine<TransactionMessage> {
       takenBack: !committed || (this.stableSnapshots && ts > stable.aggregated),
       node,
       partitions: lost,
-      keys: [...keys],
+      keys: [...new Set([...keys, ...(this.#received.get(txId) ?? [])])],
       acknowledged: false,
       overtaken: false,
     }));

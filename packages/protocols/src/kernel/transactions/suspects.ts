@@ -69,7 +69,10 @@ export class Suspects {
     return suspects;
   }
 
-  /** A transaction that this cohort has committed, where it had a cohort on the node. */
+  /**
+   * A transaction that is committed here, where it had a cohort on the node. A replica that only received it does not
+   * know the cohorts: it reports its keys, without partitions.
+   */
   #suspect(
     node: NodeId,
     ts: Timestamp,
@@ -80,7 +83,7 @@ export class Suspects {
     // Copied data have only the node's own partitions.
     if (node === this.slices.state.node && siblings !== undefined)
       return [{ ...suspect, attempt: 0, partitions: [this.slices.partition, ...siblings] }];
-    if (!outcome?.digest) return [];
+    if (!outcome?.digest) return [{ ...suspect, attempt: 0, partitions: [] }];
     const partitions = this.slices.partitionsOn(node, cohortsIn(outcome.digest));
     return partitions.length === 0 ? [] : [{ ...suspect, attempt: outcome.attempt, partitions }];
   }
