@@ -26,7 +26,7 @@ describe('a run', () => {
     }
   });
 
-  it('runs of different seeds differ, and commit most of their transactions, under faults, in virtual time', () => {
+  it('a run differs from seed to seed, and commits most of its transactions, under faults, in virtual time', () => {
     const totals = { transactions: 0, committed: 0, faults: 0, crashes: 0 };
     const steps = new Set<number>();
     for (let seed = 107; seed < 115; seed++) {
