@@ -9,11 +9,11 @@ const DOCS = SOURCE.members('interface ClientTimes');
 
 /** The times as durations. Throws RangeError when a comment does not name the default. */
 function ofDuration(name: string, ms: number): string {
-  const told = `Default ${whole(ms).replaceAll('_', ' ')}`;
+  const inMs = `Default ${whole(ms).replaceAll('_', ' ')}`;
   const text = DOCS[name] ?? '';
-  if (!text.includes(told)) throw new RangeError(`the comment of ${name} lacks "${told}"`);
+  if (!text.includes(inMs)) throw new RangeError(`the comment of ${name} lacks "${inMs}"`);
   return text
-    .replace(told, `Default ${ms / 1000} s`)
+    .replace(inMs, `Default ${ms / 1000} s`)
     .replace(', in ms', '')
     .replace('`Infinity`', 'nil');
 }

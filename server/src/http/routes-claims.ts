@@ -20,7 +20,7 @@ const ClaimAnswer = named('ClaimAnswer', {
   bytes: Type.Optional(Type.String({ description: 'base64, where the key holds a binary value' })),
 });
 
-/** A claim: a document is stored where there is none. */
+/** A claim: stores a document if its key has none. */
 export const CLAIM_ROUTE: TransactionsRoute = {
   method: 'POST',
   path: '/v1/keyspaces/:keyspace/keys/:key/claim',

@@ -28,8 +28,8 @@ export interface Observations {
   /** The node reports that the attempt never commits. */
   aborted(node: NodeId, txId: TxId, attempt: number): void;
   /**
-   * An outsider asks a replica about an attempt that has not begun, with a list of its own (D4): the tombstone of that
-   * question is none of an attempt with another list.
+   * An outsider asks a replica about an attempt that has not begun, with a list of its own (D4): the tombstone that the
+   * question leaves does not belong to an attempt with another list.
    */
   strangeAttempt(txId: TxId, attempt: number): void;
   /** The node promises its peers that its replica has no version left to send at or below the clock. */

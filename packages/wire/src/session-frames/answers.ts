@@ -29,7 +29,7 @@ const HeldBack = object({
   region: text,
   /** The node of that region whose writes are missing; null if only the region is known. */
   node: nullable(text),
-  /** Partition that lacks them; null if it is none of this node's. */
+  /** Partition that lacks the changes; null if another node holds the partition. */
   partition: nullable(text),
 });
 export type HeldBack = Infer<typeof HeldBack>;

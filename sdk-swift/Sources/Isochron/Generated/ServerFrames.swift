@@ -107,7 +107,7 @@ public struct HeldBack: Hashable, Sendable {
     public let region: String
     /// The node of that region whose writes are missing; nil if only the region is known.
     public let node: String?
-    /// Partition that lacks them; nil if it is none of this node's.
+    /// Partition that lacks the changes; nil if another node holds the partition.
     public let partition: String?
 }
 
