@@ -10,9 +10,10 @@ import type { ClientTurns } from './turns.js';
 
 /** How long a refusal waits on average, ms: from half to one and a half of it, so that they do not come together. */
 const HELD_MS = 500;
-/** Refusals that wait, in all and for each client. */
+/** Refusals that wait, in all. */
 const HELD = 1024;
-const HELD_PER_CLIENT = 256;
+/** Refusals of one client that wait; a client with more of these is cut off. */
+export const HELD_PER_CLIENT = 256;
 
 /** Counts the requests of the routes of this scope, and their answers' bytes. */
 export function limitRates(app: FastifyInstance, api: ApiContext): void {
