@@ -389,6 +389,28 @@ describe('PaRiS: cohorts resolve a transaction without its coordinator (D2)', ()
     expect(world.call('ireland-1', { type: 'TxStatusReq', txId: id(0) })).toMatchObject({ status: 'unknown' });
   });
 
+  it('a status response comes over links that are slower than a read is patient with one replica', () => {
+    const world = settled({ delayMs: () => 150, settings: { readTimeoutMs: 200, readDeadlineMs: 5_000 } });
+    const { ct } = world.call('virginia-1', commitOver(world, id(0), [0]), 'CommitResp');
+    const asked = world.now;
+    expect(world.call('ireland-1', { type: 'TxStatusReq', txId: id(0) })).toMatchObject({
+      status: 'committed',
+      ts: ct,
+    });
+    expect(world.now - asked).toBeGreaterThan(250);
+  });
+
+  it('a status response does not wait for a replica whose link is lost meanwhile', () => {
+    const world = settled({ settings: { readTimeoutMs: 200, readDeadlineMs: 5_000 } });
+    world.filter = ({ message }) => message.type !== 'OutcomeResp';
+    const ref = world.ask('ireland-1', { type: 'TxStatusReq', txId: id(0) });
+    world.run(1_000);
+    expect(world.answer('ireland-1', ref)).toBeUndefined();
+    world.cut('ireland-1', 'virginia-1');
+    world.run(300);
+    expect(world.answer('ireland-1', ref)).toMatchObject({ status: 'unknown' });
+  });
+
   /** Oregon's attempt 0 was aborted, virginia's attempt 1 has committed. */
   function committedAgain(world: World): CommitResp {
     const commit = { ...commitOver(world, id(0), [0]), attemptRegions: ['oregon'] };

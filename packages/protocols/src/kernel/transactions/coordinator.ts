@@ -69,7 +69,7 @@ interface BlockedRequest {
 /** A question to the replicas about a transaction's end. */
 interface StatusQuestion {
   readonly requester: Requester;
-  readonly until: WallMs;
+  until: WallMs;
   readonly txId: TxId;
   waiting: number;
   /** Unreachable replicas: they are asked when they are back, because they may be the only ones that know. */
@@ -156,6 +156,7 @@ export class Coordinator implements Machine<TransactionMessage> {
         else {
           this.#unreachable.add(input.node);
           this.reads.lost(input.node, input.now, out);
+          this.#hurry(input.now);
         }
         if (input.up) {
           this.commits.reachable(input.node, input.now, out);
@@ -301,8 +302,15 @@ export class Coordinator implements Machine<TransactionMessage> {
         else out.send(to, { type: 'OutcomeReq', ref: question, partition: partition.id, txId });
       }
     }
-    const until = now + this.state.settings.readTimeoutMs;
+    const until = now + this.state.settings.readDeadlineMs;
     this.#questions.set(question, { requester: { from, ref }, until, txId, waiting, unasked, responses: new Map() });
+    if (unasked.length > 0) this.#hurry(now);
+  }
+
+  /** A replica cannot be reached: questions that wait for all replicas will hardly get all answers. */
+  #hurry(now: WallMs): void {
+    const soon = now + this.state.settings.readTimeoutMs;
+    for (const question of this.#questions.values()) question.until = Math.min(question.until, soon);
   }
 
   #askAgain(node: string, out: Out): void {
