@@ -397,6 +397,37 @@ describe('connections', () => {
     expect(world.machine.core.currentToken()).toBe('east-w2000+');
   });
 
+  it.each([
+    ['before its first request', 25],
+    ['while it is in use', 80],
+  ])(
+    'connections whose node refuses the token of an older one %s are replaced by ones that begin with it',
+    (_when, ms) => {
+      const { world, home, other } = watched(connected(['east', 'west']));
+      home.script = once('commit', 'drop');
+      world.write('a');
+      world.run(5);
+      const sent = home.received('commit')[0]!;
+      world.push(home, { type: 'goaway', reason: 'restart', delayMs: 60_000 });
+      world.run(ms);
+      let refusals = 0;
+      other.script = (frame) => {
+        if (frame.type !== 'ping' || frame.token === undefined || refusals > 0) return undefined;
+        refusals++;
+        return refusal(frame.id, 'TIMESTAMP_IN_FUTURE', true);
+      };
+      world.push(home, { type: 'committed', id: sent.id, ts: 2000, token: 'east-w2000' });
+      const read = world.read('a');
+      world.run(500);
+      const [before, after] = other
+        .received('hello')
+        .slice(-2)
+        .map(({ token }) => token);
+      expect([refusals, before, after]).toEqual([1, 'east-0', 'east-w2000']);
+      expect([read.settled, world.machine.core.currentToken()]).toEqual([1, 'east-w2000+']);
+    },
+  );
+
   it('connections that are not in use do not change the token', () => {
     const { world, home, other } = watched(looking());
     home.script = always('ping', () => 'drop');

@@ -133,24 +133,19 @@ export class Connection implements SocketListener, Carrier {
     return this.#inFlight.size === this.#waits;
   }
 
-  /**
-   * Measures the round trip; undefined if no credit is free, or the connection is lost before the answer.
-   * @param token of the session, from another connection: the answer has the token of both
-   */
-  ping(done: (rttMs: number | undefined) => void = () => {}, token?: string): void {
+  /** Measures the round trip; undefined if no credit is free, or the connection is lost before the answer. */
+  ping(done: (rttMs: number | undefined) => void = () => {}): void {
     if (this.free <= 0) {
       done(undefined);
       return;
     }
-    const resolve = (rttMs: number): void => {
-      this.#rttMs = rttMs;
-      done(rttMs);
-    };
-    const reject = (): void => {
-      this.loop.debug(`${this.url}: a ping was lost`);
-      done(undefined);
-    };
-    new PingExchange(this.loop, token).run((exchange) => this.send([exchange]), { resolve, reject });
+    new PingExchange(this.loop).run((exchange) => this.send([exchange]), {
+      resolve: (rttMs) => {
+        this.#rttMs = rttMs;
+        done(rttMs);
+      },
+      reject: () => done(undefined),
+    });
   }
 
   /** Sends requests, packed into as few messages as the server's limit allows. */

@@ -145,7 +145,11 @@ export class Connector implements ConnectionOwner {
   }
 
   refused(exchange: Exchange, error: IsochronError, connection: Connection): void {
-    this.dispatcher.refused(exchange, error, connection);
+    if (exchange instanceof PingExchange && exchange.repeats) {
+      // Without the session's token the node does not know what the session has seen and written elsewhere.
+      connection.drop(error);
+      if (error.retryable) this.dispatcher.lost(connection, error, [exchange]);
+    } else this.dispatcher.refused(exchange, error, connection);
   }
 
   progressed(connection: Connection): void {
@@ -309,7 +313,7 @@ export class Connector implements ConnectionOwner {
     // Another connection has received a newer token since this one sent its hello.
     if (token !== undefined && token !== connection.hello.token) {
       this.#events.token(token);
-      connection.ping(undefined, token);
+      connection.send([new PingExchange(this.#loop, token)]);
     }
     // Before any other request: it needs one of the credits.
     if (connection.rttMs === undefined) this.#measure(connection);
@@ -332,7 +336,7 @@ export class Connector implements ConnectionOwner {
     const { cluster } = connection.welcome;
     const judged = (problem?: IsochronError): void => {
       const isGone = problem === undefined && connection.isClosed;
-      const error = isGone ? notUsable(`${connection.url} has closed the connection`) : problem;
+      const error = isGone ? notUsable(`${connection.url} is gone`) : problem;
       if (error !== undefined) connection.close();
       done(error);
     };

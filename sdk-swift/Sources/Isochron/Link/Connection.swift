@@ -105,20 +105,14 @@ final class Connection: SocketListener {
     }
 
     /// Measures the round trip, in ms; nil if no credit is free, or the connection is lost before the answer.
-    ///
-    /// - Parameter token: the session's token of another connection: the answer has a token that covers both
-    func ping(token: String? = nil, _ done: @escaping @SessionActor (_ rttMs: Double?) -> Void = { _ in }) {
+    func ping(_ done: @escaping @SessionActor (_ rttMs: Double?) -> Void = { _ in }) {
         if free <= 0 { return done(nil) }
-        let (loop, url) = (loop, url)
         let answered: Caller<Double> = { [weak self] result in
-            guard case .success(let rttMs) = result else {
-                loop.debug("\(url): a ping was lost")
-                return done(nil)
-            }
+            guard case .success(let rttMs) = result else { return done(nil) }
             self?.rttMs = rttMs
             done(rttMs)
         }
-        PingExchange(token: token, loop: loop).run({ send([$0]) }, answered)
+        PingExchange(loop: loop).run({ send([$0]) }, answered)
     }
 
     /// Sends requests, packed into as few messages as the server's limit allows.

@@ -185,7 +185,7 @@ final class Connector {
         // Another connection has received a newer token since this one sent its hello.
         if let token, token != connection.hello.token {
             events?.token(token)
-            connection.ping(token: token)
+            connection.send([PingExchange(token: token, loop: loop)])
         }
         // Before all other requests, because it needs one of the credits.
         if connection.rttMs == nil { measure(connection) }
@@ -208,7 +208,7 @@ final class Connector {
         let its = connection.welcome.cluster
         let judged: @SessionActor (IsochronError?) -> Void = { problem in
             let isGone = problem == nil && connection.isClosed
-            let error = isGone ? .lost("\(connection.url) has closed the connection") : problem
+            let error = isGone ? .lost("\(connection.url) is gone") : problem
             if error != nil { connection.close() }
             done(error.map { .failure($0) } ?? .success(connection))
         }
@@ -290,7 +290,14 @@ final class Connector {
 
 extension Connector: ConnectionOwner {
     func refused(_ exchange: Exchange, _ error: IsochronError, on connection: Connection) {
-        dispatcher.refused(exchange, renewal?.refused(exchange, error, connection) ?? error, on: connection)
+        let error = renewal?.refused(exchange, error, connection) ?? error
+        if exchange is PingExchange, exchange.repeats {
+            // Without the session's token the node does not know what the session has seen and written elsewhere.
+            connection.drop(error)
+            if error.retryable { dispatcher.lost(connection, error, [exchange]) }
+        } else {
+            dispatcher.refused(exchange, error, on: connection)
+        }
     }
 
     func progressed(_ connection: Connection) {

@@ -140,7 +140,7 @@ final class PingExchange: AwaitedExchange<Double> {
     private let loop: Loop
     private var sentMs = 0.0
 
-    init(token: String?, loop: Loop) {
+    init(token: String? = nil, loop: Loop) {
         self.token = token
         self.loop = loop
     }
