@@ -34,6 +34,7 @@ import { Moments } from './moments.js';
 import { newcomersOf, PROBE_PAUSE_MS, PROBE_ROUNDS, PROBE_TIMEOUT_MS, probesOf, slowestMs } from './probe.js';
 import type { Limits, Result } from './result.js';
 import { describeInput, describeMessage, nameOf, Trace } from './trace.js';
+import { unfinishedOf } from './unfinished.js';
 
 /** How often expensive checks are made, and the goals are checked. */
 const ROUND_MS = 200;
@@ -303,7 +304,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     let lead = 0;
     let reached = 0;
     for (;;) {
-      const message = GOALS[reached]?.missing(this.#checks.healed(() => this.#unfinished()));
+      const message = GOALS[reached]?.missing(this.#checks.healed(() => unfinishedOf(this.#working, this.plan)));
       if (message === undefined) reached++;
       if (reached === GOALS.length || this.#over) return undefined;
       if (message === undefined) continue;
@@ -375,17 +376,6 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     if (this.#awaited?.finished === false) return false;
     this.#awaited = this.#working.find((client) => !client.finished);
     return this.#awaited === undefined;
-  }
-
-  /**
-   * Coordinators that give up before the slowest link has taken an answer there and back never report the end of an
-   * undecided commit: clients that have finished may ask for it for ever.
-   */
-  #unfinished(): string[] {
-    const maySettle = !outwaitsLinks(this.plan);
-    return this.#working
-      .filter(({ finished, doing }) => !finished && !(maySettle && doing === 'finished'))
-      .map(({ name, doing }) => `${name} (${doing})`);
   }
 
   #begin(keys: readonly QualifiedKey[]): void {
