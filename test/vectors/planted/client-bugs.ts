@@ -125,7 +125,14 @@ export const CLIENT: readonly PlantedBug[] = [
     'does not send the token of an older connection where no credit is free',
     CONNECTOR,
     'dispatcher.submit(PingExchange(token: token, loop: loop))',
-    'if planted { current?.ping(token: token) } else { dispatcher.submit(PingExchange(token: token, loop: loop)) }',
+    'if !planted || (current?.free ?? 0) > 0 { dispatcher.submit(PingExchange(token: token, loop: loop)) }',
+  ),
+  inSteps(
+    'refused-token-stays',
+    'keeps a connection whose node refuses the token of another one',
+    CONNECTOR,
+    'if exchange is PingExchange, exchange.repeats {',
+    'if !planted, exchange is PingExchange, exchange.repeats {',
   ),
   inSteps(
     'refused-stays-open',

@@ -143,6 +143,32 @@ final class MachineConnectionTests: XCTestCase, @unchecked Sendable {
     }
 
     @SessionActor
+    func testAConnectionWhoseNodeRefusesTheTokenOfAnOlderOneIsReplacedByOneThatBeginsWithIt() async throws {
+        for ms in [25.0, 80] {
+            let scene = try Connected(["east", "west"])
+            let (world, home, other) = (scene.world, scene.home, scene.other)
+            home.script = once("commit", .drop)
+            world.write("a")
+            world.run(5)
+            scene.network.push(home, ["type": "goaway", "reason": "restart", "delayMs": 60_000])
+            world.run(ms)
+            var refusals = 0
+            other.script = { frame in
+                guard frame.type == "ping", frame.text("token") != nil, refusals == 0 else { return .answer }
+                refusals += 1
+                return refusal(frame.id, "TIMESTAMP_IN_FUTURE", retryable: true)
+            }
+            scene.network.push(home, committed(home))
+            world.read("a")
+            world.run(500)
+            XCTAssertEqual(refusals, 1)
+            let hellos = other.received("hello").suffix(2).map { $0.text("token") }
+            XCTAssertEqual(hellos, ["east-0", "east-w2000"])
+            XCTAssertEqual(world.machine.core.currentToken, "east-w2000+")
+        }
+    }
+
+    @SessionActor
     func testConnectionsThatAreNotInUseDoNotChangeTheToken() async throws {
         let scene = try Looking()
         scene.home.script = always("ping") { _ in .drop }
