@@ -59,6 +59,9 @@ function fragments(group: LogGroup): LogGroup[] {
   return parts.map((txs) => ({ ct: group.ct, txs }));
 }
 
+/** Retries after which a receiver that is reachable should have asked for a broken stream. */
+const PATIENCE = 4;
+
 /**
  * The sending end of a stream to one peer replica. It starts, and starts again, with the receiver's resync request;
  * when the log has been replayed, it follows the durable version clock.
@@ -66,6 +69,9 @@ function fragments(group: LogGroup): LogGroup[] {
 export class SendingEnd {
   #sentUpTo: Timestamp | undefined;
   #verified = false;
+  #reachable = false;
+  /** Retries since the stream broke. */
+  #retries = 0;
 
   /** How far a live stream was sent; undefined while it is broken. */
   get sentUpTo(): Timestamp | undefined {
@@ -86,5 +92,19 @@ export class SendingEnd {
   /** Ranges in flight may be lost, or the receiver will ask for the later ones. */
   broken(): void {
     this.#sentUpTo = undefined;
+    this.#retries = 0;
+  }
+
+  /** The link to the receiver is up or down. */
+  link(up: boolean): void {
+    this.#reachable = up;
+    this.broken();
+  }
+
+  /** One more retry: whether the receiver leaves the broken stream alone for too long. */
+  retried(): boolean {
+    if (this.#sentUpTo !== undefined || !this.#reachable) return false;
+    this.#retries++;
+    return this.#retries > PATIENCE;
   }
 }

@@ -187,13 +187,14 @@ export class Replication {
   /** Repeats unanswered requests. */
   retry(now: WallMs, out: Out): void {
     this.#receiver.retry(now, out);
+    if (this.state.membership.joined) this.#sender.retry(out);
   }
 
   link(node: string, up: boolean, now: WallMs, out: Out): void {
     if (up) this.state.verification.linked(now);
     for (const [region, { address, stream }] of this.#peers) {
       if (address.node !== node) continue;
-      stream.broken();
+      stream.link(up);
       this.#rollback.link(region, up, now);
       if (up && this.state.membership.joined) this.#receiver.askResync(region, now, out);
     }

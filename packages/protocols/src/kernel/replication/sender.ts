@@ -64,6 +64,16 @@ export class Sender {
   }
 
   /**
+   * An answer to an older request can arrive after a request that was lost: then the receiver waits for the stream, and
+   * the stream for the receiver. An empty range shows the receiver the gap (D6).
+   */
+  retry(out: Out): void {
+    const to = this.vv.durable(this.state.region);
+    for (const { address, stream } of this.peers.values())
+      if (stream.retried()) sendRange(address, this.#origin, { from: to, to, groups: [] }, false, out);
+  }
+
+  /**
    * The log is read in a step of its own, so that the driver can bring the range to memory, and only as far as it is
    * durable: groups that still wait for the disk may not be in the log yet.
    */
