@@ -341,6 +341,19 @@ describe('a session without a connection', () => {
     expect(world.machine.core.status(world.nowMs).state).toBe('online');
   });
 
+  it('credentials that expire before a node has seen them are renewed, also after others that were refused', () => {
+    const { world, node, issuer } = connected({ lifeMs: 10_000, settings: { requestTimeoutMs: 60_000 } });
+    world.authMs = 500;
+    issuer.revoke();
+    world.cut(node);
+    while (world.authCalls < 2) world.run(10);
+    node.state = 'refuses';
+    world.run(15_000);
+    node.state = 'serves';
+    const read = world.ask({ f: 'read', keys: ['default/a'] }, 40_000);
+    expect([read.reason, read.settled]).toEqual([undefined, 1]);
+  });
+
   it('requests reject with CREDENTIALS_UNAVAILABLE where a node could be reached, but no credentials be had', () => {
     const { world, node, app } = connected({ lifeMs: 10_000 });
     app.give = () => failure;

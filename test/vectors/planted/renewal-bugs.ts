@@ -66,8 +66,8 @@ export const RENEWAL: readonly PlantedBug[] = [
   inRenewal(
     'renewal-first-refusal-ends',
     'gives up when a node refuses the first credentials',
-    'if isSecond { return error }',
-    'if planted || isSecond { return error }',
+    'if isSecond, loop.nowMs - answeredMs < lifeMs { return error }',
+    'if planted || (isSecond && loop.nowMs - answeredMs < lifeMs) { return error }',
   ),
   inRenewal(
     'renewal-second-refusal-counts-not',
@@ -84,8 +84,8 @@ export const RENEWAL: readonly PlantedBug[] = [
   inRenewal(
     'renewal-uses-expired',
     'connects with credentials that have expired',
-    'validUntilMs = loop.steadyMs + (leftMs ?? .infinity)',
-    'validUntilMs = planted ? .infinity : loop.steadyMs + (leftMs ?? .infinity)',
+    'validUntilMs = loop.steadyMs + lifeMs',
+    'validUntilMs = planted ? .infinity : loop.steadyMs + lifeMs',
   ),
   inRenewal(
     'renewal-late-is-offline',

@@ -138,6 +138,8 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
     credentials: string | undefined;
     /** Steady time from which on they are not to be used. */
     #validUntilMs = Number.NEGATIVE_INFINITY;
+    /** How long the last accepted ones were valid. */
+    #lifeMs = Number.POSITIVE_INFINITY;
     #isAsked = false;
     /** Steady times of the driver's last answer, and of the one before. */
     #answeredMs = Number.NEGATIVE_INFINITY;
@@ -238,7 +240,8 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
       if (error.code !== 'UNAUTHENTICATED') return error;
       if (credentials === this.credentials) {
         this.#validUntilMs = Number.NEGATIVE_INFINITY;
-        if (this.#isSecond) return error;
+        // Those that came longer ago than the last accepted ones lived may have expired.
+        if (this.#isSecond && loop.nowMs - this.#answeredMs < this.#lifeMs) return error;
         this.#wasRefused = true;
       }
       return this.#unavailable(error);
@@ -277,7 +280,8 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
       this.#rest();
       loop.cancel(this.#due);
       this.#due = undefined;
-      this.#validUntilMs = loop.steadyMs + (leftMs ?? Number.POSITIVE_INFINITY);
+      this.#lifeMs = leftMs ?? Number.POSITIVE_INFINITY;
+      this.#validUntilMs = loop.steadyMs + this.#lifeMs;
       if (leftMs !== undefined) this.#renewBefore(leftMs);
       resumeAll();
     }

@@ -20,6 +20,8 @@ final class Renewal {
     private(set) var credentials: String?
     /// Steady time from which on they are not to be used.
     private var validUntilMs = -Double.infinity
+    /// How long the last accepted ones were valid.
+    private var lifeMs = Double.infinity
     private var isAsked = false
     /// Steady times of the driver's last answer, and of the one before.
     private var answeredMs = -Double.infinity
@@ -105,7 +107,8 @@ final class Renewal {
         if error.code != .unauthenticated { return error }
         if hello.credentials == credentials {
             validUntilMs = -.infinity
-            if isSecond { return error }
+            // Those that came longer ago than the last accepted ones lived may have expired.
+            if isSecond, loop.nowMs - answeredMs < lifeMs { return error }
             wasRefused = true
         }
         return unavailable(error)
@@ -146,7 +149,8 @@ final class Renewal {
         rest()
         loop.cancel(due)
         due = nil
-        validUntilMs = loop.steadyMs + (leftMs ?? .infinity)
+        lifeMs = leftMs ?? .infinity
+        validUntilMs = loop.steadyMs + lifeMs
         if let leftMs { renewBefore(leftMs) }
         resumeRequests()
     }
