@@ -1,5 +1,7 @@
 import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
 import { commitOver, id, settled } from '@isochron/testing/protocols/commits';
+import type { TransactionMessage } from '../kernel/transactions/messages.js';
+import type { Address } from '../machine.js';
 
 describe('PaRiS: links and restarts (D6, D7)', () => {
   it('frames that a link lost are replayed after the reconnect, and nothing is applied twice', () => {
@@ -53,6 +55,32 @@ describe('PaRiS: links and restarts (D6, D7)', () => {
     expect(lost).toBe(true);
     const replica = world.node('oregon-1').parts.replicas.find((r) => r.partition === 0)!;
     expect(replica.replication.counters.gaps).toBeGreaterThan(0);
+    expect(new TestClient(world, 'oregon-1').readOnce(keyIn(world, 0))).toEqual(['1']);
+  });
+
+  it('an answer to an older request ends the wait for one that was lost: an empty range shows the gap (D6)', () => {
+    const world = settled();
+    let older: { to: Address; from: Address; message: TransactionMessage } | undefined;
+    world.filter = (envelope) => {
+      const { from, message } = envelope;
+      if (message.type === 'Heartbeat' && from.node === 'virginia-1' && envelope.to.node === 'oregon-1')
+        if (message.partition === 0) older = envelope;
+      return true;
+    };
+    world.run(100);
+    world.cut('virginia-1', 'oregon-1');
+    let isLost = false;
+    world.filter = ({ to, from, message }) => {
+      const isRequest = message.type === 'ResyncReq' && message.partition === 0 && from.node === 'oregon-1';
+      if (isLost || !isRequest || to.node !== 'virginia-1') return true;
+      isLost = true;
+      return false;
+    };
+    world.heal('virginia-1', 'oregon-1');
+    world.until(() => isLost);
+    world.inject(older!.to, older!.from, older!.message);
+    const { ct } = world.call('virginia-1', commitOver(world, id(0), [0]), 'CommitResp');
+    world.until(() => world.ust() >= ct);
     expect(new TestClient(world, 'oregon-1').readOnce(keyIn(world, 0))).toEqual(['1']);
   });
 
