@@ -7,7 +7,7 @@ import { MAX_CREDENTIALS_LENGTH } from '@isochron/wire/session-frames/requests';
 import { decodeJwt } from 'jose';
 import type { Logger } from 'pino';
 import type { Secrets } from '../config/secret.js';
-import type { PrincipalScope } from '../http/tx-ids.js';
+import type { PrincipalScope } from '../http/one-shots/tx-ids.js';
 import { ApiKeys, digestOf, environmentKey } from './api-keys.js';
 import type { AuthConfig, AuthFile } from './auth-file.js';
 import { Issuer, unauthenticated } from './issuer.js';

@@ -2,7 +2,7 @@
 import { IsochronError, type Principal } from '@isochron/core';
 import type { Done } from '@isochron/sessions';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { FailedAuthentications } from '../http/failed-authentications.js';
+import type { FailedAuthentications } from '../http/limits/failed-authentications.js';
 import type { Authenticator } from './authenticator.js';
 
 declare module 'fastify' {

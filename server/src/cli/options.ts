@@ -1,7 +1,7 @@
 /** Option values: parsed from text, or refused with a reason. */
 import { isIP } from 'node:net';
 import { InvalidArgumentError } from 'commander';
-import { DEFAULT_NODE_LIMITS, isLimit, type LimitName, type NodeLimits } from '../http/limits.js';
+import { DEFAULT_NODE_LIMITS, isLimit, type LimitName, type NodeLimits } from '../http/limits/limits.js';
 import { PORTS, type Port } from '../tls/exposure.js';
 
 /** A parser of whole numbers between two bounds, for commander. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { SessionClient } from '../testing/session-client.js';
 import { send, startApi, type TestAnswer, type TestApi } from '../testing/test-api.js';
-import { HttpLatency } from './latency.js';
-import { buildMetrics } from './metrics.js';
+import { HttpLatency } from './metrics/latency.js';
+import { buildMetrics } from './metrics/metrics.js';
 
 let api: TestApi;
 afterEach(() => api.close());

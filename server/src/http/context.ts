@@ -34,12 +34,12 @@ import type { RunningNode, TransactionsNode } from '../node/api.js';
 import { promised } from '../node/promised.js';
 import type { HttpSessions } from '../session/http-sessions.js';
 import { newSessionId } from '../session/ids.js';
-import { Answers, JSON_TYPE } from './answers.js';
-import type { OneShots } from './one-shots.js';
-import { NOT_STORED, ReadHeaders } from './read-headers.js';
-import { StabilityMonitor } from './stability.js';
-import { ClientTurns } from './turns.js';
-import { boundTxId, type PrincipalScope, txIdOfKey } from './tx-ids.js';
+import { Answers, JSON_TYPE } from './caching/answers.js';
+import { NOT_STORED, ReadHeaders } from './caching/read-headers.js';
+import { StabilityMonitor } from './health/stability.js';
+import { ClientTurns } from './limits/turns.js';
+import type { OneShots } from './one-shots/one-shots.js';
+import { boundTxId, type PrincipalScope, txIdOfKey } from './one-shots/tx-ids.js';
 
 /** Longest Idempotency-Key, in bytes. */
 const MAX_KEY_BYTES = 255;

@@ -8,10 +8,10 @@ import { type AnyNode, type OperationsNode, runsTransactions, type TransactionsN
 import { HttpSessions } from '../session/http-sessions.js';
 import { operationTokens, sessionTokens } from '../session/tokens.js';
 import { ApiContext, type RouteContext, TransactionsContext } from './context.js';
-import { OperationOneShots } from './operation-one-shots.js';
-import { addRoutes, refuseRoute } from './route.js';
-import { TRANSACTIONS_ROUTES } from './routes.js';
-import { TransactionOneShots } from './transaction-one-shots.js';
+import { OperationOneShots } from './one-shots/operation-one-shots.js';
+import { TransactionOneShots } from './one-shots/transaction-one-shots.js';
+import { TRANSACTIONS_ROUTES } from './routes/catalogue.js';
+import { addRoutes, refuseRoute } from './routes/route.js';
 
 export interface DataApi extends RouteContext {
   /** Adds the routes of protocols with transactions. */

@@ -7,8 +7,8 @@ import type { TLSSocket } from 'node:tls';
 import type { FastifyInstance, FastifyListenOptions, FastifyServerFactory } from 'fastify';
 import type { CertificateSet } from '../tls/certificate-files.js';
 import type { Certificates } from '../tls/certificates.js';
-import { KEEP_ALIVE_MS } from './connections.js';
-import type { NodeLimits } from './limits.js';
+import { KEEP_ALIVE_MS } from './connections/connections.js';
+import type { NodeLimits } from './limits/limits.js';
 
 /** Clients speak TLS 1.3 or nothing. */
 const VERSION = { minVersion: 'TLSv1.3', maxVersion: 'TLSv1.3' } as const;

@@ -9,7 +9,7 @@ import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import fastify from 'fastify';
 import { WebSocket, WebSocketServer } from 'ws';
-import { HttpLatency } from '../http/latency.js';
+import { HttpLatency } from '../http/metrics/latency.js';
 import { FakeCluster } from './fake-node.js';
 import { startApi } from './test-api.js';
 

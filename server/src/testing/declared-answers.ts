@@ -1,10 +1,10 @@
 /** Holds the answers of the REST API to what its routes declare: statuses, headers, caching and error codes. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { AnswerHeader } from '../http/openapi.js';
-import type { Route } from '../http/route.js';
-import { REQUEST_ERRORS } from '../http/route-errors.js';
-import { COMMON_ROUTES, TRANSACTIONS_ROUTES } from '../http/routes.js';
-import { HEALTH_ROUTES } from '../http/routes-ops.js';
+import type { AnswerHeader } from '../http/documentation/openapi.js';
+import { COMMON_ROUTES, TRANSACTIONS_ROUTES } from '../http/routes/catalogue.js';
+import type { Route } from '../http/routes/route.js';
+import { REQUEST_ERRORS } from '../http/routes/route-errors.js';
+import { HEALTH_ROUTES } from '../http/routes/status.js';
 
 /** The part of a declaration that does not depend on what its handler gets. */
 export type Declaration = Omit<Route<never>, 'handle'>;

@@ -13,7 +13,7 @@ import {
 } from '@isochron/sessions';
 import type { FastifyInstance } from 'fastify';
 import { type ApiOptions, buildApi } from '../http/api.js';
-import { DEFAULT_NODE_LIMITS } from '../http/limits.js';
+import { DEFAULT_NODE_LIMITS } from '../http/limits/limits.js';
 import { servedTransactions } from '../node/protocols.js';
 import { newSessionId } from '../session/ids.js';
 import { snapshotChecks } from '../session/tokens.js';

@@ -1,6 +1,6 @@
 /** What a node lets other machines reach. A port without protection listens on loopback, unless it is named. */
 import { IsochronError } from '@isochron/core';
-import { isLoopback } from '../http/origins.js';
+import { isLoopback } from '../http/requests/origins.js';
 
 /** A port of a node. */
 export const PORTS = ['api', 'peer', 'metrics'] as const;

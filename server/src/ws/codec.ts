@@ -7,7 +7,7 @@ import type { Snapshot } from '@isochron/protocols';
 import { type FrameEncoder, PlainFrames } from '@isochron/sessions';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import { SESSION_SUBPROTOCOLS, type ServerFrame } from '@isochron/wire/session-frames';
-import { base64 } from '../http/reader.js';
+import { base64 } from '../http/one-shots/reader.js';
 
 /** An encoded frame, to be packed into a message. */
 export type Encoded = string | object;

@@ -3,7 +3,7 @@
  * of the node: then a part of them is served in each of its turns. While the connection rests, none is served.
  */
 import type { ServedConnection } from '@isochron/sessions';
-import type { ClientTurns } from '../http/turns.js';
+import type { ClientTurns } from '../http/limits/turns.js';
 import { after } from '../node/after.js';
 import type { Codec } from './codec.js';
 

@@ -2,7 +2,7 @@ import type { Principal } from '@isochron/core';
 import { CREDITS, type Done, type ServedNode } from '@isochron/sessions';
 import type { Audit } from '../audit/audit.js';
 import type { ApiContext } from '../http/context.js';
-import type { FailedAuthentications } from '../http/failed-authentications.js';
+import type { FailedAuthentications } from '../http/limits/failed-authentications.js';
 import { after } from '../node/after.js';
 
 /** The node of an API, for the sessions that it serves. */

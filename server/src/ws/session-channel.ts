@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Outgoing, ServedConnection, SessionLink } from '@isochron/sessions';
 import type { ChannelSource } from '@isochron/wire/channels/channel';
 import { type ChannelRefusal, type Channels, NO_ROOM } from '@isochron/wire/channels/channels';
-import type { ClientTurns } from '../http/turns.js';
+import type { ClientTurns } from '../http/limits/turns.js';
 import { AnswerQueue } from './answer-queue.js';
 import type { Codec } from './codec.js';
 import { Inbox } from './inbox.js';

@@ -1,7 +1,7 @@
 /** The socket of one session: encoding, one message for all frames of a turn, backpressure. */
 import type { Outgoing, ServedConnection, SessionLink } from '@isochron/sessions';
 import type { WebSocket } from 'ws';
-import type { ClientTurns } from '../http/turns.js';
+import type { ClientTurns } from '../http/limits/turns.js';
 import { AnswerQueue } from './answer-queue.js';
 import type { Codec } from './codec.js';
 import { Inbox } from './inbox.js';

@@ -1,7 +1,7 @@
 /** Bounds of callers before they are authenticated: connections, in all and for each address, and bytes. */
 import type { Socket } from 'node:net';
 import { Quota } from '@isochron/core';
-import type { NodeLimits } from '../http/limits.js';
+import type { NodeLimits } from '../http/limits/limits.js';
 
 export type StrangerLimits = Pick<NodeLimits, 'strangers' | 'strangersPerAddress' | 'strangerBytes'>;
 

@@ -2,7 +2,7 @@
 import type { NodeId } from '@isochron/core';
 import { nodeUri } from '@isochron/transport';
 import type { ClusterConfig } from '../../config/cluster-file.js';
-import { isLoopback } from '../../http/origins.js';
+import { isLoopback } from '../../http/requests/origins.js';
 import type { Request } from './authority.js';
 
 /** A certificate, and the files that it is in: `NAME.pem` and `NAME-key.pem`. */

@@ -15,10 +15,10 @@ import { type ClusterConfig, parseClusterFile } from '../../config/cluster-file.
 import { type Peering, peeringOf } from '../../config/peering.js';
 import { loadSecrets, type Secrets } from '../../config/secret.js';
 import { buildApi } from '../../http/api.js';
-import { HttpLatency } from '../../http/latency.js';
-import { DEFAULT_NODE_LIMITS, type NodeLimits } from '../../http/limits.js';
-import { buildMetrics } from '../../http/metrics.js';
-import { isLoopback } from '../../http/origins.js';
+import { DEFAULT_NODE_LIMITS, type NodeLimits } from '../../http/limits/limits.js';
+import { HttpLatency } from '../../http/metrics/latency.js';
+import { buildMetrics } from '../../http/metrics/metrics.js';
+import { isLoopback } from '../../http/requests/origins.js';
 import { listenAt } from '../../http/server.js';
 import { openNode } from '../../node/open.js';
 import type { OwnProtection } from '../../node/protection.js';
