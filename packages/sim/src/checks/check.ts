@@ -11,7 +11,7 @@ import type {
   LiveObservations,
   NoteObservations,
   Observations,
-} from './observations.js';
+} from './evidence/observations.js';
 
 /** The kinds of failures. */
 export type FailureKind =

@@ -1,17 +1,17 @@
 import type { Transaction } from '@isochron/checker';
 import type { DurableRecord, StoredVersion } from '@isochron/core';
 import { MemoryState, openMemoryStore } from '@isochron/storage';
-import { AcknowledgedIsKept } from './acknowledged.js';
-import { ClientReads } from './client-reads.js';
+import { OneOutcome } from './atomicity/outcomes.js';
+import { ClientReads } from './causality/client-reads.js';
+import { ConsistentHistory } from './causality/history.js';
+import { SnapshotReads } from './causality/snapshot-reads.js';
+import { NothingBelowVersionClock } from './causality/version-clock.js';
+import { AcknowledgedIsKept } from './durability/acknowledged.js';
+import { PromisesAreDurable } from './durability/promises.js';
+import { UP_TO_A_TIMESTAMP } from './evidence/visibility.js';
 import { A, B, CheckBench, client, outcome, prepares, TOPOLOGY, version } from './fixtures.js';
-import { ConsistentHistory } from './history.js';
-import { MemoryIsBounded } from './memory.js';
-import { OneOutcome } from './outcomes.js';
-import { PromisesAreDurable } from './promises.js';
-import { SnapshotReads } from './snapshot-reads.js';
-import { StableIsInstalled, StableTimeIsMonotonic } from './stable-time.js';
-import { NothingBelowVersionClock } from './version-clock.js';
-import { UP_TO_A_TIMESTAMP } from './visibility.js';
+import { MemoryIsBounded } from './liveness/memory.js';
+import { StableIsInstalled, StableTimeIsMonotonic } from './stability/stable-time.js';
 
 const upTo = (snapshot: number) => (version: StoredVersion) => version.ts <= snapshot;
 

@@ -3,9 +3,9 @@ import { type DurableRecord, type KeyWrite, type Timestamp, Topology, type TxId 
 import { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { ReaderPlan } from '../plan/plan.js';
 import type { CheckContext } from './check.js';
-import { Ledger } from './ledger.js';
-import type { ClientView } from './observations.js';
-import { UP_TO_A_TIMESTAMP } from './visibility.js';
+import { Ledger } from './evidence/ledger.js';
+import type { ClientView } from './evidence/observations.js';
+import { UP_TO_A_TIMESTAMP } from './evidence/visibility.js';
 
 /** Two regions of one node; every partition is in both. */
 export const TOPOLOGY = new Topology({

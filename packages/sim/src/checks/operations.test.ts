@@ -1,9 +1,9 @@
 import { MemoryState } from '@isochron/storage';
-import { CompleteIsEverywhere } from './complete-is-everywhere.js';
+import { SessionsAreCovered } from './causality/sessions-are-covered.js';
 import { A, CheckBench, client, outcome, version } from './fixtures.js';
-import { NonblockingReads } from './nonblocking-reads.js';
-import { SessionsAreCovered } from './sessions-are-covered.js';
-import { VisibleInTheEnd } from './visible-in-the-end.js';
+import { NonblockingReads } from './liveness/nonblocking-reads.js';
+import { VisibleInTheEnd } from './liveness/visible-in-the-end.js';
+import { CompleteIsEverywhere } from './stability/complete-is-everywhere.js';
 
 /** A PUT on the disk of its region: version, log and outcome in one batch. */
 function put(bench: CheckBench, txId: string, ts: number, value: string | null): void {

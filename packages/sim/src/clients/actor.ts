@@ -13,8 +13,8 @@ import {
 import type { Snapshot } from '@isochron/protocols';
 import { clientTxId } from '@isochron/sessions';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
-import { appending, listOf, textOf } from '../checks/documents.js';
-import type { ClientObservations, ClientView, OwnWrite } from '../checks/observations.js';
+import { appending, listOf, textOf } from '../checks/evidence/documents.js';
+import type { ClientObservations, ClientView, OwnWrite } from '../checks/evidence/observations.js';
 import { type Co, run, waitFor } from '../engine/coroutine.js';
 import type {
   BurstPlan,

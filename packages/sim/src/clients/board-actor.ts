@@ -1,7 +1,7 @@
 /** A session with boards under access rules: carries out its plan, and reports every transaction that it writes. */
 import type { AnyMessage, KeyWrite, QualifiedKey, Timestamp } from '@isochron/core';
-import type { BoardObservations } from '../checks/observations.js';
-import type { Board } from '../checks/permitted.js';
+import type { Board } from '../checks/access/permitted.js';
+import type { BoardObservations } from '../checks/evidence/observations.js';
 import { type Co, run } from '../engine/coroutine.js';
 import type { BoardSessionPlan, BoardStepPlan, WritePlace } from '../plan/plan.js';
 import type { Client, MachineSession } from './client.js';

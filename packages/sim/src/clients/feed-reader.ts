@@ -3,7 +3,7 @@
  * answer. It reads the documents of its scope at a cursor, too: first for a copy to begin with, later to compare.
  */
 import type { NodeId, QualifiedKey, Random, RegionId, Timestamp } from '@isochron/core';
-import type { FeedObservations } from '../checks/observations.js';
+import type { FeedObservations } from '../checks/evidence/observations.js';
 import { type Co, run, waitFor } from '../engine/coroutine.js';
 import type { ReaderPlan } from '../plan/plan.js';
 import type { HttpAnswer, HttpRequest } from '../protocols/http.js';

@@ -13,8 +13,8 @@ import {
 } from '@isochron/core';
 import { homeOfKey, partWithHome, RANDOM_PART } from '@isochron/sessions';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
-import { writeIn } from '../checks/documents.js';
-import type { ClientObservations, OwnWrite } from '../checks/observations.js';
+import { writeIn } from '../checks/evidence/documents.js';
+import type { ClientObservations, OwnWrite } from '../checks/evidence/observations.js';
 import type { HttpCallerPlan, HttpRequestPlan } from '../plan/plan.js';
 import type { HttpAnswer, HttpRequest } from '../protocols/http.js';
 import type { Histories } from './recorder.js';

@@ -5,7 +5,7 @@
 import type { AnyMessage, NodeId, Random, Topology, WallMs } from '@isochron/core';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { WallClock } from '@isochron/simulated-world/wall-clock';
-import type { CredentialObservations } from '../checks/observations.js';
+import type { CredentialObservations } from '../checks/evidence/observations.js';
 import { credentialsOf } from './credentials.js';
 import type { ClientSocket, SocketNetwork } from './sockets.js';
 

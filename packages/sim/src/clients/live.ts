@@ -3,7 +3,7 @@ import { OutcomeUnknownError } from '@isochron/client';
 import type { LiveObserver, LiveScope, ScopeView } from '@isochron/client/live/observer';
 import type { KeyWrite, Timestamp, TxId } from '@isochron/core';
 import { storedTxId } from '@isochron/sessions';
-import type { LiveObservations, LiveOwn, LiveWatch } from '../checks/observations.js';
+import type { LiveObservations, LiveOwn, LiveWatch } from '../checks/evidence/observations.js';
 import { type Holder, holderIn } from './credentials.js';
 
 /** A client that live queries can be begun and ended with. */

@@ -4,7 +4,7 @@ import { readChanges } from '@isochron/client/live/changes';
 import type { LiveObserver } from '@isochron/client/live/observer';
 import { mergedPage } from '@isochron/client/session/listing';
 import type { AnyMessage, QualifiedKey } from '@isochron/core';
-import type { Note } from '../checks/hidden-keys.js';
+import type { Note } from '../checks/access/hidden-keys.js';
 import { type Co, run } from '../engine/coroutine.js';
 import type { NoteSessionPlan, NoteStepPlan } from '../plan/plan.js';
 import type { Client, MachineSession } from './client.js';

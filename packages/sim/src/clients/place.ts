@@ -2,7 +2,7 @@
 import type { OpenEngine, SocketId } from '@isochron/client';
 import type { AnyMessage, Random, Topology } from '@isochron/core';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
-import type { LiveObservations, NoteObservations } from '../checks/observations.js';
+import type { LiveObservations, NoteObservations } from '../checks/evidence/observations.js';
 import type { SocketNetwork } from './sockets.js';
 
 /** The place of a client. */

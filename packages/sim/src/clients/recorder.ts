@@ -1,8 +1,8 @@
 import type { Op, Transaction } from '@isochron/checker';
 import { type Content, compose, type KeyWrite, type QualifiedKey, type TxId, Update } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import { writeIn } from '../checks/documents.js';
-import type { ClientView } from '../checks/observations.js';
+import { writeIn } from '../checks/evidence/documents.js';
+import type { ClientView } from '../checks/evidence/observations.js';
 import type { ClientTransaction, Seen } from './session.js';
 
 /** The reads and writes of one transaction, from its client's point of view. */

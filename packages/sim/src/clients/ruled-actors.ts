@@ -1,6 +1,6 @@
 /** The sessions of a run that access rules bind: those with albums, with boards, and with notes. */
 import type { AnyMessage } from '@isochron/core';
-import type { AlbumObservations, BoardObservations } from '../checks/observations.js';
+import type { AlbumObservations, BoardObservations } from '../checks/evidence/observations.js';
 import type { AlbumSessionPlan, AlbumsPlan, BoardSessionPlan, NoteSessionPlan } from '../plan/plan.js';
 import { AlbumActor } from './album-actor.js';
 import { BoardActor } from './board-actor.js';

@@ -20,8 +20,8 @@ import type {
   WallMs,
 } from '@isochron/core';
 import type { Address, ClockGreeting, ClockReadings, Envelope, Loss, Machine } from '@isochron/protocols';
-import type { Observations } from '../checks/observations.js';
-import type { VisibilityIn } from '../checks/visibility.js';
+import type { Observations } from '../checks/evidence/observations.js';
+import type { VisibilityIn } from '../checks/evidence/visibility.js';
 import type { DrawMix } from '../plan/mix.js';
 import type { Environment } from '../plan/plan.js';
 import type { HttpNode, HttpWorld } from './http.js';

@@ -10,7 +10,7 @@ import {
   type ReplicationMessage,
   type TransactionNode,
 } from '@isochron/protocols';
-import type { Observations } from '../checks/observations.js';
+import type { Observations } from '../checks/evidence/observations.js';
 import type { ProtocolAdapter, ProtocolNode, SimulatedNodeOptions } from './adapter.js';
 import { drawSettings, servesAgain } from './settings.js';
 

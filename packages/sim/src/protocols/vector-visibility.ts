@@ -1,6 +1,6 @@
 import type { Deps, Topology } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import type { Visibility } from '../checks/visibility.js';
+import type { Visibility } from '../checks/evidence/visibility.js';
 
 /** Whether every entry of `a` is at or below the same one of `b`. */
 export const isWithin = (a: Deps, b: Deps): boolean => a.every((ts, i) => ts <= b[i]!);

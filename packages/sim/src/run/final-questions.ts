@@ -1,6 +1,6 @@
 /** Questions to the nodes of a healed cluster about how transactions have ended. */
 import type { AnyMessage, TxId } from '@isochron/core';
-import type { ClientObservations } from '../checks/observations.js';
+import type { ClientObservations } from '../checks/evidence/observations.js';
 import type { Cluster } from '../world/cluster.js';
 
 /** How many transactions nodes are asked about, at most: the latest. */

@@ -13,8 +13,8 @@ import {
 import { type Address, DEFAULT_SETTINGS, type Envelope, type Input, type PrepareReq } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import { type Failure, type FailureKind, toAll } from '../checks/check.js';
-import { GOALS } from '../checks/convergence.js';
-import { outwaitsLinks } from '../checks/undisturbed.js';
+import { GOALS } from '../checks/liveness/convergence.js';
+import { outwaitsLinks } from '../checks/liveness/undisturbed.js';
 import { Actor } from '../clients/actor.js';
 import { Client } from '../clients/client.js';
 import { FeedReader } from '../clients/feed-reader.js';

@@ -1,7 +1,7 @@
 /** The meaning of the messages of single operations for the checks. */
 import type { Deps, PartitionId, StoredVersion, Topology, Version } from '@isochron/core';
 import type { Address, OperationMessage, PutSliceReq, RotSliceReq, SettleReq } from '@isochron/protocols';
-import type { Observations } from '../../checks/observations.js';
+import type { Observations } from '../../checks/evidence/observations.js';
 import { observeReplication } from '../kernel.js';
 import type { SimulatedComplete, SimulatedSeen, SimulatedSnapshots } from './simulated.js';
 

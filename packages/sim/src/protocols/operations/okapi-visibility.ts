@@ -1,6 +1,6 @@
 import type { Deps, Topology } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import type { Visibility } from '../../checks/visibility.js';
+import type { Visibility } from '../../checks/evidence/visibility.js';
 import { isWithin } from '../vector-visibility.js';
 
 /**

@@ -1,7 +1,7 @@
 /** The simulator's view of the snapshots and sessions of a protocol of single operations. */
 import type { Deps, PartitionId, RegionId, StoredVersion, Timestamp, Topology } from '@isochron/core';
 import type { OperationMessage, Snapshot } from '@isochron/protocols';
-import type { VisibilityIn } from '../../checks/visibility.js';
+import type { VisibilityIn } from '../../checks/evidence/visibility.js';
 
 /** The snapshots of a protocol's read-only transactions. */
 export interface SimulatedSnapshots {

@@ -1,6 +1,6 @@
 /** The checks of each protocol of single operations. */
 import type { OperationName } from '@isochron/protocols';
-import { UP_TO_A_TIMESTAMP } from '../../checks/visibility.js';
+import { UP_TO_A_TIMESTAMP } from '../../checks/evidence/visibility.js';
 import { isWithin, vectorVisibility } from '../vector-visibility.js';
 import { CAUSAL, CAUSAL_OPERATIONS, NOT_CAUSAL, type SimulatedOperations } from './adapter.js';
 import { okapiVisibility } from './okapi-visibility.js';

@@ -13,7 +13,7 @@ import {
   type TransactionProtocol,
   unappliedAfter,
 } from '@isochron/protocols';
-import type { VisibilityIn } from '../../checks/visibility.js';
+import type { VisibilityIn } from '../../checks/evidence/visibility.js';
 import { transactionMix } from '../../plan/mix.js';
 import type { ProtocolAdapter, ProtocolNode, SimulatedNodeOptions } from '../adapter.js';
 import { driven, everywhere, KERNEL, REPLICATION_CRASH_POINTS, startOf, sumOf } from '../kernel.js';

@@ -1,7 +1,7 @@
 /** The meaning of the messages of interactive transactions for the checks. */
 import type { Version } from '@isochron/core';
 import type { Address, TransactionMessage } from '@isochron/protocols';
-import type { Observations } from '../../checks/observations.js';
+import type { Observations } from '../../checks/evidence/observations.js';
 import { observeReplication } from '../kernel.js';
 
 /**

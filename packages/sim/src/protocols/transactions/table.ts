@@ -1,6 +1,6 @@
 /** The checks of each protocol of interactive transactions. */
 import type { TransactionName } from '@isochron/protocols';
-import { UP_TO_A_TIMESTAMP } from '../../checks/visibility.js';
+import { UP_TO_A_TIMESTAMP } from '../../checks/evidence/visibility.js';
 import { vectorVisibility } from '../vector-visibility.js';
 import type { SimulatedTransactions } from './adapter.js';
 import { wrenVisibility } from './wren-visibility.js';

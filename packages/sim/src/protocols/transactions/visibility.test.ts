@@ -1,6 +1,6 @@
 import { Topology, type Version } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import type { Visibility } from '../../checks/visibility.js';
+import type { Visibility } from '../../checks/evidence/visibility.js';
 import { vectorVisibility } from '../vector-visibility.js';
 import { wrenVisibility } from './wren-visibility.js';
 

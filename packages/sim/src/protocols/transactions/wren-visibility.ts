@@ -1,6 +1,6 @@
 import type { RegionId, Topology } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import type { Visibility } from '../../checks/visibility.js';
+import type { Visibility } from '../../checks/evidence/visibility.js';
 
 /** `lt` and `rt`, and their region; without a region, both are the greater one. */
 function partsOf({ ts, deps: [rt = ts, place = 0] = [] }: Snapshot, { regions }: Topology) {
