@@ -1,6 +1,6 @@
 /** The decoder of frames from a link: any bytes give a frame of the declared shape or `MalformedMessage`. */
 import { MalformedMessage } from '@isochron/core';
-import { SAMPLE_CONTEXT, transactionSamples } from '@isochron/testing/protocols/samples';
+import { SAMPLE_CONTEXT, transactionSamples } from '@isochron/testing/samples';
 import { FrameCodec } from '@isochron/wire';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import fc from 'fast-check';

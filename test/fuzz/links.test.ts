@@ -2,7 +2,7 @@
  * The peering port with real sockets: strangers learn and change nothing, and a peer that sends malformed data loses
  * only its link.
  */
-import { SAMPLE_CONTEXT, transactionSamples } from '@isochron/testing/protocols/samples';
+import { SAMPLE_CONTEXT, transactionSamples } from '@isochron/testing/samples';
 import { CLOSE_CODES, type LinkStatus, WebSocketTransport } from '@isochron/transport';
 import { FrameCodec, Handshake, PROTOCOL_VERSION, randomNonce, UNPROTECTED } from '@isochron/wire';
 import fc from 'fast-check';

@@ -5,9 +5,9 @@
  */
 import { IsochronError, MalformedMessage, packWall, type Timestamp } from '@isochron/core';
 import { type TransactionMessage, transactionSchema } from '@isochron/protocols';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { type TransactionSamples, transactionSamples } from '@isochron/testing/protocols/samples';
-import { World } from '@isochron/testing/protocols/world';
+import { type TransactionSamples, transactionSamples } from '@isochron/testing/samples';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { World } from '@isochron/testing/world/world';
 import { FrameCodec } from '@isochron/wire';
 import { pack, unpack } from '@isochron/wire/msgpack';
 import fc from 'fast-check';

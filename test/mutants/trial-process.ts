@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Failure, type Plan, PROTOCOLS, type Result } from '@isochron/sim';
 import { shrink } from '@isochron/sim/shrink/shrink';
-import { playScript, scriptDifferences } from '@isochron/testing/protocols/script';
+import { playScript, scriptDifferences } from '@isochron/testing/script/script';
 import { profiled } from './profile.js';
 import type { Caught, Notice, Run, TrialRequest, TrialResult } from './trial.js';
 

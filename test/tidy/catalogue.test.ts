@@ -18,7 +18,7 @@ test('only the catalogue imports a protocol', () => {
 });
 
 test.each([
-  ['packages/testing/src/protocols/a.ts', `import { okapi } from '@isochron/protocols/okapi/okapi';`],
+  ['packages/testing/src/world/a.ts', `import { okapi } from '@isochron/protocols/okapi/okapi';`],
   ['packages/protocols/src/index.ts', `export { okapi } from './okapi/okapi.js';`],
   ['packages/protocols/src/orbe/a.ts', `import { okapi } from '../okapi/okapi.js';`],
   ['sdk-js/src/a.ts', `const load = () => import('@isochron/protocols/wren/session');`],

@@ -9,8 +9,8 @@ const CATALOGUE = [`${PROTOCOLS}/catalogue.ts`, `${PROTOCOLS}/session-rules.ts`]
 
 /** PaRiS is the default of test worlds and of SDKs, which try it first. Worlds of Wren read its snapshots. */
 const EXCEPTIONS: ReadonlySet<string> = new Set([
-  'packages/testing/src/protocols/world.ts: paris',
-  'packages/testing/src/protocols/wren-world.ts: wren',
+  'packages/testing/src/world/world.ts: paris',
+  'packages/testing/src/world/wren-world.ts: wren',
   'packages/client/src/testing/world.ts: paris',
   'sdk-js/src/protocols.ts: paris',
 ]);

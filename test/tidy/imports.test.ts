@@ -49,14 +49,10 @@ describe('import directions', () => {
     ],
     [
       'packages/protocols/src/paris/a.ts',
-      `import { x } from '@isochron/testing/protocols/world';`,
+      `import { x } from '@isochron/testing/world/world';`,
       'packages/protocols must not import packages/testing',
     ],
-    [
-      'server/src/a.ts',
-      `import { x } from '@isochron/testing/protocols/samples';`,
-      'server must not import packages/testing',
-    ],
+    ['server/src/a.ts', `import { x } from '@isochron/testing/samples';`, 'server must not import packages/testing'],
     ['packages/nowhere/src/a.ts', '', 'is not on the map'],
   ])('a forbidden import is found in %s: %s', (path, text, message) => {
     expect(findings(path, text)).toEqual([expect.stringContaining(message)]);
@@ -64,7 +60,7 @@ describe('import directions', () => {
 
   it.each([
     ['packages/protocols/src/paris/a.ts', `import { x } from '../kernel/hlc.js'; import { y } from '../machine.js';`],
-    ['packages/testing/src/protocols/a.ts', `import { x } from '@isochron/protocols/paris/messages';`],
+    ['packages/testing/src/world/a.ts', `import { x } from '@isochron/protocols/paris/messages';`],
     ['packages/transport/src/a.ts', `import { x } from '@isochron/wire'; import { WebSocket } from 'ws';`],
     ['sdk-js/src/a.ts', `import { x } from '@isochron/protocols/paris/session';`],
     ['test/bench/a.ts', `import { x } from '@isochron/server'; import { y } from './b.js';`],

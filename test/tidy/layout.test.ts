@@ -36,9 +36,9 @@ describe('test support', () => {
   });
 
   it('test support inside of a package of the product is found', () => {
-    expect(testSupportFindings(['packages/protocols/src/testing/a.ts', 'packages/testing/src/protocols/a.ts'])).toEqual(
-      ['packages/protocols/src/testing/a.ts: test support belongs to packages/testing'],
-    );
+    expect(testSupportFindings(['packages/protocols/src/testing/a.ts', 'packages/testing/src/world/a.ts'])).toEqual([
+      'packages/protocols/src/testing/a.ts: test support belongs to packages/testing',
+    ]);
   });
 });
 

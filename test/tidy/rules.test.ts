@@ -16,7 +16,7 @@ const readable = repository.paths.filter(
 
 const EXCEPTIONS: readonly Exception[] = [
   {
-    path: 'packages/testing/src/protocols/script.test.ts',
+    path: 'packages/testing/src/script/script.test.ts',
     finding: 'T9: docs/rules.md has no such rule',
     reason: 'a scenario calls its transactions T1, T9',
   },

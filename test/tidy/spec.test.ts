@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const PROTOCOLS = join(__dirname, '../../packages/protocols/src');
-const CLAIMS = join(__dirname, '../../packages/testing/src/protocols');
+const CLAIMS = join(__dirname, '../../packages/testing/src');
 
 /** The rows of the table of rules: the one with a column of tests. */
 export function ruleRows(spec: string): string[] {

@@ -1,7 +1,7 @@
 import type { AnyMessage, LogGroup } from '@isochron/core';
 import { operationSchema, transactionSchema } from '@isochron/protocols';
 import { sessionSchema } from '@isochron/sessions';
-import { sample } from '@isochron/testing/protocols/samples';
+import { sample } from '@isochron/testing/samples';
 import type { PackedFrame } from '@isochron/transport';
 import { FrameCodec } from '@isochron/wire';
 import { KIND_OF, SCOPES, TRAFFIC_KINDS, Traffic } from './traffic.js';

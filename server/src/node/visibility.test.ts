@@ -1,6 +1,6 @@
 import { packWall } from '@isochron/core';
 import type { Replicate } from '@isochron/protocols';
-import { sample } from '@isochron/testing/protocols/samples';
+import { sample } from '@isochron/testing/samples';
 import { VisibilitySampler } from './visibility.js';
 
 jest.useFakeTimers();

@@ -1,8 +1,8 @@
 /** Claims about BPR's snapshots, and about how long its reads wait for them (PaRiS paper, section V). */
 import { packWall } from '@isochron/core';
-import { blockingIn } from '@isochron/testing/protocols/blocking';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { World, type WorldOptions } from '@isochron/testing/protocols/world';
+import { blockingIn } from '@isochron/testing/world/blocking';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { World, type WorldOptions } from '@isochron/testing/world/world';
 import { bpr } from './bpr.js';
 import { bprSession } from './session.js';
 

@@ -1,6 +1,6 @@
 import { HLC_TICKS_PER_MS, type Timestamp, type Value } from '@isochron/core';
-import { joined, loseDisk } from '@isochron/testing/protocols/lost-disks';
-import { settledWorld, without } from '@isochron/testing/protocols/operation-fixtures';
+import { joined, loseDisk } from '@isochron/testing/world/lost-disks';
+import { settledWorld, without } from '@isochron/testing/world/operation-fixtures';
 import {
   blockedIn,
   busyWhile,
@@ -10,8 +10,8 @@ import {
   operationMessages,
   REGIONS,
   replicated,
-} from '@isochron/testing/protocols/operation-world';
-import type { WorldOptions } from '@isochron/testing/protocols/world-of';
+} from '@isochron/testing/world/operation-world';
+import type { WorldOptions } from '@isochron/testing/world/world-of';
 import { ccLo } from './cclo.js';
 import { KEPT, KEPT_MS } from './readers.js';
 

@@ -1,6 +1,6 @@
 import type { StoredVersion } from '@isochron/core';
 import { packWall } from '@isochron/core';
-import { settledWorld } from '@isochron/testing/protocols/operation-fixtures';
+import { settledWorld } from '@isochron/testing/world/operation-fixtures';
 import {
   blockedIn,
   busyWhile,
@@ -10,8 +10,8 @@ import {
   operationMessages,
   REGIONS,
   replicated,
-} from '@isochron/testing/protocols/operation-world';
-import type { WorldOptions } from '@isochron/testing/protocols/world-of';
+} from '@isochron/testing/world/operation-world';
+import type { WorldOptions } from '@isochron/testing/world/world-of';
 import { contrarian } from './contrarian.js';
 
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(contrarian, options);

@@ -1,10 +1,10 @@
 /** Cure has physical clocks only, and waits for them; H-Cure does not (Wren paper, section V). */
 import { packWall } from '@isochron/core';
-import { blockingIn } from '@isochron/testing/protocols/blocking';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { FULLY_REPLICATED } from '@isochron/testing/protocols/transaction-claims';
-import { ONE_REGION } from '@isochron/testing/protocols/vector-claims';
-import { World, type WorldOptions } from '@isochron/testing/protocols/world';
+import { FULLY_REPLICATED } from '@isochron/testing/claims/transaction-claims';
+import { ONE_REGION } from '@isochron/testing/claims/vector-claims';
+import { blockingIn } from '@isochron/testing/world/blocking';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { World, type WorldOptions } from '@isochron/testing/world/world';
 import { vectorSession } from '../kernel/transactions/vector-session.js';
 import { cure } from './cure.js';
 

@@ -1,5 +1,5 @@
-import { settledWorld } from '@isochron/testing/protocols/operation-fixtures';
-import { drawnWorld, play } from '@isochron/testing/protocols/operation-random';
+import { settledWorld } from '@isochron/testing/world/operation-fixtures';
+import { drawnWorld, play } from '@isochron/testing/world/operation-random';
 import {
   blockedIn,
   busyWhile,
@@ -9,8 +9,8 @@ import {
   operationMessages,
   REGIONS,
   replicated,
-} from '@isochron/testing/protocols/operation-world';
-import type { WorldOptions } from '@isochron/testing/protocols/world-of';
+} from '@isochron/testing/world/operation-world';
+import type { WorldOptions } from '@isochron/testing/world/world-of';
 import fc from 'fast-check';
 import { eventual } from './eventual.js';
 

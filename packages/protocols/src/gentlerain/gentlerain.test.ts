@@ -1,5 +1,5 @@
 import { packWall } from '@isochron/core';
-import { joined, loseDisk } from '@isochron/testing/protocols/lost-disks';
+import { joined, loseDisk } from '@isochron/testing/world/lost-disks';
 import {
   blockedIn,
   busyWhile,
@@ -9,8 +9,8 @@ import {
   operationMessages,
   REGIONS,
   replicated,
-} from '@isochron/testing/protocols/operation-world';
-import type { WorldOptions } from '@isochron/testing/protocols/world-of';
+} from '@isochron/testing/world/operation-world';
+import type { WorldOptions } from '@isochron/testing/world/world-of';
 import { gentleRain } from './gentlerain.js';
 
 function settled(options: WorldOptions = {}): OperationWorld {

@@ -1,9 +1,9 @@
 /** "HLCs enable H-Cure to avoid blocking the read of a transaction T because of clock skew" (Wren paper, section V). */
 import { packWall } from '@isochron/core';
-import { blockingIn } from '@isochron/testing/protocols/blocking';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { ONE_REGION } from '@isochron/testing/protocols/vector-claims';
-import { World, type WorldOptions } from '@isochron/testing/protocols/world';
+import { ONE_REGION } from '@isochron/testing/claims/vector-claims';
+import { blockingIn } from '@isochron/testing/world/blocking';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { World, type WorldOptions } from '@isochron/testing/world/world';
 import { vectorSession } from '../kernel/transactions/vector-session.js';
 import { hCure } from './hcure.js';
 

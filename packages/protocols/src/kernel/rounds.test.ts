@@ -1,8 +1,8 @@
 /** Claims about the rounds of a node (PaRiS, SPEC.md deviation 11). */
 import { HLC_TICKS_PER_MS, type NodeId, packWall } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { sample } from '@isochron/testing/protocols/samples';
-import { World } from '@isochron/testing/protocols/world';
+import { sample } from '@isochron/testing/samples';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { World } from '@isochron/testing/world/world';
 import { Activity } from './activity.js';
 import { HeartbeatCollector, heartbeatsIn } from './heartbeats.js';
 import type { ReplicationMessage } from './replication/messages.js';

@@ -1,8 +1,8 @@
 /** NoCC breaks the guarantees that it does not claim, and keeps those that it claims (PaRiS paper, section V). */
 import type { Belongs, VersionReader } from '@isochron/core';
-import { blockingIn } from '@isochron/testing/protocols/blocking';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { World, type WorldOptions } from '@isochron/testing/protocols/world';
+import { blockingIn } from '@isochron/testing/world/blocking';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { World, type WorldOptions } from '@isochron/testing/world/world';
 import type { NodeState } from '../kernel/node-state.js';
 import { VersionVector } from '../kernel/replication/version-vector.js';
 import type { ReplicaView } from '../kernel/transactions/snapshots.js';

@@ -1,6 +1,6 @@
 import { packWall, type StoredVersion } from '@isochron/core';
-import { backup } from '@isochron/testing/protocols/lost-disks';
-import { settledWorld } from '@isochron/testing/protocols/operation-fixtures';
+import { backup } from '@isochron/testing/world/lost-disks';
+import { settledWorld } from '@isochron/testing/world/operation-fixtures';
 import {
   blockedIn,
   busyWhile,
@@ -10,8 +10,8 @@ import {
   operationMessages,
   REGIONS,
   replicated,
-} from '@isochron/testing/protocols/operation-world';
-import type { WorldOptions } from '@isochron/testing/protocols/world-of';
+} from '@isochron/testing/world/operation-world';
+import type { WorldOptions } from '@isochron/testing/world/world-of';
 import { okapi } from './okapi.js';
 
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(okapi, options);

@@ -1,5 +1,5 @@
-import { checksOfReaders } from '@isochron/testing/protocols/matrix-claims';
-import { refusal, settledWorld } from '@isochron/testing/protocols/operation-fixtures';
+import { checksOfReaders } from '@isochron/testing/claims/matrix-claims';
+import { refusal, settledWorld } from '@isochron/testing/world/operation-fixtures';
 import {
   blockedIn,
   busyWhile,
@@ -8,8 +8,8 @@ import {
   type OperationWorld,
   REGIONS,
   replicated,
-} from '@isochron/testing/protocols/operation-world';
-import type { WorldOptions } from '@isochron/testing/protocols/world-of';
+} from '@isochron/testing/world/operation-world';
+import type { WorldOptions } from '@isochron/testing/world/world-of';
 import { orbe } from './orbe.js';
 
 const settled = (options: WorldOptions = {}): OperationWorld => settledWorld(orbe, options);

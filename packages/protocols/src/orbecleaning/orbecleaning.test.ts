@@ -1,13 +1,13 @@
-import { checksOfReaders } from '@isochron/testing/protocols/matrix-claims';
-import { settledWorld, without } from '@isochron/testing/protocols/operation-fixtures';
+import { checksOfReaders } from '@isochron/testing/claims/matrix-claims';
+import { settledWorld, without } from '@isochron/testing/world/operation-fixtures';
 import {
   keyIn,
   OperationClient,
   type OperationWorld,
   REGIONS,
   replicated,
-} from '@isochron/testing/protocols/operation-world';
-import type { WorldOptions } from '@isochron/testing/protocols/world-of';
+} from '@isochron/testing/world/operation-world';
+import type { WorldOptions } from '@isochron/testing/world/world-of';
 import { elementsOf } from '../kernel/operations/dependency-matrix.js';
 import { orbeCleaning } from './orbecleaning.js';
 

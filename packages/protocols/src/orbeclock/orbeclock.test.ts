@@ -1,5 +1,5 @@
 import { packWall } from '@isochron/core';
-import { settledWorld } from '@isochron/testing/protocols/operation-fixtures';
+import { settledWorld } from '@isochron/testing/world/operation-fixtures';
 import {
   blockedIn,
   keyIn,
@@ -8,8 +8,8 @@ import {
   operationMessages,
   REGIONS,
   replicated,
-} from '@isochron/testing/protocols/operation-world';
-import type { WorldOptions } from '@isochron/testing/protocols/world-of';
+} from '@isochron/testing/world/operation-world';
+import type { WorldOptions } from '@isochron/testing/world/world-of';
 import { only } from '../kernel/operations/dependency-matrix.js';
 import { orbeClock, PATIENCE_MS } from './orbeclock.js';
 

@@ -3,9 +3,9 @@
  * node.
  */
 import { type DurableRecord, MAX_TIMESTAMP, packWall, type Timestamp, wallOf } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { sample } from '@isochron/testing/protocols/samples';
-import { World } from '@isochron/testing/protocols/world';
+import { sample } from '@isochron/testing/samples';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { World } from '@isochron/testing/world/world';
 import { NodeClock } from '../kernel/node-clock.js';
 import { StableProgress } from '../kernel/replication/stable-progress.js';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';

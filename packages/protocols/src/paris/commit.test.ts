@@ -1,9 +1,9 @@
 /** Claims about commits: timestamps, durability, retries, transactions whose coordinator has died. */
 import { packWall } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { commitOver, id, settled } from '@isochron/testing/protocols/commits';
-import { backup, everywhere } from '@isochron/testing/protocols/lost-disks';
-import type { World } from '@isochron/testing/protocols/world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { commitOver, id, settled } from '@isochron/testing/world/commits';
+import { backup, everywhere } from '@isochron/testing/world/lost-disks';
+import type { World } from '@isochron/testing/world/world';
 import type { CommitResp, TransactionMessage } from '../kernel/transactions/messages.js';
 
 describe('PaRiS: timestamps', () => {

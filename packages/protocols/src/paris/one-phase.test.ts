@@ -1,8 +1,8 @@
 /** Claims about transactions whose cohorts are all on the coordinator's node (P11). */
 import { type DurableRecord, packWall, type TxId } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { commitOver, id, settled } from '@isochron/testing/protocols/commits';
-import type { World } from '@isochron/testing/protocols/world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { commitOver, id, settled } from '@isochron/testing/world/commits';
+import type { World } from '@isochron/testing/world/world';
 
 const V = 'virginia-1';
 const HERE = [0, 3];

@@ -1,6 +1,6 @@
 import { HLC_TICKS_PER_MS } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { World } from '@isochron/testing/protocols/world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { World } from '@isochron/testing/world/world';
 
 describe('PaRiS end to end on a virtual clock', () => {
   it('PaRiS makes a transaction over several partitions visible in every region, at one timestamp', () => {

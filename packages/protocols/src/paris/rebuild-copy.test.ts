@@ -1,6 +1,7 @@
 /** Claims about the copy that a node without data makes of its peers (D10). */
 import { qualify } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { sample } from '@isochron/testing/samples';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
 import {
   everywhere,
   joined,
@@ -9,10 +10,9 @@ import {
   recovered,
   runRebuilding,
   versions,
-} from '@isochron/testing/protocols/lost-disks';
-import { PlainStore } from '@isochron/testing/protocols/plain-store';
-import { sample } from '@isochron/testing/protocols/samples';
-import { World } from '@isochron/testing/protocols/world';
+} from '@isochron/testing/world/lost-disks';
+import { PlainStore } from '@isochron/testing/world/plain-store';
+import { World } from '@isochron/testing/world/world';
 import type { CopyResp } from '../kernel/replication/messages.js';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';

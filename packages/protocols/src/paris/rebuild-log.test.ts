@@ -1,9 +1,9 @@
 /** Claims about the logs from which a node follows its peers after it has copied them (D5, D10). */
 import { qualify } from '@isochron/core';
-import { TestClient } from '@isochron/testing/protocols/clients';
-import { loseDisk, rebuild, recovered } from '@isochron/testing/protocols/lost-disks';
-import { REGIONS, replicated } from '@isochron/testing/protocols/operation-world';
-import { World } from '@isochron/testing/protocols/world';
+import { TestClient } from '@isochron/testing/world/clients';
+import { loseDisk, rebuild, recovered } from '@isochron/testing/world/lost-disks';
+import { REGIONS, replicated } from '@isochron/testing/world/operation-world';
+import { World } from '@isochron/testing/world/world';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
 

@@ -4,10 +4,10 @@
  * minutes. `REBUILD_RUNS` sets the number of runs.
  */
 import type { ClusterSpec, NodeId, Timestamp, TxId } from '@isochron/core';
-import { keyIn } from '@isochron/testing/protocols/clients';
-import { restart, runRebuilding } from '@isochron/testing/protocols/lost-disks';
-import { PlainStore } from '@isochron/testing/protocols/plain-store';
-import { World } from '@isochron/testing/protocols/world';
+import { keyIn } from '@isochron/testing/world/clients';
+import { restart, runRebuilding } from '@isochron/testing/world/lost-disks';
+import { PlainStore } from '@isochron/testing/world/plain-store';
+import { World } from '@isochron/testing/world/world';
 import fc from 'fast-check';
 
 const { REBUILD_SEED, REBUILD_PATH, REBUILD_RUNS } = process.env;

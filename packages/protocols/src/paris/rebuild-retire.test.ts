@@ -1,15 +1,8 @@
 /** Claims about damaged disks that are to be given up, and about data that was set aside (D10). */
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import {
-  everywhere,
-  joined,
-  loseDisk,
-  rebuild,
-  recovered,
-  runRebuilding,
-} from '@isochron/testing/protocols/lost-disks';
-import { PlainStore } from '@isochron/testing/protocols/plain-store';
-import { World } from '@isochron/testing/protocols/world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { everywhere, joined, loseDisk, rebuild, recovered, runRebuilding } from '@isochron/testing/world/lost-disks';
+import { PlainStore } from '@isochron/testing/world/plain-store';
+import { World } from '@isochron/testing/world/world';
 
 const V = 'virginia-1';
 const O = 'oregon-1';

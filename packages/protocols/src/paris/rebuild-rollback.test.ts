@@ -1,9 +1,9 @@
 /** Claims about disks that were rolled back (D10), on a virtual clock. */
 import { type ClusterSpec, IsochronError } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { backup, everywhere, joined, loseDisk, runRebuilding, versions } from '@isochron/testing/protocols/lost-disks';
-import { PlainStore } from '@isochron/testing/protocols/plain-store';
-import { World } from '@isochron/testing/protocols/world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { backup, everywhere, joined, loseDisk, runRebuilding, versions } from '@isochron/testing/world/lost-disks';
+import { PlainStore } from '@isochron/testing/world/plain-store';
+import { World } from '@isochron/testing/world/world';
 
 const V = 'virginia-1';
 const O = 'oregon-1';

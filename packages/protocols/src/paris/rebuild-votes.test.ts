@@ -1,6 +1,6 @@
 /** Claims about the decisions of transactions whose cohorts have lost their disks (D10). */
 
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
 import {
   between,
   decisions,
@@ -8,9 +8,9 @@ import {
   settled,
   THREE_COHORTS,
   without,
-} from '@isochron/testing/protocols/lost-cohorts';
-import { everywhere, joined, loseDisk, recovered } from '@isochron/testing/protocols/lost-disks';
-import { World } from '@isochron/testing/protocols/world';
+} from '@isochron/testing/world/lost-cohorts';
+import { everywhere, joined, loseDisk, recovered } from '@isochron/testing/world/lost-disks';
+import { World } from '@isochron/testing/world/world';
 import type { CommitReq, TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
 

@@ -1,10 +1,10 @@
 /** Claims about lost disks (D10), on a virtual clock. */
 import { type ClusterSpec, qualify } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { THREE_COHORTS } from '@isochron/testing/protocols/lost-cohorts';
-import { everywhere, joined, loseDisk, rebuild, recovered, versions } from '@isochron/testing/protocols/lost-disks';
-import { PlainStore } from '@isochron/testing/protocols/plain-store';
-import { World } from '@isochron/testing/protocols/world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { THREE_COHORTS } from '@isochron/testing/world/lost-cohorts';
+import { everywhere, joined, loseDisk, rebuild, recovered, versions } from '@isochron/testing/world/lost-disks';
+import { PlainStore } from '@isochron/testing/world/plain-store';
+import { World } from '@isochron/testing/world/world';
 
 /** Every region has every partition. */
 const EVERYWHERE = everywhere(2);

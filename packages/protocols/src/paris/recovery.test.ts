@@ -1,5 +1,5 @@
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { commitOver, id, settled } from '@isochron/testing/protocols/commits';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { commitOver, id, settled } from '@isochron/testing/world/commits';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Address } from '../machine.js';
 

@@ -1,8 +1,8 @@
 /** Claims about the time that every node of every region serves (P14). */
 import type { ClusterSpec, NodeId, Timestamp } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { backup, joined, loseDisk, runRebuilding } from '@isochron/testing/protocols/lost-disks';
-import { THREE_REGIONS, World } from '@isochron/testing/protocols/world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { backup, joined, loseDisk, runRebuilding } from '@isochron/testing/world/lost-disks';
+import { THREE_REGIONS, World } from '@isochron/testing/world/world';
 
 /** The world's regions, and one whose only node has no replicas. */
 const WITH_COORDINATOR: ClusterSpec = {

@@ -3,11 +3,11 @@
  * reported.
  */
 
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { THREE_COHORTS, without } from '@isochron/testing/protocols/lost-cohorts';
-import { joined, loseDisk, recovered } from '@isochron/testing/protocols/lost-disks';
-import { PlainStore } from '@isochron/testing/protocols/plain-store';
-import { World } from '@isochron/testing/protocols/world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { THREE_COHORTS, without } from '@isochron/testing/world/lost-cohorts';
+import { joined, loseDisk, recovered } from '@isochron/testing/world/lost-disks';
+import { PlainStore } from '@isochron/testing/world/plain-store';
+import { World } from '@isochron/testing/world/world';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
 

@@ -1,8 +1,8 @@
 /** Claims about stabilisation, frames and invalid messages of peers. */
 import { type ClusterSpec, packWall } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { sample } from '@isochron/testing/protocols/samples';
-import { THREE_REGIONS, World } from '@isochron/testing/protocols/world';
+import { sample } from '@isochron/testing/samples';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { THREE_REGIONS, World } from '@isochron/testing/world/world';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 
 const TWO_NODES_EACH: ClusterSpec = {

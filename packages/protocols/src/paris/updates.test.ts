@@ -1,8 +1,8 @@
 /** Claims about updates that merge, from the session to the replicas of every region. */
 import { Update } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { everywhere, loseDisk, recovered } from '@isochron/testing/protocols/lost-disks';
-import { World } from '@isochron/testing/protocols/world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { everywhere, loseDisk, recovered } from '@isochron/testing/world/lost-disks';
+import { World } from '@isochron/testing/world/world';
 
 const NODES = ['virginia-1', 'oregon-1', 'ireland-1'];
 const update = (...operations: object[]): Update => new Update(JSON.stringify(operations));

@@ -1,8 +1,8 @@
 /** Claims about the verification of a disk after a start (D10), on a virtual clock. */
 import { IsochronError } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { backup, everywhere } from '@isochron/testing/protocols/lost-disks';
-import { World } from '@isochron/testing/protocols/world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { backup, everywhere } from '@isochron/testing/world/lost-disks';
+import { World } from '@isochron/testing/world/world';
 
 const V = 'virginia-1';
 const O = 'oregon-1';

@@ -1,7 +1,7 @@
 /** Claims about a transaction's reads: snapshots, sessions, atomicity. */
 import { packWall } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { World } from '@isochron/testing/protocols/world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { World } from '@isochron/testing/world/world';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 import type { Envelope } from '../machine.js';
 

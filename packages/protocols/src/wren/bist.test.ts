@@ -1,8 +1,8 @@
 /** Claims about stabilisation (section III-C, Algorithm 4 lines 29–31) and about the checks of received times. */
 import type { Timestamp } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import type { World } from '@isochron/testing/protocols/world';
-import { assigned, everywhereOn, snapshotOf, times, wrenWorld } from '@isochron/testing/protocols/wren-world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import type { World } from '@isochron/testing/world/world';
+import { assigned, everywhereOn, snapshotOf, times, wrenWorld } from '@isochron/testing/world/wren-world';
 import type { TransactionMessage } from '../kernel/transactions/messages.js';
 
 /** The lowest entry of the region's replicas: of its own versions, or of other regions'. */

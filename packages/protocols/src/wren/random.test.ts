@@ -5,9 +5,9 @@
  * made smaller. `WREN_RUNS` sets the number of runs.
  */
 import { ERROR_CODES, type NodeId, type Timestamp, type TxId, type Version } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import type { World } from '@isochron/testing/protocols/world';
-import { everywhereOn, wrenWorld } from '@isochron/testing/protocols/wren-world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import type { World } from '@isochron/testing/world/world';
+import { everywhereOn, wrenWorld } from '@isochron/testing/world/wren-world';
 import fc from 'fast-check';
 import type { ClientResponse, CommitReq } from '../kernel/transactions/messages.js';
 import type { SessionTransaction } from '../kernel/transactions/session.js';

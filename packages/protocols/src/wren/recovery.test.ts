@@ -1,9 +1,9 @@
 /** Claims about nodes that come back: they serve at once or wait within a bound, and never answer wrongly. */
 
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { loseDisk, recovered } from '@isochron/testing/protocols/lost-disks';
-import type { World } from '@isochron/testing/protocols/world';
-import { assigned, everywhereOn, times, wrenWorld } from '@isochron/testing/protocols/wren-world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { loseDisk, recovered } from '@isochron/testing/world/lost-disks';
+import type { World } from '@isochron/testing/world/world';
+import { assigned, everywhereOn, times, wrenWorld } from '@isochron/testing/world/wren-world';
 import type { ClientResponse } from '../kernel/transactions/messages.js';
 
 describe('Wren: after a restart', () => {

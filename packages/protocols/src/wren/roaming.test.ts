@@ -1,8 +1,8 @@
 /** Claims about sessions, transactions and commits that leave their region (section II-A footnote 1; D4, D8, D9). */
 
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import type { World } from '@isochron/testing/protocols/world';
-import { everywhereOn, times, wrenWorld } from '@isochron/testing/protocols/wren-world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import type { World } from '@isochron/testing/world/world';
+import { everywhereOn, times, wrenWorld } from '@isochron/testing/world/wren-world';
 import type { ClientResponse } from '../kernel/transactions/messages.js';
 import { Session } from '../kernel/transactions/session.js';
 import { wrenSession } from './session.js';

@@ -2,9 +2,9 @@
  * Claims about what a transaction sees (sections III-B and IV-B): CANToR's snapshots and cache, BDT's two timestamps.
  */
 
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { World } from '@isochron/testing/protocols/world';
-import { assigned, everywhereOn, snapshotOf, times, wrenWorld } from '@isochron/testing/protocols/wren-world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { World } from '@isochron/testing/world/world';
+import { assigned, everywhereOn, snapshotOf, times, wrenWorld } from '@isochron/testing/world/wren-world';
 import { wrenSession } from './session.js';
 import { wren } from './wren.js';
 

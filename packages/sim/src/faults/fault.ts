@@ -2,7 +2,7 @@ import type { AnyMessage, DurableRecord, NodeId, Random, RegionId, Timestamp, To
 import type { Address } from '@isochron/protocols';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { WallClock } from '@isochron/simulated-world/wall-clock';
-import type { Observations } from '../checks/observations.js';
+import type { Observations } from '../checks/evidence/observations.js';
 import type { FaultPlan } from '../plan/plan.js';
 import type { Disk } from '../world/disk.js';
 

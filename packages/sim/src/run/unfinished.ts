@@ -1,4 +1,4 @@
-import { outwaitsLinks } from '../checks/undisturbed.js';
+import { outwaitsLinks } from '../checks/liveness/undisturbed.js';
 import type { Plan } from '../plan/plan.js';
 
 /** A client of a run. */

@@ -1,7 +1,7 @@
 import type { ClusterSpec, NodeId, PartitionId, Timestamp } from '@isochron/core';
-import { keyIn, TestClient } from '@isochron/testing/protocols/clients';
-import { everywhere, joined, loseDisk, recovered } from '@isochron/testing/protocols/lost-disks';
-import { World } from '@isochron/testing/protocols/world';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { everywhere, joined, loseDisk, recovered } from '@isochron/testing/world/lost-disks';
+import { World } from '@isochron/testing/world/world';
 import type { ChangesReq, ChangesResp } from './messages.js';
 
 const [V, O, I] = ['virginia-1', 'oregon-1', 'ireland-1'];

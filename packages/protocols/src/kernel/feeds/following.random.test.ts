@@ -8,7 +8,7 @@ import {
   type Timestamp,
   Update,
 } from '@isochron/core';
-import { FeedsWorld, type FeedTx } from '@isochron/testing/protocols/feeds-world';
+import { FeedsWorld, type FeedTx } from '@isochron/testing/world/feeds-world';
 import type { Scope } from './scope.js';
 
 /** Each partition in two of three regions; two keyspaces. */

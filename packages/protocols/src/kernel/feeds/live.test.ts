@@ -1,6 +1,6 @@
 import type { ClusterSpec, NodeId, Timestamp } from '@isochron/core';
 import { Update } from '@isochron/core';
-import { FeedsWorld } from '@isochron/testing/protocols/feeds-world';
+import { FeedsWorld } from '@isochron/testing/world/feeds-world';
 import type { LiveReq, LiveResp } from './messages.js';
 
 const [V, O] = ['virginia-1', 'oregon-1'];

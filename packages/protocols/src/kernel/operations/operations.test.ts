@@ -1,7 +1,7 @@
 import type { AnyMessage, DurableRecord, Kind, StoredVersion, Version } from '@isochron/core';
 import { compareVersions, MAX_TIMESTAMP, MalformedMessage } from '@isochron/core';
-import { PlainStore } from '@isochron/testing/protocols/plain-store';
-import { operationSamples, SAMPLE_CONTEXT, sample } from '@isochron/testing/protocols/samples';
+import { operationSamples, SAMPLE_CONTEXT, sample } from '@isochron/testing/samples';
+import { PlainStore } from '@isochron/testing/world/plain-store';
 import fc from 'fast-check';
 import { NodeClock, PhysicalNodeClock } from '../node-clock.js';
 import { Waiting } from '../waiting.js';

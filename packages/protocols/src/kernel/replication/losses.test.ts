@@ -1,5 +1,5 @@
 import type { DurableRecord, MetaValue } from '@isochron/core';
-import { World } from '@isochron/testing/protocols/world';
+import { World } from '@isochron/testing/world/world';
 import fc from 'fast-check';
 import { LOSS_REPORTS_MACHINE } from './loss-reports.js';
 import { type Loss, Losses } from './losses.js';

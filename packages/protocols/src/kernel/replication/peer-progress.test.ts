@@ -1,8 +1,8 @@
 /** Claims about streams that are received a second time (D10), with a gate for dependencies. */
-import { keyIn } from '@isochron/testing/protocols/clients';
-import { joined } from '@isochron/testing/protocols/lost-disks';
-import { OperationClient, OperationWorld, REGIONS, replicated } from '@isochron/testing/protocols/operation-world';
-import { PlainStore } from '@isochron/testing/protocols/plain-store';
+import { keyIn } from '@isochron/testing/world/clients';
+import { joined } from '@isochron/testing/world/lost-disks';
+import { OperationClient, OperationWorld, REGIONS, replicated } from '@isochron/testing/world/operation-world';
+import { PlainStore } from '@isochron/testing/world/plain-store';
 import { copsGt } from '../../copsgt/copsgt.js';
 
 const V = 'virginia-1';

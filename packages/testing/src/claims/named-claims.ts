@@ -1,9 +1,9 @@
 /// <reference types="jest" />
 /** The claims of protocols whose dependencies name keys, and which show versions that are not stable. */
 import type { OperationProtocol } from '@isochron/protocols/kernel/operations/protocol';
-import { backup } from './lost-disks.js';
-import { settledWorld } from './operation-fixtures.js';
-import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from './operation-world.js';
+import { backup } from '../world/lost-disks.js';
+import { settledWorld } from '../world/operation-fixtures.js';
+import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from '../world/operation-world.js';
 
 type SentMessage = Parameters<OperationWorld['filter']>[0];
 

@@ -14,7 +14,7 @@ import {
 import type { TransactionMessage } from '@isochron/protocols/kernel/transactions/messages';
 import type { Replica } from '@isochron/protocols/kernel/transactions/replica';
 import type { Envelope } from '@isochron/protocols/machine';
-import { blockingOf } from './blocking.js';
+import { blockingOf } from '../world/blocking.js';
 import { matches } from './script-network.js';
 import { patternOf } from './script-scene.js';
 import type { Stage } from './script-stage.js';

@@ -10,7 +10,7 @@ import { operationSchema } from '@isochron/protocols/kernel/operations/messages'
 import type { OperationBody } from '@isochron/protocols/kernel/operations/session';
 import type { Envelope } from '@isochron/protocols/machine';
 import type { OperationName } from '@isochron/protocols/session-rules';
-import { blockedIn, OperationClient, OperationWorld } from './operation-world.js';
+import { blockedIn, OperationClient, OperationWorld } from '../world/operation-world.js';
 import { matches, ScriptNetwork } from './script-network.js';
 import { type ClusterOptions, type Play, patternOf, SCENE_COMMANDS, Scene } from './script-scene.js';
 import { numberOf, oneOfWords, ScriptError, valueOfWord, type Words, wordOfValue } from './script-words.js';

@@ -5,7 +5,7 @@
 import { ERROR_CODES, type KeyWrite, type QualifiedKey, type RegionId } from '@isochron/core';
 import type { ClientRequest, ClientResponse, CommitReq } from '@isochron/protocols/kernel/transactions/messages';
 import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
-import type { TestClient } from './clients.js';
+import type { TestClient } from '../world/clients.js';
 import type { NamedTransaction, Question, Stage } from './script-stage.js';
 import { ScriptError, valueOfWord, type Words, wordOfValue } from './script-words.js';
 

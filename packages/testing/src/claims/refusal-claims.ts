@@ -3,10 +3,10 @@
 import type { OperationMessage } from '@isochron/protocols/kernel/operations/messages';
 import { createOperationNode } from '@isochron/protocols/kernel/operations/node';
 import type { OperationProtocol } from '@isochron/protocols/kernel/operations/protocol';
-import { joined } from './lost-disks.js';
-import { everywhere, NODES, refusal, settledWorld } from './operation-fixtures.js';
-import { keyIn, OperationClient, OperationWorld, REGIONS, replicated } from './operation-world.js';
-import type { WorldOptions } from './world-of.js';
+import { joined } from '../world/lost-disks.js';
+import { everywhere, NODES, refusal, settledWorld } from '../world/operation-fixtures.js';
+import { keyIn, OperationClient, OperationWorld, REGIONS, replicated } from '../world/operation-world.js';
+import type { WorldOptions } from '../world/world-of.js';
 
 const HOUR = 3_600_000;
 

@@ -10,10 +10,10 @@ import {
   type WallMs,
 } from '@isochron/core';
 import { DEFAULT_SETTINGS, type ProtocolSettings } from '@isochron/protocols/kernel/settings';
-import { keyIn } from './clients.js';
+import { keyIn } from '../world/clients.js';
+import type { WorldOptions } from '../world/world-of.js';
 import type { Pattern } from './script-network.js';
 import { durationOf, numberOf, oneOfWords, ScriptError, type Words } from './script-words.js';
-import type { WorldOptions } from './world-of.js';
 
 /** The functions of a world that a script uses, whatever its messages. */
 export interface SceneWorld {

@@ -1,13 +1,13 @@
 /** The commands of a script that set up the world, let time pass, cause faults and show state. */
 import type { NodeId } from '@isochron/core';
-import { TestClient } from './clients.js';
+import { TestClient } from '../world/clients.js';
+import { World } from '../world/world.js';
 import { PROTOCOLS } from './script-protocols.js';
 import { type ClusterOptions, patternOf, SCENE_COMMANDS } from './script-scene.js';
 import { answered, awaitAnswer, SESSION_COMMANDS } from './script-sessions.js';
 import { messageLine, SHOW } from './script-show.js';
 import { Stage } from './script-stage.js';
 import { durationOf, numberOf, oneOfWords, ScriptError, type Words, wordOfValue } from './script-words.js';
-import { World } from './world.js';
 
 /** Carries a command out and returns the lines it shows. */
 type Command = (stage: Stage, words: Words) => readonly string[];

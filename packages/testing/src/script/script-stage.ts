@@ -4,12 +4,12 @@ import type { ClientResponse, TransactionMessage } from '@isochron/protocols/ker
 import { transactionSchema } from '@isochron/protocols/kernel/transactions/messages';
 import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { Snapshot } from '@isochron/protocols/kernel/transactions/snapshots';
-import type { TestClient } from './clients.js';
+import type { TestClient } from '../world/clients.js';
+import type { World } from '../world/world.js';
 import { ScriptNetwork } from './script-network.js';
 import type { ScriptProtocol } from './script-protocols.js';
 import { Scene } from './script-scene.js';
 import { ScriptError } from './script-words.js';
-import type { World } from './world.js';
 
 /** A request that was sent, and the handling of its answer. */
 export interface Question {

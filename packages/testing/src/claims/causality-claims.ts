@@ -7,10 +7,10 @@ import type { Deps, NodeId, Timestamp } from '@isochron/core';
 import type { OperationProtocol } from '@isochron/protocols/kernel/operations/protocol';
 import { entrywiseMax, OperationSession } from '@isochron/protocols/kernel/operations/session';
 import fc from 'fast-check';
-import { NODES, settledWorld } from './operation-fixtures.js';
-import { drawnWorld, play } from './operation-random.js';
-import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from './operation-world.js';
-import type { WorldOptions } from './world-of.js';
+import { NODES, settledWorld } from '../world/operation-fixtures.js';
+import { drawnWorld, play } from '../world/operation-random.js';
+import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from '../world/operation-world.js';
+import type { WorldOptions } from '../world/world-of.js';
 
 /** A failing run is replayed by its seed. */
 const RUNS = { seed: 20_261_120, numRuns: 25, endOnFailure: true };

@@ -4,9 +4,9 @@
  * tests. `transaction-claims.test.ts` runs them for each such protocol.
  */
 import type { TransactionMessage } from '@isochron/protocols/kernel/transactions/messages';
-import { keyIn, TestClient } from './clients.js';
-import { commitOver, id } from './commits.js';
-import { World, type WorldOptions } from './world.js';
+import { keyIn, TestClient } from '../world/clients.js';
+import { commitOver, id } from '../world/commits.js';
+import { World, type WorldOptions } from '../world/world.js';
 
 const COORDINATOR = 'oregon-1';
 const VICTIM = 'virginia-1';

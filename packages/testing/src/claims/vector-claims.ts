@@ -5,11 +5,11 @@ import type { TransactionMessage } from '@isochron/protocols/kernel/transactions
 import { Session, type SessionRules } from '@isochron/protocols/kernel/transactions/session';
 import type { TransactionProtocol } from '@isochron/protocols/kernel/transactions/snapshots';
 import type { Address } from '@isochron/protocols/machine';
-import { blockingIn } from './blocking.js';
-import { keyIn, TestClient } from './clients.js';
-import { backup } from './lost-disks.js';
+import { blockingIn } from '../world/blocking.js';
+import { keyIn, TestClient } from '../world/clients.js';
+import { backup } from '../world/lost-disks.js';
+import { THREE_REGIONS, World, type WorldOptions } from '../world/world.js';
 import { FULLY_REPLICATED } from './transaction-claims.js';
-import { THREE_REGIONS, World, type WorldOptions } from './world.js';
 
 /** One region: coordinators at any of its four nodes, a partition on each. */
 export const ONE_REGION = {

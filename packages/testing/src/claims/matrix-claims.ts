@@ -3,10 +3,10 @@
 import type { Conflict } from '@isochron/protocols/kernel/node-state';
 import { elementsOf } from '@isochron/protocols/kernel/operations/dependency-matrix';
 import type { OperationProtocol } from '@isochron/protocols/kernel/operations/protocol';
-import { joined, loseDisk } from './lost-disks.js';
-import { refusal, settledWorld, without } from './operation-fixtures.js';
-import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from './operation-world.js';
-import type { WorldOptions } from './world-of.js';
+import { joined, loseDisk } from '../world/lost-disks.js';
+import { refusal, settledWorld, without } from '../world/operation-fixtures.js';
+import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from '../world/operation-world.js';
+import type { WorldOptions } from '../world/world-of.js';
 
 /** Registers the claims for one protocol. */
 export function matrixClaims(protocol: OperationProtocol): void {

@@ -2,10 +2,10 @@
 import { Topology } from '@isochron/core';
 import { TRANSACTION_PROTOCOLS } from '@isochron/protocols/catalogue';
 import { vectorSession } from '@isochron/protocols/kernel/transactions/vector-session';
+import { THREE_REGIONS } from '../world/world.js';
 import { outsiderClaims } from './outsider-claims.js';
 import { FULLY_REPLICATED, transactionClaims } from './transaction-claims.js';
 import { vectorClaims } from './vector-claims.js';
-import { THREE_REGIONS } from './world.js';
 
 const all = Object.entries(TRANSACTION_PROTOCOLS);
 

@@ -3,8 +3,8 @@
  * The claims of every protocol with transactional causal consistency about what a transaction sees, as tests.
  * `transaction-claims.test.ts` runs them for each such protocol.
  */
-import { keyIn, TestClient } from './clients.js';
-import { THREE_REGIONS, World, type WorldOptions } from './world.js';
+import { keyIn, TestClient } from '../world/clients.js';
+import { THREE_REGIONS, World, type WorldOptions } from '../world/world.js';
 
 const REGIONS = ['virginia-1', 'oregon-1', 'ireland-1'];
 

@@ -1,10 +1,10 @@
 /// <reference types="jest" />
 /** The claims of every protocol of single operations about durability. */
 import type { OperationProtocol } from '@isochron/protocols/kernel/operations/protocol';
-import { joined, loseDisk } from './lost-disks.js';
-import { everywhere, NODES, refusal, settledWorld, without } from './operation-fixtures.js';
-import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from './operation-world.js';
-import type { WorldOptions } from './world-of.js';
+import { joined, loseDisk } from '../world/lost-disks.js';
+import { everywhere, NODES, refusal, settledWorld, without } from '../world/operation-fixtures.js';
+import { keyIn, OperationClient, type OperationWorld, REGIONS, replicated } from '../world/operation-world.js';
+import type { WorldOptions } from '../world/world-of.js';
 
 /** Registers the claims for one protocol. */
 export function durabilityClaims(protocol: OperationProtocol): void {
