@@ -138,7 +138,7 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
     credentials: string | undefined;
     /** Steady time from which on they are not to be used. */
     #validUntilMs = Number.NEGATIVE_INFINITY;
-    /** How long the last accepted ones were valid. */
+    /** Life time of the credentials that a node accepted last, ms. */
     #lifeMs = Number.POSITIVE_INFINITY;
     #isAsked = false;
     /** Steady times of the driver's last answer, and of the one before. */

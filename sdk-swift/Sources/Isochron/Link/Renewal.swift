@@ -20,7 +20,7 @@ final class Renewal {
     private(set) var credentials: String?
     /// Steady time from which on they are not to be used.
     private var validUntilMs = -Double.infinity
-    /// How long the last accepted ones were valid.
+    /// Life time of the credentials that a node accepted last, ms.
     private var lifeMs = Double.infinity
     private var isAsked = false
     /// Steady times of the driver's last answer, and of the one before.
