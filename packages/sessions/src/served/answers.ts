@@ -40,8 +40,8 @@ export class PlainFrames implements FrameEncoder<ServerFrame> {
     token: string | undefined,
   ): ValuesFrame {
     const values = versions.map((v) => (v == null || v.value === null ? null : ([v.ts, v.value] as const)));
-    const frame: ValuesFrame = { type: 'values', id, snapshot: snapshot.ts, ...depsField(snapshot), values };
-    return token === undefined ? frame : { ...frame, token };
+    const own = token === undefined ? {} : { token };
+    return { type: 'values', id, snapshot: snapshot.ts, ...depsField(snapshot), values, ...own };
   }
 
   value(value: Value): Value {

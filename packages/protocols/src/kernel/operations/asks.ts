@@ -77,7 +77,7 @@ export class Asks {
     const ref = this.#nextRef === 0 ? this.clock.last : this.#nextRef;
     this.#nextRef = ref + 1;
     this.counters.asked++;
-    this.#pending.set(ref, { ...ask, sentAt: now, expired: false });
+    this.#pending.set(ref, { sentAt: now, expired: false, ...ask });
     out.send(ask.to, ask.request(ref));
   }
 
