@@ -1,5 +1,5 @@
 import type { Deps, NodeId, PartitionId, QualifiedKey, RegionId, StoredVersion, Timestamp, TxId } from './ids.js';
-import type { KeyWrite, LoggedTx, OutcomeRecord } from './versions.js';
+import type { Change, KeyWrite, LoggedTx, OutcomeRecord } from './versions.js';
 
 /** A prepared transaction on one cohort: all data needed to finish it (D2, D4, D5, P8). */
 export interface PreparedRecord {
@@ -24,28 +24,75 @@ export interface PreparedRecord {
   readonly repeatable?: boolean | undefined;
   /** Regions that the attempt avoids, sorted; with `home` they fix its cohorts. Absent if it avoids none. */
   readonly avoid?: readonly RegionId[] | undefined;
+  /** The commit timestamp, if the commit is decided (D10): no crash and no other record takes the decision back. */
+  readonly ct?: Timestamp | undefined;
 }
+
+/** A committed transaction at one replica. */
+export interface AppliedRecord {
+  readonly kind: 'applied';
+  readonly partition: PartitionId;
+  readonly ct: Timestamp;
+  readonly tx: LoggedTx;
+  /** The region that committed the transaction; each of its versions carries the region. */
+  readonly region: RegionId;
+  /** Where the transaction stands in the partition's log: among the own ones, among those of other regions, nowhere. */
+  readonly log: 'own' | 'received' | 'none';
+  /** The outcome that is kept for retries, if one is. */
+  readonly outcome?: Pick<OutcomeRecord, 'attempt' | 'digest'> | undefined;
+  /** The dependencies that the versions have here, if other regions receive others (`tx.deps`). */
+  readonly localDeps?: Deps | undefined;
+  /**
+   * Whether the transaction is prepared on the partition, with the same writes, attempt and digest: the record of the
+   * prepare goes.
+   */
+  readonly prepared?: boolean | undefined;
+}
+
+/**
+ * The horizons of a partition: timestamps that only rise, and what they drop. Each is kept as a meta value, for example
+ * `gcFloor/3`, durable in or before the batch that deletes.
+ */
+export interface Horizons {
+  /**
+   * Reads below are refused. Per key, everything older than its newest version at or below is dropped; a tombstone that
+   * is then the only version left at or below goes too (P9).
+   */
+  gcFloor: Timestamp;
+  /** Outcomes with a lower `ts` are dropped (D5). */
+  forgottenUpTo: Timestamp;
+  /** Every peer has the own log entries at or below: `VersionReader.log` gives them no more, `changes` does. */
+  logConfirmedUpTo: Timestamp;
+  /** Log entries at or below are dropped. */
+  logTruncatedUpTo: Timestamp;
+}
+
+/** The name of a horizon. */
+export type Horizon = keyof Horizons;
+
+/** All horizons, in the order of their numbers in records of the durable log. */
+export const HORIZONS: readonly Horizon[] = ['gcFloor', 'forgottenUpTo', 'logConfirmedUpTo', 'logTruncatedUpTo'];
 
 /**
  * The records that a step makes durable. All records of one step reach the disk in one batch.
  *
+ * - `applied`: a committed transaction at a replica: its versions, its entry in the log, its outcome, and the end of
+ *   its prepare ({@link factsOf}). The log entry replaces an entry of the same `ct` and transaction.
  * - `version`: insert into the key's chain.
  * - `remove`: take the version with this `ts` and `txId`, whatever its region, out of the key's chain (D10); no effect
  *   when it is not there. Reads and listings miss it at once, pages of a copy once the removal is durable.
- *   Versions that `collect` dropped in its favour do not come back.
+ *   Versions that a rise of `gcFloor` dropped in its favour do not come back.
  * - `prepared`: store, or with `record: null` remove, a prepared transaction.
- * - `outcome`: the outcome of a transaction.
- * - `log`: a committed transaction: an own one, or one of another region (`source`). It replaces an entry of the same
- *   `ct` and transaction. `confirmLog`: every peer has the own ones at or below `upTo`, and `VersionReader.log` gives
- *   them no more; `changes` does. `truncateLog` drops all at or below `upTo`; with `bytes` also the oldest ones at or
- *   below the meta value `ust`, while they take more than that on disk.
- * - `collect`: raise the partition's `gcFloor` (meta `gcFloor/<partition>`, durable in or before the batch that
- *   deletes) and drop, per key, everything older than its newest version at or below the floor; a tombstone that is
- *   then the only version left at or below the floor goes too (P9).
- * - `forget`: raise `forgottenUpTo/<partition>` and drop outcomes with a lower `ts` (D5).
+ * - `outcome`: the outcome of a transaction that has aborted.
+ * - `horizon`: raise a horizon of a partition to `upTo`, with its effect ({@link Horizons}). With `bytes`,
+ *   `logTruncatedUpTo` also drops the oldest log entries at or below the meta value `ust`, while they take more than
+ *   `bytes` on disk.
  * - `meta`: a small named value (`vv/3`, `ceiling`, `ust`).
  */
-export type DurableRecord =
+export type DurableRecord = AppliedRecord | SimpleRecord;
+
+/** A record that states one fact. */
+type SimpleRecord =
   | {
       readonly kind: 'version';
       readonly partition: PartitionId;
@@ -67,22 +114,52 @@ export type DurableRecord =
     }
   | { readonly kind: 'outcome'; readonly partition: PartitionId; readonly txId: TxId; readonly record: OutcomeRecord }
   | {
-      readonly kind: 'log';
+      readonly kind: 'horizon';
       readonly partition: PartitionId;
-      readonly ct: Timestamp;
-      readonly tx: LoggedTx;
-      readonly source?: RegionId | undefined;
-    }
-  | { readonly kind: 'confirmLog'; readonly partition: PartitionId; readonly upTo: Timestamp }
-  | {
-      readonly kind: 'truncateLog';
-      readonly partition: PartitionId;
+      readonly horizon: Horizon;
       readonly upTo: Timestamp;
       readonly bytes?: number | undefined;
     }
-  | { readonly kind: 'collect'; readonly partition: PartitionId; readonly floor: Timestamp }
-  | { readonly kind: 'forget'; readonly partition: PartitionId; readonly upTo: Timestamp }
   | { readonly kind: 'meta'; readonly name: string; readonly value: MetaValue };
+
+/** An entry of a partition's log: an own transaction, or one of another region (`source`). */
+export interface LogFact extends Change {
+  readonly kind: 'log';
+  readonly partition: PartitionId;
+}
+
+/** What a store holds after a record, one change each. */
+export type DurableFact = SimpleRecord | LogFact;
+
+/** The facts that records state, in their order: the one reading of `applied` for every store and check. */
+export function factsOf(records: readonly DurableRecord[]): DurableFact[] {
+  const facts: DurableFact[] = [];
+  for (const record of records) {
+    if (record.kind === 'applied') addFacts(record, facts);
+    else facts.push(record);
+  }
+  return facts;
+}
+
+function addFacts(record: AppliedRecord, facts: DurableFact[]): void {
+  const { partition, ct, tx, region, log, outcome, prepared } = record;
+  const { txId } = tx;
+  for (const { key, version } of versionsIn(record)) facts.push({ kind: 'version', partition, key, version });
+  if (log !== 'none') facts.push({ kind: 'log', partition, ct, tx, source: log === 'own' ? undefined : region });
+  if (outcome !== undefined)
+    facts.push({ kind: 'outcome', partition, txId, record: { status: 'committed', ts: ct, ...outcome } });
+  if (prepared) facts.push({ kind: 'prepared', partition, txId, record: null });
+}
+
+/** The versions that an applied transaction writes. */
+export function versionsIn({ ct: ts, tx, region, localDeps }: Omit<AppliedRecord, 'kind' | 'partition'>): {
+  readonly key: QualifiedKey;
+  readonly version: StoredVersion;
+}[] {
+  const { txId, writes, deps = undefined, depends, siblings } = tx;
+  const own = { ts, txId, region, deps: localDeps ?? deps, depends, siblings };
+  return writes.map(({ key, value }) => ({ key, version: { ...own, value } }));
+}
 
 /** A small durable value: a timestamp, or timestamps by name. */
 export type MetaValue = Timestamp | { readonly [name: string]: Timestamp };

@@ -178,7 +178,7 @@ export interface VersionReader {
   read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined;
   /**
    * The fold of the versions that belong to a snapshot, in the order of `compareVersions`, a tombstone included;
-   * undefined without such versions. It need not find versions that `collect` may drop, by timestamp.
+   * undefined without such versions. It need not find versions that a rise of `gcFloor` may drop, by timestamp.
    */
   find(partition: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined;
   /**

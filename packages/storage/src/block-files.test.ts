@@ -100,7 +100,12 @@ describe('the blocks of a store', () => {
     store = undefined;
   };
   const ust = (value: number): DurableRecord => ({ kind: 'meta', name: 'ust', value });
-  const truncateLog = (upTo: number): DurableRecord => ({ kind: 'truncateLog', partition: P, upTo });
+  const truncateLog = (upTo: number): DurableRecord => ({
+    kind: 'horizon',
+    partition: P,
+    horizon: 'logTruncatedUpTo',
+    upTo,
+  });
   const changes = async () => {
     await store!.prefetch({ kind: 'changes', partition: P, after: 0, upTo: 1000 });
     return store!.changes(P, 0, 1000).changes.map(({ ct }) => ct);

@@ -1,13 +1,9 @@
 /** Reads the entries of the log that checkpoints have written. */
-import type { LoggedTx, PartitionId, Timestamp, TxId } from '@isochron/core';
 import type { BlockFiles } from './block-files.js';
-import { ByTransaction } from './by-transaction.js';
 import type { BlockName } from './disk-keys.js';
 import { corrupt } from './failure.js';
 import { compareEntries, type LogEntry, logEntry } from './log-entries.js';
-import type { EntryName } from './logged-entries.js';
 import type { Partition } from './partition.js';
-import type { Partitions } from './partitions.js';
 import { LOG_BLOCK, openAs } from './records.js';
 
 /**
@@ -55,44 +51,4 @@ function merged(some: readonly Written[], others: readonly Written[]): Written[]
   if (some.length === 0) return [...others];
   const all = [...some, ...others].sort((a, b) => compareEntries(a.entry, b.entry) || b.block - a.block);
   return all.filter(({ entry }, i) => i === 0 || compareEntries(all[i - 1]!.entry, entry) !== 0);
-}
-
-/** Entries of the log that checkpoints have written, for the replay of what came after. */
-export class StoredEntries {
-  readonly #found = new ByTransaction<LogEntry>();
-
-  constructor(
-    readonly files: BlockFiles,
-    readonly partitions: Partitions,
-  ) {}
-
-  /**
-   * Brings entries to memory, as far as blocks have them.
-   * @throws CorruptRecord
-   */
-  async load(names: readonly EntryName[]): Promise<void> {
-    const wanted = new Map<PartitionId, EntryName[]>();
-    for (const name of names) wanted.set(name.partition, [...(wanted.get(name.partition) ?? []), name]);
-    for (const [id, all] of wanted) await this.#load(this.partitions.of(id), all);
-  }
-
-  async #load(partition: Partition, names: readonly EntryName[]): Promise<void> {
-    const wanted = new Set(names.map(({ ct, txId }) => `${ct}/${txId}`));
-    const blocks = partition.blocks
-      .above(partition.horizons.logTruncatedUpTo)
-      .filter(({ first, end }) => names.some(({ ct }) => ct >= first && ct <= end));
-    for await (const entry of entriesOf(this.files, partition, blocks))
-      if (wanted.has(`${entry.ct}/${entry.tx.txId}`)) this.#found.set(partition.id, entry.tx.txId, entry);
-  }
-
-  /** A loaded entry. */
-  get(partition: PartitionId, ct: Timestamp, txId: TxId): LoggedTx | undefined {
-    const entry = this.#found.get(partition, txId);
-    return entry?.ct === ct ? entry.tx : undefined;
-  }
-
-  /** Nothing is asked for any more. */
-  clear(): void {
-    this.#found.clear();
-  }
 }

@@ -4,11 +4,6 @@ import type { PartitionId, TxId } from '@isochron/core';
 export class ByTransaction<T> {
   readonly #partitions: Map<TxId, T>[] = [];
 
-  /** The values of one partition. */
-  of(partition: PartitionId): ReadonlyMap<TxId, T> {
-    return this.#partitions[partition] ?? NO_VALUES;
-  }
-
   get(partition: PartitionId, txId: TxId): T | undefined {
     return this.#partitions[partition]?.get(txId);
   }
@@ -21,10 +16,4 @@ export class ByTransaction<T> {
   delete(partition: PartitionId, txId: TxId): void {
     this.#partitions[partition]?.delete(txId);
   }
-
-  clear(): void {
-    this.#partitions.length = 0;
-  }
 }
-
-const NO_VALUES: ReadonlyMap<TxId, never> = new Map<TxId, never>();

@@ -3,7 +3,7 @@
  * removed again since the last checkpoint costs LevelDB nothing, and a record that changed a hundred times is written
  * once.
  */
-import type { OutcomeRecord, PreparedRecord, Timestamp, TxId } from '@isochron/core';
+import type { OutcomeRecord, PreparedRecord, TxId } from '@isochron/core';
 import type { BlockFiles } from './block-files.js';
 import type { Chain } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
@@ -42,11 +42,6 @@ class PartitionChanges {
   readonly log: LogEntry[] = [];
   /** As they will be written, once a checkpoint has begun. */
   counters: Counters | undefined;
-  /**
-   * Where the replication log was truncated when the checkpoint began. A truncation after it is in the durable log
-   * behind records that may refer to the entries.
-   */
-  truncatedUpTo: Timestamp = 0;
   /** The blocks that the checkpoint writes, in order. */
   readonly blocks: BlockName[] = [];
 }
@@ -176,10 +171,7 @@ export class Changes {
     this.#next = new ChangeSet();
     this.#current = { set, batch };
     for (const chain of set.chains) chain.unwritten = true;
-    for (const [partition, changes] of set.partitions) {
-      changes.counters = { ...partition.counters };
-      changes.truncatedUpTo = partition.horizons.logTruncatedUpTo;
-    }
+    for (const [partition, changes] of set.partitions) changes.counters = { ...partition.counters };
     for (const [diskKey, put] of set.records) {
       if (put === null) this.#prepared.delete(diskKey);
       else if (put.seal === sealPrepared) this.#prepared.add(diskKey);
@@ -202,7 +194,7 @@ export class Changes {
       yield;
     }
     for (const [partition, changes] of set.partitions) {
-      for (const entries of cutBlocks(changes.log, changes.truncatedUpTo)) {
+      for (const entries of cutBlocks(changes.log, partition.horizons.logTruncatedUpTo)) {
         changes.blocks.push(this.#writeBlock(partition, entries));
         yield;
       }

@@ -10,7 +10,7 @@ import { type LevelStoreOptions, openLevelStore } from './level-store.js';
 import { openLogIn } from './log/segment-log.js';
 import { openCheckpoint, seal } from './records.js';
 import type { VersionStore } from './store.js';
-import { collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './suite-fixtures.js';
+import { applied, collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './suite-fixtures.js';
 import { testFolder } from './testing/folder.js';
 import { onRawDisk } from './testing/raw-disk.js';
 
@@ -139,29 +139,21 @@ describe('a store whose process was killed', () => {
         await Promise.all([store!.recover(), later()]);
       },
     ],
-  ])('a store whose process was killed has the versions of a log entry that was truncated %s', async (_, run) => {
-    const writes = [
-      { key: 'a', value: '1' },
-      { key: 'b', value: '2' },
-    ];
-    const tx = { txId: 't', writes };
+  ])('a store whose process was killed has the writes of a prepare that ended %s', async (_, run) => {
     await open({ cacheBytes: 2 ** 28 });
     // So many operations that the checkpoint leaves the thread in between.
     await store!.commit(Array.from({ length: 20_000 }, (_, i) => put(`k${i}`, v(5))));
-    await store!.commit([
-      { kind: 'log', partition: P, ct: 10, tx },
-      { kind: 'truncateLog', partition: P, upTo: 5 },
-    ]);
+    await store!.commit([prepare]);
     await run(async () => {
       // A checkpoint that was asked for has begun.
       await new Promise((done) => setImmediate(done));
-      await store!.commit(writes.map(({ key, value }) => put(key, v(10, value, 't'))));
-      await store!.commit([{ kind: 'truncateLog', partition: P, upTo: 10 }]);
+      await store!.commit([applied('t', 90)]);
     });
     await kill();
-    expect(await replayed()).toBe(2);
+    expect(await replayed()).toBe(1);
     await open();
-    expect(writes.map(({ key }) => store!.read(P, key, FOREVER)?.value)).toEqual(['1', '2']);
+    expect(prepared.writes.map(({ key }) => store!.read(P, key, FOREVER)?.value)).toEqual(['{"a":1}', null]);
+    expect((await store!.recover()).prepared).toEqual([]);
   });
 
   it('a restart does not bring back versions, outcomes and log entries that were dropped before', async () => {
@@ -170,8 +162,8 @@ describe('a store whose process was killed', () => {
     await store!.commit([...all, prepare]);
     await store!.commit([
       collect(25),
-      { kind: 'forget', partition: P, upTo: 25 },
-      { kind: 'truncateLog', partition: P, upTo: 25 },
+      { kind: 'horizon', partition: P, horizon: 'forgottenUpTo', upTo: 25 },
+      { kind: 'horizon', partition: P, horizon: 'logTruncatedUpTo', upTo: 25 },
       { kind: 'remove', partition: P, key: 'a', ts: 30, txId: 'tx30' },
       unprepare,
     ]);
@@ -215,7 +207,7 @@ describe('a checkpoint', () => {
     await open();
     const batches = await batchesOf(async () => {
       await store!.commit([prepare, logged(10), put('a', v(10))]);
-      await store!.commit([unprepare, { kind: 'truncateLog', partition: P, upTo: 10 }]);
+      await store!.commit([unprepare, { kind: 'horizon', partition: P, horizon: 'logTruncatedUpTo', upTo: 10 }]);
       await store!.commit([{ kind: 'remove', partition: P, key: 'a', ts: 10, txId: 'tx10' }]);
       await close();
     });
@@ -227,7 +219,7 @@ describe('a checkpoint', () => {
     await store!.commit([prepare, logged(10), put('a', v(10))]);
     await store!.recover();
     const batches = await batchesOf(async () => {
-      await store!.commit([unprepare, { kind: 'truncateLog', partition: P, upTo: 10 }]);
+      await store!.commit([unprepare, { kind: 'horizon', partition: P, horizon: 'logTruncatedUpTo', upTo: 10 }]);
       await store!.commit([{ kind: 'remove', partition: P, key: 'a', ts: 10, txId: 'tx10' }]);
       await store!.recover();
     });
@@ -366,7 +358,7 @@ describe('a data folder of another format', () => {
   const refusal = (format: number) => ({
     code: 'STORAGE_FORMAT',
     retryable: false,
-    message: expect.stringMatching(new RegExp(`has format ${format}, and .* reads 5\\. Start the version .* or move`)),
+    message: expect.stringMatching(new RegExp(`has format ${format}, and .* reads 6\\. Start the version .* or move`)),
   });
 
   it('a data folder of an earlier format is refused, and left as it is', async () => {
@@ -374,7 +366,7 @@ describe('a data folder of another format', () => {
     await store!.commit([put('a', v(10))]);
     await close();
     const covered = await onRawDisk(location, async (disk) => openCheckpoint((await disk.get('m/checkpoint'))!));
-    for (const format of [2, 3, 4]) {
+    for (const format of [2, 3, 4, 5]) {
       const bytes = Buffer.from(seal(covered, 'm/checkpoint', format));
       await onRawDisk(location, (disk) => disk.put('m/checkpoint', bytes));
       await expect(open()).rejects.toMatchObject(refusal(format));

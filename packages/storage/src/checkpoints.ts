@@ -124,7 +124,7 @@ export class Checkpoints {
 
   async #write(): Promise<void> {
     const covered = this.#applied;
-    // A truncation after the covered position stands behind records that may refer to the entries.
+    // The file of a block goes once its truncation is in LevelDB, and not only in the log behind the position.
     const truncated = [...this.#truncated].map(
       (partition) => [partition, partition.horizons.logTruncatedUpTo] as const,
     );

@@ -1,9 +1,9 @@
-import type { DurableRecord, MetaValue, StoredVersion, Timestamp } from '@isochron/core';
+import type { DurableFact, Horizon, MetaValue, StoredVersion, Timestamp } from '@isochron/core';
 import type { Chain } from './chain.js';
 import type { ChainWriter } from './chain-writer.js';
 import type { Changes, Seal } from './changes.js';
 import { metaKey } from './disk-keys.js';
-import { type Horizon, horizonName, horizonOf } from './horizons.js';
+import { horizonName } from './horizons.js';
 import { logEntry } from './log-entries.js';
 import type { Partition } from './partition.js';
 import type { Partitions } from './partitions.js';
@@ -12,7 +12,9 @@ import { META_VALUE, sealAs } from './records.js';
 /** One call of `commit` on its way to disk. */
 export interface CommitJob {
   readonly number: number;
-  readonly records: readonly DurableRecord[];
+  /** Number of its records. */
+  readonly records: number;
+  readonly facts: readonly DurableFact[];
   /** The batch as a record of the durable log. */
   readonly packed: Uint8Array;
   /** The chain of every version and removal, in order, pinned once each. */
@@ -35,7 +37,7 @@ export function distinctChains(job: Pick<CommitJob, 'number' | 'chains'>): Chain
   return distinct;
 }
 
-/** Turns the records of a job, which the log holds, into changes for the next checkpoint. Its chains must be loaded. */
+/** Turns the facts of a job, which the log holds, into changes for the next checkpoint. Its chains must be loaded. */
 export class JobWriter {
   constructor(
     readonly partitions: Partitions,
@@ -45,13 +47,13 @@ export class JobWriter {
     readonly raised: (partition: Partition, horizon: Horizon) => void,
   ) {}
 
-  write(job: Pick<CommitJob, 'number' | 'chains' | 'records'>): void {
-    for (const record of job.records) this.#write(record);
+  write(job: Pick<CommitJob, 'number' | 'chains' | 'facts'>): void {
+    for (const fact of job.facts) this.#write(fact);
     // After the horizons, which prune the versions that are written here.
     for (const chain of distinctChains(job)) this.writer.add(chain, chain.batchCount);
   }
 
-  #write(record: DurableRecord): void {
+  #write(record: DurableFact): void {
     if (record.kind === 'version' || record.kind === 'remove') return;
     if (record.kind === 'meta') {
       this.#writeMeta(record.name, record.value);
@@ -68,29 +70,19 @@ export class JobWriter {
       case 'log':
         this.changes.log(partition, logEntry(record));
         return;
-      case 'confirmLog':
-        this.#raise(partition, 'logConfirmedUpTo', record.upTo);
-        return;
-      case 'truncateLog': {
-        const { upTo, bytes = Number.POSITIVE_INFINITY } = record;
+      case 'horizon': {
+        const { horizon, upTo, bytes } = record;
         const { settled } = this.partitions;
-        this.#raise(partition, 'logTruncatedUpTo', Math.max(upTo, partition.blocks.truncationFor(bytes, settled)));
+        const least = bytes === undefined ? 0 : partition.blocks.truncationFor(bytes, settled);
+        this.#raise(partition, horizon, Math.max(upTo, least));
         return;
       }
-      case 'collect':
-        this.#raise(partition, 'gcFloor', record.floor);
-        return;
-      case 'forget':
-        this.#raise(partition, 'forgottenUpTo', record.upTo);
-        return;
     }
   }
 
   #writeMeta(name: string, value: MetaValue): void {
     if (name === 'ust' && typeof value === 'number') this.partitions.settled = value;
-    const found = horizonOf(name);
-    if (found === undefined || typeof value !== 'number') this.changes.put(metaKey(name), value, sealMeta);
-    else this.#raise(this.partitions.of(found.partition), found.horizon, value);
+    this.changes.put(metaKey(name), value, sealMeta);
   }
 
   #raise(partition: Partition, horizon: Horizon, to: Timestamp): void {

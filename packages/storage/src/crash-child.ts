@@ -11,26 +11,20 @@ import { openLevelStore } from './level-store.js';
 const [location, first, step, count] = process.argv.slice(2);
 
 function batch(n: number): DurableRecord[] {
-  const version = { ts: n + 1, txId: `t${n}`, region: 'virginia', value: `"${n}"` };
-  const versions = Array.from({ length: 10 }, (_, i) => ({
-    kind: 'version' as const,
-    partition: 1,
-    key: `k${i}`,
-    version,
-  }));
+  const keys = [...Array.from({ length: 10 }, (_, i) => `k${i}`), 'latest'];
   return [
-    { kind: 'log', partition: 1, ct: n + 1, tx: { txId: `t${n}`, writes: [] } },
-    ...versions,
-    { kind: 'version', partition: 1, key: 'latest', version },
-    { kind: 'remove', partition: 1, key: 'latest', ts: n, txId: `t${n - 1}` },
     {
-      kind: 'outcome',
+      kind: 'applied',
       partition: 1,
-      txId: `t${n}`,
-      record: { status: 'committed', ts: n + 1, attempt: 0, digest: null },
+      ct: n + 1,
+      tx: { txId: `t${n}`, writes: keys.map((key) => ({ key, value: `"${n}"` })) },
+      region: 'virginia',
+      log: 'own',
+      outcome: { attempt: 0, digest: null },
     },
+    { kind: 'remove', partition: 1, key: 'latest', ts: n, txId: `t${n - 1}` },
     ...(step === 'clear' || step === 'cut'
-      ? [{ kind: 'truncateLog' as const, partition: 1, upTo: Math.max(0, n - 20) }]
+      ? [{ kind: 'horizon' as const, partition: 1, horizon: 'logTruncatedUpTo' as const, upTo: Math.max(0, n - 20) }]
       : []),
     { kind: 'meta', name: 'batch', value: n },
     // Most entries of a checkpoint are settled, and the last ones are not.

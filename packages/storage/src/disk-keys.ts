@@ -13,7 +13,7 @@
  * p<partition>/<txId>              prepared transactions
  * t<partition>/<key>\0<segment>    older versions of a long chain
  * v<partition>/<key>               head of a chain: its newest versions
- * x<partition>/<ts>/<position>     outcomes of one checkpoint by the newest time among them, for `forget`
+ * x<partition>/<ts>/<position>     outcomes of one checkpoint by the newest time among them, for `forgottenUpTo`
  * ```
  */
 import type { PartitionId, QualifiedKey, Timestamp, TxId } from '@isochron/core';

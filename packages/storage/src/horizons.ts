@@ -1,18 +1,4 @@
-import type { PartitionId, Timestamp } from '@isochron/core';
-
-/** Timestamps of a partition that only rise, kept as meta values. */
-export interface Horizons {
-  /** Reads below are refused: versions may be gone (P9). */
-  gcFloor: Timestamp;
-  /** Outcomes below were dropped (D5). */
-  forgottenUpTo: Timestamp;
-  /** Every peer has the own log entries at or below. */
-  logConfirmedUpTo: Timestamp;
-  /** Log entries at or below were dropped. */
-  logTruncatedUpTo: Timestamp;
-}
-
-export type Horizon = keyof Horizons;
+import { HORIZONS, type Horizon, type Horizons, type PartitionId, type Timestamp } from '@isochron/core';
 
 export const newHorizons = (): Horizons => ({
   gcFloor: 0,
@@ -24,7 +10,7 @@ export const newHorizons = (): Horizons => ({
 /** The meta name of a horizon, for example `gcFloor/3`. */
 export const horizonName = (horizon: Horizon, partition: PartitionId): string => `${horizon}/${partition}`;
 
-const NAME = /^(gcFloor|forgottenUpTo|logConfirmedUpTo|logTruncatedUpTo)\/(\d{1,9})$/;
+const NAME = new RegExp(`^(${HORIZONS.join('|')})/(\\d{1,9})$`);
 
 /** The horizon of a meta name, if it is one. */
 export function horizonOf(name: string): { horizon: Horizon; partition: PartitionId } | undefined {

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import type { DurableRecord } from '@isochron/core';
+import type { AppliedRecord, DurableRecord, KeyWrite } from '@isochron/core';
 import { ClassicLevel } from 'classic-level';
 import { build } from 'esbuild';
 import { openLevelStore } from './level-store.js';
@@ -17,6 +17,14 @@ const put = (key: string, ts: number, value?: string): DurableRecord => ({
   partition: P,
   key,
   version: version(ts, value),
+});
+const applied = (ct: number, txId: string, writes: readonly KeyWrite[] = []): AppliedRecord => ({
+  kind: 'applied',
+  partition: P,
+  ct,
+  tx: { txId, writes },
+  region: 'virginia',
+  log: 'own',
 });
 const remove = (key: string, ts: number): DurableRecord => ({ kind: 'remove', partition: P, key, ts, txId: `tx${ts}` });
 
@@ -173,19 +181,13 @@ describe('the LevelDB store and its disk', () => {
       put('long', 10 + i),
       put(`k${i}`, 10),
       { kind: 'version', partition: P, key: `k${i}`, version: { ...version(20), value: null } },
-      {
-        kind: 'outcome',
-        partition: P,
-        txId: `t${i}`,
-        record: { status: 'committed', ts: 10 + i, attempt: 0, digest: null },
-      },
-      { kind: 'log', partition: P, ct: 10 + i, tx: { txId: `t${i}`, writes: [] } },
+      { ...applied(10 + i, `t${i}`), outcome: { attempt: 0, digest: null } },
     ]);
     await store!.commit(records);
     await store!.commit([
-      { kind: 'collect', partition: P, floor: 1000 },
-      { kind: 'forget', partition: P, upTo: 1000 },
-      { kind: 'truncateLog', partition: P, upTo: 1000 },
+      { kind: 'horizon', partition: P, horizon: 'gcFloor', upTo: 1000 },
+      { kind: 'horizon', partition: P, horizon: 'forgottenUpTo', upTo: 1000 },
+      { kind: 'horizon', partition: P, horizon: 'logTruncatedUpTo', upTo: 1000 },
     ]);
     const versions = () => store!.stats().partitions.get(P)?.versions;
     for (let i = 0; i < 1000 && versions() !== 1; i++) await new Promise((done) => setImmediate(done));
@@ -252,9 +254,9 @@ describe('the LevelDB store and its disk', () => {
     ]);
     expect(store!.stats().partitions.get(P)).toEqual({ keys: 2, versions: 3 });
     const versions = () => store!.stats().partitions.get(P)?.versions;
-    await store!.commit([{ kind: 'collect', partition: P, floor: 100 }]);
+    await store!.commit([{ kind: 'horizon', partition: P, horizon: 'gcFloor', upTo: 100 }]);
     for (let i = 0; i < 100 && versions() !== 2; i++) {
-      await store!.commit([{ kind: 'collect', partition: P, floor: 101 + i }]);
+      await store!.commit([{ kind: 'horizon', partition: P, horizon: 'gcFloor', upTo: 101 + i }]);
     }
     await store!.close();
     const counters = await onRawDisk(location, (disk) => disk.get('c0001/'));
@@ -263,8 +265,8 @@ describe('the LevelDB store and its disk', () => {
 
   it('the LevelDB store keeps a log entry in memory that is replaced over and over', async () => {
     await open();
-    const tx = { txId: 't', writes: [{ key: 'a', value: `"${'x'.repeat(100_000)}"` }] };
-    for (let i = 0; i < 30; i++) await store!.commit([{ kind: 'log', partition: P, ct: 10, tx }]);
+    const writes = [{ key: 'a', value: `"${'x'.repeat(100_000)}"` }];
+    for (let i = 0; i < 30; i++) await store!.commit([applied(10, 't', writes)]);
     expect(store!.resident({ kind: 'log', partition: P, after: 0, upTo: 100 })).toBe(true);
   });
 

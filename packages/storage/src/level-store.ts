@@ -4,6 +4,7 @@ import type {
   ChangesPage,
   CopyPage,
   DurableRecord,
+  Horizon,
   ListPage,
   ListRange,
   LogPage,
@@ -17,7 +18,6 @@ import type {
   Version,
 } from '@isochron/core';
 import { type BlockFiles, openBlockFiles } from './block-files.js';
-import { StoredEntries } from './block-reader.js';
 import { ChainCache } from './chain-cache.js';
 import { ChainLoader } from './chain-loader.js';
 import { type ChainNeeds, ChainReads } from './chain-reads.js';
@@ -30,10 +30,9 @@ import { type Disk, openDisk, scan } from './disk.js';
 import { allOf, metaKey, partitionIn, restOf } from './disk-keys.js';
 import { FirstFailure, storageFailed } from './failure.js';
 import { Folder } from './folds.js';
-import type { Horizon } from './horizons.js';
 import type { DurableLog, Position } from './log/durable-log.js';
 import { openLogIn } from './log/segment-log.js';
-import { entriesNamedIn, LogRecords } from './log-records.js';
+import { LogRecords } from './log-records.js';
 import { Outcomes } from './outcomes.js';
 import { Pages } from './pages.js';
 import type { Partition } from './partition.js';
@@ -144,7 +143,6 @@ class LevelStore implements VersionStore {
   readonly #sync: boolean;
   readonly #cache: ChainCache;
   readonly #changes: Changes;
-  readonly #stored: StoredEntries;
   readonly #packing: LogRecords;
   readonly #collector: Collector;
   readonly #checkpoints: Checkpoints;
@@ -163,8 +161,7 @@ class LevelStore implements VersionStore {
     this.#covered = covered;
     this.#partitions = partitions;
     this.#sync = options.durability === 'synced';
-    this.#stored = new StoredEntries(files, partitions);
-    this.#packing = new LogRecords((partition, ct, txId) => this.#stored.get(partition, ct, txId));
+    this.#packing = new LogRecords();
     const failure = this.#failure;
     const cache = new ChainCache(options.cacheBytes);
     const changes = new Changes(cache, files);
@@ -209,14 +206,9 @@ class LevelStore implements VersionStore {
       this.#changes.preparedOnDisk(key);
       return true;
     });
-    this.#partitions.forEach(({ id, horizons }) => {
-      this.#packing.truncated(id, horizons.logTruncatedUpTo);
-    });
     const batches: Uint8Array[] = [];
     await this.#log.read(this.#covered, (record) => batches.push(record));
-    await this.#stored.load(batches.flatMap(entriesNamedIn));
     for (const [i, packed] of batches.entries()) await this.#pipeline.replay(this.#covered + i, packed);
-    this.#stored.clear();
     this.#pipeline.replayed();
     this.#checkpoints.schedule();
   }

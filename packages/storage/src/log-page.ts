@@ -1,5 +1,5 @@
-import type { ChangesPage, LogPage, Timestamp } from '@isochron/core';
-import { type Horizons, logStartOf } from './horizons.js';
+import type { ChangesPage, Horizons, LogPage, Timestamp } from '@isochron/core';
+import { logStartOf } from './horizons.js';
 import { changesPage, insertEntry, type LogEntry, type LogRange, logPage } from './log-entries.js';
 
 /** A range of the log that was read from disk and waits for its use. Entries that are committed meanwhile are added. */

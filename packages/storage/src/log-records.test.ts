@@ -1,4 +1,4 @@
-import type { DurableRecord, LoggedTx } from '@isochron/core';
+import type { AppliedRecord, DurableRecord } from '@isochron/core';
 import fc from 'fast-check';
 import { Packr } from 'msgpackr';
 import { CorruptRecord } from './failure.js';
@@ -25,19 +25,16 @@ const WRITES = [
 ];
 const prepare: DurableRecord = { kind: 'prepared', partition: P, txId: 't', record: { ...prepared, writes: WRITES } };
 const unprepare: DurableRecord = { kind: 'prepared', partition: P, txId: 't', record: null };
-const entry: Extract<DurableRecord, { kind: 'log' }> = {
-  kind: 'log',
+const own: AppliedRecord = {
+  kind: 'applied',
   partition: P,
   ct: 9,
   tx: { txId: 't', writes: WRITES, siblings: [4] },
+  region: 'r',
+  log: 'own',
 };
-const outcome = ended('t', { status: 'committed', ts: 9, attempt: 0, digest: prepared.digest });
-const versions: readonly DurableRecord[] = WRITES.map(({ key, value }) => ({
-  kind: 'version',
-  partition: P,
-  key,
-  version: { ts: 9, txId: 't', region: 'r', value, siblings: entry.tx.siblings },
-}));
+/** The end of the prepare. */
+const end: AppliedRecord = { ...own, outcome: { attempt: 1, digest: prepared.digest }, prepared: true };
 
 const EVERYTHING: readonly DurableRecord[] = [
   put('a', v(5)),
@@ -47,15 +44,21 @@ const EVERYTHING: readonly DurableRecord[] = [
   remove('a', 5),
   prepare,
   unprepare,
-  outcome,
+  prepare,
+  end,
+  own,
+  { ...own, outcome: { attempt: 0, digest: null } },
+  { ...own, tx: { ...own.tx, deps: [3, 4] }, localDeps: [1, 2] },
+  { ...own, log: 'none', localDeps: [7] },
+  { kind: 'prepared', partition: P, txId: 'decided', record: { ...prepared, ct: 80 } },
   ended('other', outcomeAt(5)),
   logged(5),
   received(6),
-  { kind: 'confirmLog', partition: P, upTo: 5 },
-  { kind: 'truncateLog', partition: P, upTo: 5 },
-  { kind: 'truncateLog', partition: P, upTo: 5, bytes: 2 ** 40 },
+  { kind: 'horizon', partition: P, horizon: 'logConfirmedUpTo', upTo: 5 },
+  { kind: 'horizon', partition: P, horizon: 'logTruncatedUpTo', upTo: 5 },
+  { kind: 'horizon', partition: P, horizon: 'logTruncatedUpTo', upTo: 5, bytes: 2 ** 40 },
   collect(3),
-  { kind: 'forget', partition: P, upTo: 4 },
+  { kind: 'horizon', partition: P, horizon: 'forgottenUpTo', upTo: 4 },
   { kind: 'meta', name: 'vv/3', value: { virginia: 5 } },
   { kind: 'meta', name: 'ceiling', value: 5 },
 ];
@@ -79,169 +82,55 @@ describe('batches as records of the log', () => {
     expect(throughLog([EVERYTHING, [], EVERYTHING])).toEqual([EVERYTHING, [], EVERYTHING]);
   });
 
-  it('batches in the log hold each value of a transaction once, from its prepare to its versions', () => {
+  it('batches in the log hold each value of a transaction once, from its prepare to its end', () => {
     const writer = new LogRecords();
-    const batches = [[prepare], [entry, outcome, unprepare, ...versions]];
+    const batches = [[prepare], [end]];
     const sizes = batches.map((batch) => writer.pack(batch).length);
     expect(sizes[0]).toBeGreaterThan(500);
-    expect(sizes[1]).toBeLessThan(100);
+    expect(sizes[1]).toBeLessThan(30);
     expect(throughLog(batches)).toEqual(batches);
-  });
-
-  it('batches in the log hold the values anew where the transaction is no longer prepared, or has others', () => {
-    const other = { ...entry, tx: { txId: 't', writes: [...WRITES].reverse() } };
-    for (const batches of [
-      [[prepare], [other]],
-      [[prepare, unprepare], [entry]],
-      [[prepare], [unprepare, entry]],
-    ])
-      expect(throughLog(batches)).toEqual(batches);
-  });
-
-  it('batches in the log keep a version that differs from its log entry in anything', () => {
-    const different: readonly DurableRecord[] = [
-      put('a', v(9, '"other"', 't')),
-      put('b', v(9, WRITES[0]!.value, 't')),
-      put('a', v(8, WRITES[0]!.value, 't')),
-      put('a', v(9, WRITES[0]!.value, 'u')),
-      put('a', v(9, WRITES[0]!.value, 't'), P + 1),
-    ];
-    for (const record of different) expect(throughLog([[entry, record]])).toEqual([[entry, record]]);
   });
 
   it('batches in the log are read from behind the prepare on, given the transactions that were prepared there', () => {
     const writer = new LogRecords();
     writer.pack([prepare]);
-    const packed = writer.pack([entry]);
+    const packed = writer.pack([end]);
     const reader = new LogRecords();
     reader.prepared(P, 't', { ...prepared, writes: WRITES });
-    expect(reader.unpack(packed)).toEqual([entry]);
+    expect(reader.unpack(packed)).toEqual([end]);
     expect(damageOf(packed)).toMatchObject({ damage: 'malformed' });
   });
 
-  it('batches in the log refer to a log entry of an earlier batch for all its versions', () => {
+  it('batches in the log end a prepare once, and only as it was prepared', () => {
     const writer = new LogRecords();
-    const batches = [[entry, ended('t', { status: 'committed', ts: 9, attempt: 0, digest: 'd' })], versions];
-    const sizes = batches.map((batch) => writer.pack(batch).length);
-    expect(sizes[0]).toBeGreaterThan(500);
-    expect(sizes[1]).toBeLessThan(20);
-    expect(throughLog(batches)).toEqual(batches);
-  });
-
-  it('batches in the log hold what the versions of one transaction have in common once', () => {
-    const deps = [1, 2];
-    const many = Array.from({ length: 20 }, (_, i) => put(`k${i}`, { ...v(9, '"1"', 'x'.repeat(100)), deps }));
-    expect(new LogRecords().pack(many).length).toBeLessThan(20 * 10 + 150);
-    const others = [put('a', v(9, null)), put('b', v(9, Uint8Array.of(1))), put('c', v(9, '"1"'), P + 1), ...versions];
-    expect(throughLog([[...many, ...others]])).toEqual([[...many, ...others]]);
-  });
-
-  it('versions refer neither to a log entry that was truncated before, nor twice to one', () => {
-    const truncate: DurableRecord = { kind: 'truncateLog', partition: P, upTo: 9 };
-    const raise: DurableRecord = { kind: 'meta', name: `logTruncatedUpTo/${P}`, value: 9 };
-    for (const before of [
-      [entry, truncate],
-      [truncate, entry],
-      [entry, raise],
-      [entry, ...versions],
-    ]) {
-      const writer = new LogRecords();
-      writer.pack(before);
-      expect(new LogRecords().unpack(writer.pack(versions))).toEqual(versions);
-    }
-    const writer = new LogRecords();
-    writer.truncated(P, 9);
-    writer.pack([entry]);
-    expect(new LogRecords().unpack(writer.pack(versions))).toEqual(versions);
-  });
-
-  it('versions refer to no log entry behind 8 MiB of others that wait for their versions', () => {
-    const large = (n: number) => logged(n, `t${n}`, `"${'x'.repeat(1024 * 1024)}"`);
-    for (const [count, isReference] of [
-      [6, true],
-      [9, false],
-    ] as const) {
-      const writer = new LogRecords();
-      writer.pack([entry]);
-      for (let n = 1; n <= count; n++) writer.pack([large(n)]);
-      expect(writer.pack(versions).length < 100).toBe(isReference);
-    }
-    const used = new LogRecords();
-    for (let n = 1; n <= 20; n++) {
-      used.pack([large(n)]);
-      used.pack([{ kind: 'truncateLog', partition: P, upTo: n }]);
-    }
-    used.pack([{ ...entry, ct: 30 }]);
-    const later = versions.map((record) =>
-      record.kind === 'version' ? { ...record, version: { ...record.version, ts: 30 } } : record,
-    );
-    expect(used.pack(later).length).toBeLessThan(100);
-  });
-
-  it('batches in the log are read from any of them on, given the log entries that are stored there', () => {
-    const tx = fc.integer({ min: 1, max: 4 });
-    const step = fc.oneof(
-      fc.record({ kind: fc.constant('log' as const), tx }),
-      fc.record({ kind: fc.constant('versions' as const), tx }),
-      fc.record({ kind: fc.constant('truncateLog' as const), tx }),
-    );
-    const writesOf = (n: number) => WRITES.slice(0, n);
-    const recordsOf = ({ kind, tx }: { kind: string; tx: number }): DurableRecord[] => {
-      if (kind === 'truncateLog') return [{ kind, partition: P, upTo: tx }];
-      const writes = writesOf(tx % 4);
-      if (kind === 'log') return [{ kind, partition: P, ct: tx, tx: { txId: `t${tx}`, writes } }];
-      return writes.map(({ key, value }) => put(key, v(tx, value, `t${tx}`)));
-    };
-    fc.assert(
-      fc.property(fc.array(fc.array(step, { maxLength: 4 }), { maxLength: 8 }), fc.nat(), (steps, at) => {
-        const batches = steps.map((batch) => batch.flatMap(recordsOf));
-        const from = at % (batches.length + 1);
-        const writer = new LogRecords();
-        const packed = batches.map((batch) => writer.pack(batch));
-        const stored = new Map<number, LoggedTx>();
-        let truncatedUpTo = 0;
-        for (const record of batches.slice(0, from).flat()) {
-          if (record.kind === 'log' && record.ct > truncatedUpTo) stored.set(record.ct, record.tx);
-          if (record.kind !== 'truncateLog') continue;
-          truncatedUpTo = Math.max(truncatedUpTo, record.upTo);
-          for (const ct of stored.keys()) if (ct <= truncatedUpTo) stored.delete(ct);
-        }
-        const reader = new LogRecords((_, ct) => stored.get(ct));
-        reader.truncated(P, truncatedUpTo);
-        expect(packed.slice(from).map((bytes) => reader.unpack(bytes))).toEqual(batches.slice(from));
-      }),
-      { numRuns: 2000 },
-    );
-  });
-
-  it('a version that refers to a log entry that is not there is damage', () => {
-    const writer = new LogRecords();
-    writer.pack([entry]);
-    expect(damageOf(writer.pack(versions))).toMatchObject({ damage: 'malformed' });
+    writer.pack([prepare]);
+    expect(() => writer.pack([{ ...end, outcome: { attempt: 1, digest: 'other' } }])).toThrow();
+    writer.pack([prepare, end]);
+    expect(() => writer.pack([end])).toThrow();
   });
 
   it('batches in the log are refused in an unknown format', () => {
-    for (const format of [1, 3])
+    for (const format of [1, 2])
       expect(damageOf(packr.pack([format]))).toMatchObject({ code: 'STORAGE_FORMAT', damage: 'version' });
   });
 
   it.each([
     [null],
     [[]],
-    [[2, 5]],
-    [[2, [99]]],
-    [[2, [12, P, 'a', 5, 't', 'r']]],
-    [[2, [12, -1, 'a', 5, 't', 'r', '1']]],
-    [[2, [12, 36 ** 4, 'a', 5, 't', 'r', '1']]],
-    [[2, [2, P, 'a', 'b', 't']]],
-    [[2, [3, P, 0, null]]],
-    [[2, [11, P, 't', ['committed', 5, 0, null]]]],
-    [[2, [10, 'a', -1]]],
-    [[2, [12, P, 'a', 5, 't', 'r', '1', 'b']]],
-    [[2, [12, P, 'a', 5, 't', 'r', '1', 'b', 7]]],
-    [[2, [13, P, 5, 't', 'r']]],
-    [[2, [14, 0, 0, 'd']]],
-    [[2, [5, P, 5, 't', []], [14, 0, 0, true]]],
+    [[3, 5]],
+    [[3, [99]]],
+    [[3, [0, P, 'a', 5, 't', 'r']]],
+    [[3, [0, -1, 'a', 5, 't', 'r', '1']]],
+    [[3, [0, 36 ** 4, 'a', 5, 't', 'r', '1']]],
+    [[3, [0, P, 'a', 5, 't', 'r', '1', 6, 't', 'r', '2']]],
+    [[3, [1, P, 'a', 'b', 't']]],
+    [[3, [2, P, 0, null]]],
+    [[3, [4, P, 5, 't', [], 'r', 3, null]]],
+    [[3, [4, P, 5, 't', [], 'r', 0, ['a', 'd']]]],
+    [[3, [4, P, 5, 't', [], 'r', 0, null, ['a']]]],
+    [[3, [4, P, 5, 't', [['a', 7]], 'r', 0, null]]],
+    [[3, [5, P, 5, 't', [], 'r']]],
+    [[3, [10, 'a', -1]]],
   ])('a record of the log that is no batch is refused: %j', (content) => {
     const error = damageOf(packr.pack(content));
     expect(error).toBeInstanceOf(CorruptRecord);

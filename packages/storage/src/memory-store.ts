@@ -3,7 +3,10 @@ import {
   type ChangesPage,
   type CopyPage,
   compareKeys,
+  type DurableFact,
   type DurableRecord,
+  factsOf,
+  type Horizon,
   IsochronError,
   isPlain,
   type ListPage,
@@ -24,7 +27,7 @@ import { Removal } from './chain.js';
 import { ownVersion } from './commit-job.js';
 import { CopyBuilder } from './copy-page.js';
 import { Folder, KeptFolds } from './folds.js';
-import { type Horizon, horizonName, horizonOf, logStartOf, newHorizons } from './horizons.js';
+import { horizonName, logStartOf, newHorizons } from './horizons.js';
 import { PageBuilder } from './list-page.js';
 import { changesPage, firstAbove, insertEntry, type LogEntry, logEntry, logPage } from './log-entries.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
@@ -152,6 +155,62 @@ export class MemoryState {
     }
     return partition;
   }
+
+  /** Takes in a fact of a record. */
+  apply(record: DurableFact): void {
+    if (record.kind === 'meta') {
+      this.meta.set(record.name, record.value);
+      return;
+    }
+    const partition = this.partition(record.partition);
+    switch (record.kind) {
+      case 'version':
+        partition.add(record.key, record.version);
+        return;
+      case 'remove':
+        partition.remove(record.key, new Removal(record.ts, record.txId));
+        return;
+      case 'prepared':
+        if (record.record === null) partition.prepared.delete(record.txId);
+        else partition.prepared.set(record.txId, record.record);
+        return;
+      case 'outcome':
+        partition.outcomes.set(record.txId, record.record);
+        return;
+      case 'log':
+        if (record.ct > partition.horizons.logTruncatedUpTo) insertEntry(partition.log, logEntry(record));
+        return;
+      case 'horizon': {
+        const { horizon, upTo, bytes } = record;
+        const least = bytes === undefined ? 0 : this.#truncationFor(partition, bytes);
+        this.#raise(partition, horizon, Math.max(upTo, least));
+        return;
+      }
+    }
+  }
+
+  /** Where the log must be truncated for its settled entries to take no more than some bytes. */
+  #truncationFor({ log }: MemoryPartition, limit: number): Timestamp {
+    const ust = this.meta.get('ust');
+    const settled = log.slice(0, firstAbove(log, typeof ust === 'number' ? ust : 0));
+    let bytes = settled.reduce((sum, entry) => sum + entry.bytes, 0);
+    let upTo = 0;
+    for (const entry of settled) {
+      if (bytes <= limit) break;
+      bytes -= entry.bytes;
+      upTo = entry.ct;
+    }
+    return upTo;
+  }
+
+  #raise(partition: MemoryPartition, horizon: Horizon, to: Timestamp): void {
+    if (to <= partition.horizons[horizon]) return;
+    partition.horizons[horizon] = to;
+    this.meta.set(horizonName(horizon, partition.id), to);
+    if (horizon === 'gcFloor') partition.collect();
+    else if (horizon === 'forgottenUpTo') partition.dropOutcomes();
+    else if (horizon === 'logTruncatedUpTo') partition.truncateLog();
+  }
 }
 
 /** The highest own commit timestamp in each partition's log. */
@@ -242,7 +301,7 @@ class MemoryStore implements VersionStore {
 
   async commit(records: readonly DurableRecord[]): Promise<void> {
     if (this.#closed) throw new IsochronError('STORAGE_FAILED', 'The store is closed', { retryable: false });
-    for (const record of records) this.#apply(record);
+    for (const fact of factsOf(records)) this.#state.apply(fact);
     this.#batches++;
     this.#records += records.length;
   }
@@ -283,74 +342,5 @@ class MemoryStore implements VersionStore {
 
   async close(): Promise<void> {
     this.#closed = true;
-  }
-
-  #apply(record: DurableRecord): void {
-    if (record.kind === 'meta') {
-      this.#setMeta(record.name, record.value);
-      return;
-    }
-    const partition = this.#state.partition(record.partition);
-    switch (record.kind) {
-      case 'version':
-        partition.add(record.key, record.version);
-        return;
-      case 'remove':
-        partition.remove(record.key, new Removal(record.ts, record.txId));
-        return;
-      case 'prepared':
-        if (record.record === null) partition.prepared.delete(record.txId);
-        else partition.prepared.set(record.txId, record.record);
-        return;
-      case 'outcome':
-        partition.outcomes.set(record.txId, record.record);
-        return;
-      case 'log':
-        if (record.ct > partition.horizons.logTruncatedUpTo) insertEntry(partition.log, logEntry(record));
-        return;
-      case 'confirmLog':
-        this.#raise(partition, 'logConfirmedUpTo', record.upTo);
-        return;
-      case 'truncateLog': {
-        const { upTo, bytes = Number.POSITIVE_INFINITY } = record;
-        this.#raise(partition, 'logTruncatedUpTo', Math.max(upTo, this.#truncationFor(partition, bytes)));
-        return;
-      }
-      case 'collect':
-        this.#raise(partition, 'gcFloor', record.floor);
-        return;
-      case 'forget':
-        this.#raise(partition, 'forgottenUpTo', record.upTo);
-        return;
-    }
-  }
-
-  /** Where the log must be truncated for its settled entries to take no more than some bytes. */
-  #truncationFor({ log }: MemoryPartition, limit: number): Timestamp {
-    const ust = this.#state.meta.get('ust');
-    const settled = log.slice(0, firstAbove(log, typeof ust === 'number' ? ust : 0));
-    let bytes = settled.reduce((sum, entry) => sum + entry.bytes, 0);
-    let upTo = 0;
-    for (const entry of settled) {
-      if (bytes <= limit) break;
-      bytes -= entry.bytes;
-      upTo = entry.ct;
-    }
-    return upTo;
-  }
-
-  #setMeta(name: string, value: MetaValue): void {
-    const found = horizonOf(name);
-    if (found === undefined || typeof value !== 'number') this.#state.meta.set(name, value);
-    else this.#raise(this.#state.partition(found.partition), found.horizon, value);
-  }
-
-  #raise(partition: MemoryPartition, horizon: Horizon, to: Timestamp): void {
-    if (to <= partition.horizons[horizon]) return;
-    partition.horizons[horizon] = to;
-    this.#state.meta.set(horizonName(horizon, partition.id), to);
-    if (horizon === 'gcFloor') partition.collect();
-    else if (horizon === 'forgottenUpTo') partition.dropOutcomes();
-    else if (horizon === 'logTruncatedUpTo') partition.truncateLog();
   }
 }

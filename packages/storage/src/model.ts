@@ -1,11 +1,15 @@
 /// <reference types="jest" />
 /** A model store that is so simple that it is plainly right, and random programs that compare another store with it. */
 import {
+  type AppliedRecord,
   type Belongs,
   compareKeys,
   compareVersions,
+  type DurableFact,
   type DurableRecord,
   Fold,
+  factsOf,
+  HORIZONS,
   type Operation,
   type OutcomeRecord,
   type StoredVersion,
@@ -14,6 +18,7 @@ import {
   type Version,
 } from '@isochron/core';
 import fc from 'fast-check';
+import { newHorizons } from './horizons.js';
 import type { VersionStore } from './store.js';
 import type { StoreHarness } from './suite-fixtures.js';
 
@@ -22,12 +27,9 @@ class Model {
   readonly #versions = new Map<string, StoredVersion[]>();
   readonly #outcomes = new Map<string, OutcomeRecord>();
   readonly #log = new Map<string, { readonly ct: Timestamp; readonly writes: number; readonly own: boolean }>();
-  floor = 0;
-  #forgotten = 0;
-  #truncated = 0;
-  #confirmed = 0;
+  readonly horizons = newHorizons();
 
-  apply(record: DurableRecord): void {
+  apply(record: DurableFact): void {
     switch (record.kind) {
       case 'version': {
         const chain = this.#versions.get(record.key) ?? [];
@@ -53,17 +55,8 @@ class Model {
           own: record.source === undefined,
         });
         break;
-      case 'confirmLog':
-        this.#confirmed = Math.max(this.#confirmed, record.upTo);
-        break;
-      case 'collect':
-        this.floor = Math.max(this.floor, record.floor);
-        break;
-      case 'forget':
-        this.#forgotten = Math.max(this.#forgotten, record.upTo);
-        break;
-      case 'truncateLog':
-        this.#truncated = Math.max(this.#truncated, record.upTo);
+      case 'horizon':
+        this.horizons[record.horizon] = Math.max(this.horizons[record.horizon], record.upTo);
         break;
       case 'prepared':
       case 'meta':
@@ -91,10 +84,11 @@ class Model {
   }
 
   /**
-   * Whether `collect` may have dropped a version: it keeps the newest one at or below the floor, unless that deletes.
+   * Whether a collection may have dropped a version: it keeps the newest one at or below the floor, unless that deletes.
    */
   mayBeGone(key: string, version: StoredVersion): boolean {
-    return version.ts <= this.floor && (version.value === null || version.ts !== this.read(key, this.floor)?.ts);
+    const { gcFloor } = this.horizons;
+    return version.ts <= gcFloor && (version.value === null || version.ts !== this.read(key, gcFloor)?.ts);
   }
 
   list(snapshot: Timestamp): string[] {
@@ -104,7 +98,7 @@ class Model {
 
   outcome(txId: string): OutcomeRecord | undefined {
     const record = this.#outcomes.get(txId);
-    return record === undefined || record.ts < this.#forgotten ? undefined : record;
+    return record === undefined || record.ts < this.horizons.forgottenUpTo ? undefined : record;
   }
 
   /** Versions of all keys, and keys that have one, while nothing was collected. */
@@ -115,7 +109,7 @@ class Model {
 
   /** Transactions and how many writes each has. */
   log(after: Timestamp, upTo: Timestamp): [string, number][] {
-    return this.#entries(Math.max(after, this.#confirmed), upTo, ({ own }) => own);
+    return this.#entries(Math.max(after, this.horizons.logConfirmedUpTo), upTo, ({ own }) => own);
   }
 
   /** The same of all regions. */
@@ -124,7 +118,7 @@ class Model {
   }
 
   #entries(after: Timestamp, upTo: Timestamp, belongs: (entry: { own: boolean }) => boolean): [string, number][] {
-    const from = Math.max(after, this.#truncated);
+    const from = Math.max(after, this.horizons.logTruncatedUpTo);
     const found = [...this.#log].filter(([, entry]) => belongs(entry) && entry.ct > from && entry.ct <= upTo);
     const sorted = found.sort(([a, x], [b, y]) => x.ct - y.ct || (a < b ? -1 : 1));
     return sorted.map(([txId, { writes }]) => [txId, writes]);
@@ -184,6 +178,27 @@ const version = fc
     version: { ts, txId: `${tx}${ts}`, region, value: contentOf(ts, value, operation), ...depsOf(ts, tx) },
   }));
 
+/** What a transaction writes depends on its identity alone, but for an entry that replaces one and writes nothing. */
+function appliedAt(ct: Timestamp, count: number): AppliedRecord {
+  const writes = KEYS.slice(0, Math.min(count, ct % 3)).map((key) => ({ key, value: contentOf(ct, '1', UPDATES[0]!) }));
+  const [region, log] = ct % 3 === 0 ? (['q', 'received'] as const) : (['p', 'own'] as const);
+  const tx = { txId: `t${ct}`, writes, ...depsOf(ct, 't') };
+  const outcome = ct % 5 === 0 ? { attempt: 0, digest: null } : undefined;
+  return { kind: 'applied', partition, ct, tx, region, log, outcome };
+}
+
+/** A prepare, and its end in the same batch or never. */
+const prepare = fc.record({ at: ts, ends: fc.boolean() }).map(({ at, ends }): DurableRecord[] => {
+  const ct = at % 3 === 0 ? at + 1 : at;
+  const end = { ...appliedAt(ct, 2), log: 'own' as const, outcome: { attempt: 1, digest: `d${ct}` }, prepared: true };
+  const { txId, writes, deps } = end.tx;
+  const record = { ...PREPARED, pt: ct, writes, deps, digest: end.outcome.digest };
+  const prepared: DurableRecord = { kind: 'prepared', partition, txId, record };
+  return ends ? [prepared, end] : [prepared];
+});
+
+const PREPARED = { home: 'p', attempt: 1, sentAfter: 0, epoch: 0, cohorts: [0, 1], coordinator: 'p-1' };
+
 const record: fc.Arbitrary<DurableRecord> = fc.oneof(
   { weight: 20, arbitrary: version.map((v) => ({ kind: 'version' as const, partition, ...v })) },
   {
@@ -207,22 +222,18 @@ const record: fc.Arbitrary<DurableRecord> = fc.oneof(
   },
   {
     weight: 3,
-    arbitrary: fc.record({ ct: ts, count: fc.nat({ max: 2 }) }).map(({ ct, count }) => ({
-      kind: 'log' as const,
-      partition,
-      ct,
-      tx: { txId: `t${ct}`, writes: Array(count).fill({ key: 'a', value: '1' }) },
-      source: ct % 3 === 0 ? 'q' : undefined,
-    })),
+    arbitrary: fc.record({ ct: ts, count: fc.nat({ max: 2 }) }).map(({ ct, count }) => appliedAt(ct, count)),
   },
-  { weight: 1, arbitrary: ts.map((upTo) => ({ kind: 'confirmLog' as const, partition, upTo: Math.floor(upTo / 2) })) },
   {
     weight: 1,
     arbitrary: ts.map((upTo) => ({ kind: 'meta' as const, name: 'ust', value: upTo })),
   },
-  { weight: 1, arbitrary: ts.map((floor) => ({ kind: 'collect' as const, partition, floor: Math.floor(floor / 2) })) },
-  { weight: 1, arbitrary: ts.map((upTo) => ({ kind: 'forget' as const, partition, upTo: Math.floor(upTo / 2) })) },
-  { weight: 1, arbitrary: ts.map((upTo) => ({ kind: 'truncateLog' as const, partition, upTo: Math.floor(upTo / 2) })) },
+  {
+    weight: 4,
+    arbitrary: fc
+      .record({ horizon: fc.constantFrom(...HORIZONS), at: ts })
+      .map(({ horizon, at }) => ({ kind: 'horizon' as const, partition, horizon, upTo: Math.floor(at / 2) })),
+  },
 );
 
 type Command =
@@ -237,7 +248,12 @@ export const storeCommands: fc.Arbitrary<readonly Command[]> = fc.array(
       weight: 10,
       arbitrary: fc.record({
         do: fc.constant('commit' as const),
-        records: fc.array(record, { maxLength: 40, size: 'max' }),
+        records: fc
+          .array(fc.oneof({ weight: 20, arbitrary: record.map((one) => [one]) }, { weight: 1, arbitrary: prepare }), {
+            maxLength: 40,
+            size: 'max',
+          })
+          .map((all) => all.flat()),
         wait: fc.boolean(),
       }),
     },
@@ -260,10 +276,10 @@ export async function checkAgainstModel(harness: StoreHarness, commands: readonl
     } else {
       // A late version below the floor may fill a gap that collection left: replication never sends one, and no version
       // is removed there.
-      const floors = command.records.map((r) => (r.kind === 'collect' ? r.floor : 0));
-      const floor = Math.max(model.floor, ...floors);
+      const floors = command.records.map((r) => (r.kind === 'horizon' && r.horizon === 'gcFloor' ? r.upTo : 0));
+      const floor = Math.max(model.horizons.gcFloor, ...floors);
       const records = command.records.filter((r) => (timeIn(r) ?? FOREVER) > floor);
-      for (const r of records) model.apply(r);
+      for (const fact of factsOf(records)) model.apply(fact);
       const done = store.commit(records);
       inFlight.push(done);
       if (command.wait) await done;
@@ -271,9 +287,9 @@ export async function checkAgainstModel(harness: StoreHarness, commands: readonl
   }
   await Promise.all(inFlight);
   store = await harness.reopen();
-  if (model.floor === 0)
+  if (model.horizons.gcFloor === 0)
     expect(store.stats().partitions.get(partition) ?? { keys: 0, versions: 0 }).toEqual(model.size);
-  for (const at of [model.floor, MAX_TS]) {
+  for (const at of [model.horizons.gcFloor, MAX_TS]) {
     await compareBelonging(store, model, { at, depsAt: MAX_TS / 2 });
     await compare(store, model, at, []);
   }
@@ -289,6 +305,7 @@ function plain(version: Version | undefined): Version | undefined {
 /** Timestamp of the version that a record adds or removes. */
 function timeIn(r: DurableRecord): Timestamp | undefined {
   if (r.kind === 'version') return r.version.ts;
+  if (r.kind === 'applied') return r.ct;
   return r.kind === 'remove' ? r.ts : undefined;
 }
 
@@ -326,12 +343,12 @@ async function compareBelonging(
 }
 
 async function compare(store: VersionStore, model: Model, at: Timestamp, inFlight: Promise<void>[]): Promise<void> {
-  const snapshot = Math.max(at, model.floor);
+  const snapshot = Math.max(at, model.horizons.gcFloor);
   for (const key of KEYS) {
     const wanted = model.read(key, snapshot);
     const found = store.read(partition, key, snapshot);
     // A tombstone at or below the floor may be gone: the result is the same.
-    if (wanted?.value === null && wanted.ts <= model.floor && found === undefined) continue;
+    if (wanted?.value === null && wanted.ts <= model.horizons.gcFloor && found === undefined) continue;
     expect(plain(found)).toEqual(wanted);
   }
   const range = { start: '', end: null, limit: 1000 };

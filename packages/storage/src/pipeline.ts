@@ -2,7 +2,7 @@
  * The way of a batch: staged, appended to the durable log, taken into memory, and written to LevelDB by a later
  * checkpoint.
  */
-import { type DurableRecord, IsochronError } from '@isochron/core';
+import { type DurableRecord, factsOf, IsochronError } from '@isochron/core';
 import type { ChainCache } from './chain-cache.js';
 import type { ChainLoader } from './chain-loader.js';
 import type { Checkpoints } from './checkpoints.js';
@@ -45,10 +45,11 @@ export class Pipeline {
     const refusal = this.parts.failure.error ?? (this.#isClosed ? closedError() : undefined);
     if (refusal !== undefined) return Promise.reject(refusal);
     const packed = this.parts.packing.pack(records);
-    const chains = this.parts.staging.stage(records);
+    const facts = factsOf(records);
+    const chains = this.parts.staging.stage(facts);
     this.#counts.waiting++;
     this.#lastCommit = new Promise((resolve, reject) => {
-      this.#queue.push({ number: ++this.#jobs, records, packed, chains, resolve, reject });
+      this.#queue.push({ number: ++this.#jobs, records: records.length, facts, packed, chains, resolve, reject });
     });
     this.#start();
     return this.#lastCommit;
@@ -59,11 +60,11 @@ export class Pipeline {
    */
   async replay(position: Position, packed: Uint8Array): Promise<void> {
     const { packing, staging, loader, writer, checkpoints } = this.parts;
-    const records = packing.unpack(packed);
-    const chains = staging.stage(records);
+    const facts = factsOf(packing.unpack(packed));
+    const chains = staging.stage(facts);
     await loader.loadForCommit(chains);
-    writer.write({ number: ++this.#jobs, records, chains });
-    staging.unstage(records, chains);
+    writer.write({ number: ++this.#jobs, facts, chains });
+    staging.unstage(facts, chains);
     checkpoints.applied(position, packed.length);
   }
 
@@ -130,7 +131,7 @@ export class Pipeline {
       this.#counts.waiting -= jobs.length;
     }
     for (const { records, resolve } of jobs) {
-      this.#counts.records += records.length;
+      this.#counts.records += records;
       resolve();
     }
   }
@@ -153,7 +154,7 @@ export class Pipeline {
     const { writer, staging, checkpoints } = this.parts;
     jobs.forEach((job, i) => {
       writer.write(job);
-      staging.unstage(job.records, job.chains);
+      staging.unstage(job.facts, job.chains);
       checkpoints.applied(first + i, job.packed.length);
     });
   }

@@ -324,13 +324,14 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
   deps: optional(deps),
   repeatable: optional(boolean),
   avoid: optional(list(text(1024))),
+  ct: optional(timestamp),
 });
 
 /** Transactions whose outcomes are dropped together. */
 export const OUTCOME_IDS: Kind<readonly TxId[]> = list(text(65536));
 
 /** Number of the format of a data folder. A folder of another format is refused. */
-export const FOLDER_FORMAT = 5;
+export const FOLDER_FORMAT = 6;
 
 /** The record with the position of the log that LevelDB covers. */
 export const sealCheckpoint = (covered: number): Buffer => seal(covered, CHECKPOINT, FOLDER_FORMAT);

@@ -1,4 +1,4 @@
-import type { DurableRecord, OutcomeRecord, PartitionId, QualifiedKey, StoredVersion } from '@isochron/core';
+import type { DurableFact, OutcomeRecord, PartitionId, QualifiedKey, StoredVersion } from '@isochron/core';
 import type { LRUCache } from 'lru-cache';
 import { type Chain, Removal } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
@@ -7,7 +7,7 @@ import { ownVersion } from './commit-job.js';
 import { logEntry } from './log-entries.js';
 import type { Partitions } from './partitions.js';
 
-/** Shows the records of batches that are not durable yet. */
+/** Shows the facts of batches that are not durable yet. */
 export class Staging {
   constructor(
     readonly partitions: Partitions,
@@ -18,11 +18,11 @@ export class Staging {
   ) {}
 
   /**
-   * Makes the records of a batch visible. Returns the chain of every version and removal, in order, pinned once each.
+   * Makes the facts of a batch visible. Returns the chain of every version and removal, in order, pinned once each.
    */
-  stage(records: readonly DurableRecord[]): Chain[] {
+  stage(facts: readonly DurableFact[]): Chain[] {
     const chains: Chain[] = [];
-    for (const record of records) {
+    for (const record of facts) {
       if (record.kind === 'version') chains.push(this.#stageChange(record, ownVersion(record.version)));
       else if (record.kind === 'remove') chains.push(this.#stageChange(record, new Removal(record.ts, record.txId)));
       else if (record.kind === 'outcome') this.partitions.of(record.partition).outcomes.set(record.txId, record.record);
@@ -36,13 +36,13 @@ export class Staging {
     return chains;
   }
 
-  /** The batch is durable, and reads find its records in their places. */
-  unstage(records: readonly DurableRecord[], chains: readonly Chain[]): void {
+  /** The batch is durable, and reads find its facts in their places. */
+  unstage(facts: readonly DurableFact[], chains: readonly Chain[]): void {
     for (const chain of chains) {
       chain.unstage();
       this.cache.unpin(chain);
     }
-    for (const record of records) {
+    for (const record of facts) {
       if (record.kind !== 'outcome') continue;
       const { outcomes, keys } = this.partitions.of(record.partition);
       this.recent.set(keys.outcome(record.txId), record.record);

@@ -1,7 +1,7 @@
 /// <reference types="jest" />
 /** The acceptance tests of the log with the transactions of all regions. */
 import type { ChangesPage } from '@isochron/core';
-import { logged, P, prepared, received, type StoreCase, txIds } from './suite-fixtures.js';
+import { applied, LOGGED_KEY, logged, P, prepared, received, type StoreCase, txIds } from './suite-fixtures.js';
 
 const named = ({ changes }: ChangesPage): string[] =>
   changes.map(({ ct, tx, source = 'own' }) => `${ct} ${tx.txId} ${source}`);
@@ -10,12 +10,12 @@ const named = ({ changes }: ChangesPage): string[] =>
 export function changesCases(on: StoreCase): void {
   describe('changes', () => {
     it('the log gives readers of changes the transactions of all regions in order, and its owner its own', async () => {
-      await on.store.commit([received(20, 'b'), logged(20, 'a'), logged(10), received(5), received(30)]);
+      await on.store.commit([received(20, 'b'), logged(20, 'a'), logged(10), received(5), received(30, 'tx30', '"x"')]);
       for (const round of ['at once', 'reopened']) {
         const page = await on.changes(5, 30);
         expect([round, named(page)]).toEqual([round, ['10 tx10 own', '20 a own', '20 b oregon', '30 tx30 oregon']]);
         expect(page).toMatchObject({ upTo: 30, truncatedUpTo: 0 });
-        expect(page.changes[3]!.tx).toEqual({ txId: 'tx30', writes: [{ key: 'a', value: '"x"' }] });
+        expect(page.changes[3]!.tx).toEqual({ txId: 'tx30', writes: [{ key: LOGGED_KEY, value: '"x"' }] });
         expect(txIds(await on.log(0, 30))).toEqual(['tx10', 'a']);
         expect((await on.store.recover()).logEnds.get(P)).toBe(20);
         await on.reopen();
@@ -24,7 +24,7 @@ export function changesCases(on: StoreCase): void {
 
     it('the log keeps confirmed entries for readers of changes alone', async () => {
       await on.store.commit([logged(10), received(15), logged(20), { kind: 'meta', name: 'ust', value: 17 }]);
-      await on.store.commit([{ kind: 'confirmLog', partition: P, upTo: 10 }]);
+      await on.store.commit([{ kind: 'horizon', partition: P, horizon: 'logConfirmedUpTo', upTo: 10 }]);
       for (const round of ['at once', 'reopened', 'reopened with a block']) {
         expect([round, txIds(await on.log(0, 100))]).toEqual([round, ['tx20']]);
         expect(named(await on.changes(0, 100))).toEqual(['10 tx10 own', '15 tx15 oregon', '20 tx20 own']);
@@ -37,7 +37,11 @@ export function changesCases(on: StoreCase): void {
     it('the log drops entries of all regions at or below a truncation, for good', async () => {
       await on.store.commit([logged(10), received(15), { kind: 'meta', name: 'ust', value: 18 }]);
       await on.reopen();
-      await on.store.commit([received(20), logged(30), { kind: 'truncateLog', partition: P, upTo: 15 }]);
+      await on.store.commit([
+        received(20),
+        logged(30),
+        { kind: 'horizon', partition: P, horizon: 'logTruncatedUpTo', upTo: 15 },
+      ]);
       for (const round of ['at once', 'reopened']) {
         const page = await on.changes(0, 100);
         expect([round, named(page), page.truncatedUpTo]).toEqual([round, ['20 tx20 oregon', '30 tx30 own'], 15]);
@@ -59,7 +63,7 @@ export function changesCases(on: StoreCase): void {
         expect(changes.map(({ ct }) => ct)).toEqual([...Array(20 - first).keys()].map((i) => first + i));
         return [first, truncatedUpTo];
       };
-      await on.store.commit([{ kind: 'truncateLog', partition: P, upTo: 0, bytes: 450_000 }]);
+      await on.store.commit([{ kind: 'horizon', partition: P, horizon: 'logTruncatedUpTo', upTo: 0, bytes: 450_000 }]);
       const [first = 0, truncatedUpTo] = await kept();
       expect(truncatedUpTo).toBe(first - 1);
       // A store drops whole blocks, of one or two of these.
@@ -67,15 +71,16 @@ export function changesCases(on: StoreCase): void {
       expect(first).toBeLessThanOrEqual(15);
       await on.reopen();
       expect(await kept()).toEqual([first, truncatedUpTo]);
-      await on.store.commit([{ kind: 'truncateLog', partition: P, upTo: 0, bytes: 0 }]);
+      await on.store.commit([{ kind: 'horizon', partition: P, horizon: 'logTruncatedUpTo', upTo: 0, bytes: 0 }]);
       expect(await kept()).toEqual([18, 17]);
     });
 
     it('the log replaces an entry of another region, also after one that writes nothing was settled', async () => {
-      await on.store.commit([received(10), received(20), { kind: 'meta', name: 'ust', value: 5 }]);
+      const entries = [10, 20].map((ct) => received(ct, `tx${ct}`, '"x"'));
+      await on.store.commit([...entries, { kind: 'meta', name: 'ust', value: 5 }]);
       await on.reopen();
       await on.store.commit([
-        { kind: 'log', partition: P, ct: 20, tx: { txId: 'tx20', writes: [] }, source: 'oregon' },
+        { kind: 'applied', partition: P, ct: 20, tx: { txId: 'tx20', writes: [] }, region: 'oregon', log: 'received' },
       ]);
       for (const ust of [5, 20, 30]) {
         await on.store.commit([{ kind: 'meta', name: 'ust', value: ust }]);
@@ -116,11 +121,17 @@ export function changesCases(on: StoreCase): void {
       await late;
     });
 
-    it('a log entry that repeats a prepared transaction is read with its writes as a change', async () => {
+    it('a transaction that was prepared is read with its writes as a change, once it is applied', async () => {
       await on.store.commit([{ kind: 'prepared', partition: P, txId: 't', record: prepared }]);
-      await on.store.commit([{ kind: 'log', partition: P, ct: 90, tx: { txId: 't', writes: prepared.writes } }]);
-      await on.reopen();
-      expect((await on.changes(0, 100)).changes[0]!.tx.writes).toEqual(prepared.writes);
+      expect((await on.changes(0, 100)).changes).toEqual([]);
+      await on.store.commit([applied('t', 90)]);
+      for (let round = 0; round < 2; round++) {
+        expect((await on.changes(0, 100)).changes[0]!.tx.writes).toEqual(prepared.writes);
+        expect(prepared.writes.map(({ key }) => on.store.read(P, key, 90)?.ts)).toEqual([90, 90]);
+        expect(on.store.outcome(P, 't')).toEqual({ status: 'committed', ts: 90, attempt: 1, digest: 'digest' });
+        expect((await on.store.recover()).prepared).toEqual([]);
+        await on.reopen();
+      }
     });
   });
 }

@@ -61,21 +61,33 @@ export const remove = (key: string, ts: Timestamp, txId = `tx${ts}`, partition =
   ts,
   txId,
 });
-export const logged = (ct: Timestamp, txId = `tx${ct}`, value = '"x"', partition = P): DurableRecord => ({
-  kind: 'log',
+/** The key that logged transactions of tests write, if they have a value. */
+export const LOGGED_KEY = '~logged';
+const writesOf = (value: string | undefined) => (value === undefined ? [] : [{ key: LOGGED_KEY, value }]);
+/** An own transaction. */
+export const logged = (ct: Timestamp, txId = `tx${ct}`, value?: string, partition = P): DurableRecord => ({
+  kind: 'applied',
   partition,
   ct,
-  tx: { txId, writes: [{ key: 'a', value }] },
+  tx: { txId, writes: writesOf(value) },
+  region: 'virginia',
+  log: 'own',
 });
-/** A transaction of another region in the log. */
-export const received = (ct: Timestamp, txId = `tx${ct}`, value = '"x"', source = 'oregon'): DurableRecord => ({
-  kind: 'log',
+/** A transaction of another region. */
+export const received = (ct: Timestamp, txId = `tx${ct}`, value?: string, source = 'oregon'): DurableRecord => ({
+  kind: 'applied',
   partition: P,
   ct,
-  tx: { txId, writes: [{ key: 'a', value }] },
-  source,
+  tx: { txId, writes: writesOf(value) },
+  region: source,
+  log: 'received',
 });
-export const collect = (floor: Timestamp, partition = P): DurableRecord => ({ kind: 'collect', partition, floor });
+export const collect = (floor: Timestamp, partition = P): DurableRecord => ({
+  kind: 'horizon',
+  partition,
+  horizon: 'gcFloor',
+  upTo: floor,
+});
 export const outcomeAt = (ts: Timestamp): OutcomeRecord => ({ status: 'committed', ts, attempt: 0, digest: 'd' });
 export const ended = (txId: string, record: OutcomeRecord, partition = P): DurableRecord => ({
   kind: 'outcome',
@@ -97,6 +109,18 @@ export const prepared: PreparedRecord = {
     { key: 'b', value: null },
   ],
 };
+
+/** The end of a transaction that is prepared as `prepared`. */
+export const applied = (txId: string, ct: Timestamp): DurableRecord => ({
+  kind: 'applied',
+  partition: P,
+  ct,
+  tx: { txId, writes: prepared.writes },
+  region: 'virginia',
+  log: 'own',
+  outcome: { attempt: prepared.attempt, digest: prepared.digest },
+  prepared: true,
+});
 
 export const range = (start = '', end: string | null = null, limit = 100): ListRange => ({ start, end, limit });
 export const txIds = (page: LogPage): string[] => page.groups.flatMap(({ txs }) => txs.map(({ txId }) => txId));

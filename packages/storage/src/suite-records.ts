@@ -1,18 +1,18 @@
 /// <reference types="jest" />
 /** The acceptance tests of a store's other records: log, outcomes, prepared transactions and meta values. */
 import type { OutcomeRecord } from '@isochron/core';
-import { ended, logged, outcomeAt, P, prepared, put, type StoreCase, txIds, v } from './suite-fixtures.js';
+import { ended, LOGGED_KEY, logged, outcomeAt, P, prepared, put, type StoreCase, txIds, v } from './suite-fixtures.js';
 
 /** Log, outcomes, prepared transactions, meta values and commits. */
 export function recordCases(on: StoreCase): void {
   describe('log', () => {
     it('the log returns the groups after one timestamp up to another, in order, each whole', async () => {
-      await on.store.commit([logged(20, 'b'), logged(10), logged(20, 'a'), logged(30), logged(40)]);
+      await on.store.commit([logged(20, 'b'), logged(10), logged(20, 'a'), logged(30, 'tx30', '"x"'), logged(40)]);
       const page = await on.log(10, 30);
       expect(page.groups.map(({ ct }) => ct)).toEqual([20, 30]);
       expect(txIds(page)).toEqual(['a', 'b', 'tx30']);
       expect(page.upTo).toBe(30);
-      expect(page.groups[1]!.txs[0]).toEqual({ txId: 'tx30', writes: [{ key: 'a', value: '"x"' }] });
+      expect(page.groups[1]!.txs[0]).toEqual({ txId: 'tx30', writes: [{ key: LOGGED_KEY, value: '"x"' }] });
     });
 
     it('the log shows entries before they are durable', async () => {
@@ -40,8 +40,9 @@ export function recordCases(on: StoreCase): void {
     });
 
     it('the log replaces an entry by a later one of the same transaction, also by one that writes nothing', async () => {
-      const empty = { kind: 'log', partition: P, ct: 20, tx: { txId: 'tx20', writes: [] } } as const;
-      await on.store.commit([logged(10), logged(20), logged(20, 'other'), logged(30)]);
+      const tx = { txId: 'tx20', writes: [] };
+      const empty = { kind: 'applied', partition: P, ct: 20, tx, region: 'virginia', log: 'own' } as const;
+      await on.store.commit([logged(10), logged(20, 'tx20', '1'), logged(20, 'other', '1'), logged(30)]);
       const done = on.store.commit([empty]);
       for (const round of ['staged', 'durable', 'reopened']) {
         const [, group, last] = (await on.log(0, 100)).groups;
@@ -68,7 +69,7 @@ export function recordCases(on: StoreCase): void {
         const done = on.store.commit([logged(20, 'tx20', `"${delay}"`)]);
         await prefetch;
         const { txs } = on.store.log(P, 0, 40).groups.find(({ ct }) => ct === 20)!;
-        expect([delay, txs]).toEqual([delay, [{ txId: 'tx20', writes: [{ key: 'a', value: `"${delay}"` }] }]]);
+        expect([delay, txs]).toEqual([delay, [{ txId: 'tx20', writes: [{ key: LOGGED_KEY, value: `"${delay}"` }] }]]);
         await done;
       }
     });
@@ -103,11 +104,11 @@ export function recordCases(on: StoreCase): void {
 
     it('the log drops entries at or below a truncation, for good', async () => {
       await on.store.commit([logged(10), logged(20), logged(30)]);
-      await on.store.commit([{ kind: 'truncateLog', partition: P, upTo: 20 }]);
+      await on.store.commit([{ kind: 'horizon', partition: P, horizon: 'logTruncatedUpTo', upTo: 20 }]);
       expect(txIds(await on.log(0, 100))).toEqual(['tx30']);
       await on.reopen();
       expect(txIds(await on.log(0, 100))).toEqual(['tx30']);
-      await on.store.commit([{ kind: 'truncateLog', partition: P, upTo: 5 }]);
+      await on.store.commit([{ kind: 'horizon', partition: P, horizon: 'logTruncatedUpTo', upTo: 5 }]);
       expect(txIds(await on.log(0, 100))).toEqual(['tx30']);
     });
 
@@ -136,16 +137,16 @@ export function recordCases(on: StoreCase): void {
     it('a store replaces an outcome by that of a later attempt', async () => {
       await on.store.commit([ended('t1', { status: 'aborted', ts: 10, attempt: 0, digest: null })]);
       await on.store.commit([ended('t1', { ...outcomeAt(50), attempt: 1 })]);
-      await on.store.commit([{ kind: 'forget', partition: P, upTo: 30 }]);
+      await on.store.commit([{ kind: 'horizon', partition: P, horizon: 'forgottenUpTo', upTo: 30 }]);
       await on.reopen();
-      await on.store.commit([{ kind: 'forget', partition: P, upTo: 31 }]);
+      await on.store.commit([{ kind: 'horizon', partition: P, horizon: 'forgottenUpTo', upTo: 31 }]);
       expect(on.store.outcome(P, 't1')).toEqual({ ...outcomeAt(50), attempt: 1 });
     });
 
     it('a store drops outcomes below a horizon, and returns the horizon', async () => {
       await on.store.commit([10, 20, 30].map((ts) => ended(`t${ts}`, outcomeAt(ts))));
-      await on.store.commit([{ kind: 'forget', partition: P, upTo: 20 }]);
-      await on.store.commit([{ kind: 'forget', partition: P, upTo: 15 }]);
+      await on.store.commit([{ kind: 'horizon', partition: P, horizon: 'forgottenUpTo', upTo: 20 }]);
+      await on.store.commit([{ kind: 'horizon', partition: P, horizon: 'forgottenUpTo', upTo: 15 }]);
       for (const round of [1, 2]) {
         expect([round, on.store.outcome(P, 't10')]).toEqual([round, undefined]);
         expect(on.store.outcome(P, 't20')).toEqual(outcomeAt(20));

@@ -3,7 +3,7 @@
  * The acceptance tests of snapshots that are more than one timestamp: dependencies of versions, `find`, and `list` with
  * a predicate.
  */
-import type { DurableRecord, ListPage, StoredVersion } from '@isochron/core';
+import type { DurableRecord, ListPage, LoggedTx, StoredVersion } from '@isochron/core';
 import { collect, dependent, FOREVER, keysOf, P, prepared, put, range, type StoreCase, v } from './suite-fixtures.js';
 
 /** Versions that depend on nothing above `limit`. */
@@ -17,11 +17,13 @@ const none = () => false;
 /** Dependencies, `find`, and `list` with a predicate. */
 export function snapshotCases(on: StoreCase): void {
   describe('dependencies', () => {
-    const logged = (ct: number, tx: Extract<DurableRecord, { kind: 'log' }>['tx']): DurableRecord => ({
-      kind: 'log',
+    const logged = (ct: number, tx: LoggedTx): DurableRecord => ({
+      kind: 'applied',
       partition: P,
       ct,
       tx,
+      region: 'virginia',
+      log: 'own',
     });
     const writes = [{ key: 'a', value: '1' }];
 

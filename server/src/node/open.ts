@@ -1,13 +1,6 @@
 /** Opens a node: disk, machines, links (D7, D14). The APIs in `http/` and `ws/` build on the result. */
 import { randomInt } from 'node:crypto';
-import {
-  type LogGroup,
-  type MessageSchema,
-  type PartitionId,
-  type QualifiedKey,
-  Topology,
-  type Version,
-} from '@isochron/core';
+import { type MessageSchema, type QualifiedKey, Topology, type Version } from '@isochron/core';
 import {
   clientRequests,
   type OperationMessage,
@@ -39,7 +32,6 @@ import type { NodeOptions } from './options.js';
 import { answerTo } from './promised.js';
 import { type ServedOperations, type ServedProtocol, type ServedTransactions, servedProtocol } from './protocols.js';
 import { type Figures, operationFigures, transactionFigures } from './status.js';
-import { loadUnapplied } from './unapplied.js';
 import { type Blocked, operationWaits, transactionWaits } from './waits.js';
 
 export type OpenedNode = Described & AnyNode;
@@ -68,7 +60,7 @@ export async function openNode(options: NodeOptions): Promise<OpenedNode> {
     const running =
       protocol.kind === 'operations'
         ? new OpenOperationsNode(parts, protocol)
-        : new OpenTransactionsNode(parts, protocol, await loadUnapplied(data, topology, node));
+        : new OpenTransactionsNode(parts, protocol);
     await running.listen(data.storeId);
     return running;
   } catch (error) {
@@ -85,11 +77,11 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
   protected readonly machines: TransactionNode;
   protected readonly operator: OperatorPort;
 
-  constructor(parts: Parts, protocol: ServedTransactions, unapplied: ReadonlyMap<PartitionId, readonly LogGroup[]>) {
+  constructor(parts: Parts, protocol: ServedTransactions) {
     super(parts);
     this.protocol = protocol;
     this.schema = nodeSchema(protocol);
-    this.machines = protocol.open({ ...this.common, unapplied });
+    this.machines = protocol.open(this.common);
     this.port = new MachinePort<CoordinatorRequests>(clientRequests, this.id, this.portDriver());
     const checks = snapshotChecks(this.config);
     this.sessions = new SessionsMachine({

@@ -24,7 +24,6 @@ import {
   type TransactionMessage,
   type TransactionName,
   type TransactionNode,
-  type TransactionNodeOptions,
   transactionSchema,
 } from '@isochron/protocols';
 import type { Offer } from '@isochron/sessions';
@@ -42,7 +41,7 @@ export interface ServedTransactions extends Served {
   entries(topology: Topology): number;
   readonly schema: MessageSchema<TransactionMessage>;
   /** The machines of a node. */
-  open(options: TransactionNodeOptions): TransactionNode;
+  open(options: CommonNodeOptions): TransactionNode;
   /** @param id 128 random bits as text, never used by another session (P8) */
   session(id: string, state?: SessionState): Session;
   /** The rules of the protocol's sessions; the rules distinguish its tokens from the tokens of other protocols. */

@@ -53,9 +53,9 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: SLICES,
-        in: 'Slices.prepare',
-        find: '      avoid,\n    };',
-        replace: '    };',
+        in: 'recordOf',
+        find: '    avoid,\n  };',
+        replace: '  };',
       },
     ],
     seeds: { from: 2, count: 150 },

@@ -138,7 +138,7 @@ export const CLOCK_MUTANTS: readonly Mutant[] = [
       {
         file: NODE,
         in: 'recoverReplica',
-        find: 'for (const { txId, record } of own) replica.cohort.slices.prepared.add({ txId, record, since: options.now });',
+        find: 'for (const { txId, record } of own) replica.cohort.slices.recovered(txId, record, options.now);',
         replace: '',
       },
     ],

@@ -206,11 +206,11 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
       {
         file: ONE_PHASE,
         in: 'OnePhase.commit',
-        find: 'for (const { cohort, request } of slices) cohort.commitAtOnce(request, ct, out);',
+        find: 'for (const { cohort, request } of slices) cohort.commitAtOnce(request, ct, this.state.node, out);',
         replace:
-          'first.cohort.commitAtOnce(first.request, ct, out);\n' +
+          'first.cohort.commitAtOnce(first.request, ct, this.state.node, out);\n' +
           '    for (const { cohort, request } of slices.slice(1))\n' +
-          '      this.rest.push((later) => cohort.commitAtOnce(request, ct, later));',
+          '      this.rest.push((later) => cohort.commitAtOnce(request, ct, this.state.node, later));',
       },
       {
         file: COMMITS,

@@ -153,9 +153,21 @@ describe('VersionVector', () => {
 });
 
 describe('queues', () => {
+  const recordAt = (pt: number) => ({
+    pt,
+    home: 'a',
+    attempt: 0,
+    sentAfter: 0,
+    epoch: 0,
+    cohorts: [0, 1],
+    digest: '',
+    coordinator: 'n',
+    writes: [],
+  });
+
   it('the committed queue drains all transactions of one ct as one group (P4)', () => {
     const queue = new CommittedQueue();
-    const tx = (txId: string, ct: number) => ({ txId, ct, attempt: 0, digest: '', writes: [], logged: false });
+    const tx = (txId: string, ct: number) => ({ txId, ct, attempt: 0, digest: '', writes: [], record: recordAt(1) });
     for (const [txId, ct] of [
       ['c', 7],
       ['a', 5],
@@ -173,23 +185,12 @@ describe('queues', () => {
 
   it('the lowest proposal bounds what may be applied, in whatever order decisions arrive', () => {
     const queue = new PreparedQueue();
-    const record = (pt: number) => ({
-      pt,
-      home: 'a',
-      attempt: 0,
-      sentAfter: 0,
-      epoch: 0,
-      cohorts: [0, 1],
-      digest: '',
-      coordinator: 'n',
-      writes: [],
-    });
-    for (const pt of [3, 5, 8]) queue.add({ txId: `t${pt}`, record: record(pt), since: 0 });
+    for (const pt of [3, 5, 8]) queue.add({ txId: `t${pt}`, record: recordAt(pt), since: 0 });
     queue.remove('t5');
     expect(queue.minPt()).toBe(3);
     queue.remove('t3');
     expect(queue.minPt()).toBe(8);
-    expect(() => queue.add({ txId: 'late', record: record(8), since: 0 })).toThrow('rise');
+    expect(() => queue.add({ txId: 'late', record: recordAt(8), since: 0 })).toThrow('rise');
   });
 });
 

@@ -7,7 +7,6 @@ import {
   type NodeId,
   type PartitionId,
   type RecoveredState,
-  type RegionId,
   type Timestamp,
   type Topology,
   type VersionReader,
@@ -68,11 +67,6 @@ export interface ProtocolParts {
   readonly entries: number;
   readonly regional: RegionalTimes;
   readonly keepsChanges: boolean;
-}
-
-/** Where a partition's committed, unapplied transactions begin in its log: behind the durable own version clock. */
-export function unappliedAfter(recovered: RecoveredState, partition: PartitionId, region: RegionId): Timestamp {
-  return vectorOf(recovered.meta.get(`vv/${partition}`))[region] ?? 0;
 }
 
 /**
@@ -187,7 +181,7 @@ export function recoverReplicaState(
 
 /**
  * Up to here every peer has the own log. Where the log is kept for readers of changes, it is truncated by age, and
- * `confirmLog` alone shows this; else a truncation does.
+ * `logConfirmedUpTo` alone shows this; else a truncation does.
  */
 function confirmedIn(recovered: RecoveredState, partition: PartitionId): Timestamp {
   const { meta } = recovered;

@@ -66,15 +66,16 @@ export class Outcomes {
     return outcome === undefined || outcome.ts < this.#forgottenUpTo ? undefined : outcome;
   }
 
-  write(txId: TxId, record: OutcomeRecord, out: Out): void {
-    const seq = out.write({ kind: 'outcome', partition: this.partition, txId, record });
-    this.#recent.add(txId, record, seq);
+  /** The commit of a transaction is on its way to the disk, with the batch of this number. */
+  committed(txId: TxId, record: Omit<OutcomeRecord, 'status'>, seq: WriteSeq): void {
+    this.#recent.add(txId, { status: 'committed', ...record }, seq);
   }
 
   /** This attempt, and those before, never commit (D2). */
   tombstone(txId: TxId, attempt: number, now: WallMs, out: Out): void {
     const ts = this.state.clock.propose(now, 0, out);
-    this.write(txId, { status: 'aborted', ts, attempt, digest: null }, out);
+    const record: OutcomeRecord = { status: 'aborted', ts, attempt, digest: null };
+    this.#recent.add(txId, record, out.write({ kind: 'outcome', partition: this.partition, txId, record }));
   }
 
   /** D5: drops outcomes below `min(ust, now - outcomeRetention)`. Each step is a scan. */
@@ -84,6 +85,6 @@ export class Outcomes {
     const upTo = Math.min(stable.aggregated, kept);
     if (upTo < this.#forgottenUpTo + DISCARD_STEP) return;
     this.#forgottenUpTo = upTo;
-    out.write({ kind: 'forget', partition: this.partition, upTo });
+    out.write({ kind: 'horizon', partition: this.partition, horizon: 'forgottenUpTo', upTo });
   }
 }

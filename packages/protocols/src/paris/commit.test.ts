@@ -154,7 +154,7 @@ describe('PaRiS: a commit decision (D1, D10)', () => {
     const kept: unknown[] = [];
     world.filter = ({ from: { node }, message }) => {
       if (message.type === 'ResolveResp' && message.state === 'committed')
-        kept.push(world.node(node).store.outcome(message.partition, id(0))?.status);
+        kept.push(world.node(node).store.end(message.partition, id(0))?.status);
       return message.type !== 'CommitTx' || message.partition === 0;
     };
     const { ct } = world.call('virginia-1', commit, 'CommitResp');
@@ -170,7 +170,7 @@ describe('PaRiS: a commit decision (D1, D10)', () => {
     // It survives a crash.
     world.crash('virginia-1');
     world.restart('virginia-1');
-    expect(world.node('virginia-1').store.prepared.size).toBe(0);
+    expect(world.node('virginia-1').store.undecided()).toEqual([]);
     world.until(() => world.ust() >= ct, 20_000);
     expect(new TestClient(world, 'ireland-1').readOnce(keyIn(world, 0), keyIn(world, 1))).toEqual(['1', '1']);
   });
@@ -434,7 +434,7 @@ describe('PaRiS: cohorts resolve a transaction without its coordinator (D2)', ()
     const world = settled({ settings: { commitTimeoutMs: 300, outcomeRetentionMs: 1_000 } });
     world.node('oregon-1').skewMs = -20_000;
     committedAgain(world);
-    world.until(() => world.node('virginia-1').store.outcome(0, id(0)) === undefined, 200_000);
+    world.until(() => world.node('virginia-1').store.end(0, id(0)) === undefined, 200_000);
     expect(world.node('oregon-1').store.outcome(0, id(0))).toMatchObject({ status: 'aborted', attempt: 0 });
     const { status } = world.call('ireland-1', { type: 'TxStatusReq', txId: id(0) }, 'TxStatusResp');
     expect(status).toBe('unknown');

@@ -200,9 +200,9 @@ describe('PaRiS: one phase', () => {
     const { ct } = new TestClient(world, 'virginia-1').write({ [key]: '1' });
     expect(ct).toBeGreaterThan(0);
     expect(world.now - start.at).toBeLessThan(2 * 20);
-    const store = world.node('virginia-1').store;
-    expect(store.prepared.size).toBe(0);
-    expect([...store.outcomes.values()]).toMatchObject([{ status: 'committed', ts: ct }]);
+    // The write is decided, and not applied yet.
+    const { store } = world.node('virginia-1');
+    expect([...store.prepared.values()]).toMatchObject([{ partition: 0, record: { pt: ct, ct } }]);
   });
 });
 

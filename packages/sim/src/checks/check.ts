@@ -1,4 +1,4 @@
-import type { DurableRecord, NodeId, Timestamp, Topology } from '@isochron/core';
+import type { DurableFact, NodeId, Timestamp, Topology } from '@isochron/core';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { MemoryState } from '@isochron/storage';
 import type { FaultPlan } from '../plan/plan.js';
@@ -36,9 +36,9 @@ export interface Failure {
 /** Events that a check receives beside those of messages and clients. */
 export interface NodeObservations {
   /** A machine asks for a record in its step. */
-  wrote(node: NodeId, record: DurableRecord): void;
+  wrote(node: NodeId, record: DurableFact): void;
   /** A batch is on disk. */
-  durable(node: NodeId, records: readonly DurableRecord[]): void;
+  durable(node: NodeId, records: readonly DurableFact[]): void;
   /** A frame leaves with the clock of its node. */
   frameLeft(node: NodeId, hlc: Timestamp): void;
   started(node: NodeId): void;

@@ -1,6 +1,6 @@
 import type { Transaction } from '@isochron/checker';
-import type { DurableRecord, StoredVersion } from '@isochron/core';
-import { MemoryState, openMemoryStore } from '@isochron/storage';
+import type { DurableFact, StoredVersion } from '@isochron/core';
+import { MemoryState } from '@isochron/storage';
 import { OneOutcome } from './atomicity/outcomes.js';
 import { ClientReads } from './causality/client-reads.js';
 import { ConsistentHistory } from './causality/history.js';
@@ -9,7 +9,7 @@ import { NothingBelowVersionClock } from './causality/version-clock.js';
 import { AcknowledgedIsKept } from './durability/acknowledged.js';
 import { PromisesAreDurable } from './durability/promises.js';
 import { UP_TO_A_TIMESTAMP } from './evidence/visibility.js';
-import { A, B, CheckBench, client, outcome, prepares, TOPOLOGY, version } from './fixtures.js';
+import { A, B, CheckBench, client, hold, outcome, prepares, TOPOLOGY, version } from './fixtures.js';
 import { MemoryIsBounded } from './liveness/memory.js';
 import { StableIsInstalled, StableTimeIsMonotonic } from './stability/stable-time.js';
 
@@ -20,7 +20,7 @@ const both = [
   { key: B, value: '2' },
 ];
 const one = [{ key: A, value: '1' }];
-const dependent: DurableRecord = {
+const dependent: DurableFact = {
   kind: 'version',
   partition: 0,
   key: A,
@@ -28,7 +28,7 @@ const dependent: DurableRecord = {
 };
 
 /** Both partitions, committed in one phase by p. */
-const atOnce: DurableRecord[] = [0, 1].flatMap((partition) => [
+const atOnce: DurableFact[] = [0, 1].flatMap((partition) => [
   { kind: 'log', partition, ct: 5, tx: { txId: 't', writes: [both[partition]!], siblings: [1 - partition] } },
   outcome(partition, 't', 'committed', 5),
 ]);
@@ -84,7 +84,7 @@ describe('a lost disk, in the ledger', () => {
     for (const [i, txId] of ['alone', 'applied', 'left'].entries()) bench.commit(txId, 5 + i, one);
     bench.apply('q-1', 'applied', 6, one);
     const left = new MemoryState();
-    await openMemoryStore(left).commit(prepares('left', 7, one));
+    hold(left, prepares('left', 7, one));
     ledger.onDataLoss('p-1', left);
     expect(['alone', 'applied', 'left'].map((txId) => ledger.isDamaged(txId))).toEqual([true, false, false]);
     ledger.onDataLoss('q-1', nothing);
@@ -95,7 +95,7 @@ describe('a lost disk, in the ledger', () => {
     const { ledger } = new CheckBench();
     ledger.durable('p-1', [prepares('voted', 5, both)[0]!]);
     const older = new MemoryState();
-    await openMemoryStore(older).commit([{ kind: 'meta', name: 'ust', value: 1 }]);
+    hold(older, [{ kind: 'meta', name: 'ust', value: 1 }]);
     ledger.onDataLoss('p-1', older);
     ledger.durable('p-1', prepares('again', 8, one));
     ledger.durable('q-1', prepares('elsewhere', 9, one));
@@ -311,7 +311,7 @@ describe('snapshot-reads', () => {
   }
   const t = { ts: 5, txId: 't', region: 'p', value: '1' };
   const u = { ts: 8, txId: 'u', region: 'p', value: null };
-  const collect = { kind: 'collect' as const, partition: 0, floor: 9 };
+  const collect = { kind: 'horizon' as const, partition: 0, horizon: 'gcFloor' as const, upTo: 9 };
 
   it('snapshot-reads accepts the versions that the snapshot shows, and a missing tombstone that may be collected', () => {
     const { bench, check } = watched();
@@ -439,8 +439,8 @@ describe('acknowledged-is-kept', () => {
     const check = new AcknowledgedIsKept(bench.context, bench.ledger, (node) => disks.get(node)!);
     bench.commit('t', 5, one);
     check.acknowledged('t', 5, one);
-    await openMemoryStore(disks.get('p-1')!).commit([version('t', 5, one[0]!)]);
-    if (final !== undefined) await openMemoryStore(disks.get('q-1')!).commit([version('t', ts, final)]);
+    hold(disks.get('p-1')!, [version('t', 5, one[0]!)]);
+    if (final !== undefined) hold(disks.get('q-1')!, [version('t', ts, final)]);
     check.converged();
     return bench.failed.length;
   }

@@ -1,6 +1,7 @@
 /** The shared part of the tests of checks: a small cluster, and events of its disks and machines. */
-import { type DurableRecord, type KeyWrite, type Timestamp, Topology, type TxId } from '@isochron/core';
+import { type DurableFact, type KeyWrite, type Timestamp, Topology, type TxId } from '@isochron/core';
 import { VirtualTime } from '@isochron/simulated-world/virtual-time';
+import type { MemoryState } from '@isochron/storage';
 import type { ReaderPlan } from '../plan/plan.js';
 import type { CheckContext } from './check.js';
 import { Ledger } from './evidence/ledger.js';
@@ -43,7 +44,7 @@ export class CheckBench {
   }
 }
 
-export function prepares(txId: TxId, pt: Timestamp, writes: readonly KeyWrite[], attempt = 0): DurableRecord[] {
+export function prepares(txId: TxId, pt: Timestamp, writes: readonly KeyWrite[], attempt = 0): DurableFact[] {
   const cohorts = [...new Set(writes.map(({ key }) => TOPOLOGY.partitionOf(key)))].sort();
   return cohorts.map((partition) => ({
     kind: 'prepared',
@@ -63,7 +64,7 @@ export function prepares(txId: TxId, pt: Timestamp, writes: readonly KeyWrite[],
   }));
 }
 
-export const version = (txId: TxId, ts: Timestamp, { key, value }: KeyWrite): DurableRecord => ({
+export const version = (txId: TxId, ts: Timestamp, { key, value }: KeyWrite): DurableFact => ({
   kind: 'version',
   partition: TOPOLOGY.partitionOf(key),
   key,
@@ -76,7 +77,7 @@ export const outcome = (
   status: 'committed' | 'aborted',
   ts: Timestamp,
   attempt = 0,
-): DurableRecord => ({ kind: 'outcome', partition, txId, record: { status, ts, attempt, digest: null } });
+): DurableFact => ({ kind: 'outcome', partition, txId, record: { status, ts, attempt, digest: null } });
 
 /** A client that has seen nothing. */
 export const client = (view: Partial<ClientView> = {}): ClientView => ({
@@ -103,3 +104,8 @@ export const reader = (plan: Partial<ReaderPlan> = {}): ReaderPlan => ({
   stops: [],
   ...plan,
 });
+
+/** Puts facts on a disk. */
+export function hold(disk: MemoryState, facts: readonly DurableFact[]): void {
+  for (const fact of facts) disk.apply(fact);
+}

@@ -1,4 +1,4 @@
-import type { AnyMessage, DurableRecord, NodeId, Random, RegionId, Timestamp, Topology } from '@isochron/core';
+import type { AnyMessage, DurableFact, NodeId, Random, RegionId, Timestamp, Topology } from '@isochron/core';
 import type { Address } from '@isochron/protocols';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import type { WallClock } from '@isochron/simulated-world/wall-clock';
@@ -47,7 +47,7 @@ export interface FaultyCluster {
   /** Whether a node's clock may be set far off: the clocks of all others are about right. */
   mayMisread(node: NodeId): boolean;
   /** The node dies, and its disk holds an older image, or nothing, when it comes back. */
-  rob(node: NodeId, image: readonly DurableRecord[]): void;
+  rob(node: NodeId, image: readonly DurableFact[]): void;
 }
 
 /** A client, as faults see it. */

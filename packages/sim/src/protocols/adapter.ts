@@ -8,10 +8,8 @@ import type {
   AnyMessage,
   ClusterSpec,
   DurableRecord,
-  LogGroup,
   MessageSchema,
   NodeId,
-  PartitionId,
   Random,
   RecoveredState,
   Timestamp,
@@ -136,8 +134,6 @@ export interface SimulatedNodeOptions {
   readonly settings: Settings;
   readonly reader: VersionReader;
   readonly recovered: RecoveredState;
-  /** The whole log of a partition after a timestamp. */
-  readonly logAfter: (partition: PartitionId, after: Timestamp) => readonly LogGroup[];
   readonly now: WallMs;
   readonly readings: ClockReadings;
   /** New writes must be refused now. */

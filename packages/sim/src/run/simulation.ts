@@ -5,6 +5,7 @@ import {
   type AnyMessage,
   compareKeys,
   type DurableRecord,
+  factsOf,
   type NodeId,
   type QualifiedKey,
   type Timestamp,
@@ -147,7 +148,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
   }
 
   wrote(self: Address, record: DurableRecord): void {
-    this.#observer.wrote(self.node, record);
+    for (const fact of factsOf([record])) this.#observer.wrote(self.node, fact);
   }
 
   sends(self: Address, _to: Address, message: M, cause: M | undefined): void {
@@ -160,7 +161,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
 
   durable(node: NodeId, records: readonly DurableRecord[]): void {
     this.#trace.add(node, () => `${records.length} records are durable`);
-    this.#observer.durable(node, records);
+    this.#observer.durable(node, factsOf(records));
   }
 
   refused(node: NodeId, peer: NodeId, why: string): void {

@@ -130,7 +130,7 @@ export class ScaleCluster {
     }
     const clock = new WallClock(this.time, { skewMs, driftPpm: 0 });
     const settings = { ...DEFAULT_SETTINGS, ...options.settings };
-    const common = { node: id, topology, epoch: 0, settings, reader: store, recovered: FOUNDED, unapplied: new Map() };
+    const common = { node: id, topology, epoch: 0, settings, reader: store, recovered: FOUNDED };
     const world = {
       time: this.time,
       model: options.model,

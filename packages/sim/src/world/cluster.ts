@@ -1,7 +1,9 @@
 /** The whole simulated world: nodes, links, disks, clocks and the network of clients, as a plan describes them. */
 import {
   type AnyMessage,
+  type DurableFact,
   type DurableRecord,
+  factsOf,
   type NodeId,
   type Random,
   type RegionId,
@@ -21,7 +23,7 @@ import { albumRules } from '../plan/album-rules.js';
 import type { Plan } from '../plan/plan.js';
 import type { ProtocolAdapter } from '../protocols/adapter.js';
 import type { HttpAnswer, HttpRequest } from '../protocols/http.js';
-import { Disk, wholeLog } from './disk.js';
+import { Disk } from './disk.js';
 import { type Frame, reencoded } from './frame.js';
 import { type HttpProcess, type NodeListener, type SessionsProcess, SimNode } from './node.js';
 
@@ -170,7 +172,7 @@ export class Cluster<M extends AnyMessage> {
   }
 
   /** A node dies, and comes back with an older image of its disk, or an empty one. */
-  rob(id: NodeId, image: readonly DurableRecord[]): void {
+  rob(id: NodeId, image: readonly DurableFact[]): void {
     this.crash(id, false);
     const node = this.node(id);
     node.disk.restore(image);
@@ -251,7 +253,7 @@ export class Cluster<M extends AnyMessage> {
     const syncMs = () => Math.min(MAX_SYNC_MS, exponential(random, mean) * (this.diskSlowness.get(id) ?? 1));
     const onDurable = (records: readonly DurableRecord[]) => this.listener.durable(id, records);
     const disk = new Disk(this.time, { syncMs }, environment.lateHorizons, onDurable);
-    if (environment.founded) disk.prepare(this.adapter.founding);
+    if (environment.founded) disk.prepare(factsOf(this.adapter.founding));
     return new SimNode<M>(id, this.topology.regionOf(id), clock, disk, {
       time: this.time,
       listener: this.listener,
@@ -311,7 +313,6 @@ export class Cluster<M extends AnyMessage> {
       this.#empty(node);
       recovered = node.disk.recover();
     }
-    const { store } = node.disk;
     return this.adapter.createNode({
       node: node.id,
       diskIsFull: () => node.diskIsFull,
@@ -319,7 +320,6 @@ export class Cluster<M extends AnyMessage> {
       settings: this.plan.settings,
       reader: node.disk.reader,
       recovered,
-      logAfter: (partition, after) => wholeLog(store, partition, after),
       now: node.clock.now(),
       readings: { wall: () => node.clock.now(), steady: () => this.time.now },
     });

@@ -1,7 +1,15 @@
-import type { DurableRecord } from '@isochron/core';
+import type { AppliedRecord, DurableRecord, KeyWrite } from '@isochron/core';
 import { VirtualTime } from '@isochron/simulated-world/virtual-time';
-import { Disk, wholeLog } from './disk.js';
+import { Disk } from './disk.js';
 
+const applied = (ct: number, txId: string, writes: readonly KeyWrite[]): AppliedRecord => ({
+  kind: 'applied',
+  partition: 0,
+  ct,
+  tx: { txId, writes },
+  region: 'r',
+  log: 'own',
+});
 const meta = (name: string, value: number): DurableRecord => ({ kind: 'meta', name, value });
 const version = (ts: number): DurableRecord => ({
   kind: 'version',
@@ -67,8 +75,8 @@ describe('a disk', () => {
         version(7),
         { kind: 'prepared', partition: 0, txId: 'p', record: { ...record, writes } },
         { kind: 'outcome', partition: 0, txId: 'o', record: { status: 'aborted', ts: 4, attempt: 1, digest: null } },
-        { kind: 'log', partition: 0, ct: 7, tx: { txId: 't7', writes } },
-        { kind: 'collect', partition: 0, floor: 6 },
+        applied(7, 't7', writes),
+        { kind: 'horizon', partition: 0, horizon: 'gcFloor', upTo: 6 },
       ],
       () => {},
     );
@@ -102,34 +110,17 @@ describe('a disk', () => {
       run(10);
       disk.crash(false);
       const [prepared] = disk.recover().prepared;
-      // The log refers to the transaction in this entry: the writes are in its prepare.
-      const entry: DurableRecord = { kind: 'log', partition: 0, ct: n, tx: { txId, writes: prepared!.record.writes } };
-      disk.persist([entry, { kind: 'prepared', partition: 0, txId, record: null }, version(n)], () => {});
+      // The log names the prepare in place of the writes.
+      const outcome = { attempt: record.attempt, digest: record.digest };
+      const end = { ...applied(n, txId, prepared!.record.writes), outcome, prepared: true };
+      disk.persist([end], () => {});
       run(10);
       disk.crash(false);
       expect(disk.recover().prepared).toEqual([]);
       expect(disk.store.read(0, 'default/a', n)?.ts).toBe(n);
-      expect(wholeLog(disk.store, 0, n - 1)).toEqual([{ ct: n, txs: [{ txId, writes }] }]);
+      expect(disk.store.log(0, n - 1, n).groups).toEqual([{ ct: n, txs: [{ txId, writes }] }]);
     }
-    expect(wholeLog(disk.store, 0, 0)).toHaveLength(100);
-  });
-
-  it('a simulated disk gives a new process versions whose log entry only the checkpoint has', () => {
-    const { disk, run } = opened();
-    const persist = (...records: DurableRecord[]): void => {
-      disk.persist(records, () => {});
-      run(10);
-    };
-    for (let gap = 1; gap <= 100; gap++) {
-      const [ct, txId, writes] = [gap, `t${gap}`, [{ key: 'default/a', value: `v${gap}` }]];
-      persist({ kind: 'log', partition: 0, ct, tx: { txId, writes } });
-      for (let n = 0; n < gap % 7; n++) persist(meta('n', n));
-      // The log refers to the entry of an earlier batch in place of this version.
-      persist(version(ct));
-      disk.crash(false);
-      disk.recover();
-      expect(disk.store.read(0, 'default/a', ct)?.value).toBe(`v${ct}`);
-    }
+    expect(disk.store.log(0, 0, 100).groups).toHaveLength(100);
   });
 
   it('a simulated disk copies durable data alone for other nodes', () => {
@@ -144,9 +135,9 @@ describe('a disk', () => {
   it('a simulated disk lets horizons take effect with their batch where the plan has it so', () => {
     for (const late of [false, true]) {
       const { disk, run } = opened(late);
-      disk.persist([{ kind: 'log', partition: 0, ct: 7, tx: { txId: 't', writes: [] } }], () => {});
+      disk.persist([applied(7, 't', [])], () => {});
       run(10);
-      disk.persist([{ kind: 'truncateLog', partition: 0, upTo: 7 }], () => {});
+      disk.persist([{ kind: 'horizon', partition: 0, horizon: 'logTruncatedUpTo', upTo: 7 }], () => {});
       expect(disk.store.log(0, 0, 10).groups).toHaveLength(late ? 1 : 0);
       run(10);
       expect(disk.store.log(0, 0, 10).groups).toHaveLength(0);

@@ -1,4 +1,11 @@
-import { type DurableRecord, MAX_TIMESTAMP, type RecoveredState, type VersionReader } from '@isochron/core';
+import {
+  type DurableFact,
+  type DurableRecord,
+  factsOf,
+  HORIZONS,
+  type RecoveredState,
+  type VersionReader,
+} from '@isochron/core';
 import type { VirtualTime } from '@isochron/simulated-world/virtual-time';
 import { LogRecords, MemoryState, openMemoryStore, ownLogEnds, type VersionStore } from '@isochron/storage';
 
@@ -82,15 +89,14 @@ export class Disk {
 
   /** Opens the disk for a new process. */
   recover(): RecoveredState {
-    const checkpoint = [...recordsOf(this.#checkpoint)];
     this.#writing = packingAt(this.#checkpoint);
     this.#reading = packingAt(this.#checkpoint);
+    const checkpoint = [...factsIn(this.#checkpoint)];
+    const log = this.#log.flatMap(({ packed }) => this.#reading.unpack(packed));
+    const running = new MemoryState();
     this.#durable = new MemoryState();
-    this.#store = openMemoryStore();
-    for (const records of [checkpoint, ...this.#log.map(({ packed }) => this.#reading.unpack(packed))]) {
-      commit(openMemoryStore(this.#durable), records);
-      commit(this.#store, records);
-    }
+    for (const state of [this.#durable, running]) apply(state, [...checkpoint, ...factsOf(log)]);
+    this.#store = openMemoryStore(running);
     for (const { packed } of this.#log) this.#writing.unpack(packed);
     return recoveredFrom(this.#durable);
   }
@@ -133,18 +139,18 @@ export class Disk {
     if (batch !== undefined && batchSurvives) this.#write(batch.packed);
   }
 
-  /** Puts records on the disk before any process uses it. */
-  prepare(records: readonly DurableRecord[]): void {
-    for (const state of [this.#durable, this.#checkpoint]) commit(openMemoryStore(state), records);
+  /** Puts facts on the disk before any process uses it. */
+  prepare(facts: readonly DurableFact[]): void {
+    for (const state of [this.#durable, this.#checkpoint]) apply(state, facts);
   }
 
   /** Everything that is durable now, for {@link restore}. */
-  image(): readonly DurableRecord[] {
-    return [...recordsOf(this.#durable)];
+  image(): readonly DurableFact[] {
+    return [...factsIn(this.#durable)];
   }
 
   /** Replaces its content by an older image, or by nothing. No process may be using it. */
-  restore(image: readonly DurableRecord[]): void {
+  restore(image: readonly DurableFact[]): void {
     this.#restored++;
     this.#durable = new MemoryState();
     this.#checkpoint = new MemoryState();
@@ -162,10 +168,10 @@ export class Disk {
 
   #write(packed: Uint8Array): void {
     const records = this.#reading.unpack(packed);
-    commit(openMemoryStore(this.#durable), records);
+    apply(this.#durable, factsOf(records));
     this.#log.push({ packed, records });
     if (this.#log.length === CHECKPOINT_BATCHES) {
-      for (const batch of this.#log.splice(0)) commit(openMemoryStore(this.#checkpoint), batch.records);
+      for (const batch of this.#log.splice(0)) apply(this.#checkpoint, factsOf(batch.records));
     }
     this.onDurable(records);
   }
@@ -173,34 +179,35 @@ export class Disk {
 
 /** The packing of a log that begins at a state; the state may have moved on to any batch that is packed or unpacked. */
 function packingAt(state: MemoryState): LogRecords {
-  const packing = new LogRecords((partition, ct, txId) => {
-    const log = state.partitions.get(partition)?.log;
-    return log?.find((entry) => entry.ct === ct && entry.tx.txId === txId)?.tx;
-  });
+  const packing = new LogRecords();
   for (const { id, prepared } of state.partitions.values())
     for (const [txId, record] of prepared) packing.prepared(id, txId, record);
   return packing;
 }
 
-const isHorizon = ({ kind }: DurableRecord): boolean =>
-  kind === 'collect' || kind === 'confirmLog' || kind === 'truncateLog' || kind === 'forget';
+const isHorizon = ({ kind }: DurableRecord): boolean => kind === 'horizon';
 
 /** A memory store applies a batch before it returns its promise, so there is no need to wait for it. */
 function commit(store: VersionStore, records: readonly DurableRecord[]): void {
   void store.commit(records);
 }
 
-/** The content of a state, as the records that make it. */
-function* recordsOf(state: MemoryState): Generator<DurableRecord> {
-  for (const [partition, { chains, outcomes, prepared, log }] of state.partitions) {
+function apply(state: MemoryState, facts: readonly DurableFact[]): void {
+  for (const fact of facts) state.apply(fact);
+}
+
+/** The content of a state, as the facts that make it. */
+function* factsIn(state: MemoryState): Generator<DurableFact> {
+  for (const [name, value] of state.meta) yield { kind: 'meta', name, value };
+  for (const [partition, { chains, outcomes, prepared, log, horizons }] of state.partitions) {
     for (const [key, versions] of chains) {
       for (const version of versions) yield { kind: 'version', partition, key, version };
     }
     for (const [txId, record] of outcomes) yield { kind: 'outcome', partition, txId, record };
     for (const [txId, record] of prepared) yield { kind: 'prepared', partition, txId, record };
     for (const { ct, tx, source } of log) yield { kind: 'log', partition, ct, tx, source };
+    for (const horizon of HORIZONS) yield { kind: 'horizon', partition, horizon, upTo: horizons[horizon] };
   }
-  for (const [name, value] of state.meta) yield { kind: 'meta', name, value };
 }
 
 /** The result of `VersionStore.recover`, without its promise. */
@@ -213,15 +220,4 @@ function recoveredFrom(state: MemoryState): RecoveredState {
     ),
     logEnds: ownLogEnds(state),
   };
-}
-
-/** Every log entry of a partition that a store holds after a timestamp, for any size of its pages. */
-export function wholeLog(store: VersionStore, partition: number, after: number) {
-  const groups = [];
-  for (let from = after; from < MAX_TIMESTAMP; ) {
-    const page = store.log(partition, from, MAX_TIMESTAMP);
-    groups.push(...page.groups);
-    from = page.upTo;
-  }
-  return groups;
 }

@@ -97,9 +97,12 @@ function conditionOf(stage: Stage, words: Words): () => boolean {
   const nodes = at === undefined ? [...world.nodes.values()] : [world.node(stage.node(at))];
   const { id } = named.tx;
   if (what === 'prepared') {
-    return () => nodes.some(({ store }) => [...store.prepared.values()].some(({ txId }) => txId === id));
+    return () => nodes.some(({ store }) => store.undecided().some(({ txId }) => txId === id));
   }
-  return () => nodes.some(({ store }) => [...store.outcomes.keys()].some((key) => key.endsWith(`|${id}`)));
+  return () =>
+    nodes.some(({ id: node, store }) =>
+      world.topology.partitionsOn(node).some((partition) => store.end(partition, id) !== undefined),
+    );
 }
 
 /** Reads the keys every millisecond at every node, each time in a transaction of its own, and shows every change. */

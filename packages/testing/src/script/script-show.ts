@@ -45,24 +45,24 @@ export const SHOW: Readonly<Record<string, Show>> = {
     ];
   },
 
-  /** Prepares on all disks, also of nodes that are down. */
+  /** Undecided prepares on all disks, also of nodes that are down. */
   prepared: (stage) =>
     orNone(
       [...stage.world.nodes.values()].flatMap(({ id, store }) =>
-        [...store.prepared.values()].map(({ partition, txId, record }) => {
+        store.undecided().map(({ partition, txId, record }) => {
           const list = `attempt ${record.attempt}, home ${record.home}, cohorts ${record.cohorts.join(',')}`;
           return `${id} partition ${partition}: ${stage.txName(txId)} at ${stage.time(record.pt)}, ${list}`;
         }),
       ),
     ),
 
-  /** The outcome of a transaction on the disks. */
+  /** The outcome of a transaction on the disks, also if it is not applied yet. */
   outcomes: (stage, words) => {
     const { tx } = stage.transaction(words.next('a transaction'));
     return orNone(
       [...stage.world.nodes.values()].flatMap(({ id, store }) =>
         stage.world.topology.partitionsOn(id).flatMap((partition) => {
-          const outcome = store.outcome(partition, tx.id);
+          const outcome = store.end(partition, tx.id);
           if (outcome === undefined) return [];
           const at = outcome.status === 'committed' ? ` at ${stage.time(outcome.ts)}` : '';
           return [`${id} partition ${partition}: ${outcome.status}${at}, attempt ${outcome.attempt}`];

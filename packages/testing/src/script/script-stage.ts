@@ -86,9 +86,10 @@ export class Stage extends Scene {
   /** The commit timestamp as a client received it or a disk holds it. */
   ctOf({ tx, ct }: NamedTransaction): Timestamp | undefined {
     if (ct !== undefined) return ct;
-    for (const { store } of this.world.nodes.values()) {
-      for (const [name, outcome] of store.outcomes) {
-        if (name.endsWith(`|${tx.id}`) && outcome.status === 'committed') return outcome.ts;
+    for (const { id, store } of this.world.nodes.values()) {
+      for (const partition of this.world.topology.partitionsOn(id)) {
+        const end = store.end(partition, tx.id);
+        if (end?.status === 'committed') return end.ts;
       }
     }
     return undefined;

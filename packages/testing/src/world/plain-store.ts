@@ -9,8 +9,11 @@ import {
   type CopyPage,
   compareKeys,
   compareVersions,
+  type DurableFact,
   type DurableRecord,
   Fold,
+  factsOf,
+  type Horizon,
   isPlain,
   type ListPage,
   type ListRange,
@@ -53,6 +56,10 @@ export class PlainStore implements VersionReader {
   readonly logs = new Map<PartitionId, Change[]>();
 
   apply(record: DurableRecord): void {
+    for (const fact of factsOf([record])) this.#apply(fact);
+  }
+
+  #apply(record: DurableFact): void {
     switch (record.kind) {
       case 'version': {
         const key = `${record.partition}|${record.key}`;
@@ -87,25 +94,9 @@ export class PlainStore implements VersionReader {
         this.logs.set(record.partition, log);
         return;
       }
-      case 'confirmLog':
-        this.meta.set(`logConfirmedUpTo/${record.partition}`, record.upTo);
-        return;
-      case 'truncateLog':
-        this.logs.set(
-          record.partition,
-          (this.logs.get(record.partition) ?? []).filter((entry) => entry.ct > record.upTo),
-        );
-        this.meta.set(`logTruncatedUpTo/${record.partition}`, record.upTo);
-        return;
-      case 'collect':
-        this.meta.set(`gcFloor/${record.partition}`, record.floor);
-        this.#collect(record.partition, record.floor);
-        return;
-      case 'forget':
-        this.meta.set(`forgottenUpTo/${record.partition}`, record.upTo);
-        for (const [key, outcome] of this.outcomes) {
-          if (key.startsWith(`${record.partition}|`) && outcome.ts < record.upTo) this.outcomes.delete(key);
-        }
+      case 'horizon':
+        this.meta.set(`${record.horizon}/${record.partition}`, record.upTo);
+        this.#drop(record.partition, record.horizon, record.upTo);
         return;
       case 'meta':
         this.meta.set(record.name, record.value);
@@ -174,6 +165,18 @@ export class PlainStore implements VersionReader {
     return this.outcomes.get(`${partition}|${txId}`);
   }
 
+  /** The prepares without a decision. */
+  undecided(): RecoveredState['prepared'] {
+    return [...this.prepared.values()].filter(({ record }) => record.ct === undefined);
+  }
+
+  /** The end of a transaction as the disk has it: its outcome, or the decision in its prepare. */
+  end(partition: PartitionId, txId: TxId): OutcomeRecord | undefined {
+    const { ct, attempt, digest } = this.prepared.get(`${partition}|${txId}`)?.record ?? {};
+    if (ct === undefined) return this.outcome(partition, txId);
+    return { status: 'committed', ts: ct, attempt: attempt!, digest: digest! };
+  }
+
   recover(): RecoveredState {
     const own = [...this.logs].map(([id, log]) => [id, log.findLast(({ source }) => source === undefined)] as const);
     const logEnds = new Map(own.flatMap(([id, last]) => (last === undefined ? [] : [[id, last.ct] as const])));
@@ -183,6 +186,18 @@ export class PlainStore implements VersionReader {
   #horizon(name: string, partition: PartitionId): Timestamp {
     const value = this.meta.get(`${name}/${partition}`);
     return typeof value === 'number' ? value : 0;
+  }
+
+  #drop(partition: PartitionId, horizon: Horizon, upTo: Timestamp): void {
+    if (horizon === 'gcFloor') this.#collect(partition, upTo);
+    if (horizon === 'logTruncatedUpTo')
+      this.logs.set(
+        partition,
+        (this.logs.get(partition) ?? []).filter(({ ct }) => ct > upTo),
+      );
+    if (horizon === 'forgottenUpTo')
+      for (const [key, { ts }] of this.outcomes)
+        if (key.startsWith(`${partition}|`) && ts < upTo) this.outcomes.delete(key);
   }
 
   #collect(partition: PartitionId, floor: Timestamp): void {

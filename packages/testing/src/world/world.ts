@@ -1,16 +1,12 @@
 /** The world of claim tests about interactive transactions: PaRiS unless a test names another protocol. */
-import { MAX_TIMESTAMP, newestTimestamp } from '@isochron/core';
+import { newestTimestamp } from '@isochron/core';
 import type {
   ClientRequest,
   ClientResponse,
   TransactionMessage,
 } from '@isochron/protocols/kernel/transactions/messages';
 import { transactionSchema } from '@isochron/protocols/kernel/transactions/messages';
-import {
-  createTransactionNode,
-  type TransactionNode,
-  unappliedAfter,
-} from '@isochron/protocols/kernel/transactions/node';
+import { createTransactionNode, type TransactionNode } from '@isochron/protocols/kernel/transactions/node';
 import { Session, type SessionRules } from '@isochron/protocols/kernel/transactions/session';
 import type { TransactionProtocol } from '@isochron/protocols/kernel/transactions/snapshots';
 import { paris } from '@isochron/protocols/paris/paris';
@@ -30,17 +26,7 @@ export class World extends WorldOf<TransactionMessage, ClientRequest, ClientResp
 
   constructor(options: WorldOptions = {}) {
     const { protocol = paris, session = parisSession } = options;
-    super(
-      options,
-      (common, store) => {
-        const { recovered, topology, node } = common;
-        const logged = (p: number) =>
-          store.log(p, unappliedAfter(recovered, p, topology.regionOf(node)), MAX_TIMESTAMP).groups;
-        const unapplied = new Map(topology.partitionsOn(node).map((p) => [p, logged(p)]));
-        return createTransactionNode({ ...common, unapplied }, protocol);
-      },
-      newestTimestamp(transactionSchema),
-    );
+    super(options, (common) => createTransactionNode(common, protocol), newestTimestamp(transactionSchema));
     this.#session = session;
   }
 

@@ -3,7 +3,7 @@
  * A repeated PUT finds the outcome of the first (D4, D5).
  */
 import {
-  type LogGroup,
+  type LoggedTx,
   MAX_TIMESTAMP,
   type OutcomeRecord,
   type PartitionId,
@@ -102,17 +102,14 @@ export class Puts {
 
   #write(request: PutSliceReq, now: WallMs, from: Address, out: Out): void {
     const { ref, txId, attempt, sentAfter, seen, key, value, depends } = request;
-    const { partition } = this;
     const ts = this.state.clock.propose(now, Math.max(this.rules.floor(seen), sentAfter), out);
     const { deps, sent } = this.rules.stamp(seen, ts, () => this.versions.at(key, MAX_TIMESTAMP));
     const writes = [{ key, value }];
-    const named = depends === undefined ? {} : { depends };
-    const travels = { txId, writes, deps: sent, ...named };
-    const group: LogGroup = { ct: ts, txs: [{ txId, writes, deps, ...named }] };
+    const tx: LoggedTx = { txId, writes, deps: sent, depends };
+    const outcome = { attempt, digest: digestOf(request) };
     this.counters.puts++;
-    this.replication.apply(group, out, { ct: ts, txs: [travels] });
-    out.write({ kind: 'log', partition, ct: ts, tx: travels });
-    this.outcomes.write(txId, { status: 'committed', ts, attempt, digest: digestOf(request) }, out);
+    const seq = this.replication.apply(ts, [{ tx, localDeps: deps === sent ? undefined : deps, outcome }], out);
+    this.outcomes.committed(txId, { ts, ...outcome }, seq);
     this.replication.publish(ts, true, out);
     out.sendAfterPersist(from, { type: 'PutSliceResp', ref, ts });
   }

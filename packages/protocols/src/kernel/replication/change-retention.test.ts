@@ -24,7 +24,7 @@ function truncations(stable: Timestamp, confirmedUpTo: Timestamp): Timestamp[] {
     sendAfterPersist: () => {},
   };
   new ChangeRetention(0, state, 1).collect(at(0), confirmedUpTo, { ...out, lastWrite: () => 0, setTimer: () => {} });
-  return written.flatMap((record) => (record.kind === 'truncateLog' ? [record.upTo] : []));
+  return written.flatMap((record) => (record.kind === 'horizon' ? [record.upTo] : []));
 }
 
 describe('the retention of changes', () => {

@@ -68,6 +68,6 @@ export class ChangeRetention {
     if (!isDue || (!isBusy && this.#truncatedAt >= lastVersion)) return;
     this.#truncatedAt = upTo;
     this.#lastVersion = lastVersion;
-    out.write({ kind: 'truncateLog', partition, upTo, bytes });
+    out.write({ kind: 'horizon', partition, horizon: 'logTruncatedUpTo', upTo, bytes });
   }
 }

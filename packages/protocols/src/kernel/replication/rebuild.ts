@@ -410,16 +410,13 @@ export class Rebuild implements Machine<ReplicationMessage> {
       vector.set(region, Math.max(seen, vector.get(region) ?? 0, newest(gathered)));
       for (const { ct, writes, ...rest } of own.values()) {
         const tx = { ...rest, writes: [...writes.values()] };
-        const { txId } = tx;
-        out.write({ kind: 'log', partition, ct, tx });
-        const record = { status: 'committed' as const, ts: ct, attempt: 0, digest: null };
-        out.write({ kind: 'outcome', partition, txId, record });
+        out.write({ kind: 'applied', partition, ct, tx, region, log: 'own', outcome: { attempt: 0, digest: null } });
       }
       out.write({ kind: 'meta', name: `vv/${partition}`, value: Object.fromEntries(vector) });
       out.write({ kind: 'meta', name: `highestGroups/${partition}`, value: Object.fromEntries(highestGroups) });
-      out.write({ kind: 'collect', partition, floor: gcFloor });
-      out.write({ kind: 'truncateLog', partition, upTo: stableOwn });
-      out.write({ kind: 'forget', partition, upTo: forgottenUpTo });
+      out.write({ kind: 'horizon', partition, horizon: 'gcFloor', upTo: gcFloor });
+      out.write({ kind: 'horizon', partition, horizon: 'logTruncatedUpTo', upTo: stableOwn });
+      out.write({ kind: 'horizon', partition, horizon: 'forgottenUpTo', upTo: forgottenUpTo });
     }
     // A disk that is lost before its peers have received anything from it looks like a first start: there is nothing to
     // settle.

@@ -8,7 +8,6 @@ import type { PeerProgress } from './peer-progress.js';
 import type { ReplicaWriter } from './replica-writer.js';
 import type { Retention } from './retention.js';
 import { rolledBack } from './rollback-watch.js';
-import { outcomeOf } from './versions.js';
 
 type Out = Effects<ReplicationMessage>;
 
@@ -27,6 +26,12 @@ export interface ReceiverParts {
   /** What peers' groups have to wait for; undefined: for nothing. */
   readonly gate: Gate | undefined;
 }
+
+/**
+ * The outcome of a transaction whose request may be repeated, on a replica that received it: its cohort may lose its
+ * disk (D5, D10).
+ */
+const RECEIVED_OUTCOME = { attempt: 0, digest: null };
 
 export class Receiver {
   readonly counters = { replicated: 0, stale: 0, gaps: 0 };
@@ -164,16 +169,14 @@ export class Receiver {
 
   /** Writes a peer's versions. Returns whether there were any. */
   #take(source: RegionId, { ct, txs }: LogGroup, whole: boolean, out: Out): boolean {
-    const { partition, state, writer, retention } = this.parts;
+    const { state, writer, retention } = this.parts;
     const peer = this.#peer(source);
     retention().stored(ct);
     if (whole) peer.group = Math.max(peer.group, ct);
     const kept = txs.filter(({ txId }) => !state.losses.isTakenBack(txId, ct));
-    for (const tx of kept) {
-      if (state.keepsChanges) out.write({ kind: 'log', partition, ct, tx, source });
-      writer.versions(tx, ct, source, out);
-      if (tx.repeatable) out.write(outcomeOf(partition, tx.txId, ct));
-    }
+    const log = state.keepsChanges ? 'received' : 'none';
+    for (const tx of kept)
+      writer.apply({ ct, tx, region: source, log, outcome: tx.repeatable ? RECEIVED_OUTCOME : undefined }, out);
     this.counters.replicated += txs.length;
     return kept.some(({ writes }) => writes.length > 0);
   }

@@ -1,9 +1,16 @@
-/** The records of versions that a replica applies, its own and its peers', with the version vector that covers them. */
-import type { LoggedTx, PartitionId, QualifiedKey, RegionId, StoredVersion, Timestamp } from '@isochron/core';
+/** The transactions that a replica applies, its own and its peers', with the version vector that covers them. */
+import {
+  type AppliedRecord,
+  type PartitionId,
+  type QualifiedKey,
+  type RegionId,
+  type StoredVersion,
+  type Timestamp,
+  versionsIn,
+} from '@isochron/core';
 import type { Effects, WriteSeq } from '../../machine.js';
 import type { ReplicationMessage } from './messages.js';
 import type { VersionVector } from './version-vector.js';
-import { versionsOf } from './versions.js';
 
 type Out = Effects<ReplicationMessage>;
 
@@ -14,13 +21,14 @@ export class ReplicaWriter {
   constructor(
     readonly partition: PartitionId,
     readonly vv: VersionVector,
-    readonly written: Written,
+    readonly written: Written | undefined,
   ) {}
 
-  /** Writes the versions of a transaction of a region. */
-  versions(tx: LoggedTx, ts: Timestamp, region: RegionId, out: Out): void {
-    for (const { key, version } of versionsOf(tx, ts, region))
-      this.written(key, version, out.write({ kind: 'version', partition: this.partition, key, version }));
+  /** Writes a transaction. Returns the number of its batch. */
+  apply(applied: Omit<AppliedRecord, 'kind' | 'partition'>, out: Out): WriteSeq {
+    const seq = out.write({ kind: 'applied', partition: this.partition, ...applied });
+    if (this.written !== undefined) for (const { key, version } of versionsIn(applied)) this.written(key, version, seq);
+    return seq;
   }
 
   /** Raises a VV entry; with new versions the vector goes to disk in their batch. */

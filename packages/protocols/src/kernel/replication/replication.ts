@@ -8,7 +8,7 @@
  * beginning, replay from the log) and D10 (rolled-back disks are noticed, copies are sent). Under protocols that track
  * dependencies a gate admits a peer's groups before they are applied (`gate.ts`).
  */
-import type { LogGroup, PartitionId, QualifiedKey, RegionId, Timestamp, WallMs } from '@isochron/core';
+import type { AppliedRecord, PartitionId, QualifiedKey, RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address, Effects, Handlers, WriteSeq } from '../../machine.js';
 import { type NodeState, replicaName } from '../node-state.js';
 import { Copies } from './copies.js';
@@ -26,6 +26,9 @@ import { VersionVector } from './version-vector.js';
 import { recordsOfTakingBack } from './versions.js';
 
 type Out = Effects<ReplicationMessage>;
+
+/** A transaction that this region has committed. */
+export type OwnTransaction = Pick<AppliedRecord, 'tx' | 'outcome' | 'localDeps' | 'prepared'>;
 
 export class Replication {
   readonly vv: VersionVector;
@@ -58,7 +61,7 @@ export class Replication {
     recovered: RecoveredReplica,
     /** New versions of a peer are applied. */
     received: (now: WallMs) => void,
-    written: Written = () => {},
+    written?: Written,
     /** What peers' groups have to wait for; undefined: for nothing. */
     readonly gate?: Gate,
   ) {
@@ -160,16 +163,16 @@ export class Replication {
   }
 
   /**
-   * Writes the versions of own transactions of one timestamp, and sends them with the next release (P4).
-   *
-   * @param sent the content for peers and for a replay from the log, if it is less than the versions
+   * Writes own transactions of one timestamp, and sends them with the next release (P4). Returns the number of their
+   * batch.
    */
-  apply({ ct, txs }: LogGroup, out: Out, sent: LogGroup = { ct, txs }): void {
+  apply(ct: Timestamp, own: readonly OwnTransaction[], out: Out): WriteSeq {
     this.#retention.stored(ct);
     this.#retention.logged(ct);
     this.#rollback.applied(ct);
-    for (const tx of txs) this.#writer.versions(tx, ct, this.state.region, out);
-    this.#sender.add(sent);
+    for (const applied of own) this.#writer.apply({ ct, region: this.state.region, log: 'own', ...applied }, out);
+    this.#sender.add({ ct, txs: own.map(({ tx }) => tx) });
+    return out.lastWrite();
   }
 
   /** Raises the own version clock, after the groups that it covers (P3). */
@@ -218,12 +221,10 @@ export class Replication {
   /** Takes back the rest of a transaction after the loss of a disk (`versions.ts`). */
   takeBack(loss: Pick<Loss, 'txId' | 'ts' | 'node'>, keys: readonly QualifiedKey[], logged: boolean, out: Out): void {
     this.#sender.takeBack(loss);
-    for (const record of recordsOfTakingBack(this.partition, loss, keys, logged)) out.write(record);
     const { keepsChanges, topology } = this.state;
-    if (!keepsChanges || logged || keys.length === 0) return;
-    const { partition } = this;
-    const source = topology.regionOf(loss.node);
-    out.write({ kind: 'log', partition, ct: loss.ts, tx: { txId: loss.txId, writes: [] }, source });
+    const region = topology.regionOf(loss.node);
+    const log = logged ? 'own' : keepsChanges && keys.length > 0 ? 'received' : 'none';
+    for (const record of recordsOfTakingBack(this.partition, loss, keys, region, log)) out.write(record);
   }
 
   /** P9 and D5: versions below the floor that no snapshot needs, and log entries below UST. */

@@ -55,7 +55,7 @@ export class Retention {
     const { partition } = this;
     // From the record of the changes on, a truncation no longer shows what every peer has.
     if (!this.#changes.isRecorded && this.#truncatedUpTo > 0)
-      out.write({ kind: 'confirmLog', partition, upTo: this.#truncatedUpTo });
+      out.write({ kind: 'horizon', partition, horizon: 'logConfirmedUpTo', upTo: this.#truncatedUpTo });
     this.#changes.start(this.#lastVersion, out);
   }
 
@@ -89,12 +89,13 @@ export class Retention {
     if (floor > this.#gcFloor && this.#gcFloor < this.#lastVersion) {
       this.#gcFloor = floor;
       state.stable.collected(floor);
-      out.write({ kind: 'collect', partition, floor });
+      out.write({ kind: 'horizon', partition, horizon: 'gcFloor', upTo: floor });
     }
     const covered = this.#logged.truncate(this.peers.values(), state.stable.aggregated);
     if (covered > this.#truncatedUpTo) {
       this.#truncatedUpTo = covered;
-      out.write({ kind: this.#changes === undefined ? 'truncateLog' : 'confirmLog', partition, upTo: covered });
+      const horizon = this.#changes === undefined ? 'logTruncatedUpTo' : 'logConfirmedUpTo';
+      out.write({ kind: 'horizon', partition, horizon, upTo: covered });
     }
     // A group that a peer's disk has not confirmed stays, whatever its age: the peer may ask for it (D10).
     const isConfirmed = this.#logged.last <= this.#truncatedUpTo;

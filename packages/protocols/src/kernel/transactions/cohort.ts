@@ -3,7 +3,7 @@
  * (D1, D3–D5, P6, P8, P11, T1). The replica owns one and hands it the 2PC messages. `Slices` has the states of the
  * transactions, `Resolver` the decisions that are overdue, `Suspects` those that a lost disk leaves open.
  */
-import type { ErrorCode, PartitionId, Timestamp, WallMs } from '@isochron/core';
+import type { ErrorCode, NodeId, PartitionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import type { Outcomes } from '../outcomes.js';
@@ -88,9 +88,9 @@ export class Cohort {
    * Commits a slice without a prepare (P11): all cohorts are on this node, and commit in the same step, at the same
    * timestamp.
    */
-  commitAtOnce(request: PrepareReq, ct: Timestamp, out: Out): void {
+  commitAtOnce(request: PrepareReq, ct: Timestamp, coordinator: NodeId, out: Out): void {
     this.rules.observeSnapshot({ ts: request.ust });
-    this.slices.commitAtOnce(request, ct, out);
+    this.slices.commitAtOnce(request, ct, coordinator, out);
   }
 
   /** A peer has answered about a request that may be a repetition (`repeats.ts`). */
@@ -195,7 +195,7 @@ export class Cohort {
     const pt = this.state.clock.propose(now, Math.max(request.ht, request.ust, request.sentAfter), out);
     this.counters.prepares++;
     // P11: a sole cohort commits at its own pt, with one durable write.
-    if (cohorts.length === 1) this.commitAtOnce(request, pt, out);
+    if (cohorts.length === 1) this.commitAtOnce(request, pt, from.node, out);
     else this.slices.prepare(request, pt, from.node, now, out);
     out.sendAfterPersist(from, { type: 'PrepareResp', txId, attempt, partition: this.partition, pt });
   }

@@ -1,15 +1,19 @@
-import { type LoggedTx, type Timestamp, TransientMap, type TxId, writesBytes } from '@isochron/core';
+import {
+  type LoggedTx,
+  type PreparedRecord,
+  type Timestamp,
+  TransientMap,
+  type TxId,
+  writesBytes,
+} from '@isochron/core';
 
 /** A committed transaction's slice that is not applied yet. */
 export interface Committed extends Pick<LoggedTx, 'txId' | 'writes' | 'deps' | 'siblings' | 'repeatable'> {
   readonly ct: Timestamp;
   readonly attempt: number;
   readonly digest: string;
-  /**
-   * Whether log and outcome are written already: a sole cohort writes them when it commits, any other one when it
-   * applies or reports the commit.
-   */
-  readonly logged: boolean;
+  /** Its prepare, with the decision as soon as that is on its way to the disk: when it is reported or sole. */
+  readonly record: PreparedRecord;
 }
 
 /** All transactions of one commit timestamp (P4). */
@@ -60,11 +64,11 @@ export class CommittedQueue {
     this.#items.splice(at, 0, tx);
   }
 
-  /** Log and outcome of a transaction are written. */
-  logged(tx: Committed): void {
-    const logged = { ...tx, logged: true };
-    this.#byId.set(tx.txId, logged);
-    this.#items[this.#items.indexOf(tx)] = logged;
+  /** Replaces the prepare of a transaction. */
+  keep(tx: Committed, record: PreparedRecord): void {
+    const kept = { ...tx, record };
+    this.#byId.set(tx.txId, kept);
+    this.#items[this.#items.indexOf(tx)] = kept;
   }
 
   /** Removes every transaction with `ct <= bound` (P2) and returns them as groups, lowest first (P4). */

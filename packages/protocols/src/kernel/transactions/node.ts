@@ -1,5 +1,5 @@
 /** Puts the machines of one node together, from the cluster file and the data on its disk (D7). */
-import { IsochronError, type LogGroup, type PartitionId, type Timestamp } from '@isochron/core';
+import { IsochronError, type PartitionId, type Timestamp } from '@isochron/core';
 import { Feeds } from '../feeds/feeds.js';
 import { FEEDS_MACHINE } from '../feeds/messages.js';
 import { assembleNode, type ProtocolNode } from '../node.js';
@@ -12,12 +12,7 @@ import { Replica } from './replica.js';
 import { Settlement } from './settlement.js';
 import type { SnapshotRules, TransactionProtocol } from './snapshots.js';
 
-export { lacksData, unappliedAfter } from '../node-parts.js';
-
-export interface TransactionNodeOptions extends CommonNodeOptions {
-  /** Own log entries above the own version clock of each partition: committed, not applied (see `unappliedAfter`). */
-  readonly unapplied: ReadonlyMap<PartitionId, readonly LogGroup[]>;
-}
+export { lacksData } from '../node-parts.js';
 
 /** A node of these protocols. */
 export interface TransactionNode extends ProtocolNode<TransactionMessage, Coordinator, Replica> {
@@ -26,7 +21,7 @@ export interface TransactionNode extends ProtocolNode<TransactionMessage, Coordi
 }
 
 /** @throws IsochronError `CONFIG_INVALID` if the protocol cannot run on the placement */
-export function createTransactionNode(options: TransactionNodeOptions, protocol: TransactionProtocol): TransactionNode {
+export function createTransactionNode(options: CommonNodeOptions, protocol: TransactionProtocol): TransactionNode {
   const { node, topology } = options;
   const unsupported = protocol.unsupported?.(topology);
   if (unsupported !== undefined) throw new IsochronError('CONFIG_INVALID', `${protocol.name}: ${unsupported}`);
@@ -60,40 +55,17 @@ export function createTransactionNode(options: TransactionNodeOptions, protocol:
 function recoverReplica(
   partition: PartitionId,
   state: NodeState,
-  options: TransactionNodeOptions,
+  options: CommonNodeOptions,
   protocol: TransactionProtocol,
   rules: SnapshotRules,
 ): Replica {
   const { prepared } = options.recovered;
   const replica = new Replica(partition, state, protocol, rules, recoverReplicaState(partition, options));
   const own = prepared.filter((p) => p.partition === partition).sort((a, b) => a.record.pt - b.record.pt);
-  for (const { txId, record } of own) replica.cohort.slices.prepared.add({ txId, record, since: options.now });
-  for (const { ct, txs } of options.unapplied.get(partition) ?? []) {
-    if (ct <= replica.replication.versionClock) continue;
-    for (const { txId, writes, deps, siblings, repeatable } of txs) {
-      const outcome = options.reader.outcome(partition, txId);
-      const attempt = outcome?.attempt ?? 0;
-      const digest = outcome?.digest ?? '';
-      replica.cohort.slices.committed.add({
-        txId,
-        ct,
-        attempt,
-        digest,
-        writes,
-        deps,
-        siblings,
-        repeatable,
-        logged: true,
-      });
-    }
-  }
+  for (const { txId, record } of own) replica.cohort.slices.recovered(txId, record, options.now);
   return replica;
 }
 
-/** Highest proposed and unapplied commit timestamp on disk. */
-function highestKnown({ recovered, unapplied }: TransactionNodeOptions): Timestamp {
-  let highest = 0;
-  for (const { record } of recovered.prepared) highest = Math.max(highest, record.pt);
-  for (const groups of unapplied.values()) for (const { ct } of groups) highest = Math.max(highest, ct);
-  return highest;
-}
+/** Highest timestamp of a transaction on disk that is not applied. */
+const highestKnown = ({ recovered }: CommonNodeOptions): Timestamp =>
+  recovered.prepared.reduce((highest, { record: { pt, ct = 0 } }) => Math.max(highest, pt, ct), 0);

@@ -1,7 +1,7 @@
 /**
  * One-phase commit (P11). If the replicas of all cohorts are on the coordinator's node, they share the clock and the
- * disk, and need no agreement. One tick of the clock is the commit timestamp, and every cohort writes log entry and
- * outcome in the same step, so that one durable batch has all of the transaction or nothing of it.
+ * disk, and need no agreement. One tick of the clock is the commit timestamp, and every cohort writes the decided slice
+ * in the same step, so that one durable batch has all of the transaction or nothing of it.
  *
  * A cohort declines a transaction that it would not simply prepare: a known id, a request that it would refuse or ask
  * its peers about. Then nothing is written, and prepares are sent: they find the outcome of the transaction, and write
@@ -51,7 +51,7 @@ export class OnePhase {
     // All slices carry the same snapshot, `ht` and sentAfter.
     const { ht, ust, sentAfter } = first.request;
     const ct = clock.propose(now, Math.max(ht, ust, sentAfter), out);
-    for (const { cohort, request } of slices) cohort.commitAtOnce(request, ct, out);
+    for (const { cohort, request } of slices) cohort.commitAtOnce(request, ct, this.state.node, out);
     activity.wake(now, out);
     this.counters.onePhaseCommits++;
     return ct;

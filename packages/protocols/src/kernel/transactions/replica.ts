@@ -19,9 +19,9 @@ import type { Loss } from '../replication/losses.js';
 import type { StreamMessage } from '../replication/messages.js';
 import type { RebuildableReplica } from '../replication/rebuild.js';
 import type { RebuiltReplica, RecoveredReplica } from '../replication/replica-state.js';
-import type { Replication } from '../replication/replication.js';
+import type { OwnTransaction, Replication } from '../replication/replication.js';
 import { Cohort } from './cohort.js';
-import type { CommittedGroup } from './committed-queue.js';
+import type { Committed, CommittedGroup } from './committed-queue.js';
 import type { TransactionMessage } from './messages.js';
 import { SliceReads } from './slice-reads.js';
 import type { SnapshotRules, TransactionProtocol } from './snapshots.js';
@@ -243,8 +243,14 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   }
 
   #applyOwn({ ct, txs }: CommittedGroup, out: Out): void {
-    this.replication.apply({ ct, txs }, out);
-    for (const tx of txs) this.cohort.slices.keepCommitted(tx, out);
+    const seq = this.replication.apply(ct, txs.map(ownTransaction), out);
+    for (const tx of txs) this.cohort.slices.applied(tx, seq);
     this.#applied += txs.length;
   }
 }
+
+const ownTransaction = ({ txId, writes, deps, siblings, repeatable, attempt, digest }: Committed): OwnTransaction => ({
+  tx: { txId, writes, deps, siblings, repeatable },
+  outcome: { attempt, digest },
+  prepared: true,
+});

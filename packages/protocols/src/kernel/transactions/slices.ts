@@ -4,20 +4,11 @@
  * | state       | where the slice is                                          | next                          |
  * | ----------- | ----------------------------------------------------------- | ----------------------------- |
  * | `prepared`  | `prepared`, and its record                                  | committed, aborted            |
- * | `committed` | `committed`; log and outcome once it is reported or applied | applied, taken back (D10)     |
+ * | `committed` | `committed`; the decision in its record once it is reported | applied, taken back (D10)     |
  * | `aborted`   | its tombstone among the outcomes                            | prepared, as a later attempt  |
  */
-import type {
-  LoggedTx,
-  NodeId,
-  OutcomeRecord,
-  PartitionId,
-  PreparedRecord,
-  Timestamp,
-  TxId,
-  WallMs,
-} from '@isochron/core';
-import type { Address, Effects } from '../../machine.js';
+import type { NodeId, PartitionId, PreparedRecord, Timestamp, TxId, WallMs } from '@isochron/core';
+import type { Address, Effects, WriteSeq } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import type { Outcomes } from '../outcomes.js';
 import { type Committed, CommittedQueue } from './committed-queue.js';
@@ -84,37 +75,25 @@ export class Slices {
 
   /** Holds a slice at its proposed timestamp until the decision. */
   prepare(request: PrepareReq, pt: Timestamp, coordinator: NodeId, now: WallMs, out: Out): void {
-    const { identity, writes, sentAfter, deps } = request;
-    const { txId, attempt, home, epoch, cohorts, avoid } = identity;
-    const record: PreparedRecord = {
-      pt,
-      home,
-      attempt,
-      sentAfter,
-      epoch,
-      cohorts,
-      digest: fullDigest(digestWrites(writes, request.principal), identity),
-      coordinator,
-      writes,
-      deps,
-      repeatable: isRepeatable(request) || undefined,
-      avoid,
-    };
+    const { txId } = request.identity;
+    const record = recordOf(request, pt, coordinator);
     this.prepared.add({ txId, record, since: now });
     out.write({ kind: 'prepared', partition: this.partition, txId, record });
   }
 
   /** Commits a slice that was not prepared, with one durable write (P11). */
-  commitAtOnce(request: PrepareReq, ct: Timestamp, out: Out): void {
-    const { identity, writes } = request;
-    const { txId, attempt } = identity;
-    const digest = fullDigest(digestWrites(writes, request.principal), identity);
-    const deps = this.rules.stamp(request.deps, ct, this.state.region);
-    const siblings = this.#siblings(identity);
-    const repeatable = isRepeatable(request) || undefined;
-    this.committed.add({ txId, ct, attempt, digest, writes, deps, siblings, repeatable, logged: true });
+  commitAtOnce(request: PrepareReq, ct: Timestamp, coordinator: NodeId, out: Out): void {
+    const { txId } = request.identity;
+    const record = { ...recordOf(request, ct, coordinator), ct };
+    this.committed.add(this.#committed(txId, record, ct));
     this.counters.commits++;
-    this.#write({ txId, writes, deps, siblings, repeatable }, { status: 'committed', ts: ct, attempt, digest }, out);
+    out.write({ kind: 'prepared', partition: this.partition, txId, record });
+  }
+
+  /** A slice that an earlier process has left on the disk. */
+  recovered(txId: TxId, record: PreparedRecord, now: WallMs): void {
+    if (record.ct === undefined) this.prepared.add({ txId, record, since: now });
+    else this.committed.add(this.#committed(txId, record, record.ct));
   }
 
   /** The decision about a prepared slice: it takes effect at `ct`. */
@@ -122,10 +101,13 @@ export class Slices {
     this.state.clock.observe(ct);
     this.prepared.remove(txId);
     this.counters.commits++;
+    this.committed.add(this.#committed(txId, record, ct));
+  }
+
+  #committed(txId: TxId, record: PreparedRecord, ct: Timestamp): Committed {
     const { attempt, digest, writes, repeatable } = record;
     const deps = this.rules.stamp(record.deps, ct, this.state.region);
-    const siblings = this.#siblings(record);
-    this.committed.add({ txId, ct, attempt, digest, writes, deps, siblings, repeatable, logged: false });
+    return { txId, ct, attempt, digest, writes, deps, siblings: this.#siblings(record), repeatable, record };
   }
 
   /** The decision about a prepared slice: its attempt never commits. */
@@ -139,15 +121,7 @@ export class Slices {
   /** A lost disk took a part of a committed slice's transaction: it is not applied (D10). */
   takeBack(tx: Committed, out: Out): void {
     this.committed.remove(tx);
-    if (!tx.logged) out.write({ kind: 'prepared', partition: this.partition, txId: tx.txId, record: null });
-  }
-
-  /** Log entry and outcome of a slice in place of its prepare; nothing if that has been done. */
-  keepCommitted(tx: Committed, out: Out): void {
-    if (tx.logged) return;
-    const { txId, ct, attempt, digest, writes, deps, siblings, repeatable } = tx;
-    this.#write({ txId, writes, deps, siblings, repeatable }, { status: 'committed', ts: ct, attempt, digest }, out);
-    out.write({ kind: 'prepared', partition: this.partition, txId, record: null });
+    out.write({ kind: 'prepared', partition: this.partition, txId: tx.txId, record: null });
   }
 
   /**
@@ -156,9 +130,15 @@ export class Slices {
    */
   keepDecided(txId: TxId, out: Out): void {
     const tx = this.committed.get(txId);
-    if (tx === undefined || tx.logged) return;
-    this.keepCommitted(tx, out);
-    this.committed.logged(tx);
+    if (tx === undefined || tx.record.ct !== undefined) return;
+    const record = { ...tx.record, ct: tx.ct };
+    out.write({ kind: 'prepared', partition: this.partition, txId, record });
+    this.committed.keep(tx, record);
+  }
+
+  /** A committed slice is applied, with the batch of this number. */
+  applied({ txId, ct, attempt, digest }: Committed, seq: WriteSeq): void {
+    this.outcomes.committed(txId, { ts: ct, attempt, digest }, seq);
   }
 
   /** Partitions of a transaction whose cohort is on the node. */
@@ -176,9 +156,23 @@ export class Slices {
     const others = here.filter((partition) => partition !== this.partition);
     return others.length === 0 ? undefined : others;
   }
+}
 
-  #write(tx: LoggedTx, outcome: OutcomeRecord, out: Out): void {
-    out.write({ kind: 'log', partition: this.partition, ct: outcome.ts, tx });
-    this.outcomes.write(tx.txId, outcome, out);
-  }
+function recordOf(request: PrepareReq, pt: Timestamp, coordinator: NodeId): PreparedRecord {
+  const { identity, writes, sentAfter, deps } = request;
+  const { attempt, home, epoch, cohorts, avoid } = identity;
+  return {
+    pt,
+    home,
+    attempt,
+    sentAfter,
+    epoch,
+    cohorts,
+    digest: fullDigest(digestWrites(writes, request.principal), identity),
+    coordinator,
+    writes,
+    deps,
+    repeatable: isRepeatable(request) || undefined,
+    avoid,
+  };
 }

@@ -92,7 +92,10 @@ describe('losses-are-settled', () => {
   it('losses-are-settled does not count a slice as lost that was collected before', () => {
     const { bench, ledger, check } = watched();
     const [newer] = prepares('u', 9, [{ key: A, value: '3' }]);
-    ledger.durable('p-1', [newer!, { kind: 'collect', partition: TOPOLOGY.partitionOf(A), floor: 10 }]);
+    ledger.durable('p-1', [
+      newer!,
+      { kind: 'horizon', partition: TOPOLOGY.partitionOf(A), horizon: 'gcFloor', upTo: 10 },
+    ]);
     ledger.onDataLoss('p-1', new MemoryState());
     check.converged();
     expect(bench.failed).toEqual([]);
@@ -102,7 +105,10 @@ describe('losses-are-settled', () => {
     for (const floor of [8, 10]) {
       const { bench, ledger, check } = watched();
       const [newer] = prepares('u', 9, [{ key: A, value: '3' }]);
-      ledger.durable('q-1', [newer!, { kind: 'collect', partition: TOPOLOGY.partitionOf(A), floor }]);
+      ledger.durable('q-1', [
+        newer!,
+        { kind: 'horizon', partition: TOPOLOGY.partitionOf(A), horizon: 'gcFloor', upTo: floor },
+      ]);
       ledger.onDataLoss('p-1', new MemoryState());
       check.converged();
       expect(bench.failed).toHaveLength(floor < 9 ? 3 : 0);

@@ -1,4 +1,4 @@
-import type { DurableRecord, KeyWrite, NodeId, Timestamp, TxId } from '@isochron/core';
+import type { DurableFact, KeyWrite, NodeId, Timestamp, TxId } from '@isochron/core';
 import { homeInId } from '@isochron/sessions';
 import type { Check, CheckContext } from '../check.js';
 import type { CommittedTx, Ledger, LedgerListener } from '../evidence/ledger.js';
@@ -59,7 +59,7 @@ export class OneOutcome implements Check, LedgerListener {
     }
   }
 
-  durable(node: NodeId, records: readonly DurableRecord[]): void {
+  durable(node: NodeId, records: readonly DurableFact[]): void {
     for (const record of records) {
       if (record.kind === 'outcome' && record.record.status === 'aborted')
         this.aborted(diskOf(node), record.txId, record.record.attempt);

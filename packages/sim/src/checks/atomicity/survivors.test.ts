@@ -1,4 +1,4 @@
-import type { DurableRecord, NodeId } from '@isochron/core';
+import type { DurableFact, NodeId } from '@isochron/core';
 import { MemoryState, openMemoryStore } from '@isochron/storage';
 import { A, B, CheckBench, outcome, prepares } from '../fixtures.js';
 import { SurvivorsAgree } from './survivors.js';
@@ -7,7 +7,7 @@ const both = [
   { key: A, value: '1' },
   { key: B, value: '2' },
 ];
-const committed = (digest: string | null, attempt = 0): DurableRecord => ({
+const committed = (digest: string | null, attempt = 0): DurableFact => ({
   kind: 'outcome',
   partition: 0,
   txId: 't',
@@ -19,7 +19,7 @@ describe('survivors-agree', () => {
   function watched() {
     const bench = new CheckBench();
     const check = new SurvivorsAgree(bench.context);
-    const write = (node: NodeId, ...records: DurableRecord[]) => check.durable(node, records);
+    const write = (node: NodeId, ...records: DurableFact[]) => check.durable(node, records);
     return { bench, check, write };
   }
 

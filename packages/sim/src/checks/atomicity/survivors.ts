@@ -1,4 +1,4 @@
-import type { DurableRecord, NodeId, OutcomeRecord, TxId } from '@isochron/core';
+import type { DurableFact, NodeId, OutcomeRecord, TxId } from '@isochron/core';
 import { LOSSES_RECORD, Losses } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from '../check.js';
@@ -24,13 +24,15 @@ export class SurvivorsAgree implements Check {
 
   constructor(readonly context: CheckContext) {}
 
-  durable(node: NodeId, records: readonly DurableRecord[]): void {
+  durable(node: NodeId, records: readonly DurableFact[]): void {
     for (const record of records) {
       // A commit that is taken back is aborted by one cohort after the other (`losses.ts` checks the result).
       if (record.kind === 'meta' && record.name === LOSSES_RECORD)
         for (const { txId } of new Losses(record.value).all) this.#excused.add(txId);
       if (record.kind === 'prepared' && record.record !== null) {
-        this.#recordsOf(record.txId, record.record.attempt, node).add('prepared');
+        const { attempt, digest, ct } = record.record;
+        this.#recordsOf(record.txId, attempt, node).add('prepared');
+        if (ct !== undefined) this.#ended(node, record.txId, { status: 'committed', ts: ct, attempt, digest });
       } else if (record.kind === 'outcome') {
         this.#ended(node, record.txId, record.record);
       }

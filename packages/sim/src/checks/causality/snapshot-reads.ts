@@ -1,6 +1,6 @@
 import {
   compareKeys,
-  type DurableRecord,
+  type DurableFact,
   type NodeId,
   type PartitionId,
   type QualifiedKey,
@@ -31,13 +31,12 @@ export class SnapshotReads implements Check {
     readonly visibility: Visibility,
   ) {}
 
-  wrote(node: NodeId, record: DurableRecord): void {
-    if (record.kind === 'collect') raise(this.#asked, `${node}/${record.partition}`, record.floor);
+  wrote(node: NodeId, record: DurableFact): void {
+    raise(this.#asked, node, record);
   }
 
-  durable(node: NodeId, records: readonly DurableRecord[]): void {
-    for (const record of records)
-      if (record.kind === 'collect') raise(this.#durable, `${node}/${record.partition}`, record.floor);
+  durable(node: NodeId, records: readonly DurableFact[]): void {
+    for (const record of records) raise(this.#durable, node, record);
   }
 
   /** The floors that are left on the disk. */
@@ -124,8 +123,10 @@ export class SnapshotReads implements Check {
   }
 }
 
-function raise(floors: Map<string, Timestamp>, name: string, floor: Timestamp): void {
-  floors.set(name, Math.max(floor, floors.get(name) ?? 0));
+function raise(floors: Map<string, Timestamp>, node: NodeId, fact: DurableFact): void {
+  if (fact.kind !== 'horizon' || fact.horizon !== 'gcFloor') return;
+  const name = `${node}/${fact.partition}`;
+  floors.set(name, Math.max(fact.upTo, floors.get(name) ?? 0));
 }
 
 const isSame = (a: StoredVersion | undefined, b: StoredVersion | undefined): boolean =>

@@ -1,4 +1,4 @@
-import { type DurableRecord, HLC_TICKS_PER_MS, type NodeId, packWall, type Timestamp } from '@isochron/core';
+import { type DurableFact, HLC_TICKS_PER_MS, type NodeId, packWall, type Timestamp } from '@isochron/core';
 import { WallClock } from '@isochron/simulated-world/wall-clock';
 import type { Plan } from '../../plan/plan.js';
 import type { Check, CheckContext } from '../check.js';
@@ -25,7 +25,7 @@ export class TimestampsStayNear implements Check {
     this.#allowedMs = (plan.settings.maxClockDriftMs ?? 0) + explainedMs(plan) + AHEAD_MS;
   }
 
-  wrote(node: NodeId, record: DurableRecord): void {
+  wrote(node: NodeId, record: DurableFact): void {
     this.#near(node, newestIn(record), `writes a ${record.kind} record`);
   }
 
@@ -51,12 +51,12 @@ function explainedMs({ environment, faults }: Plan): number {
   return ms;
 }
 
-function newestIn(record: DurableRecord): Timestamp {
+function newestIn(record: DurableFact): Timestamp {
   switch (record.kind) {
     case 'version':
       return record.version.ts;
     case 'prepared':
-      return record.record?.pt ?? 0;
+      return record.record?.ct ?? record.record?.pt ?? 0;
     case 'outcome':
       return record.record.ts;
     case 'log':

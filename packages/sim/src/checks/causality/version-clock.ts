@@ -1,4 +1,4 @@
-import type { DurableRecord, NodeId, PartitionId, Timestamp } from '@isochron/core';
+import type { DurableFact, NodeId, PartitionId, Timestamp } from '@isochron/core';
 import type { Check, CheckContext } from '../check.js';
 import type { Ledger } from '../evidence/ledger.js';
 
@@ -32,9 +32,10 @@ export class NothingBelowVersionClock implements Check {
     this.#published.delete(node);
   }
 
-  wrote(node: NodeId, record: DurableRecord): void {
+  wrote(node: NodeId, record: DurableFact): void {
     if (record.kind === 'prepared' && record.record !== null) {
-      this.#above(node, record.partition, record.record.pt, `${record.txId} a proposal`, record.txId);
+      const { pt, ct = pt } = record.record;
+      this.#above(node, record.partition, ct, `${record.txId} a proposal`, record.txId);
     } else if (record.kind === 'log' && record.source === undefined && record.tx.writes.length > 0) {
       this.#above(node, record.partition, record.ct, `${record.tx.txId} a commit`, record.tx.txId);
     }

@@ -1,4 +1,4 @@
-import type { DurableRecord, NodeId, PartitionId, RegionId } from '@isochron/core';
+import type { DurableFact, NodeId, PartitionId, RegionId, TxId } from '@isochron/core';
 import type { Check, CheckContext } from '../check.js';
 import type { Ledger } from '../evidence/ledger.js';
 
@@ -100,10 +100,11 @@ export class NothingBeforeReports implements Check {
     readonly reports: FirstReports,
   ) {}
 
-  wrote(node: NodeId, record: DurableRecord): void {
-    if (record.kind === 'prepared' && record.record !== null) this.#decides(node, record.txId, 'prepares');
-    if (record.kind !== 'outcome' || record.record.status !== 'committed') return;
-    const { txId } = record;
+  wrote(node: NodeId, record: DurableFact): void {
+    if (record.kind === 'prepared' && record.record !== null && record.record.ct === undefined)
+      this.#decides(node, record.txId, 'prepares');
+    const txId = committedIn(record);
+    if (txId === undefined) return;
     if (this.ledger.committed(txId) === undefined && !this.ledger.isDamaged(txId)) this.#decides(node, txId, 'commits');
   }
 
@@ -111,4 +112,10 @@ export class NothingBeforeReports implements Check {
     if (this.reports.mayDecide(node)) return;
     this.context.fail(this.name, `${node} ${what} ${txId} before its peers have reported`, [txId, node]);
   }
+}
+
+/** The transaction that a fact states as committed. */
+function committedIn(fact: DurableFact): TxId | undefined {
+  if (fact.kind === 'prepared') return fact.record?.ct === undefined ? undefined : fact.txId;
+  return fact.kind === 'outcome' && fact.record.status === 'committed' ? fact.txId : undefined;
 }

@@ -1,4 +1,4 @@
-import type { DurableRecord, NodeId, QualifiedKey, Timestamp, TxId } from '@isochron/core';
+import type { DurableFact, NodeId, QualifiedKey, Timestamp, TxId } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 import type { Check } from '../check.js';
 
@@ -16,7 +16,7 @@ export class AppliedVersions implements Check {
     return [...new Set(places.flatMap(([, timestamps]) => [...timestamps]))];
   }
 
-  durable(node: NodeId, records: readonly DurableRecord[]): void {
+  durable(node: NodeId, records: readonly DurableFact[]): void {
     for (const record of records) {
       if (record.kind === 'version') this.#add(node, record.key, record.version);
       // A verdict removes single versions, garbage collection does not.

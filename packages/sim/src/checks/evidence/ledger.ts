@@ -9,7 +9,7 @@
  */
 import {
   type Content,
-  type DurableRecord,
+  type DurableFact,
   isPlain,
   type NodeId,
   type OutcomeRecord,
@@ -201,7 +201,7 @@ export class Ledger extends CommittedChains implements Check {
     return this.#unaware.size > 0;
   }
 
-  durable(node: NodeId, records: readonly DurableRecord[]): void {
+  durable(node: NodeId, records: readonly DurableFact[]): void {
     const region = this.context.topology.regionOf(node);
     if (this.#unaware.has(node) && this.reports.mayDecide(node)) for (const record of records) this.#discount(record);
     for (const record of records) {
@@ -209,7 +209,13 @@ export class Ledger extends CommittedChains implements Check {
         this.#prepared(record.partition, record.txId, record.record, region);
     }
     for (const record of records) {
-      if (record.kind === 'collect') this.#floors.set(`${node}/${record.partition}`, record.floor);
+      if (record.kind === 'horizon' && record.horizon === 'gcFloor')
+        this.#floors.set(`${node}/${record.partition}`, record.upTo);
+      if (record.kind === 'prepared' && record.record !== null) {
+        const { ct, attempt, digest } = record.record;
+        const decision = (ts: Timestamp) => ({ status: 'committed' as const, ts, attempt, digest });
+        if (ct !== undefined) this.#outcome(record.partition, record.txId, decision(ct), () => new Map());
+      }
       if (record.kind === 'outcome' && record.record.status === 'committed') {
         const { partition, txId } = record;
         this.#outcome(partition, txId, record.record, () => this.#slicesIn(records, txId, region));
@@ -314,7 +320,7 @@ export class Ledger extends CommittedChains implements Check {
   }
 
   /** The decisions of a node about a transaction that it may have decided before are ignored. */
-  #discount(record: DurableRecord): void {
+  #discount(record: DurableFact): void {
     if (record.kind === 'prepared' || record.kind === 'outcome') this.#damage(this.#of(record.txId));
   }
 
@@ -377,7 +383,7 @@ export class Ledger extends CommittedChains implements Check {
   }
 
   /** The parts of a transaction that a batch commits. */
-  #slicesIn(records: readonly DurableRecord[], txId: TxId, region: RegionId): Map<PartitionId, Slice> {
+  #slicesIn(records: readonly DurableFact[], txId: TxId, region: RegionId): Map<PartitionId, Slice> {
     const slices = new Map<PartitionId, Slice>();
     for (const record of records) {
       if (record.kind !== 'outcome' || record.txId !== txId || record.record.status !== 'committed') continue;

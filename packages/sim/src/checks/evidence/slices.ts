@@ -1,5 +1,5 @@
 /** Transactions as the records on disks show them. */
-import type { Deps, DurableRecord, KeyWrite, LoggedTx, PartitionId, RegionId, Timestamp, TxId } from '@isochron/core';
+import type { Deps, DurableFact, KeyWrite, LoggedTx, PartitionId, RegionId, Timestamp, TxId } from '@isochron/core';
 
 /** The writes of a transaction on one partition. */
 export interface Slice {
@@ -33,14 +33,14 @@ export const NOTHING: Pick<LoggedTx, 'writes' | 'deps' | 'siblings'> = { writes:
 export type Prepared = Omit<Slice, 'sent'> & { readonly pt: Timestamp };
 
 /** A transaction's log entry in a batch. */
-export function loggedIn(records: readonly DurableRecord[], partition: PartitionId, txId: TxId): LoggedTx | undefined {
+export function loggedIn(records: readonly DurableFact[], partition: PartitionId, txId: TxId): LoggedTx | undefined {
   for (const record of records)
     if (record.kind === 'log' && record.partition === partition && record.tx.txId === txId) return record.tx;
   return undefined;
 }
 
 /** The dependencies of the version in a batch with a transaction's outcome. */
-export function writtenWith(records: readonly DurableRecord[], partition: PartitionId, txId: TxId): Deps | undefined {
+export function writtenWith(records: readonly DurableFact[], partition: PartitionId, txId: TxId): Deps | undefined {
   for (const record of records)
     if (record.kind === 'version' && record.partition === partition && record.version.txId === txId)
       return record.version.deps;

@@ -1,15 +1,15 @@
-import type { DurableRecord } from '@isochron/core';
+import type { DurableFact } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
-import { MemoryState, openMemoryStore } from '@isochron/storage';
+import { MemoryState } from '@isochron/storage';
 import { FinalStatusesAreTrue } from '../atomicity/final-statuses.js';
 import { AppliedVersions } from '../evidence/applied-versions.js';
-import { A, B, CheckBench, version } from '../fixtures.js';
+import { A, B, CheckBench, hold, version } from '../fixtures.js';
 import { OneEffect } from './one-effect.js';
 
 const write = { key: A, value: '1' };
 
 /** A bench with disks that hold these records. */
-function bench(disks: Record<string, readonly DurableRecord[]> = {}) {
+function bench(disks: Record<string, readonly DurableFact[]> = {}) {
   const applied = new AppliedVersions();
   for (const [node, records] of Object.entries(disks)) applied.durable(node, records);
   const made = new CheckBench();
@@ -18,7 +18,7 @@ function bench(disks: Record<string, readonly DurableRecord[]> = {}) {
 }
 
 describe('one-effect', () => {
-  function watched(disks?: Record<string, readonly DurableRecord[]>) {
+  function watched(disks?: Record<string, readonly DurableFact[]>) {
     const { context, ledger, failed, applied } = bench(disks);
     return { check: new OneEffect(context, ledger, applied), failed };
   }
@@ -56,7 +56,7 @@ describe('the versions that disks have stored', () => {
     for (const node of ['p-1', 'q-1']) applied.durable(node, [version('t', 5, write)]);
     return applied;
   };
-  const remove: DurableRecord = { kind: 'remove', partition: 0, key: A, txId: 't', ts: 5 };
+  const remove: DurableFact = { kind: 'remove', partition: 0, key: A, txId: 't', ts: 5 };
 
   it('the versions that disks have stored are those that no verdict has removed', () => {
     const applied = stored();
@@ -70,7 +70,7 @@ describe('the versions that disks have stored', () => {
     const applied = stored();
     applied.onDataLoss('p-1', new MemoryState());
     const left = new MemoryState();
-    await openMemoryStore(left).commit([version('t', 5, write)]);
+    hold(left, [version('t', 5, write)]);
     applied.onDataLoss('q-1', left);
     expect(applied.of('t')).toEqual([5]);
     applied.onDataLoss('q-1', new MemoryState());

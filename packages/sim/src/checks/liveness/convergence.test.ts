@@ -1,15 +1,15 @@
-import type { DurableRecord } from '@isochron/core';
+import type { DurableFact } from '@isochron/core';
 import { changesRecord, type Loss } from '@isochron/protocols';
-import { MemoryState, openMemoryStore } from '@isochron/storage';
-import { A, CheckBench, prepares, TOPOLOGY, version } from '../fixtures.js';
+import { MemoryState } from '@isochron/storage';
+import { A, CheckBench, hold, prepares, TOPOLOGY, version } from '../fixtures.js';
 import { GOALS, type HealedWorld } from './convergence.js';
 
 const write = (value: string | null) => ({ key: A, value });
 
 /** The missing goals of a cluster whose disks hold these records. */
-async function missing(disks: Record<string, readonly DurableRecord[]>, change: Partial<HealedWorld> = {}) {
+async function missing(disks: Record<string, readonly DurableFact[]>, change: Partial<HealedWorld> = {}) {
   const states = new Map(TOPOLOGY.nodes.map((node) => [node, new MemoryState()]));
-  for (const [node, state] of states) await openMemoryStore(state).commit(disks[node] ?? []);
+  for (const [node, state] of states) hold(state, disks[node] ?? []);
   const { ledger } = new CheckBench();
   ledger.durable('p-1', prepares('t', 5, [write('1')]));
   const world: HealedWorld = {
@@ -40,8 +40,8 @@ const takenBack: Loss = {
   acknowledged: false,
   overtaken: false,
 };
-const keeps: DurableRecord = { kind: 'meta', name: changesRecord(0), value: 1 };
-const logged: DurableRecord = {
+const keeps: DurableFact = { kind: 'meta', name: changesRecord(0), value: 1 };
+const logged: DurableFact = {
   kind: 'log',
   partition: 0,
   ct: 5,
@@ -77,7 +77,7 @@ describe('the goals of a healed cluster', () => {
   });
 
   it('the goals of a healed cluster do not count versions that one replica may collect before the other', async () => {
-    const collect = { kind: 'collect' as const, partition: 0, floor: 6 };
+    const collect = { kind: 'horizon' as const, partition: 0, horizon: 'gcFloor' as const, upTo: 6 };
     const old = version('u', 3, write('0'));
     expect(await missing({ 'p-1': [old, t], 'q-1': [old, t, collect] })).toEqual([]);
     const tombstone = version('v', 6, write(null));

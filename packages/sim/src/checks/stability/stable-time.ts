@@ -1,4 +1,4 @@
-import type { DurableRecord, NodeId, Timestamp } from '@isochron/core';
+import type { DurableFact, NodeId, Timestamp } from '@isochron/core';
 import type { Check, CheckContext } from '../check.js';
 import type { CommittedTx, Ledger, LedgerListener } from '../evidence/ledger.js';
 import { Pending } from '../evidence/pending.js';
@@ -67,7 +67,7 @@ export class StableTimeIsMonotonic implements Check {
     announced.set(to, ust);
   }
 
-  durable(node: NodeId, records: readonly DurableRecord[]): void {
+  durable(node: NodeId, records: readonly DurableFact[]): void {
     for (const record of records) {
       if (record.kind !== 'meta' || record.name !== 'ust' || typeof record.value !== 'number') continue;
       const before = this.#durable.get(node) ?? 0;

@@ -11,7 +11,6 @@ import {
   type TransactionMessage,
   type TransactionNode,
   type TransactionProtocol,
-  unappliedAfter,
 } from '@isochron/protocols';
 import type { VisibilityIn } from '../../checks/evidence/visibility.js';
 import { transactionMix } from '../../plan/mix.js';
@@ -100,12 +99,7 @@ export function transactionAdapter(
 }
 
 function createNode(options: SimulatedNodeOptions, protocol: TransactionProtocol): ProtocolNode<NodeMessage> {
-  const { node: id, topology, recovered, logAfter } = options;
-  const region = topology.regionOf(id);
-  const unapplied = new Map(
-    topology.partitionsOn(id).map((p) => [p, logAfter(p, unappliedAfter(recovered, p, region))] as const),
-  );
-  const node = createTransactionNode({ ...startOf(options), unapplied }, protocol);
+  const node = createTransactionNode(startOf(options), protocol);
   return {
     ...driven(node, options, nodeSchema),
     machines: node.machines,
