@@ -36,9 +36,9 @@ export interface AppliedRecord {
   readonly tx: LoggedTx;
   /** The region that committed the transaction; each of its versions carries the region. */
   readonly region: RegionId;
-  /** Where the transaction stands in the partition's log: among the own ones, among those of other regions, nowhere. */
+  /** The place in the partition's log: among own transactions, among transactions of other regions, nowhere. */
   readonly log: 'own' | 'received' | 'none';
-  /** The outcome that is kept for retries, if one is. */
+  /** The outcome for retries; absent where the replica keeps no outcome of the transaction. */
   readonly outcome?: Pick<OutcomeRecord, 'attempt' | 'digest'> | undefined;
   /** The dependencies that the versions have here, if other regions receive others (`tx.deps`). */
   readonly localDeps?: Deps | undefined;
@@ -131,7 +131,7 @@ export interface LogFact extends Change {
 /** What a store holds after a record, one change each. */
 export type DurableFact = SimpleRecord | LogFact;
 
-/** The facts that records state, in their order: the one reading of `applied` for every store and check. */
+/** The facts that records state, in the order of the records. Every store and check reads `applied` through this. */
 export function factsOf(records: readonly DurableRecord[]): DurableFact[] {
   const facts: DurableFact[] = [];
   for (const record of records) {

@@ -45,8 +45,8 @@ const TAG = {
 } as const;
 
 /**
- * Packs the batches of one log, and unpacks them again. A record may refer to a prepared transaction: of one of the
- * batches that were packed or unpacked before, in the order of the log, or one that is there where the log begins.
+ * Packs the batches of one log, and unpacks them again. A record may refer to a prepared transaction: the prepare is in
+ * a batch that was packed or unpacked before, in the order of the log, or on the disk where the log begins.
  */
 export class LogRecords {
   readonly #prepared = new ByTransaction<PreparedRecord>();

@@ -3,8 +3,8 @@ import type { AppliedRecord, DurableRecord, LogGroup, PartitionId, QualifiedKey,
 import type { Loss } from './losses.js';
 
 /**
- * Takes back the rest of a transaction after the loss of a disk (D10). In the log it stays as one without writes: peers
- * that lack it follow.
+ * Takes back the rest of a transaction after the loss of a disk (D10). The log keeps an entry without writes, so that
+ * peers without the transaction drop it too.
  *
  * @param keys its keys on the partition
  * @param region the region that committed it

@@ -12,7 +12,7 @@ export interface Committed extends Pick<LoggedTx, 'txId' | 'writes' | 'deps' | '
   readonly ct: Timestamp;
   readonly attempt: number;
   readonly digest: string;
-  /** Its prepare, with the decision as soon as that is on its way to the disk: when it is reported or sole. */
+  /** The prepare. Has the decision, `ct`, once the decision is on its way to the disk: reported, or of one phase. */
   readonly record: PreparedRecord;
 }
 
