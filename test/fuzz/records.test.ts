@@ -13,6 +13,7 @@ import {
   dependent,
   ended,
   FOREVER,
+  LOGGED_KEY,
   logged,
   outcomeAt,
   P,
@@ -72,6 +73,7 @@ const QUESTIONS: Readonly<Record<string, (store: VersionStore) => unknown>> = {
     return store.list(P, range(), ({ deps }) => deps !== undefined);
   },
   'read the other partition': (store) => store.read(P + 1, 'k0', FOREVER),
+  'read a logged write of it': (store) => store.read(P + 1, LOGGED_KEY, FOREVER),
   'outcome t1': (store) => store.outcome(P, 't1'),
   'outcome t2': (store) => store.outcome(P, 't2'),
   'no outcome': (store) => store.outcome(P, 't3'),
