@@ -7,7 +7,7 @@ const LONGEST = [
   '/test/sim/sim.test.ts',
   '/test/sim/faults.test.ts',
   '/packages/storage/src/level-store.test.ts',
-  '/packages/storage/src/log/',
+  '/packages/storage/src/wal/',
   '/packages/storage/src/',
   '/packages/sim/src/',
   '/packages/checker/src/',

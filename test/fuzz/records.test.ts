@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { type DurableRecord, IsochronError, isTimestamp } from '@isochron/core';
 import { CorruptRecord, openLevelStore, PLACEMENT_FILE, type VersionStore, verifyPlacement } from '@isochron/storage';
 import { crc32Portable } from '@isochron/storage/crc32';
-import { FOLDER_FORMAT, LOGGED, openAs, openHead, openSegment, seal, unseal } from '@isochron/storage/records';
+import { FOLDER_FORMAT, LOGGED, openAs, openHead, openSegment, seal, unseal } from '@isochron/storage/level/records';
+import { onRawDisk } from '@isochron/storage/testing/raw-disk';
 import {
   collect,
   dependent,
@@ -21,8 +22,7 @@ import {
   put,
   range,
   v,
-} from '@isochron/storage/suite-fixtures';
-import { onRawDisk } from '@isochron/storage/testing/raw-disk';
+} from '@isochron/storage/testing/suite-fixtures';
 import fc from 'fast-check';
 import { largestAllocation } from './allocations.js';
 import { damaged, damages, GIANT_HEADERS } from './damage.js';

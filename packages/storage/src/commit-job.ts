@@ -1,13 +1,13 @@
 import type { DurableFact, Horizon, MetaValue, StoredVersion, Timestamp } from '@isochron/core';
-import type { Chain } from './chain.js';
-import type { ChainWriter } from './chain-writer.js';
-import type { Changes, Seal } from './changes.js';
-import { metaKey } from './disk-keys.js';
+import { logEntry } from './changelog/log-entries.js';
+import type { Changes, Seal } from './checkpoint/changes.js';
 import { horizonName } from './horizons.js';
-import { logEntry } from './log-entries.js';
-import type { Partition } from './partition.js';
-import type { Partitions } from './partitions.js';
-import { META_VALUE, sealAs } from './records.js';
+import { metaKey } from './level/disk-keys.js';
+import type { Partitions } from './level/partitions.js';
+import { META_VALUE, sealAs } from './level/records.js';
+import type { Chain } from './memory/chain.js';
+import type { ChainWriter } from './memory/chain-writer.js';
+import type { Partition } from './memory/partition.js';
 
 /** One call of `commit` on its way to disk. */
 export interface CommitJob {

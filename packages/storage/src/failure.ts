@@ -1,5 +1,5 @@
 import { IsochronError, type PartitionId } from '@isochron/core';
-import { type RecordName, recordNameOf } from './disk-keys.js';
+import { type RecordName, recordNameOf } from './level/disk-keys.js';
 
 /**
  * The fields of errors of Node and of LevelDB. Checked by shape: `instanceof` fails for errors of another V8 context.

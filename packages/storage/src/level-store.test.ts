@@ -2,8 +2,8 @@ import { cp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LevelStoreOptions, openLevelStore } from './level-store.js';
 import { ReopenableStore } from './reopenable-store.js';
-import { runVersionStoreSuite, type StoreFactory } from './suite.js';
 import { testFolder } from './testing/folder.js';
+import { runVersionStoreSuite, type StoreFactory } from './testing/suite.js';
 
 const factory =
   (options: Partial<LevelStoreOptions>): StoreFactory =>

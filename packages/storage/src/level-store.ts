@@ -17,31 +17,31 @@ import type {
   TxId,
   Version,
 } from '@isochron/core';
-import { type BlockFiles, openBlockFiles } from './block-files.js';
-import { ChainCache } from './chain-cache.js';
-import { ChainLoader } from './chain-loader.js';
-import { type ChainNeeds, ChainReads } from './chain-reads.js';
-import { ChainWriter } from './chain-writer.js';
-import { Changes } from './changes.js';
-import { type CheckpointPolicy, Checkpoints, coveredBy } from './checkpoints.js';
-import { Collector } from './collector.js';
+import { type BlockFiles, openBlockFiles } from './changelog/block-files.js';
+import { Changes } from './checkpoint/changes.js';
+import { type CheckpointPolicy, Checkpoints, coveredBy } from './checkpoint/checkpoints.js';
+import { Collector } from './collector/collector.js';
 import { JobWriter } from './commit-job.js';
-import { type Disk, openDisk, scan } from './disk.js';
-import { allOf, metaKey, partitionIn, restOf } from './disk-keys.js';
 import { FirstFailure, storageFailed } from './failure.js';
-import { Folder } from './folds.js';
-import type { DurableLog, Position } from './log/durable-log.js';
-import { openLogIn } from './log/segment-log.js';
-import { LogRecords } from './log-records.js';
-import { Outcomes } from './outcomes.js';
-import { Pages } from './pages.js';
-import type { Partition } from './partition.js';
-import { logEnds, Partitions, readMeta } from './partitions.js';
+import { type Disk, openDisk, scan } from './level/disk.js';
+import { allOf, metaKey, partitionIn, restOf } from './level/disk-keys.js';
+import { logEnds, Partitions, readMeta } from './level/partitions.js';
+import { openAs, PREPARED } from './level/records.js';
+import { Tails } from './level/tails.js';
+import { ChainCache } from './memory/chain-cache.js';
+import { ChainLoader } from './memory/chain-loader.js';
+import { type ChainNeeds, ChainReads } from './memory/chain-reads.js';
+import { ChainWriter } from './memory/chain-writer.js';
+import { Folder } from './memory/folds.js';
+import { Outcomes } from './memory/outcomes.js';
+import type { Partition } from './memory/partition.js';
+import { Staging } from './memory/staging.js';
+import { Pages } from './pages/pages.js';
 import { Pipeline } from './pipeline.js';
-import { openAs, PREPARED } from './records.js';
-import { Staging } from './staging.js';
 import type { VersionStore, VersionStoreStats } from './store.js';
-import { Tails } from './tails.js';
+import type { DurableLog, Position } from './wal/durable-log.js';
+import { LogRecords } from './wal/log-records.js';
+import { openLogIn } from './wal/segment-log.js';
 
 /**
  * Changes that wait for a checkpoint are in memory, where they take some six times their size in the log. Log entries

@@ -3,16 +3,16 @@
  * checkpoint.
  */
 import { type DurableRecord, factsOf, IsochronError } from '@isochron/core';
-import type { ChainCache } from './chain-cache.js';
-import type { ChainLoader } from './chain-loader.js';
-import type { Checkpoints } from './checkpoints.js';
-import type { Collector } from './collector.js';
+import type { Checkpoints } from './checkpoint/checkpoints.js';
+import type { Collector } from './collector/collector.js';
 import type { CommitJob, JobWriter } from './commit-job.js';
 import type { FirstFailure } from './failure.js';
-import type { DurableLog, Position } from './log/durable-log.js';
-import type { LogRecords } from './log-records.js';
-import type { Staging } from './staging.js';
+import type { ChainCache } from './memory/chain-cache.js';
+import type { ChainLoader } from './memory/chain-loader.js';
+import type { Staging } from './memory/staging.js';
 import type { VersionStoreStats } from './store.js';
+import type { DurableLog, Position } from './wal/durable-log.js';
+import type { LogRecords } from './wal/log-records.js';
 
 /** The parts of a pipeline. */
 export interface PipelineParts {

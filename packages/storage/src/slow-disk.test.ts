@@ -3,14 +3,14 @@ import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
 import { ClassicLevel } from 'classic-level';
-import { type Disk, openDisk } from './disk.js';
+import { type Disk, openDisk } from './level/disk.js';
 import { openStoreOn } from './level-store.js';
-import { openSegmentLog } from './log/segment-log.js';
-import { type Step, VirtualDisk } from './log/testing/virtual-disk.js';
 import type { VersionStore } from './store.js';
-import { FOREVER, P, put, range, v } from './suite-fixtures.js';
 import { testFolder } from './testing/folder.js';
 import { Gate, standstill } from './testing/gate.js';
+import { FOREVER, P, put, range, v } from './testing/suite-fixtures.js';
+import { type Step, VirtualDisk } from './testing/wal/virtual-disk.js';
+import { openSegmentLog } from './wal/segment-log.js';
 
 /** No checkpoint unless a test asks for one. */
 const NEVER = { bytes: 2 ** 40, ms: 2 ** 30 };

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openLogIn } from '@isochron/storage/log/segment-log';
+import { openLogIn } from '@isochron/storage/wal/segment-log';
 import { ClassicLevel } from 'classic-level';
 import { answerJobs } from '../jobs.js';
 import { runWindow } from '../load/window.js';

@@ -100,7 +100,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
     does: 'collects the newest version at or below the floor, too',
     patches: [
       {
-        file: 'packages/storage/src/memory-store.ts',
+        file: 'packages/storage/src/memory/memory-store.ts',
         in: 'MemoryPartition.#prune',
         find: 'const gone = chain[keep]!.value === null ? keep + 1 : keep;',
         replace: 'const gone = chain[keep]!.value === null ? keep + 1 : Math.min(keep + 1, chain.length - 1);',

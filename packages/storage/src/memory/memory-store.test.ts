@@ -1,0 +1,16 @@
+import { runVersionStoreSuite } from '../testing/suite.js';
+import { MemoryState, openMemoryStore } from './memory-store.js';
+
+runVersionStoreSuite('memory', async () => {
+  const state = new MemoryState();
+  let store = openMemoryStore(state);
+  return {
+    store,
+    reopen: async () => {
+      await store.close();
+      store = openMemoryStore(state);
+      return store;
+    },
+    destroy: () => store.close(),
+  };
+});

@@ -1,0 +1,122 @@
+import {
+  type Belongs,
+  type CopyPage,
+  compareKeys,
+  isPlain,
+  type ListPage,
+  type ListRange,
+  type QualifiedKey,
+  type Timestamp,
+  type Version,
+} from '@isochron/core';
+import { Folder } from '../memory/folds.js';
+import { contentBytes, freshestIn } from '../versions.js';
+
+/** A page of a listing ends here even when it holds fewer keys than asked. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+/**
+ * Keys that one page examines: a range full of tombstones gives short, even empty, pages with the start of the next
+ * one.
+ */
+const PAGE_EXAMINED = 100_000;
+
+/** For a key whose updates are folded when the page is used: the chain keeps the result then. */
+export const LATER = Symbol('later');
+
+/** Collects one page from the keys of the range in order. */
+export class PageBuilder {
+  readonly entries: { key: QualifiedKey; version: Version }[] = [];
+  /** Keys whose versions are looked up when the page is used; they count as entries. */
+  readonly later: QualifiedKey[] = [];
+  next: QualifiedKey | null = null;
+  #bytes = 0;
+  #examined = 0;
+
+  constructor(readonly limit: number) {}
+
+  /** Takes a key and its version in the snapshot. Returns false when the page ended before it. */
+  add(key: QualifiedKey, version: () => Version | typeof LATER | undefined): boolean {
+    if (
+      this.entries.length + this.later.length >= this.limit ||
+      this.#bytes >= PAGE_BYTES ||
+      this.#examined >= PAGE_EXAMINED
+    ) {
+      this.next = key;
+      return false;
+    }
+    this.#examined++;
+    const found = version();
+    if (found === LATER) this.later.push(key);
+    if (found === undefined || found === LATER || found.value === null) return true;
+    this.entries.push({ key, version: found });
+    this.#bytes += key.length + contentBytes(found);
+    return true;
+  }
+}
+
+/** The page of a snapshot, from whole chains. */
+function pageOf({ chains, next }: CopyPage, belongs: Belongs): ListPage {
+  const entries: { key: QualifiedKey; version: Version }[] = [];
+  for (const { key, versions } of chains) {
+    const newest = freshestIn(versions, belongs);
+    if (newest === undefined || newest.value === null) continue;
+    const version = isPlain(newest) ? newest : new Folder().over(undefined, versions.filter(belongs));
+    if (version !== undefined && version.value !== null) entries.push({ key, version });
+  }
+  return { entries, next };
+}
+
+/**
+ * A page that was read from disk and waits for its use. Commits in between touch it: their keys are looked up again
+ * when it is used.
+ */
+export class HeldPage {
+  /** The result for one snapshot, or the chains for any snapshot. */
+  #page: ListPage | CopyPage | undefined;
+  readonly #touched = new Set<QualifiedKey>();
+  /** Already used: may be dropped at the end of this turn of the event loop. */
+  used = false;
+
+  constructor(
+    readonly range: ListRange,
+    readonly snapshot: Timestamp | 'any',
+  ) {}
+
+  static nameOf({ start, end, limit }: ListRange, snapshot: Timestamp | 'any'): string {
+    return `${snapshot}\n${limit}\n${start}\n${end ?? '\n'}`;
+  }
+
+  get ready(): boolean {
+    return this.#page !== undefined;
+  }
+
+  fill(page: ListPage | CopyPage): void {
+    this.#page = page;
+  }
+
+  /** A version of this timestamp is added to a key, or removed. */
+  touch(key: QualifiedKey, ts: Timestamp): void {
+    const { start, end } = this.range;
+    if ((this.snapshot !== 'any' && ts > this.snapshot) || compareKeys(key, start) < 0) return;
+    if (end === null || compareKeys(key, end) < 0) this.#touched.add(key);
+  }
+
+  /** The keys of a snapshot; for a page of one snapshot, of that one. */
+  take(belongs: Belongs, lookUp: (key: QualifiedKey) => Version | undefined): ListPage {
+    this.used = true;
+    const page = 'chains' in this.#page! ? pageOf(this.#page, belongs) : this.#page!;
+    if (this.#touched.size === 0) return page;
+    const merged = new Map(page.entries.map((entry) => [entry.key, entry.version]));
+    for (const key of this.#touched) {
+      if (page.next !== null && compareKeys(key, page.next) >= 0) continue;
+      const version = lookUp(key);
+      if (version === undefined || version.value === null) merged.delete(key);
+      else merged.set(key, version);
+    }
+    const builder = new PageBuilder(this.range.limit);
+    for (const [key, version] of [...merged].sort(([a], [b]) => compareKeys(a, b))) {
+      if (!builder.add(key, () => version)) break;
+    }
+    return { entries: builder.entries, next: builder.next ?? page.next };
+  }
+}
