@@ -302,7 +302,7 @@ describe('the LevelDB store and its disk', () => {
     beforeEach(async () => {
       script = join(location, 'child.cjs');
       await build({
-        entryPoints: [join(__dirname, 'crash-child.ts')],
+        entryPoints: [join(__dirname, 'testing/crash-child.ts')],
         outfile: script,
         bundle: true,
         platform: 'node',

@@ -33,7 +33,7 @@ describe('a process that is killed with SIGKILL', () => {
   it('a process that is killed with SIGKILL leaves every acknowledged record in its log, and no damage', async () => {
     const script = join(folder, 'child.cjs');
     await build({
-      entryPoints: [join(__dirname, 'kill-child.ts')],
+      entryPoints: [join(__dirname, '../testing/wal/kill-child.ts')],
       outfile: script,
       bundle: true,
       platform: 'node',
