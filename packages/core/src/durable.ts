@@ -156,9 +156,9 @@ export function versionsIn({ ct: ts, tx, region, localDeps }: Omit<AppliedRecord
   readonly key: QualifiedKey;
   readonly version: StoredVersion;
 }[] {
-  const { txId, writes, deps = undefined, depends, siblings } = tx;
-  const own = { ts, txId, region, deps: localDeps ?? deps, depends, siblings };
-  return writes.map(({ key, value }) => ({ key, version: { ...own, value } }));
+  const { txId, writes, depends, siblings } = tx;
+  const deps = localDeps ?? tx.deps;
+  return writes.map(({ key, value }) => ({ key, version: { ts, txId, region, value, deps, depends, siblings } }));
 }
 
 /** A small durable value: a timestamp, or timestamps by name. */
