@@ -9,6 +9,7 @@ import { PAGE_FILE, renderPage } from './page/page.js';
 import type { Failure, Result } from './report.js';
 
 const MAIN = join(__dirname, '../dist/bench/main.js');
+const BUILDS = join(__dirname, '../dist/bench/builds/main.js');
 const run = promisify(execFile);
 const MOST_MS = 600_000;
 
@@ -120,6 +121,23 @@ describe('npm run bench', () => {
       } finally {
         for (const other of others) other.kill('SIGKILL');
       }
+    },
+    MOST_MS,
+  );
+
+  // Its parts are those of the benchmarks above, and a comparison that has a test of its own.
+  (TIER === 'all' ? it : it.skip)(
+    'npm run bench:builds measures this build beside another one',
+    async () => {
+      const { stdout } = await run(process.execPath, [
+        BUILDS,
+        '--quick',
+        '--only',
+        'get,commits',
+        join(__dirname, '../..'),
+      ]);
+      expect(stdout).toMatch(/GET one key .*\/s .*\/s/);
+      expect(stdout).toMatch(/SDK commits of one key .*\/s .*\/s/);
     },
     MOST_MS,
   );

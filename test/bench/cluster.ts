@@ -17,7 +17,7 @@ import {
 import { get } from './get.js';
 import { freePorts } from './ports.js';
 import { LoggedProcess } from './processes.js';
-import { ROOT } from './root.js';
+import { commandLine, ROOT } from './root.js';
 import { tokenFor, withUsers } from './users.js';
 
 /** The nodes, regions and settings of a cluster. */
@@ -165,8 +165,12 @@ export class Cluster {
     readonly ca: string | undefined,
   ) {}
 
-  /** Starts the nodes, with all their files in the folder. @throws Error when one does not become ready */
-  static async start(folder: string, layout: Layout, execArgv: ExecArgv): Promise<Cluster> {
+  /**
+   * Starts the nodes, with all their files in the folder.
+   * @param build the built repository whose nodes they are
+   * @throws Error when one does not become ready
+   */
+  static async start(folder: string, layout: Layout, execArgv: ExecArgv, build = ROOT): Promise<Cluster> {
     mkdirSync(folder, { recursive: true });
     const configFile = join(folder, 'cluster.yaml');
     const count = layout.regions.length * layout.nodesPerRegion;
@@ -188,7 +192,18 @@ export class Cluster {
       const own = ['--data', data, '--metrics-port', String(metricsPort), '--clock-skew-ms', String(skewMs)];
       const inspector = layout.inspected ? ports[3 * count + i]! : undefined;
       const inspect = inspector === undefined ? [] : [`--inspect=127.0.0.1:${inspector}`];
-      const run = [...execArgv(id), ...inspect, CLI, 'node', '--node', id, ...files, ...own, '--log-level', 'warn'];
+      const run = [
+        ...execArgv(id),
+        ...inspect,
+        commandLine(build),
+        'node',
+        '--node',
+        id,
+        ...files,
+        ...own,
+        '--log-level',
+        'warn',
+      ];
       const secure = certs === undefined ? [] : certificateArgs(join(certs, id));
       const args = [...run, ...secure, ...(layout.nodeArgs ?? [])];
       const log = join(data, 'node.log');
@@ -238,8 +253,6 @@ export class Cluster {
   }
 }
 
-const CLI = join(ROOT, 'server/dist/cli/main.js');
-
 const certsFolder = (clusterFolder: string): string => join(clusterFolder, 'certs');
 
 /** Where the API of a node with TLS has its certificate and key. */
@@ -251,7 +264,9 @@ export function apiCertificate({ configFile }: Cluster, { id }: ClusterNode): { 
 /** Makes the certificates of a cluster. Returns their folder. */
 function certify(folder: string, configFile: string): string {
   const out = certsFolder(folder);
-  execFileSync(process.execPath, [CLI, 'certs', 'create', '--config', configFile, '--out', out], { stdio: 'pipe' });
+  execFileSync(process.execPath, [commandLine(ROOT), 'certs', 'create', '--config', configFile, '--out', out], {
+    stdio: 'pipe',
+  });
   return out;
 }
 

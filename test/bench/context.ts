@@ -10,6 +10,7 @@ import type { FillJob, SdkJob, SdkLoad } from './load/sdk.js';
 import type { ValueRule } from './load/values.js';
 import { killAll } from './processes.js';
 import type { Progress } from './progress.js';
+import { ROOT } from './root.js';
 import type { Load, RoundOptions } from './rounds.js';
 
 export interface BenchSettings {
@@ -57,6 +58,8 @@ export class Context {
   constructor(
     readonly settings: BenchSettings,
     readonly progress: Progress,
+    /** The built repository whose nodes and load generators run. */
+    readonly build = ROOT,
   ) {}
 
   get keysPerPartition(): number {
@@ -108,7 +111,8 @@ export class Context {
 
   async #start(name: string, layout: Layout): Promise<Cluster> {
     try {
-      const cluster = await Cluster.start(join(this.folder, name), layout, (node) => this.#execArgv(`${name}-${node}`));
+      const execArgv = (node: string) => this.#execArgv(`${name}-${node}`);
+      const cluster = await Cluster.start(join(this.folder, name), layout, execArgv, this.build);
       this.#started.push(cluster);
       return cluster;
     } catch (error) {
@@ -187,7 +191,7 @@ export class Context {
     if (known !== undefined && !known.hasEnded) return known;
     this.#checkOpen();
     const profiled = this.#execArgv(id.replaceAll(/[^a-z0-9]+/g, '-').replace(/^-/, ''));
-    const helper = new Helper<J, R>(file, [...profiled, ...execArgv]);
+    const helper = new Helper<J, R>(file, [...profiled, ...execArgv], this.build);
     this.#helpers.set(id, helper as Helper<never, unknown>);
     return helper;
   }

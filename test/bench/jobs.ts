@@ -1,8 +1,8 @@
 /** The two ends of a helper process: the benchmark sends it one job after the other, and it answers each. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { basename } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { basename, join } from 'node:path';
+import { benchFolder, ROOT } from './root.js';
 
 type Answer<R> = { readonly result: R } | { readonly error: string };
 
@@ -14,12 +14,13 @@ export class Helper<J, R> {
   readonly #child: ChildProcess;
   #ended: string | undefined;
 
-  /** @param file compiled file, relative to this one @param execArgv options for Node */
+  /** @param file compiled file, relative to this one @param execArgv options for Node @param build its repository */
   constructor(
     readonly file: string,
     execArgv: readonly string[],
+    build = ROOT,
   ) {
-    this.#child = fork(fileURLToPath(new URL(file, import.meta.url)), { execArgv: [...execArgv] });
+    this.#child = fork(join(benchFolder(build), file), { execArgv: [...execArgv] });
     this.#child.once('exit', (code, signal) => {
       this.#ended = `${basename(file)} ended (${signal ?? `exit code ${code}`})`;
     });

@@ -94,7 +94,7 @@ async function measure(options: Options): Promise<number> {
   const progress = new Progress(benchmarks.length);
   const context = new Context(settings, progress);
   const machine = machineOf(context.folder);
-  endOnSignals(context);
+  endOnSignals([context]);
   const results: Result[] = [];
   const failures: Failure[] = [];
   try {

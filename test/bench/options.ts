@@ -73,17 +73,19 @@ export function whole(text: string): number {
   return Number(text);
 }
 
-/** The first signal ends all processes in order, the second one at once. */
-export function endOnSignals(context: Context): void {
+/** The first signal ends all processes of the contexts in order, the second one at once. */
+export function endOnSignals(contexts: readonly Context[]): void {
   let ending = false;
   const end = (signal: NodeJS.Signals): void => {
     if (ending) {
-      context.kill();
+      for (const context of contexts) context.kill();
       process.exit(1);
     }
     ending = true;
     process.stderr.write('\nStopping ...\n');
-    void context.close().finally(() => process.exit(signal === 'SIGINT' ? 130 : 143));
+    void Promise.all(contexts.map((context) => context.close())).finally(() =>
+      process.exit(signal === 'SIGINT' ? 130 : 143),
+    );
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, end);
 }

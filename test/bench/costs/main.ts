@@ -32,7 +32,7 @@ async function main(): Promise<void> {
     { rounds: 1, durationMs, seed: 1, quick, keysPerPartition: quick ? 1_000 : 10_000, profile: undefined },
     progress,
   );
-  endOnSignals(context);
+  endOnSignals([context]);
   try {
     const machine = machineOf(context.folder);
     const { model, checks } = await measure(context, progress, quick);

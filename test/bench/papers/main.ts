@@ -110,7 +110,7 @@ async function measure(options: Options, date: string, folder: string): Promise<
   progress.line(`${steps.length} steps: ${timeText(totalMs(steps))}`);
   const context = new Context(settings, progress);
   const machine = machineOf(context.folder);
-  endOnSignals(context);
+  endOnSignals([context]);
   const experiments: ExperimentRecord[] = [];
   let scale: ScaleRecord | undefined;
   const failures: { experiment: string; error: string }[] = [];

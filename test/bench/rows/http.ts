@@ -1,4 +1,5 @@
 /** Every hot HTTP route, of one region and of all regions at once, beside a bare Fastify route with the same bytes. */
+import { invariant } from '@isochron/core';
 import { KeyTable } from '@isochron/workload';
 import type { Request } from 'autocannon';
 import { type Cluster, type ClusterNode, REGIONS } from '../cluster.js';
@@ -157,22 +158,34 @@ export const httpBenchmarks: readonly Benchmark[] = ROUTES.map((route) => ({
   run: (context) => runRoute(context, route),
 }));
 
+/** Requests of a hot route to the first node of a cluster. */
+export async function httpRequests(context: Context, cluster: Cluster, name: string): Promise<Contender> {
+  const route = ROUTES.find((route) => route.name === name);
+  invariant(route !== undefined, 'the route is hot');
+  return oneNode(context, cluster, route, await targetOf(context, cluster, cluster.nodes[0]!, route));
+}
+
+const oneNode = (context: Context, { pids }: Cluster, route: HotRoute, target: HttpTarget): Contender => ({
+  run: loadOf(context, route)([target]),
+  pids: route.everywhere ? pids : pids.slice(0, 1),
+});
+
+const loadOf =
+  (context: Context, { status }: HotRoute) =>
+  (targets: readonly HttpTarget[]) =>
+  (durationMs: number): Promise<Load> =>
+    context
+      .helper<HttpJob, Load>('./load/http.js')
+      .run({ targets, connections: CONNECTIONS, status, values: context.valuesOf(), durationMs });
+
 async function runRoute(context: Context, route: HotRoute): Promise<Line[]> {
   const cluster = await context.filledCluster();
-  const values = context.valuesOf();
   const real = await Promise.all(cluster.nodes.map((node) => targetOf(context, cluster, node, route)));
   const bare = await Promise.all(real.map((target, i) => bareTarget(context, route, target, i)));
-  const load =
-    (targets: readonly HttpTarget[]) =>
-    (durationMs: number): Promise<Load> => {
-      const { status } = route;
-      return context
-        .helper<HttpJob, Load>('./load/http.js')
-        .run({ targets, connections: CONNECTIONS, status, values, durationMs });
-    };
+  const load = loadOf(context, route);
   const contenders: Record<'bare' | 'one' | 'bareAll' | 'all', Contender> = {
     bare: { run: load([bare[0]!.target]), pids: [bare[0]!.pid] },
-    one: { run: load([real[0]!]), pids: route.everywhere ? cluster.pids : cluster.pids.slice(0, 1) },
+    one: oneNode(context, cluster, route, real[0]!),
     bareAll: { run: load(bare.map(({ target }) => target)), pids: bare.map(({ pid }) => pid) },
     all: { run: load(real), pids: cluster.pids },
   };

@@ -133,7 +133,7 @@ export class MachinePort<R extends AnyRequestMap>
     }
     this.#lastRef = (this.#lastRef + 1) % 2 ** 32;
     // With its reference the request is the message of its type, and `step` ends it with an answer of its type only.
-    // The reference comes first: V8 adds a member to a literal that begins with a copy in 1.5 µs.
+    // The reference comes first: Node 20 takes 1.5 µs to add a member to a literal that begins with a spread.
     const message = { ref: this.#lastRef, ...request } as RequestIn<R>;
     const end = done as Done<AnswerIn<R> | undefined>;
     const refusal = this.driver.refusal?.(message);
