@@ -74,6 +74,7 @@ const open: Context[] = [];
 async function main(): Promise<void> {
   endOnSignals(open);
   const starts = options.quick ? 1 : options.starts;
+  const machine = machineOf(process.cwd());
   const progress = new Progress(starts);
   const measured = new Map<string, Start[]>();
   for (let start = 1; start <= starts; start++) {
@@ -81,7 +82,7 @@ async function main(): Promise<void> {
     await measureStart(progress, start, measured);
   }
   progress.end();
-  console.log([...machineLines(machineOf(process.cwd()), []), comparisonTable(measured)].join('\n'));
+  console.log([...machineLines(machine, []), comparisonTable(measured)].join('\n'));
 }
 
 /** Starts both builds, in turn this build or the other first, and measures each load. */

@@ -76,7 +76,7 @@ export class Slices {
   /** Holds a slice at its proposed timestamp until the decision. */
   prepare(request: PrepareReq, pt: Timestamp, coordinator: NodeId, now: WallMs, out: Out): void {
     const { txId } = request.identity;
-    const record = recordOf(request, pt, coordinator);
+    const record = recordOf(request, pt, coordinator, undefined);
     this.prepared.add({ txId, record, since: now });
     out.write({ kind: 'prepared', partition: this.partition, txId, record });
   }
@@ -84,7 +84,7 @@ export class Slices {
   /** Commits a slice that was not prepared, with one durable write (P11). */
   commitAtOnce(request: PrepareReq, ct: Timestamp, coordinator: NodeId, out: Out): void {
     const { txId } = request.identity;
-    const record = { ...recordOf(request, ct, coordinator), ct };
+    const record = recordOf(request, ct, coordinator, ct);
     this.committed.add(this.#committed(txId, record, ct));
     this.counters.commits++;
     out.write({ kind: 'prepared', partition: this.partition, txId, record });
@@ -158,7 +158,8 @@ export class Slices {
   }
 }
 
-function recordOf(request: PrepareReq, pt: Timestamp, coordinator: NodeId): PreparedRecord {
+/** The record of a slice; `ct` is its commit timestamp, if the commit is decided. */
+function recordOf(request: PrepareReq, pt: Timestamp, coordinator: NodeId, ct: Timestamp | undefined): PreparedRecord {
   const { identity, writes, sentAfter, deps } = request;
   const { attempt, home, epoch, cohorts, avoid } = identity;
   return {
@@ -174,5 +175,6 @@ function recordOf(request: PrepareReq, pt: Timestamp, coordinator: NodeId): Prep
     deps,
     repeatable: isRepeatable(request) || undefined,
     avoid,
+    ct,
   };
 }
