@@ -54,8 +54,8 @@ export const AVAILABILITY_MUTANTS: readonly Mutant[] = [
       {
         file: SLICES,
         in: 'recordOf',
-        find: '    avoid,\n  };',
-        replace: '  };',
+        find: '    avoid,\n    ct,',
+        replace: '    ct,',
       },
     ],
     seeds: { from: 2, count: 150 },
