@@ -137,7 +137,11 @@ function ofFields<T extends object>(fields: object): Kind<T> {
   const names = Object.keys(fields) as (keyof T)[];
   const kinds = Object.values(fields) as Kind<T[keyof T]>[];
   return {
-    encode: (object) => withoutAbsentEnd(kinds.map((kind, i) => kind.encode(object[names[i]!]))),
+    encode: (object) => {
+      const flat: unknown[] = [];
+      for (let i = 0; i < names.length; i++) flat.push(kinds[i]!.encode(object[names[i]!]));
+      return withoutAbsentEnd(flat);
+    },
     decode: (raw) => {
       if (!Array.isArray(raw)) throw new MalformedMessage(`expected fields ${names.join(', ')}`);
       const object = {} as T;

@@ -47,10 +47,12 @@ export function foreignSource<M extends AnyMessage>(
 ): string | undefined {
   const region = topology.regionOf(peer);
   for (const { message } of envelopes) {
-    for (const partition of partitionsIn(message)) {
-      const holder =
-        region === undefined || partition === undefined ? undefined : holderOf(topology, partition, region);
-      if (holder !== peer) return `${message.type} about partition ${partition}, of which ${peer} holds no replica`;
+    for (const { partitions } of spansIn(message)) {
+      for (const partition of partitions) {
+        const holder =
+          region === undefined || partition === undefined ? undefined : holderOf(topology, partition, region);
+        if (holder !== peer) return `${message.type} about partition ${partition}, of which ${peer} holds no replica`;
+      }
     }
     const field = REGION_FIELDS[message.type];
     if (field === undefined) continue;
@@ -60,13 +62,17 @@ export function foreignSource<M extends AnyMessage>(
   return undefined;
 }
 
-/** The partitions whose replicas a message is about; undefined for a missing partition. */
-function partitionsIn(message: AnyMessage): readonly (PartitionId | undefined)[] {
-  if (message.type === 'Heartbeats') {
-    const { spans = [] } = message as { readonly spans?: readonly { readonly partitions: readonly PartitionId[] }[] };
-    return spans.flatMap(({ partitions }) => partitions);
-  }
-  return OF_REPLICAS.has(message.type) ? [(message as { readonly partition?: PartitionId }).partition] : [];
+/** Partitions of a message; undefined for a missing partition. */
+interface Span {
+  readonly partitions: readonly (PartitionId | undefined)[];
+}
+
+/** The partitions whose replicas a message is about. */
+function spansIn(message: AnyMessage): readonly Span[] {
+  if (message.type === 'Heartbeats') return (message as { readonly spans?: readonly Span[] }).spans ?? [];
+  return OF_REPLICAS.has(message.type)
+    ? [{ partitions: [(message as { readonly partition?: PartitionId }).partition] }]
+    : [];
 }
 
 /** Undefined for a partition that there is not. */

@@ -39,20 +39,28 @@ export interface OutcomesNode {
   readonly outcomeRetentionMs: number;
 }
 
+/** The fields of a commit, and the snapshot that its transaction has read. */
+export interface CommitCall extends Omit<CoordinatorRequest<'CommitReq'>, 'type' | 'snapshot' | 'deps'> {
+  /** Null: that of the transaction, which the coordinator has open. */
+  readonly known: Snapshot | null;
+}
+
 /**
  * Commits, and distinguishes a refusal from a lost answer. Ends with the commit timestamp and its dependencies, with an
  * UndecidedError if it may have taken effect, or with another IsochronError if it has not.
  */
 export function commitThrough(
   port: CoordinatorPortFor<'CommitReq'>,
-  request: CoordinatorRequest<'CommitReq'>,
+  { txId, known, hwt, sentAfter, attemptRegions, avoids, principal, writes }: CommitCall,
   done: Done<Snapshot>,
   coordinator?: NodeId,
 ): void {
+  const [snapshot, deps] = [known?.ts ?? null, known?.deps];
   port.ask(
-    request,
+    // Every field by its name: Node 20 takes 8 µs for a literal with spreads here.
+    { type: 'CommitReq', txId, snapshot, hwt, sentAfter, attemptRegions, principal, writes, deps, avoids },
     (result) => {
-      if (result instanceof IsochronError) done(undecided(request.txId, result));
+      if (result instanceof IsochronError) done(undecided(txId, result));
       else done({ ts: result.ct, deps: result.deps });
     },
     coordinator,

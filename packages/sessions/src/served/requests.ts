@@ -215,36 +215,30 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   const { topology } = context.node;
   const snapshot = named(context, frame.snapshot, frame.deps, 'snapshot');
   const attemptRegions = attemptRegionsOf(frame.attemptRegions, (name) => topology.regions.includes(name));
-  const order = {
-    type: 'CommitReq',
-    txId: frame.tx,
-    hwt: claimed(context, frame.hwt, 'hwt'),
-    sentAfter: claimed(context, frame.sentAfter, 'sentAfter'),
-    attemptRegions,
-    avoids: avoidsOf(frame, (avoid) => topology.isAvoidList(avoid)),
-    principal: context.principal.id,
-    writes: commitWrites(frame, context),
-  } as const;
+  const txId = frame.tx;
+  const hwt = claimed(context, frame.hwt, 'hwt');
+  const sentAfter = claimed(context, frame.sentAfter, 'sentAfter');
+  const avoids = avoidsOf(frame, (avoid) => topology.isAvoidList(avoid));
+  const principal = context.principal.id;
+  const writes = commitWrites(frame, context);
   // The coordinator alone knows what it has read: the commit comes again with that, once the one before is decided.
   if (frame.after != null && snapshot === null && context.parts.tokens.rules.depending !== undefined)
     throw blocked(frame.after);
   context.commits.add(
-    order.txId,
+    txId,
     frame.after ?? null,
     (above, done) => {
-      const depends = commitSnapshot(snapshot && (above === 0 ? snapshot : context.depending(snapshot)));
-      commitThrough(context.parts.coordinator, { ...order, ...depends, hwt: Math.max(order.hwt, above) }, done);
+      const known = snapshot && (above === 0 ? snapshot : context.depending(snapshot));
+      const order = { txId, known, hwt: Math.max(hwt, above), sentAfter, attemptRegions, avoids, principal, writes };
+      commitThrough(context.parts.coordinator, order, done);
     },
     answered(reply, (committed) => {
-      context.node.serving.transactions.end(storedOf(context, order.txId));
+      context.node.serving.transactions.end(storedOf(context, txId));
       const token = context.committed(committed, snapshot ?? undefined);
       return withToken({ type: 'committed', id, ts: committed.ts, ...depsField(committed) }, token);
     }),
   );
 }
-
-/** Null: that of the open transaction. */
-const commitSnapshot = (snapshot: Snapshot | null) => ({ snapshot: snapshot?.ts ?? null, deps: snapshot?.deps });
 
 /** The writes of a commit: updates only where the protocol has them. */
 function commitWrites(frame: Request<'commit'>, { node }: TransactionRequests): KeyWrite[] {

@@ -253,7 +253,8 @@ const DEPENDENCY: Kind<Dependency> = struct<Dependency>({
 });
 const deps: Kind<Deps> = list(timestamp);
 const depends: Kind<readonly Dependency[]> = list(DEPENDENCY);
-const writes: Kind<readonly KeyWrite[]> = list(struct<KeyWrite>({ key: text(65536), value: content }));
+const WRITE: Kind<KeyWrite> = struct<KeyWrite>({ key: text(65536), value: content });
+const writes: Kind<readonly KeyWrite[]> = list(WRITE);
 
 const name = text(65536);
 const region = text(1024);
@@ -266,13 +267,15 @@ const REPEATABLE = true;
  * its dependencies and siblings: the numbers, and one list of lists with dependencies that name keys.
  */
 export const LOGGED: Kind<Omit<LoggedTx, 'txId'>> = {
-  encode: ({ writes: all, deps = [], depends: named = [], siblings = [], repeatable = false }) => [
-    ...(repeatable ? [REPEATABLE] : []),
-    ...deps,
-    ...siblings.map(belowZero),
-    ...(named.length === 0 ? [] : [depends.encode(named)]),
-    ...(writes.encode(all) as unknown[]),
-  ],
+  // Hot: a logged transaction is packed for the log, and again for its block.
+  encode: ({ writes: all, deps, depends: named, siblings, repeatable }) => {
+    const flat: unknown[] = repeatable ? [REPEATABLE] : [];
+    if (deps !== undefined) flat.push(...deps);
+    if (siblings !== undefined) flat.push(...siblings.map(belowZero));
+    if (named !== undefined && named.length > 0) flat.push(depends.encode(named));
+    for (const write of all) flat.push(WRITE.encode(write));
+    return flat;
+  },
   decode: (raw) => {
     if (!Array.isArray(raw)) return { writes: writes.decode(raw) };
     if (raw[0] === REPEATABLE) return { ...LOGGED.decode(raw.slice(1)), repeatable: true };
@@ -290,7 +293,11 @@ const BLOCK_FIELDS = 4;
 
 /** A block of the log. */
 export const LOG_BLOCK: Kind<readonly Change[]> = {
-  encode: (changes) => changes.flatMap(({ ct, tx, source = null }) => [ct, tx.txId, source, LOGGED.encode(tx)]),
+  encode: (changes) => {
+    const flat: unknown[] = [];
+    for (const { ct, tx, source = null } of changes) flat.push(ct, tx.txId, source, LOGGED.encode(tx));
+    return flat;
+  },
   decode: (raw) => {
     if (!Array.isArray(raw) || raw.length % BLOCK_FIELDS !== 0)
       throw new MalformedMessage('expected logged transactions');

@@ -32,16 +32,13 @@ export async function commit(
   caller: Caller,
   order: RequestedCommit,
 ): Promise<{ ct: Timestamp; token: string }> {
-  const { coordinator: node, snapshot, open = false, ...fields } = order;
+  const { txId, snapshot, open = false, hwt, sentAfter, principal, writes } = order;
   const depending = api.sessions.depending(caller, snapshot);
-  const { ts, deps } = depending;
-  const known = open && depending === snapshot ? { snapshot: null } : { snapshot: ts, deps };
-  const attempt = attemptInId(fields.txId, api.node);
+  const known = open && depending === snapshot ? null : depending;
+  const { attemptRegions, avoids } = attemptInId(txId, api.node);
   const coordinator = api.coordinator(request, caller.hwt);
-  const committed = await promised<Snapshot>((done) =>
-    commitThrough(coordinator, { type: 'CommitReq', ...fields, ...known, ...attempt }, done, node),
-  );
-  const { txId, writes } = order;
+  const attempt = { txId, known, hwt, sentAfter, attemptRegions, avoids, principal, writes };
+  const committed = await promised<Snapshot>((done) => commitThrough(coordinator, attempt, done, order.coordinator));
   return {
     ct: committed.ts,
     token: api.sessions.committed(caller, { txId, writes, commit: committed, snapshot }, api.holder(request)),
