@@ -42,8 +42,8 @@ const BURSTS: Profile = { ...RECONNECTING, bursts: 12 };
 const ENDS_AS_FAILED: Patch = {
   file: OUTCOME,
   in: 'OutcomeExchange.failed',
-  find: 'if (this.#inDoubt && isError',
-  replace: 'if (false && isError',
+  find: 'if (inDoubt && error?.code',
+  replace: 'if (false && error?.code',
 };
 
 export const CLIENT_MUTANTS: readonly Mutant[] = [
@@ -57,7 +57,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
         in: 'CommitExchange.frame',
         find: 'const { txId: tx, sentAfter, writes } = this.attempt;',
         replace:
-          'const { txId, sentAfter, writes } = this.attempt; const tx = this.sent ? txId.concat(String(0)) : txId;',
+          'const { txId, sentAfter, writes } = this.attempt; const tx = this.#sentOpen !== undefined ? txId.concat(String(0)) : txId;',
       },
     ],
     seeds: { from: 1, count: 40 },
@@ -77,8 +77,8 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       {
         file: COMMITS,
         in: 'CommitExchange.#sentOpen',
-        find: '  #sentOpen = false;\n',
-        replace: '  #sentOpen = false;\n  #again = 0;\n',
+        find: '  #sentOpen: boolean | undefined;\n',
+        replace: '  #sentOpen: boolean | undefined;\n  #again = 0;\n',
       },
     ],
     seeds: { from: 1, count: 40 },
@@ -92,8 +92,8 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       {
         file: OUTCOME,
         in: 'OutcomeExchange.sending',
-        find: 'if (home === undefined || this.orphaned || this.mustMove(home, connection)) this.#addAttempt(connection);',
-        replace: 'this.#attempts = [cohortsOf(connection)];',
+        find: "if (last === undefined || this.is('orphaned') || this.mustMove(last.home, connection))",
+        replace: 'this.#attempts.length = 0;',
       },
     ],
     seeds: { from: 1, count: 60 },
@@ -105,7 +105,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
     does: 'reports a commit as failed when its answer is late',
     patches: [
       ENDS_AS_FAILED,
-      { file: OUTCOME, in: 'OutcomeExchange.expired', find: 'if (!this.#inDoubt) {', replace: '{' },
+      { file: OUTCOME, in: 'OutcomeExchange.expired', find: 'if (!this.inDoubt) {', replace: '{' },
       {
         file: OUTCOME,
         in: 'OutcomeExchange.sending',
@@ -176,8 +176,8 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       {
         file: COMMITS,
         in: 'CommitExchange.answered',
-        find: 'if (!this.detached) this.#core.session.committed(frame.ts, frame.deps);',
-        replace: 'if (!this.detached) this.#core.session.refused();',
+        find: "if (!this.is('detached')) this.core.session.committed(frame.ts, frame.deps);",
+        replace: "if (!this.is('detached')) this.core.session.refused();",
       },
     ],
     seeds: { from: 1, count: 40 },

@@ -26,8 +26,8 @@ export const CLIENT: readonly PlantedBug[] = [
     'refused-home-stays',
     'keeps the home of an attempt that has not begun',
     OUTCOME,
-    'if !inDoubt, attempts.count == 1 { attempts = [] }',
-    'if !planted, !inDoubt, attempts.count == 1 { attempts = [] }',
+    'if !isInDoubt, attempts.count == 1 { attempts = [] }',
+    'if !planted, !isInDoubt, attempts.count == 1 { attempts = [] }',
   ),
   inSteps(
     'detached-blocks',
@@ -61,8 +61,8 @@ export const CLIENT: readonly PlantedBug[] = [
     'orphan-as-before',
     'keeps the attempt of a write that was sent behind one which is not known to have committed',
     OUTCOME,
-    'orphaned || mustMove',
-    '(!planted && orphaned) || mustMove',
+    'isOrphaned || mustMove',
+    '(!planted && isOrphaned) || mustMove',
   ),
   inSteps(
     'late-too-early',

@@ -90,6 +90,8 @@ export type Step = StepInput & {
   readonly out: readonly StepEffect[];
   /** The status after the step, where `changed` is among its effects. */
   readonly status?: StepStatus;
+  /** The states of all undecided writes after the step, where the step has changed them. */
+  readonly writes?: readonly string[];
 };
 
 export interface StepSettings {

@@ -47,6 +47,7 @@ export class Recorder implements ClientEffects {
   #out: StepEffect[] = [];
   #random: number[] = [];
   #ids: string[] = [];
+  #writes: readonly string[] = [];
 
   constructor(settings: StepSettings, atMs: number, draws: Draws) {
     this.#draws = draws;
@@ -88,6 +89,9 @@ export class Recorder implements ClientEffects {
     } catch (error) {
       this.#out.push({ do: 'throw', error: errorOut(error) });
     }
+    const writes = this.machine.core.queue.writes.map(({ write }) => write?.states.join(' ') ?? 'queued');
+    const hasMoved = writes.join() !== this.#writes.join();
+    this.#writes = writes;
     return {
       at: atMs,
       ...input,
@@ -97,6 +101,7 @@ export class Recorder implements ClientEffects {
       ...(this.#out.some((effect) => effect.do === 'changed')
         ? { status: statusOut(this.machine.core.status(atMs)) }
         : {}),
+      ...(hasMoved ? { writes } : {}),
     };
   }
 

@@ -21,7 +21,7 @@ export interface StepFile {
 }
 
 /** The fields to compare: all of a step beside its input. */
-const FIELDS = ['out', 'status', 'random', 'ids'] as const;
+const FIELDS = ['out', 'status', 'writes', 'random', 'ids'] as const;
 
 /** Replays the trace's draws. Any further draw is an invalid value. */
 class RecordedDraws implements Draws {
@@ -60,7 +60,7 @@ export function replayTrace({ name, at, settings, steps }: StepTrace): StepDiffe
 }
 
 function inputOf(step: Step): StepInput {
-  const { at, random, ids, out, status, ...input } = step;
+  const { at, random, ids, out, status, writes, ...input } = step;
   return input;
 }
 

@@ -1,9 +1,24 @@
+import { COMMIT_MOVES, type CommitState, OutcomeExchange } from '@isochron/client/session/outcome';
 import type { CommitFrame, PutFrame } from '@isochron/wire/session-frames';
 import { DEFAULTS, generate } from '../generate.js';
 import type { Step, StepEffect, StepTrace } from './format.js';
 import { STEP_PROTOCOLS } from './protocols.js';
 import { replayTrace, type StepFile } from './replay.js';
 
+/** Watches the moves of all writes from now on. Returns them as `from to`, in a set that grows. */
+function watchedMoves(): ReadonlySet<string> {
+  const { prototype } = OutcomeExchange;
+  const { move } = prototype;
+  const seen = new Set<string>();
+  prototype.move = function (this: OutcomeExchange, to: CommitState) {
+    const before = [...this.states];
+    move.call(this, to);
+    for (const from of before) if (COMMIT_MOVES[from].includes(to)) seen.add(`${from} ${to}`);
+  };
+  return seen;
+}
+
+const moves = watchedMoves();
 const NAMES = STEP_PROTOCOLS.map(({ name }) => name);
 const texts = new Map(generate(DEFAULTS).map(({ name, text }) => [name, text]));
 const fileOf = (protocol: string): StepFile => JSON.parse(texts.get(`steps-${protocol}.json`) ?? '{}') as StepFile;
@@ -73,7 +88,13 @@ describe('the steps', () => {
   });
 });
 
+const MOVES = Object.entries(COMMIT_MOVES).flatMap(([from, all]) => all.map((to) => `${from} ${to}`));
+
 describe('what happens to writes in the traces', () => {
+  it.each(MOVES)('some write of the traces makes the move %s', (move) => {
+    expect([...moves]).toContain(move);
+  });
+
   type WriteFrame = CommitFrame | PutFrame;
 
   /** The writes of a trace by their ids, each with all its frames. */

@@ -52,8 +52,8 @@ export class Connection implements SocketListener, Carrier {
   /** How many of them wait by design. */
   #waits = 0;
   #welcome: Welcome | undefined;
-  #freshness: Freshness | undefined;
-  #unresponsive: Unresponsive = ALL_ANSWER;
+  /** The node's last report. */
+  #report: Welcome | UstFrame | undefined;
   #nextId = 1;
   #closed = false;
   #quietBeats = 0;
@@ -96,17 +96,17 @@ export class Connection implements SocketListener, Carrier {
 
   /** Freshness of the node's snapshots, from its last report. */
   get freshness(): Freshness {
-    return this.#freshness ?? this.welcome.freshness;
+    return (this.#report ?? this.welcome).freshness;
   }
 
   /** Nodes and regions that do not answer the node, from its last report. */
   get unresponsive(): Unresponsive {
-    return this.#unresponsive;
+    return this.#report?.unresponsive ?? ALL_ANSWER;
   }
 
   /** The regions that a new attempt of a commit through this node avoids (D4); empty if that would be every region. */
   get avoid(): readonly RegionId[] {
-    const { regions } = this.#unresponsive;
+    const { regions } = this.unresponsive;
     return this.welcome.regions.every(({ id }) => regions.includes(id)) ? [] : [...regions].sort();
   }
 
@@ -154,25 +154,26 @@ export class Connection implements SocketListener, Carrier {
     if (this.isIdle) this.#owingSinceMs = this.loop.nowMs;
     let parts: Encoded[] = [];
     let size = 0;
+    const pack = (): void => {
+      if (parts.length > 0) this.loop.out.send(this.#socket, this.codec.pack(parts));
+      parts = [];
+      size = 0;
+    };
     for (const exchange of exchanges) {
       const id = this.#nextId++;
-      const part = this.settings.codec.encode(exchange.frame(id, this));
+      const part = this.codec.encode(exchange.frame(id, this));
       const bytes = bytesOf(part, limit) + 1;
       if (bytes > limit) {
         exchange.failed(new IsochronError('REQUEST_TOO_LARGE', `a request of ${bytes} bytes is above ${limit}`));
         continue;
       }
-      if (size + bytes > limit) {
-        this.loop.out.send(this.#socket, this.settings.codec.pack(parts));
-        parts = [];
-        size = 0;
-      }
+      if (size + bytes > limit) pack();
       this.#inFlight.set(id, exchange);
       if (exchange.waits) this.#waits++;
       parts.push(part);
       size += bytes;
     }
-    if (parts.length > 0) this.loop.out.send(this.#socket, this.settings.codec.pack(parts));
+    pack();
   }
 
   /** Requests that wait for an answer on this connection. */
@@ -210,7 +211,7 @@ export class Connection implements SocketListener, Carrier {
   }
 
   opened(): void {
-    if (!this.#closed) this.loop.out.send(this.#socket, this.settings.codec.encode(this.hello));
+    if (!this.#closed) this.loop.out.send(this.#socket, this.codec.encode(this.hello));
   }
 
   closed(code: number | undefined, reason: string): void {
@@ -229,8 +230,7 @@ export class Connection implements SocketListener, Carrier {
     this.#askedMs = undefined;
     try {
       const message = this.#decode(data);
-      if (!Array.isArray(message)) this.#take(parseFrame(message));
-      else for (const frame of message) this.#take(parseFrame(frame));
+      for (const frame of Array.isArray(message) ? message : [message]) this.#take(parseFrame(frame));
     } catch (error) {
       this.#finish(toIsochronError(error), true);
       return;
@@ -240,7 +240,7 @@ export class Connection implements SocketListener, Carrier {
 
   #decode(data: unknown): unknown {
     try {
-      return this.settings.codec.decode(data);
+      return this.codec.decode(data);
     } catch (error) {
       throw malformed('a message that cannot be decoded', error);
     }
@@ -251,8 +251,7 @@ export class Connection implements SocketListener, Carrier {
     switch (frame.type) {
       case 'welcome':
         if (this.#welcome !== undefined) throw malformed('a second welcome');
-        this.#welcome = frame;
-        this.#unresponsive = frame.unresponsive ?? ALL_ANSWER;
+        this.#welcome = this.#report = frame;
         this.#nextBeat();
         this.#settle();
         return;
@@ -261,8 +260,7 @@ export class Connection implements SocketListener, Carrier {
         this.owner.refused(this.#answeredExchange(frame.id), serverError(frame), this);
         return;
       case 'ust':
-        this.#freshness = frame.freshness;
-        this.#unresponsive = frame.unresponsive ?? ALL_ANSWER;
+        this.#report = frame;
         this.owner.ust(frame, this);
         return;
       case 'goaway':
@@ -318,7 +316,7 @@ export class Connection implements SocketListener, Carrier {
     this.#closed = true;
     this.loop.cancel(this.#timer);
     this.loop.out.close(this.#socket, abrupt);
-    const lostExchanges = [...this.#inFlight.values()].filter((exchange) => !exchange.settled);
+    const lostExchanges = [...this.#inFlight.values()];
     this.#inFlight = new TransientMap();
     this.#waits = 0;
     if (this.#unopened !== undefined) this.#settle(error);

@@ -167,7 +167,7 @@ export class Dispatcher {
   /** The client is about to close: goes on with writes only. */
   drain(): void {
     this.#isDraining = true;
-    for (const exchange of [...this.#all()]) if (!exchange.settled && !exchange.isWrite) exchange.closed();
+    for (const exchange of [...this.#all()]) if (!exchange.isWrite) exchange.closed();
   }
 
   close(): void {
@@ -175,7 +175,7 @@ export class Dispatcher {
     const all = [...this.#all()];
     this.resting.clear();
     this.#waiting = [];
-    for (const exchange of all) if (!exchange.settled) exchange.closed();
+    for (const exchange of all) exchange.closed();
   }
 
   #survives(exchange: Exchange, error: IsochronError, connection: Connection): boolean {

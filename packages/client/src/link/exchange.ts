@@ -144,7 +144,8 @@ export abstract class Exchange<T = unknown> implements Cancellable {
     return this;
   }
 
-  failed(reason: unknown): void {
+  /** @param _neverBegan whether the request is known to have had no effect */
+  failed(reason: unknown, _neverBegan?: boolean): void {
     if (this.settled) return;
     this.settled = true;
     this.#caller.reject(reason);

@@ -4,7 +4,7 @@
  */
 import type { Content, QualifiedKey, Timestamp, TxId } from '@isochron/core/ids';
 import type { CachedWrite, OwnWrite } from '@isochron/protocols/kernel/transactions/write-cache';
-import type { QueueEntry, WriteFollower } from '../session/queued-exchange.js';
+import type { QueueEntry, WriteFollower } from '../session/queue-entry.js';
 
 /**
  * One own write. Until it has committed, its timestamp is the expected one: so `serverTimestamp` gives a document the

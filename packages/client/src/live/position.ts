@@ -9,7 +9,7 @@ import type { QualifiedKey, Timestamp } from '@isochron/core/ids';
 import { laidOver } from '@isochron/protocols/kernel/transactions/write-cache';
 import type { Timer } from '../loop.js';
 import type { ClientCore } from '../session/core.js';
-import type { QueuedExchange } from '../session/queued-exchange.js';
+import type { OutcomeExchange } from '../session/outcome.js';
 import { Documents } from './documents.js';
 import type { KeyChanges, LiveAnswer } from './frames.js';
 import { OwnWrites } from './own-writes.js';
@@ -31,7 +31,7 @@ export interface AnsweredRequest {
 interface Held {
   readonly request: AnsweredRequest;
   readonly answer: LiveAnswer;
-  readonly doubts: readonly QueuedExchange[];
+  readonly doubts: readonly OutcomeExchange[];
 }
 
 export interface PositionEvents {

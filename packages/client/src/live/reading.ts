@@ -14,7 +14,7 @@ import { toIsochronError } from '../errors.js';
 import type { Cancellable } from '../link/exchange.js';
 import type { Timer } from '../loop.js';
 import type { ClientCore } from '../session/core.js';
-import type { QueuedExchange } from '../session/queued-exchange.js';
+import type { OutcomeExchange } from '../session/outcome.js';
 import { SnapshotHandle } from '../session/snapshot-handle.js';
 import type { Change, KeyChanges } from './frames.js';
 import type { Scope } from './scope.js';
@@ -39,7 +39,7 @@ export class Reading {
   /** Its snapshot, once all scopes are read. */
   snapshot: Timestamp | undefined;
   /** Own writes that the snapshot may contain: their timestamps are to be known before it is shown. */
-  doubts: readonly QueuedExchange[] = [];
+  doubts: readonly OutcomeExchange[] = [];
   #values = new Map<QualifiedKey, Value>();
   readonly #changes = new Map<QualifiedKey, Change[]>();
   #handle: SnapshotHandle | undefined;
@@ -164,4 +164,4 @@ export class Reading {
 }
 
 /** Whether a write may have had an effect that the session waits for. */
-export const isUndecided = ({ inDoubt, detached }: QueuedExchange): boolean => inDoubt === true && detached !== true;
+export const isUndecided = (write: OutcomeExchange): boolean => write.inDoubt && !write.is('detached');

@@ -1,6 +1,5 @@
 /** The commits of a session of transactions. */
 import type { IsochronError } from '@isochron/core/errors';
-import type { Timestamp } from '@isochron/core/ids';
 import type { KeyWrite } from '@isochron/core/versions';
 import type { CommitAttempt, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { CommitFrame, RequestFrame } from '@isochron/wire/session-frames';
@@ -9,7 +8,7 @@ import { wireContent } from '../link/codec.js';
 import { type Caller, type Cancellable, type Carrier, type Retry, unexpected } from '../link/exchange.js';
 import type { Answer } from '../link/frames.js';
 import { type Committed, OutcomeExchange } from './outcome.js';
-import type { ClientParts } from './parts.js';
+import type { ClientParts, Ended } from './parts.js';
 import type { SnapshotHandle } from './snapshot-handle.js';
 
 /**
@@ -25,20 +24,16 @@ export function commit(
   handle: SnapshotHandle | undefined,
   caller: Caller<Committed>,
 ): Cancellable | undefined {
-  const job = {
-    writes,
-    begin: (ended: (committedAt?: Timestamp) => void) => new CommitExchange(core, begin(), handle, ended),
-    drop: () => handle?.end(),
-  };
-  return core.queue.enqueue(job, caller);
+  const exchange = (ended: Ended) => new CommitExchange(core, begin(), handle, ended);
+  return core.queue.enqueue(writes, exchange, caller, () => handle?.end());
 }
 
 class CommitExchange extends OutcomeExchange {
-  readonly #core: ClientParts;
-  protected readonly attempt: CommitAttempt;
+  readonly attempt: CommitAttempt;
   readonly #handle: SnapshotHandle | undefined;
   #writes: CommitFrame['writes'] | undefined;
-  #sentOpen = false;
+  /** Whether the last sending was to end an open transaction; undefined before the first one. */
+  #sentOpen: boolean | undefined;
   /** The attempt, and once all commits before it are decided, with what it depends on by then. */
   #led: CommitAttempt;
 
@@ -46,16 +41,15 @@ class CommitExchange extends OutcomeExchange {
     core: ClientParts,
     readonly tx: SessionTransaction,
     handle: SnapshotHandle | undefined,
-    ended: (committedAt?: Timestamp) => void,
+    ended: Ended,
   ) {
     super(core, ended);
-    this.#core = core;
     this.attempt = this.#led = core.session.attempt(tx);
     this.#handle = handle;
   }
 
   override lead(): void {
-    this.#led = this.#core.session.commit(this.tx);
+    this.#led = this.core.session.commit(this.tx);
     super.lead();
   }
 
@@ -65,7 +59,7 @@ class CommitExchange extends OutcomeExchange {
     const { before: after } = this;
     // Where the transaction is open, the commit ends it, if it depends on no more than its reads. A commit with a
     // snapshot needs no open transaction, anywhere.
-    const open = !this.sent && deps === this.tx.deps && this.#handle?.isOpenOn(connection) === true;
+    const open = this.#sentOpen === undefined && deps === this.tx.deps && this.#handle?.isOpenOn(connection) === true;
     if (!open) this.#handle?.release();
     this.#sentOpen = open;
     const attempts = this.sending(connection);
@@ -88,7 +82,7 @@ class CommitExchange extends OutcomeExchange {
   answered(frame: Answer): void {
     if (frame.type !== 'committed') throw unexpected(frame);
     if (this.before !== undefined) throw malformed('answers to commits out of order');
-    if (!this.detached) this.#core.session.committed(frame.ts, frame.deps);
+    if (!this.is('detached')) this.core.session.committed(frame.ts, frame.deps);
     this.committed(frame.ts);
   }
 
@@ -100,9 +94,9 @@ class CommitExchange extends OutcomeExchange {
   }
 
   protected gaveUp(): void {
-    const { session } = this.#core;
+    const { session } = this.core;
     if (this.#led === this.attempt) session.end(this.tx);
-    else if (!this.detached) session.refused();
+    else if (!this.is('detached')) session.refused();
     this.#handle?.release();
   }
 }

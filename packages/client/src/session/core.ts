@@ -143,7 +143,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
   status(nowMs: number): ClientStatus {
     const { current } = this.connector;
     const ust = this.#engine?.ust ?? 0;
-    const { writesSinceMs } = this.queue;
+    const writesSinceMs = this.queue.writes.map(({ queuedMs }) => queuedMs);
     return {
       state: this.#state(),
       region: current?.region,

@@ -72,7 +72,7 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts, n
   }
 
   class PutExchange extends OutcomeExchange {
-    protected readonly attempt: ReturnType<OperationSession['put']>;
+    readonly attempt: ReturnType<OperationSession['put']>;
     readonly #seen: WireSeen;
 
     constructor(
@@ -89,7 +89,7 @@ function requestsOf({ Exchange, OutcomeExchange, unexpected, malformed, parts, n
 
     /** A write that the session has left answers with the token of the old session. */
     override get takesToken(): boolean {
-      return !this.detached;
+      return !this.is('detached');
     }
 
     frame(id: number, connection: Carrier): PutFrame {
@@ -153,14 +153,14 @@ class Operations implements Engine {
       return undefined;
     }
     const begin = (ended: () => void) => new this.requests.ReadExchange(this.#session, keys, ended);
-    return this.#core.queue.enqueue({ writes: undefined, begin }, caller);
+    return this.#core.queue.enqueue(undefined, begin, caller);
   }
 
   write(key: QualifiedKey, value: Content, caller: Caller<Committed>): Cancellable | undefined {
     if (value !== null && typeof value === 'object' && 'operations' in value)
       throw this.#core.unsupported('has no updates');
     const begin = (ended: () => void) => new this.requests.PutExchange(this.#core, this.#session, key, value, ended);
-    return this.#core.queue.enqueue({ writes: [{ key, value }], begin }, caller);
+    return this.#core.queue.enqueue([{ key, value }], begin, caller);
   }
 
   /** The write under way keeps the old session. */

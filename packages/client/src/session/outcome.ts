@@ -1,9 +1,59 @@
-/** Repeats a write, unchanged, until its outcome is known (D4, D5). */
+/**
+ * Repeats a write, unchanged, until its outcome is known (D4, D5). From its turn in the queue on, a write has three
+ * states at a time: of its effect, from `chained` on; of its order, from `ordered` on; and of its audience. A write
+ * that is settled does not move any more.
+ *
+ * | state         | meaning                                | on                                     | next        |
+ * | ------------- | -------------------------------------- | -------------------------------------- | ----------- |
+ * | `chained`     | no sending may have had an effect      | a sending                              | sent        |
+ * |               |                                        | a refusal behind the write before      | held        |
+ * | `sent`        | only the last sending may have had one | a refusal without an effect            | chained     |
+ * |               |                                        | another sending                        | inDoubt     |
+ * | `inDoubt`     | an earlier sending may have had one    | every attempt was aborted              | chained     |
+ * |               |                                        | another sending                        | inDoubt     |
+ * |               |                                        | a refusal behind the write before      | heldInDoubt |
+ * | `held`        | as `chained`, behind the write before  | a sending                              | sent        |
+ * | `heldInDoubt` | as `inDoubt`, behind the write before  | a sending                              | inDoubt     |
+ * | `ordered`     | goes on above the write before         | the write before ends without a commit | orphaned    |
+ * | `orphaned`    | its next sending is another attempt    | a sending                              | ordered     |
+ * | `awaited`     | its caller and its session wait        | its caller gets OUTCOME_UNKNOWN        | overdue     |
+ * |               |                                        | its session goes on without it         | detached    |
+ * | `overdue`     | only its session waits                 | its session goes on without it         | detached    |
+ * | `detached`    | its session does not wait              |                                        |             |
+ */
 import { IsochronError } from '@isochron/core/errors';
 import type { RegionId, Timestamp, TxId } from '@isochron/core/ids';
 import { OutcomeUnknownError } from '../errors.js';
 import { type Carrier, type Elsewhere, Exchange, type Retry } from '../link/exchange.js';
-import type { ClientParts } from './parts.js';
+import type { TransactionStatus } from '../transaction-status.js';
+import type { ClientParts, Ended } from './parts.js';
+
+/** A state of a write: of its effect, of its order, or of its audience. */
+export type CommitState =
+  | 'chained'
+  | 'sent'
+  | 'inDoubt'
+  | 'held'
+  | 'heldInDoubt'
+  | 'ordered'
+  | 'orphaned'
+  | 'awaited'
+  | 'overdue'
+  | 'detached';
+
+/** The table above. */
+export const COMMIT_MOVES: Readonly<Record<CommitState, readonly CommitState[]>> = {
+  chained: ['sent', 'held'],
+  sent: ['chained', 'inDoubt'],
+  inDoubt: ['chained', 'inDoubt', 'heldInDoubt'],
+  held: ['sent'],
+  heldInDoubt: ['inDoubt'],
+  ordered: ['orphaned'],
+  orphaned: ['ordered'],
+  awaited: ['overdue', 'detached'],
+  overdue: ['detached'],
+  detached: [],
+};
 
 /** The result of a write that succeeded. */
 export interface Committed {
@@ -47,35 +97,27 @@ const MAX_ATTEMPTS = 16;
 const MAX_DOUBLINGS = 5;
 
 export abstract class OutcomeExchange extends Exchange<Committed> {
-  /** Its caller got OUTCOME_UNKNOWN; it goes on in the background. */
-  overdue = false;
-  /** Its session goes on without it, and does not receive its outcome. */
-  detached = false;
-  /** It was refused behind the one before it, and waits until that one is decided. */
-  held = false;
-  /** The write before it has ended, and is not known to have committed. */
-  orphaned = false;
-  readonly #core: ClientParts;
-  readonly #ended: (committedAt?: Timestamp) => void;
-  protected abstract readonly attempt: Attempt;
-  #attempts: readonly Cohorts[] = [];
-  /** It may have had an effect. */
-  #inDoubt = false;
-  #wasInDoubt = false;
-  #sent = false;
+  protected readonly core: ClientParts;
+  readonly #ended: Ended;
+  /** The fields of every sending. */
+  abstract readonly attempt: Attempt;
+  /** All attempts, the first one first. */
+  readonly #attempts: Cohorts[] = [];
   #aborted = 0;
   #refusals = 0;
+  #lastRefusal: IsochronError | undefined;
+  /** The states of the effect, the order and the audience. */
+  readonly states: CommitState[] = ['chained', 'ordered', 'awaited'];
+  /** The error that the caller got before the outcome was known. */
+  #unknownError: OutcomeUnknownError | undefined;
   /** Sendings with overdue answers. */
   #unanswered = 0;
   #outcomeDeadlineMs = Number.POSITIVE_INFINITY;
-  #lastError: IsochronError | undefined;
-  /** The error that its caller got before the outcome was known. */
-  #unknownError: OutcomeUnknownError | undefined;
 
   /** @param ended called when the outcome is known, or cannot be found out any more */
-  constructor(core: ClientParts, ended: (committedAt?: Timestamp) => void) {
+  constructor(core: ClientParts, ended: Ended) {
     super();
-    this.#core = core;
+    this.core = core;
     this.#ended = ended;
   }
 
@@ -87,92 +129,94 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     return this.attempt.txId;
   }
 
-  get sentAfter(): Timestamp {
-    return this.attempt.sentAfter;
+  /** Whether the write is in one of these states. */
+  is(...states: readonly CommitState[]): boolean {
+    return states.some((state) => this.states.includes(state));
   }
 
-  /** Whether it may have had an effect, and that is not decided. */
+  /** Whether the write may have had an effect, and that is not decided. */
   get inDoubt(): boolean {
-    return this.#inDoubt && !this.settled;
+    return !this.settled && this.is('sent', 'inDoubt', 'heldInDoubt');
   }
 
-  /** Whether it has been sent before. */
-  protected get sent(): boolean {
-    return this.#sent;
+  /** Whether the write waits until the write before it is decided. */
+  get isHeld(): boolean {
+    return this.is('held', 'heldInDoubt');
   }
 
-  /** The session goes on without it: it has had no effect, or its outcome cannot be found out. */
+  /** The session goes on without the write: it has had no effect, or its outcome cannot be found out. */
   protected abstract gaveUp(): void;
 
   protected committed(timestamp: Timestamp): void {
     this.done({ timestamp, txId: this.txId });
-    this.#unknownError?.settle({ state: 'committed', timestamp });
+    this.#end('committed', timestamp);
+  }
+
+  #end(state: TransactionStatus['state'], timestamp?: Timestamp): void {
+    this.#unknownError?.settle({ state, timestamp });
     this.#ended(timestamp);
   }
 
-  /** The write that it is sent behind, while that one is not decided. */
+  /** The write that this one is sent behind, while that is not decided. */
   protected get before(): TxId | undefined {
-    return this.#core.queue.before(this)?.txId;
+    return this.core.queue.before(this);
   }
 
+  /** All writes before this one are decided. */
   lead(): void {
-    if (this.#inDoubt) this.deadlineMs = this.#answerDueMs(this.#core.loop.nowMs);
+    if (this.inDoubt) this.deadlineMs = this.#answerDueMs(this.core.loop.nowMs);
   }
 
   override refused(error: IsochronError, connection: Carrier): Retry | undefined {
-    this.#lastError = error;
+    const { code, retryable } = error;
+    this.#lastRefusal = error;
     this.#refusals++;
-    if (NOT_STARTED.has(error.code)) this.notBegun();
-    if (error.code === 'SESSION_BLOCKED' && this.before !== undefined) {
-      if (!this.#inDoubt) this.#outcomeDeadlineMs = Number.POSITIVE_INFINITY;
+    let elsewhere: Elsewhere = this.#refusals % 3 === 0 && 'node';
+    if (NOT_STARTED.has(code)) this.notBegun();
+    if (code === 'SESSION_BLOCKED' && this.before !== undefined) {
+      if (!this.inDoubt) this.#outcomeDeadlineMs = Number.POSITIVE_INFINITY;
       this.deadlineMs = this.#outcomeDeadlineMs;
-      this.held = true;
+      this.move(this.inDoubt ? 'heldInDoubt' : 'held');
       return { refusals: Number.POSITIVE_INFINITY, elsewhere: false };
     }
-    if (error.code === 'ATTEMPT_MISMATCH' && this.#attempts.length > 1) {
-      this.#attempts = this.#attempts.slice(0, -1);
-      return this.#retry(false);
-    }
-    // A node without memory refuses with OVERLOADED what it has not looked at: that decides nothing about an earlier
-    // sending, whose cohorts are asked again.
-    if (ATTEMPT_ABORTED.has(error.code) && !(error.retryable && this.#wasInDoubt)) {
+    if (code === 'ATTEMPT_MISMATCH' && this.#attempts.length > 1) {
+      this.#attempts.pop();
+      elsewhere = false;
+      // A node without memory refuses with OVERLOADED what it has not looked at: that decides nothing about an earlier
+      // sending, whose cohorts are asked again.
+    } else if (ATTEMPT_ABORTED.has(code) && !(retryable && this.is('inDoubt'))) {
+      this.move('chained');
       // A lasting refusal is retried for a while, elsewhere too; a crash between prepares happens once.
-      const again = this.#nextAttempt(connection, error.retryable ? MAX_ATTEMPTS : MAX_ABORTED_ATTEMPTS);
-      return again ? this.#retry(error.retryable && this.#refusals % 3 === 0 && 'node') : undefined;
-    }
-    if (!error.retryable) {
-      // The refusal is about this sending alone: an earlier one may have had an effect.
-      this.#inDoubt = this.#wasInDoubt;
+      if (++this.#aborted > (retryable ? MAX_ATTEMPTS : MAX_ABORTED_ATTEMPTS)) return undefined;
+      if (!this.#addAttempt(connection)) return undefined;
+      elsewhere = retryable && elsewhere;
+    } else if (!retryable) {
+      this.#withoutLast();
       return undefined;
-    }
-    if (error.code === 'OUTCOME_PENDING') return this.#retry(this.#stuck(connection) && 'region');
-    if (error.code === 'RATE_LIMITED') return this.#retry(false);
-    return this.#retry((error.code === 'NOT_READY' || this.#refusals % 3 === 0) && 'node');
-  }
-
-  #retry(elsewhere: Elsewhere): Retry {
+    } else if (code === 'OUTCOME_PENDING') elsewhere = this.#stuck(connection) && 'region';
+    else if (code === 'NOT_READY') elsewhere = 'node';
+    else if (code === 'RATE_LIMITED') elsewhere = false;
     return { refusals: this.#refusals, elsewhere };
   }
 
   /** No answer in time: a write that is not known to be refused may have happened. */
   override expired(late: IsochronError): boolean {
-    const now = this.#core.loop.nowMs;
-    if (!this.#inDoubt) {
-      this.#core.queue.rejectFrom(this, this.#lastError ?? late);
+    const now = this.core.loop.nowMs;
+    if (!this.inDoubt) {
+      this.core.queue.rejectFrom(this, this.#lastRefusal ?? late);
       return true;
     }
-    if (now >= this.#outcomeDeadlineMs && !this.overdue)
-      this.#unknown('no answer before the deadline', this.#lastError);
+    if (now >= this.#outcomeDeadlineMs) this.#unknown('no answer before the deadline', this.#lastRefusal);
     // The connection is alive but owes this answer for too long: ask on another one.
-    if (this.before === undefined && this.#core.suspect(this)) this.#unanswered++;
+    if (this.before === undefined && this.core.suspect(this)) this.#unanswered++;
     this.deadlineMs = this.#answerDueMs(now);
     return false;
   }
 
   override clientRefused(error: IsochronError): boolean {
-    if (this.#inDoubt) this.#unknown(error.message, error);
+    if (this.inDoubt) this.#unknown(error.message, error);
     else this.failed(error);
-    return !this.#inDoubt;
+    return this.settled;
   }
 
   override cancel(reason: unknown): void {
@@ -180,26 +224,21 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     else this.failed(reason);
   }
 
-  /** A write that it was sent behind has never begun, so neither has this one. */
-  endsWithout(reason: unknown): void {
-    this.#inDoubt = false;
-    this.failed(reason);
-  }
-
-  /** It is known to have had no effect, or its outcome cannot be found out any more. */
-  override failed(reason: unknown): void {
+  /**
+   * The write is known to have had no effect, or its outcome cannot be found out any more.
+   * @param neverBegan a write that this one was sent behind has never begun, so neither has this one
+   */
+  override failed(reason: unknown, neverBegan = false): void {
     if (this.settled) return;
-    const isError = reason instanceof IsochronError;
+    const error = reason instanceof IsochronError ? reason : undefined;
     // A too large sending never left, but an earlier one may have been smaller.
-    if (isError && reason.code === 'REQUEST_TOO_LARGE') this.notBegun();
-    // If it may have had an effect, a refusal is about its last sending only.
-    if (this.#inDoubt && isError && !reason.code.startsWith('OUTCOME_')) this.#unknown(reason.message, reason);
+    if (error?.code === 'REQUEST_TOO_LARGE') this.notBegun();
+    const inDoubt = this.inDoubt && !neverBegan;
+    // If the write may have had an effect, a refusal is about its last sending only.
+    if (inDoubt && error?.code.startsWith('OUTCOME_') === false) this.#unknown(error.message, error);
     super.failed(reason);
-    const isForgotten = reason instanceof IsochronError && FORGOTTEN.has(reason.code);
-    const state = isForgotten ? 'forgotten' : this.#inDoubt ? 'unknown' : 'aborted';
-    this.#unknownError?.settle({ state, timestamp: undefined });
     this.gaveUp();
-    this.#ended();
+    this.#end(error && FORGOTTEN.has(error.code) ? 'forgotten' : inDoubt ? 'unknown' : 'aborted');
   }
 
   /** Whether a node does not forward it to its last home: the node's own region has to be the next one (D4). */
@@ -209,15 +248,14 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
 
   /** Called before each sending: returns its attempts. */
   protected sending(connection: Carrier): readonly Cohorts[] {
-    const home = this.#attempts.at(-1)?.home;
-    // The write that it had to be above is undecided: the next attempt waits until that write is given up (D4).
-    if (home === undefined || this.orphaned || this.mustMove(home, connection)) this.#addAttempt(connection);
-    this.held = this.orphaned = false;
-    this.#wasInDoubt = this.#inDoubt;
-    this.#inDoubt = true;
-    const now = this.#core.loop.nowMs;
-    if (!Number.isFinite(this.#outcomeDeadlineMs)) this.#outcomeDeadlineMs = now + this.#core.settings.commitTimeoutMs;
-    this.#sent = true;
+    const last = this.#attempts.at(-1);
+    // The write that an orphaned one had to be above is undecided: the next attempt waits until that write is given up
+    // (D4).
+    if (last === undefined || this.is('orphaned') || this.mustMove(last.home, connection)) this.#addAttempt(connection);
+    if (this.is('orphaned')) this.move('ordered');
+    this.move(this.inDoubt ? 'inDoubt' : 'sent');
+    const now = this.core.loop.nowMs;
+    if (!Number.isFinite(this.#outcomeDeadlineMs)) this.#outcomeDeadlineMs = now + this.core.settings.commitTimeoutMs;
     this.deadlineMs = this.#answerDueMs(now);
     return this.#attempts;
   }
@@ -227,26 +265,28 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
    * one may take twice as long as the one before. Behind another write it has to be answered first.
    */
   #answerDueMs(now: number): number {
-    if (this.before !== undefined)
-      return this.#outcomeDeadlineMs > now ? this.#outcomeDeadlineMs : Number.POSITIVE_INFINITY;
-    const dueMs = now + this.#core.settings.requestTimeoutMs * 2 ** Math.min(this.#unanswered, MAX_DOUBLINGS);
-    return this.#outcomeDeadlineMs > now ? Math.min(dueMs, this.#outcomeDeadlineMs) : dueMs;
+    const latestMs = this.#outcomeDeadlineMs > now ? this.#outcomeDeadlineMs : Number.POSITIVE_INFINITY;
+    if (this.before !== undefined) return latestMs;
+    return Math.min(
+      latestMs,
+      now + this.core.settings.requestTimeoutMs * 2 ** Math.min(this.#unanswered, MAX_DOUBLINGS),
+    );
   }
 
-  /**
-   * The last sending had no effect. If it was the only one, the commit may still have its home where it is sent next.
-   */
+  /** The last sending had no effect: another one may still have had one. */
+  #withoutLast(): void {
+    if (this.is('sent')) this.move('chained');
+  }
+
+  /** The node refused the last sending before it began. If it was the only one, the commit has no home yet. */
   protected notBegun(): void {
-    this.#inDoubt = this.#wasInDoubt;
-    if (!this.#inDoubt && this.#attempts.length === 1) this.#attempts = [];
+    this.#withoutLast();
+    if (!this.inDoubt && this.#attempts.length === 1) this.#attempts.pop();
   }
 
-  /** The same writes under the same id once more, as the next attempt, unless there have been too many. */
-  #nextAttempt(connection: Carrier, most: number): boolean {
-    this.#inDoubt = false;
-    if (++this.#aborted > most || this.#attempts.length >= MAX_ATTEMPTS) return false;
-    this.#attempts = [...this.#attempts, cohortsOf(connection)];
-    return true;
+  /** The same writes follow under the same id as the next attempt. Returns whether the wire's limit permits it. */
+  #addAttempt(connection: Carrier): boolean {
+    return this.#attempts.length < MAX_ATTEMPTS && this.#attempts.push(cohortsOf(connection)) > 0;
   }
 
   /**
@@ -263,15 +303,17 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     return false;
   }
 
-  #addAttempt(connection: Carrier): void {
-    if (this.#attempts.length < MAX_ATTEMPTS) this.#attempts = [...this.#attempts, cohortsOf(connection)];
+  #unknown(why: string, cause?: unknown): void {
+    if (this.#unknownError !== undefined) return;
+    this.#unknownError = new OutcomeUnknownError(this.txId, this.attempt.sentAfter, why, cause);
+    if (!this.is('detached')) this.move('overdue');
+    this.rejectCaller(this.#unknownError);
   }
 
-  #unknown(why: string, cause?: unknown): void {
-    if (this.overdue) return;
-    this.overdue = true;
-    const { txId, sentAfter } = this.attempt;
-    this.#unknownError = new OutcomeUnknownError(txId, sentAfter, why, cause);
-    this.rejectCaller(this.#unknownError);
+  /** @throws TypeError for a move that the table does not have */
+  move(to: CommitState): void {
+    const at = this.states.findIndex((from) => COMMIT_MOVES[from].includes(to));
+    if (this.settled || at < 0) throw new TypeError(to);
+    this.states[at] = to;
   }
 }

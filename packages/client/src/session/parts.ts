@@ -1,21 +1,41 @@
 /** The parts of the client that sessions, snapshots and requests use. */
 import type { IsochronError } from '@isochron/core/errors';
+import type { Timestamp, TxId } from '@isochron/core/ids';
 import type { Limits } from '@isochron/core/limits';
+import type { KeyWrite } from '@isochron/core/versions';
 import type { Session } from '@isochron/protocols/kernel/transactions/session';
 import type { Connector } from '../link/connector.js';
 import type { Caller, Cancellable, Exchange } from '../link/exchange.js';
 import type { Loop } from '../loop.js';
 import type { ClientSettings } from '../settings.js';
-import type { QueuedExchange, QueueEntry } from './queued-exchange.js';
+
+/**
+ * Called once the outcome of an entry is known, with the timestamp of a commit, or when the outcome cannot be found out
+ * any more.
+ */
+export type Ended = (committedAt?: Timestamp) => void;
+
+/** Makes the exchange of an entry when its turn has come. */
+export type Begin<T> = (ended: Ended) => Exchange<T>;
 
 /** Runs a session's writes in order. */
 export interface Queue {
-  /** Begins a job when its turn has come. */
-  enqueue<T>(job: QueueEntry<T>, caller: Caller<T>): Cancellable | undefined;
-  /** The write before this one, while that is not decided. */
-  before(turn: QueuedExchange): QueuedExchange | undefined;
+  /**
+   * Begins an entry when its turn has come. Cancelled before that, the entry has no effect; later its exchange is
+   * cancelled.
+   * @param writes undefined for a read
+   * @param drop called when the entry is withdrawn before its turn
+   */
+  enqueue<T>(
+    writes: readonly KeyWrite[] | undefined,
+    begin: Begin<T>,
+    caller: Caller<T>,
+    drop?: () => void,
+  ): Cancellable | undefined;
+  /** The write before the write of this exchange, while that is not decided. */
+  before(exchange: Exchange): TxId | undefined;
   /** Rejects a write that has had no effect, and all writes behind it. */
-  rejectFrom(turn: QueuedExchange, reason: unknown): void;
+  rejectFrom(exchange: Exchange, reason: unknown): void;
 }
 
 export interface ClientParts {

@@ -215,7 +215,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   }
 
   get settling(): boolean {
-    return this.#machine.core.queue.writesSinceMs.length > 0;
+    return this.#machine.core.queue.writes.length > 0;
   }
 
   get #hasTransactions(): boolean {

@@ -45,6 +45,9 @@ final class CommitQueue {
     /// Number of writes without a known outcome, including those that wait for their turn.
     var writes: Int { pending.count }
 
+    /// The states of these writes, of detached ones first; nil before a write's turn.
+    var states: [[CommitState]?] { pending.map(\.states) }
+
     /// Time since the oldest of them was requested; nil without one.
     func oldestWriteMs(_ nowMs: Double) -> Double? {
         pending.map(\.queuedMs).min().map { max(0, nowMs - $0) }
@@ -287,6 +290,8 @@ class QueuedExchange<Outcome: Sendable>: AwaitedExchange<Outcome> {
     var txIdOfWrite: TxId? { nil }
     /// Stable time when it was made; nil for a read.
     var sentAfterOfWrite: Timestamp? { nil }
+    /// The states of a write; nil for a read.
+    var statesOfWrite: [CommitState]? { nil }
     /// Whether it may have had an effect, and its outcome is not known.
     var isInDoubt: Bool { false }
     /// Waits until the one before it is decided: it was refused behind that one.
@@ -310,6 +315,8 @@ private protocol Queued: AnyObject {
     var queuedMs: Double { get }
     var txId: TxId? { get }
     var sentAfter: Timestamp? { get }
+    /// Nil before its turn, and for a read.
+    var states: [CommitState]? { get }
     var isOverdue: Bool { get }
     var isInDoubt: Bool { get }
     var isHeld: Bool { get }
@@ -361,6 +368,8 @@ private final class QueueEntry<Outcome: Sendable>: Queued, Cancellable {
     var txId: TxId? { turn?.txIdOfWrite }
 
     var sentAfter: Timestamp? { turn?.sentAfterOfWrite }
+
+    var states: [CommitState]? { turn?.statesOfWrite }
 
     var isOverdue: Bool { turn?.isOverdue ?? false }
 

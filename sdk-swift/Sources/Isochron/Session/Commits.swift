@@ -27,7 +27,8 @@ final class CommitExchange: OutcomeExchange {
     private let tx: SessionTransaction
     private let attempt: CommitAttempt
     private let handle: SnapshotHandle?
-    private var sentOpen = false
+    /// Whether the last send was to end an open transaction; nil before the first one.
+    private var sentOpen: Bool?
     /// What it depends on, known once it leads: its session's last write before it, and its snapshot with that.
     private var led: CommitAttempt?
 
@@ -54,7 +55,7 @@ final class CommitExchange: OutcomeExchange {
     override func request(on connection: Connection) -> Request {
         let dependsOn = led ?? attempt
         // If the transaction is open, the commit ends it. A commit with a snapshot needs no open transaction, anywhere.
-        let isOpen = !sent && handle?.isOpen(on: connection) == true && dependsOnReads
+        let isOpen = sentOpen == nil && handle?.isOpen(on: connection) == true && dependsOnReads
         if !isOpen { handle?.release() }
         sentOpen = isOpen
         let attempts = sending(on: connection)
@@ -80,7 +81,7 @@ final class CommitExchange: OutcomeExchange {
     }
 
     override func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
-        guard error.code == .transactionUnknown, sentOpen else { return super.refused(error, on: connection) }
+        guard error.code == .transactionUnknown, sentOpen == true else { return super.refused(error, on: connection) }
         // The server has lost the open transaction; the commit does not need it.
         notBegun()
         return Retry(refusals: 0, elsewhere: .nowhere)

@@ -12,6 +12,37 @@ extension Connection {
     fileprivate var cohorts: Cohorts { Cohorts(home: region, avoid: avoid) }
 }
 
+/// A state of a write: of its effect, of its order, or of its audience. The table with the meanings of all states, and
+/// the reasons of their moves, is that of the TypeScript client (`outcome.ts`).
+enum CommitState: String, CaseIterable {
+    case chained
+    case sent
+    case inDoubt
+    case held
+    case heldInDoubt
+    case ordered
+    case orphaned
+    case awaited
+    case overdue
+    case detached
+
+    /// The states that can follow.
+    var next: [CommitState] {
+        switch self {
+        case .chained: [.sent, .held]
+        case .sent: [.chained, .inDoubt]
+        case .inDoubt: [.chained, .inDoubt, .heldInDoubt]
+        case .held: [.sent]
+        case .heldInDoubt: [.inDoubt]
+        case .ordered: [.orphaned]
+        case .orphaned: [.ordered]
+        case .awaited: [.overdue, .detached]
+        case .overdue: [.detached]
+        case .detached: []
+        }
+    }
+}
+
 /// A write: repeated, unchanged, until its outcome is known.
 @SessionActor
 class OutcomeExchange: QueuedExchange<Committed> {
@@ -36,18 +67,8 @@ class OutcomeExchange: QueuedExchange<Committed> {
     private let sentAfter: Timestamp
     private let ended: CommitQueue.Ended
     private var attempts: [Cohorts] = []
-    /// It may have had an effect.
-    private var inDoubt = false
-    private var wasInDoubt = false
-    /// Whether it has been sent before.
-    private(set) var sent = false
-    private var overdue = false
-    /// Its session continues without it, and does not receive its outcome.
-    private(set) var isDetached = false
-    /// It was refused behind the one before it, and waits until that one is decided.
-    private var held = false
-    /// The write before it has ended, and is not known to have committed.
-    private var orphaned = false
+    /// The states of the effect, the order and the audience.
+    private(set) var states: [CommitState] = [.chained, .ordered, .awaited]
     private var aborted = 0
     private var refusals = 0
     /// Number of sends whose answers were overdue.
@@ -67,26 +88,42 @@ class OutcomeExchange: QueuedExchange<Committed> {
 
     final override var isWrite: Bool { true }
 
-    final override var isOverdue: Bool { overdue }
+    final override var isOverdue: Bool { isIn(.overdue) }
 
     final override var txIdOfWrite: TxId? { txId }
 
     final override var sentAfterOfWrite: Timestamp? { sentAfter }
 
-    final override var isInDoubt: Bool { inDoubt && !settled }
+    final override var statesOfWrite: [CommitState]? { states }
 
-    final override var isHeld: Bool { held }
+    /// Whether the write may have had an effect, and that is not decided.
+    final override var isInDoubt: Bool { !settled && isIn(.sent, .inDoubt, .heldInDoubt) }
 
-    final override func detach() {
-        isDetached = true
-    }
+    final override var isHeld: Bool { isIn(.held, .heldInDoubt) }
+
+    final var isDetached: Bool { isIn(.detached) }
+
+    final override func detach() { move(to: .detached) }
 
     final override func orphan() {
-        orphaned = true
+        if isIn(.ordered) { move(to: .orphaned) }
+    }
+
+    /// Whether the write is in one of these states.
+    private func isIn(_ those: CommitState...) -> Bool {
+        those.contains(where: states.contains)
+    }
+
+    /// A write that is settled does not move any more.
+    private func move(to state: CommitState) {
+        guard !settled, let at = states.firstIndex(where: { $0.next.contains(state) }) else {
+            return assertionFailure("no move to \(state) from \(states)")
+        }
+        states[at] = state
     }
 
     override func lead() {
-        if inDoubt { deadlineMs = answerDueMs(core.loop.nowMs) }
+        if isInDoubt { deadlineMs = answerDueMs(core.loop.nowMs) }
     }
 
     /// The write before this one in the chain, while that one is not decided.
@@ -105,7 +142,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
     /// Whether the last attempt is known to be aborted. A node without memory refuses with `OVERLOADED` what it has not
     /// looked at: that decides nothing about an earlier sending, whose cohorts are asked again.
     private func isAborted(_ error: IsochronError) -> Bool {
-        Self.attemptAborted.contains(error.code) && !(error.retryable && wasInDoubt)
+        Self.attemptAborted.contains(error.code) && !(error.retryable && isIn(.inDoubt))
     }
 
     override func refused(_ error: IsochronError, on connection: Connection) -> Retry? {
@@ -113,9 +150,9 @@ class OutcomeExchange: QueuedExchange<Committed> {
         refusals += 1
         if Self.notStarted.contains(error.code) { notBegun() }
         if error.code == .sessionBlocked, before != nil {
-            if !inDoubt { outcomeDeadlineMs = .infinity }
+            if !isInDoubt { outcomeDeadlineMs = .infinity }
             deadlineMs = outcomeDeadlineMs
-            held = true
+            move(to: isInDoubt ? .heldInDoubt : .held)
             return Retry(refusals: nil, elsewhere: .nowhere)
         }
         if error.code == .attemptMismatch, attempts.count > 1 {
@@ -124,8 +161,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
         }
         if isAborted(error) { return nextAttempt(error, connection) }
         if !error.retryable {
-            // It is about this send alone: an earlier one may have had an effect.
-            inDoubt = wasInDoubt
+            withoutLast()
             return nil
         }
         if error.code == .outcomePending { return retry(isStuck(at: connection) ? .region : .nowhere) }
@@ -136,11 +172,11 @@ class OutcomeExchange: QueuedExchange<Committed> {
     /// No answer in time: a write that was not refused may have happened.
     final override func expired(_ late: IsochronError) -> Bool {
         let now = core.loop.nowMs
-        if !inDoubt {
+        if !isInDoubt {
             core.queue.rejectFrom(self, lastError ?? late)
             return true
         }
-        if now >= outcomeDeadlineMs, !overdue { unknown("no answer before the deadline", lastError) }
+        if now >= outcomeDeadlineMs { unknown("no answer before the deadline", lastError) }
         // The connection is alive but owes this answer for too long: ask on another one.
         if before == nil, core.connector.suspect(self) { unanswered += 1 }
         deadlineMs = answerDueMs(now)
@@ -148,28 +184,31 @@ class OutcomeExchange: QueuedExchange<Committed> {
     }
 
     final override func clientRefused(_ error: IsochronError) -> Bool {
-        if inDoubt { unknown(error.message, error) } else { failed(error) }
-        return !inDoubt
+        if isInDoubt { unknown(error.message, error) } else { failed(error) }
+        return settled
     }
 
     final override func cancel(_ reason: any Error) {
-        // Once the outcome is known, nothing is in doubt any more.
-        if settled { return }
-        if inDoubt { unknown("the caller gave up waiting", reason) } else { failed(reason) }
+        if isInDoubt { unknown("the caller gave up waiting", reason) } else { failed(reason) }
     }
 
     /// A write that it was sent behind has never begun, so neither has this one.
     final override func endsWithout(_ reason: any Error) {
-        inDoubt = false
-        failed(reason)
+        failed(reason, neverBegan: true)
     }
 
     /// It is known to have had no effect, or its outcome cannot be determined any more.
     final override func failed(_ error: any Error) {
+        failed(error, neverBegan: false)
+    }
+
+    private func failed(_ error: any Error, neverBegan: Bool) {
         if settled { return }
+        let reason = error as? IsochronError
         // A too large send never left, but an earlier one may have been smaller.
-        if let reason = error as? IsochronError, reason.code == .requestTooLarge { inDoubt = wasInDoubt }
-        if inDoubt, let reason = error as? IsochronError, Self.isOfSending(reason) { unknown(reason.message, reason) }
+        if reason?.code == .requestTooLarge { notBegun() }
+        let inDoubt = isInDoubt && !neverBegan
+        if inDoubt, let reason, Self.isOfSending(reason) { unknown(reason.message, reason) }
         super.failed(error)
         outcome?.settle(TransactionStatus(state: Self.end(error) ?? (inDoubt ? .unknown : .aborted), timestamp: nil))
         gaveUp()
@@ -196,14 +235,12 @@ class OutcomeExchange: QueuedExchange<Committed> {
     final func sending(on connection: Connection) -> [Cohorts] {
         let home = attempts.last?.home
         // The lower bound of the attempt before is not known: the next one waits until that one is given up.
-        if home.map({ orphaned || mustMove(from: $0, on: connection) }) ?? true { addAttempt(connection.cohorts) }
-        held = false
-        orphaned = false
-        wasInDoubt = inDoubt
-        inDoubt = true
+        let isOrphaned = isIn(.orphaned)
+        if home.map({ isOrphaned || mustMove(from: $0, on: connection) }) ?? true { addAttempt(connection.cohorts) }
+        if isOrphaned { move(to: .ordered) }
+        move(to: isInDoubt ? .inDoubt : .sent)
         let now = core.loop.nowMs
         if !outcomeDeadlineMs.isFinite { outcomeDeadlineMs = now + core.settings.commitTimeoutMs }
-        sent = true
         deadlineMs = answerDueMs(now)
         return attempts
     }
@@ -216,10 +253,16 @@ class OutcomeExchange: QueuedExchange<Committed> {
         return min(dueMs, nextDeadlineMs(now))
     }
 
-    /// The last send had no effect. If it was the only one, the next send may still choose the commit's home.
+    /// The last send had no effect: an earlier one may still have had one.
+    private func withoutLast() {
+        if isIn(.sent) { move(to: .chained) }
+    }
+
+    /// The node refused the last send before it began. If it was the only one, the next send may still choose the
+    /// commit's home.
     final func notBegun() {
-        inDoubt = wasInDoubt
-        if !inDoubt, attempts.count == 1 { attempts = [] }
+        withoutLast()
+        if !isInDoubt, attempts.count == 1 { attempts = [] }
     }
 
     private func retry(_ elsewhere: Elsewhere) -> Retry {
@@ -233,7 +276,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
     /// Repeats the writes under the same id as the next attempt, up to a limit. A lasting fault is retried for a while,
     /// also elsewhere; a crash between prepares happens once.
     private func nextAttempt(_ error: IsochronError, _ connection: Connection) -> Retry? {
-        inDoubt = false
+        move(to: .chained)
         aborted += 1
         let most = error.retryable ? Self.maxAttempts : Self.maxAbortedAttempts
         if aborted > most || attempts.count >= Self.maxAttempts { return nil }
@@ -252,10 +295,10 @@ class OutcomeExchange: QueuedExchange<Committed> {
     }
 
     private func unknown(_ why: String, _ cause: (any Error)?) {
-        if overdue { return }
-        overdue = true
+        if self.outcome != nil { return }
         let outcome = EventualStatus()
         self.outcome = outcome
+        if !isDetached { move(to: .overdue) }
         settleCaller(.failure(IsochronError.outcomeUnknown(txId, sentAfter, why, cause, outcome)))
     }
 

@@ -19,6 +19,7 @@ final class StepRecorder: ClientEffects {
     private var callers: [Int64: PendingCall] = [:]
     private var settled: Set<Int64> = []
     private var effects: [Raw] = []
+    private var writes: [String] = []
 
     init(_ settings: Raw.Members, nowMs: Double) throws {
         let draws = draws
@@ -34,8 +35,8 @@ final class StepRecorder: ClientEffects {
             client, self, random: { draws.nextRandom() }, nowMs: nowMs)
     }
 
-    /// The effects of a step, and the status after it if that has changed.
-    func step(_ step: Raw.Members) throws -> (effects: [Raw], status: Raw?) {
+    /// The effects of a step; the status and the states of all undecided writes after it, where they have changed.
+    func step(_ step: Raw.Members) throws -> (effects: [Raw], status: Raw?, writes: Raw?) {
         effects = []
         let nowMs = try step.required("at").double()
         do {
@@ -44,8 +45,11 @@ final class StepRecorder: ClientEffects {
             effects.append(object(("do", .string("throw")), ("error", shown(error))))
         }
         let hasChanged = effects.contains { $0 == object(("do", .string("changed"))) }
-        guard hasChanged, let machine else { return (effects, nil) }
-        return (effects, shown(machine.core.status(nowMs)))
+        guard let machine else { return (effects, nil, nil) }
+        let status = hasChanged ? shown(machine.core.status(nowMs)) : nil
+        let before = writes
+        writes = machine.core.queue.states.map { $0?.map(\.rawValue).joined(separator: " ") ?? "queued" }
+        return (effects, status, writes == before ? nil : .array(writes.map { .string($0) }))
     }
 
     private func take(_ step: Raw.Members, _ nowMs: Double) throws {

@@ -29,11 +29,12 @@ func replay(trace text: Substring) throws -> StepDifference? {
         let step = try raw.members("step")
         recorder.draws.random.set(try step["random"]?.items("random").map { try $0.double() } ?? [])
         recorder.draws.ids.set(try step["ids"]?.items("ids").map { try $0.text("id") } ?? [])
-        let (effects, status) = try recorder.step(step)
+        let (effects, status, writes) = try recorder.step(step)
         let left = (recorder.draws.random.get().count, recorder.draws.ids.get().count)
         let compared = [
             ("out", lines(try step.required("out").items("out")), lines(effects)),
             ("status", step["status"]?.canonical ?? "", status?.canonical ?? ""),
+            ("writes", step["writes"]?.canonical ?? "", writes?.canonical ?? ""),
             ("draws left", "(0, 0)", "\(left)"),
         ]
         for (what, expected, got) in compared where !expected.utf8.elementsEqual(got.utf8) {
