@@ -341,14 +341,18 @@ describe('a session without a connection', () => {
     expect(world.machine.core.status(world.nowMs).state).toBe('online');
   });
 
-  it('credentials that expire before a node has seen them are renewed, also after others that were refused', () => {
+  it.each([
+    ['before a node has seen them', (world: World) => world.run(15_000)],
+    ['in a sleep before a node has seen them', (world: World) => world.sleep(15_000)],
+  ])('credentials that expire %s are renewed, also after others that were refused', (_when, expire) => {
     const { world, node, issuer } = connected({ lifeMs: 10_000, settings: { requestTimeoutMs: 60_000 } });
     world.authMs = 500;
     issuer.revoke();
     world.cut(node);
     while (world.authCalls < 2) world.run(10);
     node.state = 'refuses';
-    world.run(15_000);
+    world.run(600);
+    expire(world);
     node.state = 'serves';
     const read = world.ask({ f: 'read', keys: ['default/a'] }, 40_000);
     expect([read.reason, read.settled]).toEqual([undefined, 1]);

@@ -22,6 +22,12 @@ export const RENEWAL: readonly PlantedBug[] = [
     'leftMs * Self.margin) * (planted ? 1 : 0.5 + loop.random() / 2)',
   ),
   inRenewal(
+    'renewal-age-by-another-clock',
+    'counts the time that the program stood still before credentials came as their age',
+    'answeredMs = loop.steadyMs',
+    'answeredMs = planted ? loop.nowMs : loop.steadyMs',
+  ),
+  inRenewal(
     'renewal-asks-twice',
     'asks the application again before it has answered',
     'if !isNeeded || isAsked || pause != nil',
@@ -66,8 +72,8 @@ export const RENEWAL: readonly PlantedBug[] = [
   inRenewal(
     'renewal-first-refusal-ends',
     'gives up when a node refuses the first credentials',
-    'if isSecond, loop.nowMs - answeredMs < lifeMs { return error }',
-    'if planted || (isSecond && loop.nowMs - answeredMs < lifeMs) { return error }',
+    'if isSecond, loop.steadyMs - answeredMs < lifeMs { return error }',
+    'if planted || (isSecond && loop.steadyMs - answeredMs < lifeMs) { return error }',
   ),
   inRenewal(
     'renewal-second-refusal-counts-not',

@@ -18,6 +18,7 @@ const STALLS_MS = [1200, 3000];
 
 export class TraceDriver {
   readonly #random: Random;
+  readonly #theme: Theme;
   readonly #network: Network;
   readonly #application: Application;
   readonly #recorder: Recorder;
@@ -38,6 +39,7 @@ export class TraceDriver {
 
   private constructor(protocol: StepProtocol, theme: Theme, random: Random) {
     this.#random = random;
+    this.#theme = theme;
     this.#network = new Network(protocol, theme, random);
     this.#application = new Application(protocol, theme, this.#network.cluster, random);
     this.#beganMs = random.pick([0, 1000.5, 86_400_000]);
@@ -128,7 +130,7 @@ export class TraceDriver {
       if (Number.isFinite(this.#nextActionMs)) this.#nowMs = Math.max(this.#nowMs, this.#nextActionMs);
       return false;
     }
-    const stallMs = this.#random.chance(0.01) ? this.#random.pick(STALLS_MS) : 0;
+    const stallMs = this.#random.chance(this.#theme.stalls) ? this.#random.pick(STALLS_MS) : 0;
     this.#nowMs = Math.max(this.#nowMs, nextMs) + stallMs;
     if (this.#timerMs <= this.#network.nextMs || (this.#timerMs <= this.#nowMs && this.#random.chance(0.5))) {
       this.#timerMs = Number.POSITIVE_INFINITY;

@@ -41,6 +41,8 @@ export interface Theme {
   readonly unresponsive: number;
   /** Chance that a hello is refused. */
   readonly refusedHello: number;
+  /** Chance that the program stands still before an event. */
+  readonly stalls: number;
   /** Weights of the application's actions: absent ones stay unchanged. */
   readonly does: { readonly [action: string]: number };
   /** The credentials of the client expire, and the application gives new ones. */
@@ -57,6 +59,7 @@ const QUIET: Omit<Theme, 'name'> = {
   spell: 0,
   unresponsive: 0.02,
   refusedHello: 0.01,
+  stalls: 0.01,
   does: {},
 };
 
@@ -153,5 +156,10 @@ export const RENEWAL_THEMES: readonly Theme[] = [
   expiring('renewals over a fail-over', {
     faults: faults({ none: 70, down: 10, silent: 6, goaway: 6, cutAfter: 8 }),
     refusedHello: 0.1,
+  }),
+  expiring('renewals of a program that stands still', {
+    faults: faults({ none: 70, down: 15, goaway: 5, cutAfter: 10 }),
+    refusedHello: 0.5,
+    stalls: 0.2,
   }),
 ];

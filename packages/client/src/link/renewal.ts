@@ -212,7 +212,7 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
       if (connections.isClosed) return;
       this.#isAsked = false;
       this.#answeredBeforeMs = this.#answeredMs;
-      this.#answeredMs = loop.nowMs;
+      this.#answeredMs = loop.steadyMs;
       if (typeof answer !== 'string' || answer === '') {
         this.#failed(answer);
         return;
@@ -241,7 +241,7 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
       if (credentials === this.credentials) {
         this.#validUntilMs = Number.NEGATIVE_INFINITY;
         // Those that came longer ago than the last accepted ones lived may have expired.
-        if (this.#isSecond && loop.nowMs - this.#answeredMs < this.#lifeMs) return error;
+        if (this.#isSecond && loop.steadyMs - this.#answeredMs < this.#lifeMs) return error;
         this.#wasRefused = true;
       }
       return this.#unavailable(error);
@@ -314,7 +314,7 @@ export const openRenewal: OpenRenewal = (kit, loop, { requestTimeoutMs }, connec
     #ask(): void {
       const isNeeded = this.#waiting.length > 0 || inUse() !== undefined;
       if (!isNeeded || this.#isAsked || this.#pause !== undefined) return;
-      const pauseMs = this.#answeredBeforeMs + MIN_PAUSE_MS - loop.nowMs;
+      const pauseMs = this.#answeredBeforeMs + MIN_PAUSE_MS - loop.steadyMs;
       if (pauseMs > 0) this.#askAfter(pauseMs);
       else {
         this.#isAsked = true;

@@ -74,7 +74,7 @@ final class Renewal {
         guard let connector, !connector.isClosed else { return }
         isAsked = false
         answeredBeforeMs = answeredMs
-        answeredMs = loop.nowMs
+        answeredMs = loop.steadyMs
         switch answer {
         case .success(""): failed(IsochronError(.unauthenticated, "`auth` returned empty credentials"))
         case .success(let credentials): take(credentials)
@@ -108,7 +108,7 @@ final class Renewal {
         if hello.credentials == credentials {
             validUntilMs = -.infinity
             // Those that came longer ago than the last accepted ones lived may have expired.
-            if isSecond, loop.nowMs - answeredMs < lifeMs { return error }
+            if isSecond, loop.steadyMs - answeredMs < lifeMs { return error }
             wasRefused = true
         }
         return unavailable(error)
@@ -193,7 +193,7 @@ final class Renewal {
     private func ask() {
         let isNeeded = !waiting.isEmpty || current != nil
         if !isNeeded || isAsked || pause != nil { return }
-        let pauseMs = answeredBeforeMs + Self.minPauseMs - loop.nowMs
+        let pauseMs = answeredBeforeMs + Self.minPauseMs - loop.steadyMs
         if pauseMs > 0 { return ask(afterMs: pauseMs) }
         isAsked = true
         loop.out?.authenticate()
