@@ -1,8 +1,7 @@
 /** The protocols whose test files run in full. */
-import { execFileSync } from 'node:child_process';
 import { PROTOCOL_NAMES, type ProtocolName } from '@isochron/protocols/session-rules';
+import { commitNumber } from '../commit.js';
 import { TIER } from '../tier.js';
-import { ROOT } from './processes.js';
 
 const ALWAYS: readonly ProtocolName[] = ['paris', 'contrarian'];
 const others = PROTOCOL_NAMES.filter((name) => !ALWAYS.includes(name));
@@ -17,13 +16,3 @@ export const runsInFull = ({ protocol }: { readonly protocol: ProtocolName }): b
   TIER === 'all' || ALWAYS.includes(protocol) || protocol === picked;
 
 if (TIER !== 'all') process.stderr.write(`in full: ${[...ALWAYS, picked].join(', ')} (${picked} by the commit)\n`);
-
-/** A number that depends on the commit alone; 0 outside a git repository. */
-function commitNumber(): number {
-  try {
-    const output = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, stdio: ['ignore', 'pipe', 'ignore'] });
-    return Number.parseInt(output.toString().slice(0, 8), 16);
-  } catch {
-    return 0;
-  }
-}

@@ -1,7 +1,7 @@
 /// <reference types="jest" />
 /** The checks can fail: every mutant is caught, and every variant passes. Runs the build. */
 import { TIER } from '../tier.js';
-import { changedFiles, changesOf } from './changed.js';
+import { dueChanges } from './changed.js';
 import { Lanes, sharesOf } from './lanes.js';
 import * as list from './list/index.js';
 import type { Variant } from './mutant.js';
@@ -15,11 +15,8 @@ const TIMEOUT_MS = 900_000;
 /** Seeds that every variant passes, beside the saved runs of mutants. */
 const VARIANT_SEEDS = Array.from({ length: 25 }, (_, i) => ({ seed: 1 + i }));
 
-/** The quick tier tries those whose patched files changed. */
-const [MUTANTS, VARIANTS] =
-  TIER === 'quick'
-    ? [changesOf(list.MUTANTS, changedFiles()), changesOf(list.VARIANTS, changedFiles())]
-    : [list.MUTANTS, list.VARIANTS];
+const MUTANTS = dueChanges(list.MUTANTS, TIER);
+const VARIANTS = dueChanges(list.VARIANTS, TIER);
 
 /** No more processes at a time than there are processors. */
 const lanes = new Lanes();
