@@ -1,7 +1,7 @@
 /** Shorthands of the claim tests about lost disks (D10). */
 import type { ClusterSpec, StoredVersion } from '@isochron/core';
 import type { RebuildStatus } from '@isochron/protocols/kernel/replication/rebuild';
-import { lacksData, type TransactionNode } from '@isochron/protocols/kernel/transactions/node';
+import type { TransactionNode } from '@isochron/protocols/kernel/transactions/node';
 import { PlainStore } from './plain-store.js';
 import type { World } from './world.js';
 
@@ -58,12 +58,6 @@ export function runRebuilding(world: World, ms: number): string[] {
     }
   }
   return gaveUp;
-}
-
-/** Starts a crashed node as its driver does: on its disk, or on an empty one when that has half a copy. */
-export function restart(world: World, node: string): void {
-  const { store } = world.node(node);
-  world.restart(node, lacksData(store.recover()) ? new PlainStore() : store);
 }
 
 /** A backup of a disk. */
