@@ -3,7 +3,7 @@ import { commitNumber, filesChanged, filesChangedSince, partOf } from '../commit
 import type { Tier } from '../tier.js';
 import type { Change } from './test-build.js';
 
-/** The default tier tries one of so many parts of the mutants whose patched files have not changed. */
+/** Number of parts of the mutants whose patched files have not changed. The default tier tries one part. */
 const PARTS = 4;
 
 /** The changes that patch one of the files. */

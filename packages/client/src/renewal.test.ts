@@ -242,8 +242,13 @@ describe('after a refusal', () => {
     expect(world.violations).toEqual([]);
   });
 
-  it('credentials that expire at once are asked for twice a second at most', () => {
-    const { world, issuer } = connected();
+  it.each([
+    ['', 0],
+    [', also after a sleep', 3_600_000],
+  ])('credentials that expire at once are asked for twice a second at most%s', (_when, sleepMs) => {
+    const { world, issuer } = connected({ lifeMs: 100_000_000 });
+    world.sleep(sleepMs);
+    world.run(2000);
     issuer.lifeMs = 1;
     issuer.revoke();
     for (let i = 0; i < 100; i++) {
@@ -356,6 +361,17 @@ describe('a session without a connection', () => {
     node.state = 'serves';
     const read = world.ask({ f: 'read', keys: ['default/a'] }, 40_000);
     expect([read.reason, read.settled]).toEqual([undefined, 1]);
+  });
+
+  it('after a sleep, too, requests reject with UNAUTHENTICATED where new credentials are refused twice', () => {
+    const { world, node, issuer, app } = connected({ settings: { requestTimeoutMs: 60_000 } });
+    world.sleep(60_000);
+    world.run(3000);
+    app.give = () => 'wrong';
+    issuer.revoke();
+    world.cut(node);
+    const read = world.ask({ f: 'read', keys: ['default/a'] }, 20_000);
+    expect([codeOf(read), read.settled]).toEqual(['UNAUTHENTICATED', 1]);
   });
 
   it('requests reject with CREDENTIALS_UNAVAILABLE where a node could be reached, but no credentials be had', () => {
