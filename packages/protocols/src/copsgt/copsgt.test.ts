@@ -123,6 +123,52 @@ describe('COPS-GT: dependencies (COPS, section 4.2; Orbe, section 7.5)', () => {
     expect(logged).toEqual([[{ key: x, source: 0, ts: x1, near: true }]]);
   });
 
+  /** Two nodes of two regions lose their disks in turn, and one loses its disk again. */
+  function loseInTurn(afterEach: (world: OperationWorld, node: string) => void): void {
+    const world = settled({ spec: replicated(['virginia', 'oregon'], 1, 1) });
+    const x = keyIn(world, 0, 'x');
+    const x1 = new OperationClient(world, 'virginia-1').put(x, '1');
+    world.until(() => world.node('virginia-1').store.meta.get('logTruncatedUpTo/0') === x1, 5_000);
+    without(world, 'GossipUp', 'GossipRoot', 'GossipDown');
+    for (const node of ['virginia-1', 'oregon-1', 'virginia-1']) {
+      loseDisk(world, node);
+      world.until(joined(world, node));
+      world.run(200);
+      expect(newest(world, node, x)).toMatchObject({ ts: x1, value: '1' });
+      afterEach(world, node);
+    }
+  }
+
+  it('nodes that lose their disks in turn have all versions again, although none aggregates a stable time in between (D10)', () => {
+    loseInTurn(() => undefined);
+  });
+
+  it('nodes that lose their disks in turn have all versions again, also when each restarts in between (D10)', () => {
+    loseInTurn((world, node) => {
+      world.crash(node);
+      world.restart(node);
+      world.run(200);
+    });
+  });
+
+  it('a node that copies reports the stable time up to which it copies (D10)', () => {
+    const world = settled();
+    new OperationClient(world, 'virginia-1').put(keyIn(world, 0), '1');
+    world.run(1_000);
+    const reported: number[] = [];
+    world.filter = ({ message, from }) => {
+      if (message.type === 'JoinResp' && from.node === 'virginia-1') reported.push(message.ust);
+      return message.type !== 'CopyResp';
+    };
+    loseDisk(world, 'virginia-1');
+    world.run(100);
+    const { aggregated } = world.node('oregon-1').parts.stable;
+    loseDisk(world, 'ireland-1');
+    world.run(100);
+    expect(joined(world, 'virginia-1')()).toBe(false);
+    expect([...new Set(reported)]).toEqual([aggregated]);
+  });
+
   it('a dependency is named as long as a region lacks it', () => {
     const world = settled();
     const [x, y] = [keyIn(world, 0, 'x'), keyIn(world, 1, 'y')];

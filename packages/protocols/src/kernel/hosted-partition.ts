@@ -49,6 +49,11 @@ export class HostedPartition {
     this.replication.join(rebuilt, now, out);
   }
 
+  /** A stable time: versions, log entries and outcomes are dropped below stable times only. */
+  get droppedUpTo(): Timestamp {
+    return Math.max(this.outcomes.forgottenUpTo, this.replication.droppedUpTo);
+  }
+
   persisted(upTo: WriteSeq): void {
     this.replication.persisted(upTo);
     this.outcomes.persisted(upTo);

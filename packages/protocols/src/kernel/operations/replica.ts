@@ -16,6 +16,7 @@ import {
   type PartitionId,
   type QualifiedKey,
   type ReadNeeds,
+  type Timestamp,
   type Version,
   type WallMs,
 } from '@isochron/core';
@@ -134,6 +135,10 @@ export class OperationReplica implements Machine<OperationMessage>, RebuildableR
   /** A PUT is decided in the step that makes it. */
   get undecided(): boolean {
     return false;
+  }
+
+  get droppedUpTo(): Timestamp {
+    return this.#hosted.droppedUpTo;
   }
 
   /** Starts its work with data that were copied from its peers, durably (D10). */

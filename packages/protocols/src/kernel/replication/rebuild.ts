@@ -87,6 +87,8 @@ interface Gathered {
 export interface RebuildableReplica {
   readonly partition: PartitionId;
   readonly replication: Replication;
+  /** A stable time: versions, log entries and outcomes are dropped below stable times only. */
+  readonly droppedUpTo: Timestamp;
   /** Whether it has transactions that are undecided or not applied. */
   readonly undecided: boolean;
   /** Starts its work with copied data. */
@@ -212,7 +214,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
   }
 
   #onJoinReq(from: Address, out: Out): void {
-    const { membership, topology, stable } = this.state;
+    const { membership, topology } = this.state;
     // A node in the present copy that has lost its disk since waits for the copy: its latest versions may be nowhere
     // else.
     if (!topology.nodes.includes(from.node)) return;
@@ -226,7 +228,16 @@ export class Rebuild implements Machine<ReplicationMessage> {
     const { joined } = membership;
     const { setAside } = this.options;
     const retiring = membership.retiring !== undefined;
-    out.send(from, { type: 'JoinResp', joined, retiring, setAside, ust: stable.aggregated, clocks });
+    out.send(from, { type: 'JoinResp', joined, retiring, setAside, ust: this.#known, clocks });
+  }
+
+  /**
+   * The highest stable time that this node knows: a copy that ended below would need a log that this node has dropped.
+   * After a rebuild no stable time is aggregated yet, and after a crash a lower stable time may be on the disk.
+   */
+  get #known(): Timestamp {
+    const dropped = [...this.#replicas.values()].map(({ droppedUpTo }) => droppedUpTo);
+    return Math.max(this.state.stable.aggregated, this.#stable, ...dropped);
   }
 
   #onJoinResp(message: JoinResp, from: Address, now: WallMs, out: Out): void {

@@ -109,6 +109,10 @@ export class Replication {
     return this.#rollback.verified;
   }
 
+  get droppedUpTo(): Timestamp {
+    return this.#retention.droppedUpTo;
+  }
+
   get gcFloor(): Timestamp {
     return this.#retention.gcFloor;
   }

@@ -63,6 +63,11 @@ export class Retention {
     return this.#gcFloor;
   }
 
+  /** Versions and entries of the own log below may be dropped. */
+  get droppedUpTo(): Timestamp {
+    return Math.max(this.#gcFloor, this.#truncatedUpTo);
+  }
+
   /** Highest commit timestamp that this replica ever logged. */
   get lastLogged(): Timestamp {
     return this.#logged.last;

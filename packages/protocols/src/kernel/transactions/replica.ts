@@ -115,6 +115,10 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
     return prepared.size > 0 || committed.size > 0;
   }
 
+  get droppedUpTo(): Timestamp {
+    return this.#hosted.droppedUpTo;
+  }
+
   /** Starts its work with data that were copied from its peers, durably (D10). */
   join(rebuilt: RebuiltReplica, now: WallMs, out: Out): void {
     this.#hosted.join(rebuilt, now, out);
