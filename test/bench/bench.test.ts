@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { whenChanged } from '../e2e/package-checks.js';
 import { TIER } from '../tier.js';
 import { decodeMeasured } from './page/measured.js';
 import { PAGE_FILE, renderPage } from './page/page.js';
@@ -93,7 +94,7 @@ describe('npm run bench', () => {
     MOST_MS,
   );
 
-  it(
+  whenChanged('test/bench', 'packages/workload')(
     'npm run bench detects a wrong value under every load that reads values',
     async () => {
       const readers = names.filter((name) => ![...WITHOUT_VALUES, ...SAME_LOADS].includes(name));

@@ -120,6 +120,7 @@ export class AlbumReader {
   #watch(client: IsochronClient, { name }: Album, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const photos = client.watch({ prefix: photoKey(name, '') });
+      const refused = new AbortController();
       const end = client.live(
         { photos },
         (result) => {
@@ -130,9 +131,10 @@ export class AlbumReader {
           if (error.code !== 'PERMISSION_DENIED')
             this.#shared.verdict.failed(`a live query of ${this.#name} in ${this.#region}: ${error.message}`);
           reject(error);
+          refused.abort();
         },
       );
-      void this.#while(signal).then(() => {
+      void this.#while(AbortSignal.any([signal, refused.signal])).then(() => {
         end();
         resolve();
       });

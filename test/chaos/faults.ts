@@ -1,6 +1,6 @@
 /** The faults of the nemesis, and how those of a run are drawn from its seed. */
 import { Random } from '@isochron/core';
-import type { Way } from '@isochron/transport/testing/tcp-proxy';
+import type { Way } from '@isochron/testing/transport/tcp-proxy';
 
 /** Two nodes: the one that dials, and its peer. */
 export type Pair = readonly [from: string, to: string];

@@ -1,6 +1,7 @@
 /** A proxy between each two nodes. */
+
+import { TcpProxy } from '@isochron/testing/transport/tcp-proxy';
 import { dials } from '@isochron/transport';
-import { TcpProxy } from '@isochron/transport/testing/tcp-proxy';
 import type { Pair } from './faults.js';
 
 export class PeerLinks {

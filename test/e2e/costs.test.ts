@@ -3,6 +3,7 @@ import type { ProtocolName } from '@isochron/protocols/session-rules';
 import { connect } from '@isochron/sdk';
 import { Cluster, cleanUp, logged } from './harness.js';
 import { call } from './http.js';
+import { runsInFull } from './matrix.js';
 import { until } from './until.js';
 
 jest.setTimeout(120_000);
@@ -51,7 +52,7 @@ async function total(cluster: Cluster, name: string, labels: Readonly<Record<str
   return samples.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
 
-describe.each(CASES)(
+describe.each(CASES.filter(runsInFull))(
   'what $protocol costs',
   ({ protocol, metadata, checks = [], singly = false, readsBlock, writesBlock }) => {
     let cluster: Cluster;

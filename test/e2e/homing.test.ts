@@ -1,5 +1,5 @@
 import { connect } from '@isochron/sdk';
-import { TcpProxy } from '@isochron/transport/testing/tcp-proxy';
+import { TcpProxy } from '@isochron/testing/transport/tcp-proxy';
 import { Cluster, cleanUp, logged } from './harness.js';
 import { until } from './until.js';
 

@@ -1,6 +1,6 @@
 import { connect, increment } from '@isochron/sdk';
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
-import { type ReceivedFrame, SessionClient } from '../../server/src/testing/session-client.js';
+import { type ReceivedFrame, SessionClient } from '../../server/testing/session-client.js';
 import { Cluster, cleanUp, logged } from './harness.js';
 
 jest.setTimeout(60_000);

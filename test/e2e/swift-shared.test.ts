@@ -1,9 +1,12 @@
 /** The sessions of one Swift process on shared sockets, against a cluster of real processes. */
 import { Cluster, cleanUp, logged } from './harness.js';
+import { SWIFT_INPUTS, whenChanged } from './package-checks.js';
 import { prepareSwift, type SwiftClient, SwiftDriver } from './swift-client.js';
 import { until } from './until.js';
 
 jest.setTimeout(900_000);
+
+const check = whenChanged(...SWIFT_INPUTS, 'test/e2e/swift-shared.test.ts');
 afterAll(cleanUp);
 
 const SESSIONS = 16;
@@ -66,7 +69,7 @@ function writeUntil(clients: readonly SwiftClient[], isOver: () => boolean): Pro
 }
 
 describe('the sessions of one Swift process', () => {
-  it(
+  check(
     'the sessions of one Swift process share one socket to a node, and none is left when they are closed',
     withSwift(async () => {
       const clients = await connectAll();
@@ -79,7 +82,7 @@ describe('the sessions of one Swift process', () => {
     }),
   );
 
-  it(
+  check(
     "a session in a shared Swift process gets its answer before the end of another session's large one",
     withSwift(async () => {
       const clients = await connectAll();
@@ -101,7 +104,7 @@ describe('the sessions of one Swift process', () => {
     }),
   );
 
-  it.each([
+  check.each([
     ['drained', 'SIGTERM'],
     ['killed', 'SIGKILL'],
   ] as const)(

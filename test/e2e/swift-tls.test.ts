@@ -3,10 +3,13 @@ import { join } from 'node:path';
 import type { IsochronError } from '@isochron/core';
 import { connect } from '@isochron/sdk';
 import { Cluster, cleanUp, logged } from './harness.js';
+import { SWIFT_INPUTS, whenChanged } from './package-checks.js';
 import { prepareSwift, type SwiftClient, SwiftDriver } from './swift-client.js';
 import { until } from './until.js';
 
 jest.setTimeout(900_000);
+
+const check = whenChanged(...SWIFT_INPUTS, 'test/e2e/swift-tls.test.ts');
 afterAll(cleanUp);
 
 let cluster: Cluster;
@@ -39,7 +42,7 @@ const open = (ca: string | undefined, ...regions: readonly string[]): Promise<Sw
   );
 
 describe('a Swift client of a cluster with TLS', () => {
-  it(
+  check(
     'a Swift client with the authority of the cluster writes and reads over TLS, and a TypeScript client sees it',
     withSwift(async () => {
       const swift = await open(cluster.ca, 'virginia');
@@ -54,7 +57,7 @@ describe('a Swift client of a cluster with TLS', () => {
     }),
   );
 
-  it(
+  check(
     'a Swift client of another authority, or with that of the system alone, gets TLS_FAILED and the reason',
     withSwift(async () => {
       const other = await Cluster.prepare({ tls: true, regions: ['virginia'], cluster: 'another' });
@@ -67,7 +70,7 @@ describe('a Swift client of a cluster with TLS', () => {
     }),
   );
 
-  it(
+  check(
     'a Swift client goes on over TLS in another region when its node is killed, and over new certificates',
     withSwift(async () => {
       const swift = await open(cluster.ca, 'oregon', 'virginia');
@@ -84,7 +87,7 @@ describe('a Swift client of a cluster with TLS', () => {
     }),
   );
 
-  it(
+  check(
     'a Swift client does not accept a node with the certificate of another host',
     withSwift(async () => {
       await cluster.certify('create', '--host', 'node.example');

@@ -3,11 +3,14 @@ import { checkHistory, formatVerdict, parseHistory } from '@isochron/checker';
 import { connect } from '@isochron/sdk';
 import { HistoryRecorder } from '@isochron/workload';
 import { Cluster, cleanUp, logged } from './harness.js';
+import { SWIFT_INPUTS, whenChanged } from './package-checks.js';
 import { prepareSwift, type SwiftClient, SwiftDriver, swift } from './swift-client.js';
 import { until } from './until.js';
 import { type ConnectWorkload, runSession } from './workload.js';
 
 jest.setTimeout(900_000);
+
+const check = whenChanged(...SWIFT_INPUTS, 'test/e2e/swift.test.ts');
 afterAll(cleanUp);
 
 const REGIONS = ['virginia', 'oregon', 'ireland'];
@@ -50,7 +53,7 @@ const fromThere = (endpoint: string): string[] => [
 ];
 
 describe('Swift and TypeScript clients on the same keys', () => {
-  it(
+  check(
     'Swift and TypeScript clients record one causally consistent history, with a node killed, and move between the SDKs',
     withSwift(async () => {
       const lines: string[] = [];
@@ -98,7 +101,7 @@ describe('Swift and TypeScript clients on the same keys', () => {
     }),
   );
 
-  it(
+  check(
     'a Swift or TypeScript client that continues a session of the other language reads its writes in any region',
     withSwift(async () => {
       const swift = await driver.connect([cluster.endpoint('virginia')]);
@@ -116,7 +119,7 @@ describe('Swift and TypeScript clients on the same keys', () => {
 });
 
 describe('live queries and the change feed of Swift', () => {
-  it(
+  check(
     'a live query and the change feed of Swift go on where they were when their node is killed',
     withSwift(async () => {
       const swift = await driver.connect(fromThere(cluster.endpoint('oregon')));
@@ -144,7 +147,7 @@ describe('live queries and the change feed of Swift', () => {
 });
 
 describe('the tests of the Swift package that need a cluster', () => {
-  it(
+  check(
     'the tests of the Swift package that need a cluster pass against this one',
     withSwift(async () => {
       const endpoints = REGIONS.map((region) => cluster.endpoint(region)).join(',');
@@ -158,7 +161,7 @@ describe('the tests of the Swift package that need a cluster', () => {
 });
 
 describe('an app that the system kills', () => {
-  it(
+  check(
     'an app that the system kills reads its own writes on the next launch',
     withSwift(async () => {
       const store = `${cluster.folder}/session.json`;
@@ -176,7 +179,7 @@ describe('an app that the system kills', () => {
 });
 
 describe('the memory of a Swift client', () => {
-  it(
+  check(
     `the memory of a Swift client does not grow with ${SEQUENTIAL} transactions one after the other`,
     withSwift(async () => {
       const client: SwiftClient = await driver.connect([cluster.endpoint('virginia')]);

@@ -2,7 +2,7 @@
  * HTTP: every request gets a response; a refusal is a problem document with one of our codes, and never a server fault.
  */
 import fc from 'fast-check';
-import { startApi, type TestApi } from '../../server/src/testing/test-api.js';
+import { startApi, type TestApi } from '../../server/testing/test-api.js';
 import { damaged, damages } from './damage.js';
 import { fuzz } from './fuzz.js';
 import { hostileValue, jsonOf, place, replaced } from './hostile.js';

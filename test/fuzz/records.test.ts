@@ -8,7 +8,7 @@ import { type DurableRecord, IsochronError, isTimestamp } from '@isochron/core';
 import { CorruptRecord, openLevelStore, PLACEMENT_FILE, type VersionStore, verifyPlacement } from '@isochron/storage';
 import { crc32Portable } from '@isochron/storage/crc32';
 import { FOLDER_FORMAT, LOGGED, openAs, openHead, openSegment, seal, unseal } from '@isochron/storage/level/records';
-import { onRawDisk } from '@isochron/storage/testing/raw-disk';
+import { onRawDisk } from '@isochron/testing/storage/raw-disk';
 import {
   collect,
   dependent,
@@ -22,7 +22,7 @@ import {
   put,
   range,
   v,
-} from '@isochron/storage/testing/suite-fixtures';
+} from '@isochron/testing/storage/suite-fixtures';
 import fc from 'fast-check';
 import { largestAllocation } from './allocations.js';
 import { damaged, damages, GIANT_HEADERS } from './damage.js';

@@ -1,5 +1,6 @@
 /** Sessions over WebSocket: every message gets a response with one of our codes, or ends the connection with one. */
 import { isErrorCode } from '@isochron/core';
+import { sampleOf } from '@isochron/testing/wire/sample-frames';
 import { pack } from '@isochron/wire/msgpack';
 import { SESSION_CLOSE, SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import {
@@ -11,10 +12,9 @@ import {
   ReadFrame,
   StableFrame,
 } from '@isochron/wire/session-frames/requests';
-import { sampleOf } from '@isochron/wire/testing/sample-frames';
 import fc from 'fast-check';
-import { SessionClient } from '../../server/src/testing/session-client.js';
-import { startApi, type TestApi } from '../../server/src/testing/test-api.js';
+import { SessionClient } from '../../server/testing/session-client.js';
+import { startApi, type TestApi } from '../../server/testing/test-api.js';
 import { damaged, damages, GIANT_HEADERS } from './damage.js';
 import { fuzz } from './fuzz.js';
 import { hostileValue, jsonOf, nested, place, replaced } from './hostile.js';

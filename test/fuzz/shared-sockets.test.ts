@@ -5,9 +5,9 @@
 import { ENTRY, EntryWriter, SHARED_SUBPROTOCOL } from '@isochron/wire/channels/entries';
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
 import fc from 'fast-check';
-import { SessionClient } from '../../server/src/testing/session-client.js';
-import { SharedClient } from '../../server/src/testing/shared-client.js';
-import { startApi, type TestApi } from '../../server/src/testing/test-api.js';
+import { SessionClient } from '../../server/testing/session-client.js';
+import { SharedClient } from '../../server/testing/shared-client.js';
+import { startApi, type TestApi } from '../../server/testing/test-api.js';
 import { damaged, damages } from './damage.js';
 import { fuzz } from './fuzz.js';
 

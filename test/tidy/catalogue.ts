@@ -11,7 +11,7 @@ const CATALOGUE = [`${PROTOCOLS}/catalogue.ts`, `${PROTOCOLS}/session-rules.ts`]
 const EXCEPTIONS: ReadonlySet<string> = new Set([
   'packages/testing/src/world/world.ts: paris',
   'packages/testing/src/world/wren-world.ts: wren',
-  'packages/client/src/testing/world.ts: paris',
+  'packages/testing/src/client/world.ts: paris',
   'sdk-js/src/protocols.ts: paris',
 ]);
 

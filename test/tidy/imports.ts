@@ -14,7 +14,17 @@ const MAP: Readonly<Record<string, readonly string[]>> = {
   'packages/checker': ['packages/core'],
   'packages/workload': ['packages/core'],
   'packages/simulated-world': ['packages/core'],
-  'packages/testing': ['packages/core', 'packages/protocols', 'packages/simulated-world'],
+  'packages/testing': [
+    'packages/core',
+    'packages/simulated-world',
+    'packages/protocols',
+    'packages/storage',
+    'packages/wire',
+    'packages/transport',
+    'packages/checker',
+    'packages/sessions',
+    'packages/client',
+  ],
   'packages/sim': [
     'packages/core',
     'packages/simulated-world',
@@ -64,12 +74,10 @@ const WITHOUT_LIBRARIES = new Set([
   'packages/sessions',
   'packages/client',
   'packages/simulated-world',
-  'packages/testing',
 ]);
-/** Exceptions: pure functions of Node (`purity.ts`), conditions of access rules, and random inputs of claims. */
+/** Exceptions: pure functions of Node (`purity.ts`), and conditions of access rules. */
 const COMPUTATION: Readonly<Record<string, readonly string[]>> = {
   'packages/sessions': ['node:crypto', '@marcbachmann/cel-js'],
-  'packages/testing': ['fast-check'],
 };
 
 /** The folder of a path as the map names it, or undefined. */

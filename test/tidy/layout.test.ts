@@ -31,14 +31,20 @@ describe('each part', () => {
 });
 
 describe('test support', () => {
-  it('test support is outside of the packages that the product has', () => {
+  it('test support is outside of the sources of the product', () => {
     expect(testSupportFindings(repository.paths)).toEqual([]);
   });
 
-  it('test support inside of a package of the product is found', () => {
-    expect(testSupportFindings(['packages/protocols/src/testing/a.ts', 'packages/testing/src/world/a.ts'])).toEqual([
-      'packages/protocols/src/testing/a.ts: test support belongs to packages/testing',
-    ]);
+  it('test support among the sources of the product is found', () => {
+    const inside = [
+      'packages/wire/src/testing/a.ts',
+      'packages/storage/src/wal/testing/a.ts',
+      'server/src/testing/a.ts',
+    ];
+    const beside = ['packages/testing/src/world/a.ts', 'server/testing/a.ts', 'packages/wire/src/testing.ts'];
+    expect(testSupportFindings([...inside, ...beside])).toEqual(
+      inside.map((path) => `${path}: test support belongs to packages/testing, or to the folder testing beside src`),
+    );
   });
 });
 

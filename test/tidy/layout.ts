@@ -29,11 +29,11 @@ export function readmeFindings(folders: readonly string[], paths: ReadonlySet<st
   return folders.filter((folder) => !paths.has(`${folder}/README.md`)).map((folder) => `${folder}: has no README.md`);
 }
 
-/** Test support inside a package that the product has, which would be compiled and published with it. */
+/** Test support among the sources of the product, which would be compiled and published with them. */
 export const testSupportFindings = (paths: readonly string[]): Finding[] =>
   paths
-    .filter((path) => /^packages\/(core|protocols)\/src\/testing\//.test(path))
-    .map((path) => `${path}: test support belongs to packages/testing`);
+    .filter((path) => /^(packages\/(?!testing\/)[^/]+|server|sdk-js)\/src\/(.+\/)?testing\//.test(path))
+    .map((path) => `${path}: test support belongs to packages/testing, or to the folder testing beside src`);
 
 /** The fields of a `package.json` that name exact versions. */
 export interface Manifest {

@@ -5,7 +5,10 @@ import { parseSource } from './source.js';
 
 const repository = new Repository(join(__dirname, '../..'));
 const pure = repository.sources.filter(
-  (path) => /^packages\/(core|protocols|sessions|client|simulated-world|testing)\/src\//.test(path) && !isTest(path),
+  (path) =>
+    /^packages\/((core|protocols|sessions|client|simulated-world)\/src|testing\/src\/(world|claims|script))\//.test(
+      path,
+    ) && !isTest(path),
 );
 
 describe('core, protocols, sessions, the client, and the worlds of tests', () => {

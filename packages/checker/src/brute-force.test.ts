@@ -1,10 +1,10 @@
+import { violatedByDefinition } from '@isochron/testing/checker/definition';
 import fc from 'fast-check';
 import { checkHistory } from './check.js';
 import type { Violation } from './explanation/violations.js';
 import type { HistoryRecord, Op, ReplicaState, Status, Transaction } from './input/history.js';
 import { modelHistory } from './model.js';
 import { GUARANTEES, type Guarantee } from './rules/guarantees.js';
-import { violatedByDefinition } from './testing/definition.js';
 
 interface Shape {
   readonly deletes: boolean;

@@ -1,9 +1,9 @@
+import { textHistory, textTransactions } from '@isochron/testing/checker/text-history';
 import { checkHistory } from './check.js';
 import { formatVerdict } from './explanation/report.js';
 import type { Verdict, ViolationName } from './explanation/violations.js';
 import { HistoryError, type Transaction } from './input/history.js';
 import { GUARANTEES, type Guarantee, LEVELS } from './rules/guarantees.js';
-import { textHistory, textTransactions } from './testing/text-history.js';
 
 const namesOf = (verdict: Verdict): ViolationName[] => verdict.violations.map(({ name }) => name);
 const verdictOf = (text: string): Verdict => checkHistory(textHistory(text));

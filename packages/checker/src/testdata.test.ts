@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { violatedByDefinition } from '@isochron/testing/checker/definition';
+import { textHistory } from '@isochron/testing/checker/text-history';
 import { checkHistory } from './check.js';
 import { GUARANTEES, LEVELS } from './rules/guarantees.js';
-import { violatedByDefinition } from './testing/definition.js';
-import { textHistory } from './testing/text-history.js';
 
 const FOLDER = join(__dirname, '../testdata');
 

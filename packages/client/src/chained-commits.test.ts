@@ -1,7 +1,7 @@
+import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { type Called, type ClientWorldOptions, World } from '@isochron/testing/client/world';
 import type { CommitFrame, ServerFrame } from '@isochron/wire/session-frames';
 import type { Committed } from './session/outcome.js';
-import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { type Called, type ClientWorldOptions, World } from './testing/world.js';
 
 const KEYS = ['a', 'b', 'c', 'd'];
 const keyOf = ({ writes }: CommitFrame): string => writes[0]!.key.slice('default/'.length);

@@ -1,5 +1,5 @@
-import { ALL, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { type Called, World } from './testing/world.js';
+import { ALL, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { type Called, World } from '@isochron/testing/client/world';
 
 let world: World;
 afterEach(() => {

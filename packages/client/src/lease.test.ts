@@ -1,5 +1,5 @@
-import { refusal, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { World } from './testing/world.js';
+import { refusal, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { World } from '@isochron/testing/client/world';
 
 const LEASE_MS = 30_000;
 

@@ -7,10 +7,10 @@ import type { Content, QualifiedKey, Timestamp, TxId, Value } from '@isochron/co
 import { Random } from '@isochron/core/random';
 import { Update } from '@isochron/core/updates/update';
 import { laidOver } from '@isochron/protocols/kernel/transactions/write-cache';
+import { isIn, LiveCluster, LiveNode } from '@isochron/testing/client/live-cluster';
+import { refusal } from '@isochron/testing/client/scripted-node';
+import { World } from '@isochron/testing/client/world';
 import type { LiveDocument, LiveObserver, LiveScope, ScopeView } from './live/observer.js';
-import { isIn, LiveCluster, LiveNode } from './testing/live-cluster.js';
-import { refusal } from './testing/scripted-node.js';
-import { World } from './testing/world.js';
 
 const SEEDS = Number(process.env.LIVE_SEEDS ?? 120);
 const FIRST = Number(process.env.LIVE_FIRST ?? 1);

@@ -1,10 +1,10 @@
 import type { QualifiedKey, Timestamp } from '@isochron/core/ids';
 import { Update } from '@isochron/core/updates/update';
+import { LiveCluster, LiveNode } from '@isochron/testing/client/live-cluster';
+import { ALL, refusal, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { World } from '@isochron/testing/client/world';
 import { readChanges } from './live/changes.js';
 import type { LiveDocument, LiveObserver, LiveScope, ScopeView } from './live/observer.js';
-import { LiveCluster, LiveNode } from './testing/live-cluster.js';
-import { ALL, refusal, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { World } from './testing/world.js';
 
 /** Records its calls: each as its snapshot and, for each scope, its documents; a star marks pending ones. */
 class Recorded implements LiveObserver {

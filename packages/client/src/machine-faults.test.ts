@@ -1,6 +1,6 @@
 import { Random } from '@isochron/core/random';
-import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { World } from './testing/world.js';
+import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { World } from '@isochron/testing/client/world';
 
 describe('every call', () => {
   it('a write that is too large for its repetition rejects with OUTCOME_UNKNOWN: it may have had an effect', () => {

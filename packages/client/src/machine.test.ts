@@ -1,6 +1,6 @@
+import { refusal, type Scripted, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { type ClientWorldOptions, World } from '@isochron/testing/client/world';
 import type { ClientFrame } from '@isochron/wire/session-frames';
-import { refusal, type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { type ClientWorldOptions, World } from './testing/world.js';
 
 /** A world with these nodes, and its client connected to the first one. */
 function connected(names: readonly string[] = ['east'], options: ClientWorldOptions = {}) {

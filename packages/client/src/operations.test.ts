@@ -1,8 +1,9 @@
 /** The session of single operations, and its token. */
+
+import { type Scripted, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { World } from '@isochron/testing/client/world';
 import type { ClientFrame, ServerFrame } from '@isochron/wire/session-frames';
 import { openOperations } from './session/operations.js';
-import { type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { World } from './testing/world.js';
 
 /**
  * A client of single operations, connected to a node that holds its answers back. Tokens are as a node would sign them:

@@ -1,6 +1,6 @@
+import { ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { type Called, World } from '@isochron/testing/client/world';
 import type { Call } from './machine.js';
-import { ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { type Called, World } from './testing/world.js';
 
 let world: World;
 afterEach(() => expect(world.violations).toEqual([]));

@@ -1,11 +1,11 @@
 /** The client at the limit of its rate: nodes that refuse requests as a real one does, in simulated time. */
 import { RateLimit } from '@isochron/core/rate-limit';
+import { LiveCluster, LiveNode } from '@isochron/testing/client/live-cluster';
+import { ALL, refusal, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { World } from '@isochron/testing/client/world';
 import type { ClientFrame, RequestFrame, ServerFrame } from '@isochron/wire/session-frames';
 import type { LiveObserver } from './live/observer.js';
 import type { Committed } from './session/outcome.js';
-import { LiveCluster, LiveNode } from './testing/live-cluster.js';
-import { ALL, refusal, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { World } from './testing/world.js';
 
 let world: World;
 afterEach(() => expect(world.violations).toEqual([]));

@@ -1,10 +1,10 @@
 /** Credentials that expire, and are renewed on a living session (U3). */
 import { Random } from '@isochron/core/random';
+import { Issuer } from '@isochron/testing/client/issuer';
+import { LiveCluster, LiveNode } from '@isochron/testing/client/live-cluster';
+import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { type Called, type ClientWorldOptions, World } from '@isochron/testing/client/world';
 import type { LiveObserver } from './live/observer.js';
-import { Issuer } from './testing/issuer.js';
-import { LiveCluster, LiveNode } from './testing/live-cluster.js';
-import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { type Called, type ClientWorldOptions, World } from './testing/world.js';
 
 interface Options extends Omit<ClientWorldOptions, 'auth'> {
   readonly names?: readonly string[];

@@ -1,5 +1,5 @@
-import { ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { World } from './testing/world.js';
+import { ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { World } from '@isochron/testing/client/world';
 
 /** A client that is connected to its only node. */
 function connected(requestTimeoutMs = 10_000) {

@@ -1,6 +1,6 @@
 /** The token of a session whose client changes from one connection to another. */
-import { refusal, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { World } from './testing/world.js';
+import { refusal, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { World } from '@isochron/testing/client/world';
 
 /** The home node has asked its client to leave `ms` ago, and still owes the answer to a commit. */
 function leaving({ ms, credits }: { ms: number; credits?: number }) {

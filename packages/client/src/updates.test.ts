@@ -1,9 +1,9 @@
 /** Updates and claims through the machine. */
 import { Update } from '@isochron/core/updates/update';
+import { ALL, refusal, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
+import { World } from '@isochron/testing/client/world';
 import { type Claimed, decideClaim } from './session/claim.js';
 import type { Committed } from './session/outcome.js';
-import { ALL, refusal, ScriptedNode, ScriptedStore } from './testing/scripted-node.js';
-import { World } from './testing/world.js';
 
 const KEY = 'default/a';
 const ADD = '[{"op":"increment","path":"/n","by":1}]';

@@ -1,13 +1,24 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
+import { testFolder } from '@isochron/testing/storage/folder';
+import { onRawDisk, spoilRecord } from '@isochron/testing/storage/raw-disk';
+import {
+  collect,
+  ended,
+  FOREVER,
+  logged,
+  outcomeAt,
+  P,
+  prepared,
+  put,
+  range,
+  v,
+} from '@isochron/testing/storage/suite-fixtures';
 import { CorruptRecord } from './failure.js';
 import { seal, sealHead } from './level/records.js';
 import { openLevelStore } from './level-store.js';
 import type { VersionStore } from './store.js';
-import { testFolder } from './testing/folder.js';
-import { onRawDisk, spoilRecord } from './testing/raw-disk.js';
-import { collect, ended, FOREVER, logged, outcomeAt, P, prepared, put, range, v } from './testing/suite-fixtures.js';
 
 /** One record of every kind. */
 const EVERYTHING: readonly DurableRecord[] = [

@@ -2,13 +2,13 @@ import { type ChildProcess, execFile } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { AppliedRecord, DurableRecord, KeyWrite } from '@isochron/core';
+import { testFolder } from '@isochron/testing/storage/folder';
+import { onRawDisk } from '@isochron/testing/storage/raw-disk';
 import { ClassicLevel } from 'classic-level';
 import { build } from 'esbuild';
 import { COUNTERS, openAs } from './level/records.js';
 import { openLevelStore } from './level-store.js';
 import type { VersionStore } from './store.js';
-import { testFolder } from './testing/folder.js';
-import { onRawDisk } from './testing/raw-disk.js';
 
 const P = 1;
 const version = (ts: number, value = `"${ts}"`) => ({ ts, txId: `tx${ts}`, region: 'virginia', value });
@@ -302,13 +302,16 @@ describe('the LevelDB store and its disk', () => {
     beforeEach(async () => {
       script = join(location, 'child.cjs');
       await build({
-        entryPoints: [join(__dirname, 'testing/crash-child.ts')],
+        entryPoints: [join(root, 'packages/testing/src/storage/crash-child.ts')],
         outfile: script,
         bundle: true,
         platform: 'node',
         format: 'cjs',
         external: ['classic-level', 'msgpackr'],
-        alias: { '@isochron/core': join(root, 'packages/core/src/index.ts') },
+        alias: {
+          '@isochron/core': join(root, 'packages/core/src'),
+          '@isochron/storage': join(root, 'packages/storage/src'),
+        },
       });
     });
     /** Opens the files that are left, and returns the number of the next batch. */

@@ -1,9 +1,9 @@
 import { cp, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { testFolder } from '@isochron/testing/storage/folder';
+import { runVersionStoreSuite, type StoreFactory } from '@isochron/testing/storage/suite';
 import { type LevelStoreOptions, openLevelStore } from './level-store.js';
 import { ReopenableStore } from './reopenable-store.js';
-import { testFolder } from './testing/folder.js';
-import { runVersionStoreSuite, type StoreFactory } from './testing/suite.js';
 
 const factory =
   (options: Partial<LevelStoreOptions>): StoreFactory =>

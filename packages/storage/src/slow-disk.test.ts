@@ -2,14 +2,14 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
+import { testFolder } from '@isochron/testing/storage/folder';
+import { Gate, standstill } from '@isochron/testing/storage/gate';
+import { FOREVER, P, put, range, v } from '@isochron/testing/storage/suite-fixtures';
+import { type Step, VirtualDisk } from '@isochron/testing/storage/wal/virtual-disk';
 import { ClassicLevel } from 'classic-level';
 import { type Disk, openDisk } from './level/disk.js';
 import { openStoreOn } from './level-store.js';
 import type { VersionStore } from './store.js';
-import { testFolder } from './testing/folder.js';
-import { Gate, standstill } from './testing/gate.js';
-import { FOREVER, P, put, range, v } from './testing/suite-fixtures.js';
-import { type Step, VirtualDisk } from './testing/wal/virtual-disk.js';
 import { openSegmentLog } from './wal/segment-log.js';
 
 /** No checkpoint unless a test asks for one. */

@@ -1,5 +1,5 @@
+import { ManualTime } from '@isochron/testing/transport/manual-time';
 import { DelayLine, realTime } from './delay-line.js';
-import { ManualTime } from './testing/manual-time.js';
 
 describe('DelayLine', () => {
   const setUp = () => {

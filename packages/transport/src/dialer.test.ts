@@ -1,6 +1,6 @@
+import { ManualTime } from '@isochron/testing/transport/manual-time';
 import { Dialer } from './dialer.js';
 import { DEFAULT_TUNING } from './options.js';
-import { ManualTime } from './testing/manual-time.js';
 
 describe('Dialer', () => {
   const tuning = { ...DEFAULT_TUNING, backoffBaseMs: 100, backoffCapMs: 2_000, refusedRetryMs: 10_000 };

@@ -1,6 +1,6 @@
+import { ManualTime } from '@isochron/testing/transport/manual-time';
 import { InMemoryNetwork } from './in-memory.js';
 import { pings, Recorder, runTransportSuite, type SuiteMessage, suiteCodec } from './suite.js';
-import { ManualTime } from './testing/manual-time.js';
 
 runTransportSuite('InMemoryNetwork', async (codec, nodes) => {
   const network = new InMemoryNetwork<SuiteMessage>({ codec });

@@ -1,4 +1,5 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { TcpProxy } from '@isochron/testing/transport/tcp-proxy';
 import {
   Handshake,
   type HandshakeOptions,
@@ -10,7 +11,6 @@ import {
 import { WebSocket } from 'ws';
 import { parsePeerUrl, type WebSocketTransportOptions } from './options.js';
 import { pings, Recorder, runTransportSuite, type SuiteMessage, type SuiteNode, suiteCodec, until } from './suite.js';
-import { TcpProxy } from './testing/tcp-proxy.js';
 import type { LinkStatus } from './transport.js';
 import { WebSocketTransport } from './websocket.js';
 

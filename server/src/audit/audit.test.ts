@@ -1,6 +1,6 @@
 import { IsochronError } from '@isochron/core';
-import { SessionClient } from '../testing/session-client.js';
-import { startApi, type TestApi } from '../testing/test-api.js';
+import { SessionClient } from '../../testing/session-client.js';
+import { startApi, type TestApi } from '../../testing/test-api.js';
 import { Audit, type AuditLog } from './audit.js';
 
 const KEY = 'key-of-ann';

@@ -12,7 +12,7 @@ import {
   type SigningKey,
   signingKey,
   TestAuthFile,
-} from '../testing/issuer.js';
+} from '../../testing/issuer.js';
 import { digestOf, newApiKey } from './api-keys.js';
 import { Authenticator, type AuthSources } from './authenticator.js';
 import { DEFAULT_FETCH_TIMES } from './remote-keys.js';

@@ -1,5 +1,5 @@
-import { TestAuthFile } from '../testing/issuer.js';
-import { startApi, type TestApi } from '../testing/test-api.js';
+import { TestAuthFile } from '../../testing/issuer.js';
+import { startApi, type TestApi } from '../../testing/test-api.js';
 import { digestOf } from './api-keys.js';
 
 const PATH = '/v1/keyspaces/default/keys/a';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { SessionClient } from '../testing/session-client.js';
-import { send, startApi, type TestAnswer, type TestApi } from '../testing/test-api.js';
+import { SessionClient } from '../../testing/session-client.js';
+import { send, startApi, type TestAnswer, type TestApi } from '../../testing/test-api.js';
 import { HttpLatency } from './metrics/latency.js';
 import { buildMetrics } from './metrics/metrics.js';
 

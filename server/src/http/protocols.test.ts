@@ -1,10 +1,10 @@
 /** The API under protocols whose snapshots have more than a timestamp, and under those without some operations. */
 import { packWall, type Timestamp } from '@isochron/core';
 import type { ProtocolName } from '@isochron/protocols/session-rules';
+import { FakeCluster, fakeConfig } from '../../testing/fake-node.js';
+import { SessionClient } from '../../testing/session-client.js';
+import { SECRET, startApi, type TestApi } from '../../testing/test-api.js';
 import { sessionTokens } from '../session/tokens.js';
-import { FakeCluster, fakeConfig } from '../testing/fake-node.js';
-import { SessionClient } from '../testing/session-client.js';
-import { SECRET, startApi, type TestApi } from '../testing/test-api.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
 const refs = (...keys: string[]) => keys.map((key) => ({ keyspace: 'default', key }));

@@ -1,6 +1,6 @@
 /** What callers learn over each route of documents that access rules hide from them (AR1 to AR5). */
 import { Policy, type Policy as Rules } from '@isochron/sessions';
-import { startApi, type TestAnswer, type TestApi, type TestRequest } from '../testing/test-api.js';
+import { startApi, type TestAnswer, type TestApi, type TestRequest } from '../../testing/test-api.js';
 import { encodeChangesCursor } from './cursors/changes-cursor.js';
 
 const HIDDEN = 'hidden-text';

@@ -1,7 +1,7 @@
 import { Topology } from '@isochron/core';
 import type { AcknowledgeLossesReq, Loss } from '@isochron/protocols';
+import { fakeConfig } from '../../testing/fake-node.js';
 import { clusterSpec } from '../config/cluster-file.js';
-import { fakeConfig } from '../testing/fake-node.js';
 import { lossLogger, OperatorPort } from './losses.js';
 
 const loss: Loss = {

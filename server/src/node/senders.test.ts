@@ -1,6 +1,6 @@
 import { Topology } from '@isochron/core';
+import { fakeConfig } from '../../testing/fake-node.js';
 import { clusterSpec } from '../config/cluster-file.js';
-import { fakeConfig } from '../testing/fake-node.js';
 import { foreignSource } from './senders.js';
 
 const topology = new Topology(clusterSpec(fakeConfig()));

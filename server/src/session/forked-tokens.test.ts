@@ -1,5 +1,5 @@
-import { FakeCluster } from '../testing/fake-node.js';
-import { SessionNetwork, startApi, type TestApi } from '../testing/test-api.js';
+import { FakeCluster } from '../../testing/fake-node.js';
+import { SessionNetwork, startApi, type TestApi } from '../../testing/test-api.js';
 
 /** Tokens that are used more than once: by requests in flight together, on several nodes, later again. */
 const KEYS = '/v1/keyspaces/default/keys';

@@ -1,9 +1,9 @@
 import type { Deps } from '@isochron/core';
 import type { Input } from '@isochron/protocols';
 import { ASKED_TIMER, KeptSession, type SessionMessage, SessionStore, SessionsMachine } from '@isochron/sessions';
+import { FakeCluster } from '../../testing/fake-node.js';
+import { SessionNetwork, startApi, type TestApi } from '../../testing/test-api.js';
 import { servedProtocol } from '../node/protocols.js';
-import { FakeCluster } from '../testing/fake-node.js';
-import { SessionNetwork, startApi, type TestApi } from '../testing/test-api.js';
 import { newSessionId } from './ids.js';
 
 const { session } = servedProtocol('paris');

@@ -1,7 +1,7 @@
 import { IsochronError, packWall } from '@isochron/core';
 import type { SessionTokens } from '@isochron/sessions';
-import { fakeConfig } from '../testing/fake-node.js';
-import { SECRET } from '../testing/test-api.js';
+import { fakeConfig } from '../../testing/fake-node.js';
+import { SECRET } from '../../testing/test-api.js';
 import { operationTokens, sessionTokens } from './tokens.js';
 
 const NOW = packWall(Date.UTC(2026, 0, 1));

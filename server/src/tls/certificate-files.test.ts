@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { IsochronError } from '@isochron/core';
-import { TestAuthority } from '../testing/certificates.js';
+import { TestAuthority } from '../../testing/certificates.js';
 import { type CertificateChecks, type CertificateFiles, readCertificates } from './certificate-files.js';
 
 const URI = 'isochron://shop/node/a-1';

@@ -1,5 +1,5 @@
 import { copyFileSync, readFileSync } from 'node:fs';
-import { TestAuthority } from '../testing/certificates.js';
+import { TestAuthority } from '../../testing/certificates.js';
 import type { CertificateFiles } from './certificate-files.js';
 import { Certificates } from './certificates.js';
 

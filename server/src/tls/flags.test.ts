@@ -1,6 +1,6 @@
 import { IsochronError } from '@isochron/core';
+import { TestAuthority } from '../../testing/certificates.js';
 import { type ClusterConfig, parseClusterFile } from '../config/cluster-file.js';
-import { TestAuthority } from '../testing/certificates.js';
 import { loadCertificates, type TlsFlags } from './flags.js';
 
 const file = (api: string, peer: string): ClusterConfig =>

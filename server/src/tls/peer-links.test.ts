@@ -1,5 +1,6 @@
 import { copyFileSync } from 'node:fs';
 import { Random } from '@isochron/core';
+import { type Alteration, TcpProxy } from '@isochron/testing/transport/tcp-proxy';
 import { nodeUri, WebSocketTransport, type WebSocketTransportOptions } from '@isochron/transport';
 import {
   pings,
@@ -10,10 +11,9 @@ import {
   suiteCodec,
   until,
 } from '@isochron/transport/suite';
-import { type Alteration, TcpProxy } from '@isochron/transport/testing/tcp-proxy';
 import { Handshake, PROTOCOL_VERSION, randomNonce, UNPROTECTED } from '@isochron/wire';
 import { WebSocket } from 'ws';
-import { type CertificateOptions, TestAuthority } from '../testing/certificates.js';
+import { type CertificateOptions, TestAuthority } from '../../testing/certificates.js';
 import { readCertificates } from './certificate-files.js';
 import { Certificates } from './certificates.js';
 import { peerTls } from './peer-tls.js';

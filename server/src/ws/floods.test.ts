@@ -1,5 +1,5 @@
-import { SessionClient } from '../testing/session-client.js';
-import { startApi, type TestApi } from '../testing/test-api.js';
+import { SessionClient } from '../../testing/session-client.js';
+import { startApi, type TestApi } from '../../testing/test-api.js';
 
 let api: TestApi;
 afterEach(() => api.close());

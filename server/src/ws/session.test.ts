@@ -1,9 +1,9 @@
 import { CREDITS } from '@isochron/sessions';
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
+import { fakeConfig } from '../../testing/fake-node.js';
+import { SessionClient } from '../../testing/session-client.js';
+import { SECRET, startApi, type TestApi } from '../../testing/test-api.js';
 import { sessionTokens } from '../session/tokens.js';
-import { fakeConfig } from '../testing/fake-node.js';
-import { SessionClient } from '../testing/session-client.js';
-import { SECRET, startApi, type TestApi } from '../testing/test-api.js';
 
 const TX_ID = 'abcdefghijklmnopqrstuv.0';
 const tokens = sessionTokens({ secret: SECRET }, fakeConfig());

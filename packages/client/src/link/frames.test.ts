@@ -1,7 +1,7 @@
+import { ALL_SERVER_FRAMES, damagesOf, type Extent, sampleOf } from '@isochron/testing/wire/sample-frames';
 import { authenticatedAnswer } from '@isochron/wire/session-frames/authenticated';
 import type { Kind } from '@isochron/wire/session-frames/notation';
 import { notation } from '@isochron/wire/session-frames/notation';
-import { ALL_SERVER_FRAMES, damagesOf, type Extent, sampleOf } from '@isochron/wire/testing/sample-frames';
 import { parseFrame, parserOf, parts } from './frames.js';
 import { operationFrames } from './operation-frames.js';
 

@@ -1,8 +1,8 @@
 import { HLC_TICKS_PER_MS } from '@isochron/core/hlc';
 import type { QualifiedKey } from '@isochron/core/ids';
 import { Update } from '@isochron/core/updates/update';
-import { LiveCluster, LiveNode } from '../testing/live-cluster.js';
-import { World } from '../testing/world.js';
+import { LiveCluster, LiveNode } from '@isochron/testing/client/live-cluster';
+import { World } from '@isochron/testing/client/world';
 import { Decoder } from './decoder.js';
 import type { ScopeView } from './observer.js';
 import type { Query } from './query.js';

@@ -8,8 +8,8 @@ import {
   type Version,
 } from '@isochron/core';
 import type { ReadResp, Watch } from '@isochron/protocols';
+import { endOf, PLACES, VersionedCoordinator } from '@isochron/testing/sessions/access';
 import { storedTxId } from '../coordinator/owned-ids.js';
-import { endOf, PLACES, VersionedCoordinator } from '../testing/access.js';
 import { type ClaimRead, JudgedCoordinator, readClaim } from './judged-coordinator.js';
 import { Policy, type RuleSource } from './policy.js';
 

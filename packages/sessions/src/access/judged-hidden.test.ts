@@ -1,8 +1,8 @@
 /** What live readers and readers of the feed learn of changes that rules hide from them: nothing (LQ7). */
 import { ANONYMOUS_PRINCIPAL, IsochronError, type Principal } from '@isochron/core';
 import type { KeyChanges, Watch } from '@isochron/protocols';
+import { PLACES, VersionedCoordinator } from '@isochron/testing/sessions/access';
 import type { LiveAnswer } from '../coordinator/coordinator-port.js';
-import { PLACES, VersionedCoordinator } from '../testing/access.js';
 import { JudgedCoordinator } from './judged-coordinator.js';
 import { Policy, type RuleSource } from './policy.js';
 

@@ -1,7 +1,7 @@
 /** Pages of lists whose rules hide some of the keys (AR10). */
 import { ANONYMOUS_PRINCIPAL, compareKeys, IsochronError } from '@isochron/core';
 import type { ListResp } from '@isochron/protocols';
-import { PLACES, VersionedCoordinator } from '../testing/access.js';
+import { PLACES, VersionedCoordinator } from '@isochron/testing/sessions/access';
 import { shownPart } from '../tokens/list-places.js';
 import { JudgedCoordinator } from './judged-coordinator.js';
 import { Policy, type RuleSource } from './policy.js';

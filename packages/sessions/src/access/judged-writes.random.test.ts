@@ -1,7 +1,7 @@
 /** Random transactions, judged in a snapshot and on newer versions, against a model of the rules (AR8, AR9). */
 import { ANONYMOUS_PRINCIPAL, IsochronError, type KeyWrite, Update } from '@isochron/core';
+import { PLACES, VersionedCoordinator } from '@isochron/testing/sessions/access';
 import fc from 'fast-check';
-import { PLACES, VersionedCoordinator } from '../testing/access.js';
 import { JudgedCoordinator } from './judged-coordinator.js';
 import { Policy } from './policy.js';
 

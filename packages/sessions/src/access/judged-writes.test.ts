@@ -8,7 +8,7 @@ import {
   Update,
 } from '@isochron/core';
 import type { CommitResp } from '@isochron/protocols';
-import { PLACES, VersionedCoordinator } from '../testing/access.js';
+import { PLACES, VersionedCoordinator } from '@isochron/testing/sessions/access';
 import { JudgedCoordinator } from './judged-coordinator.js';
 import { Policy } from './policy.js';
 

@@ -1,5 +1,5 @@
 import { IsochronError, type Principal, ROLES, type Role } from '@isochron/core';
-import { TestNode, UST } from '../testing/served-node.js';
+import { TestNode, UST } from '@isochron/testing/sessions/served-node';
 import { type Access, requireRole } from './roles.js';
 
 const holderOf = (...roles: readonly Role[]): Principal => ({

@@ -1,6 +1,6 @@
 import { Update } from '@isochron/core';
 import type { LiveResp } from '@isochron/protocols';
-import { TestNode, UST } from '../testing/served-node.js';
+import { TestNode, UST } from '@isochron/testing/sessions/served-node';
 
 const LIVE = { type: 'live', after: UST, waitMs: 1_000 };
 const CHANGES = { type: 'changes', scope: 'default/', after: UST, waitMs: 1_000 };

@@ -1,6 +1,6 @@
+import { ALL_CLIENT_FRAMES, damagesOf, type Extent, sampleOf } from '@isochron/testing/wire/sample-frames';
 import type { Kind } from '@isochron/wire/session-frames/notation';
 import { CommitFrame } from '@isochron/wire/session-frames/requests';
-import { ALL_CLIENT_FRAMES, damagesOf, type Extent, sampleOf } from '@isochron/wire/testing/sample-frames';
 import { checkOf, isFrame } from './frames.js';
 
 const kinds = ALL_CLIENT_FRAMES.map((kind) => [kind.type, kind, checkOf(kind)] as const);

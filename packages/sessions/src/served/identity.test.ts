@@ -1,8 +1,8 @@
 /** Credentials that expire on a living session, and new ones (U1, U2). */
 import { type IsochronError, type Principal, IsochronError as Refusal } from '@isochron/core';
+import { TestNode, UST } from '@isochron/testing/sessions/served-node';
 import { clientTxId } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
-import { TestNode, UST } from '../testing/served-node.js';
 import { LAPSE_MS } from './identity.js';
 
 const LIFE_MS = 10_000;

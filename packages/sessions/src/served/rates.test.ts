@@ -1,4 +1,4 @@
-import { type TestLink, TestNode } from '../testing/served-node.js';
+import { type TestLink, TestNode } from '@isochron/testing/sessions/served-node';
 import { CREDITS } from './served-connection.js';
 
 const KEYS = ['default/a'];

@@ -1,6 +1,6 @@
 import { HLC_TICKS_PER_MS, type Timestamp } from '@isochron/core';
+import { type TestLink, TestNode, UST } from '@isochron/testing/sessions/served-node';
 import { type ClientFrame, SESSION_CLOSE } from '@isochron/wire/session-frames';
-import { type TestLink, TestNode, UST } from '../testing/served-node.js';
 import { CREDITS } from './served-connection.js';
 
 const KEYS = ['default/a'];

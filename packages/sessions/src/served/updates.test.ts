@@ -1,5 +1,5 @@
 import { Update } from '@isochron/core';
-import { TestNode, UST } from '../testing/served-node.js';
+import { TestNode, UST } from '@isochron/testing/sessions/served-node';
 
 const OPERATIONS = '[{"op":"increment","path":"/n","by":1}]';
 const ORDER = { type: 'commit', id: 1, tx: 'session-of-tests.0', snapshot: UST, hwt: 0, sentAfter: UST };

@@ -1,7 +1,7 @@
 import { packWall } from '@isochron/core';
 import type { OperationSessionState } from '@isochron/protocols';
+import { operationTokens, sessionTokens } from '@isochron/testing/sessions/tokens';
 import fc from 'fast-check';
-import { operationTokens, sessionTokens } from '../testing/tokens.js';
 
 const NOW = packWall(Date.UTC(2026, 0, 1));
 const okapi = operationTokens('okapi');

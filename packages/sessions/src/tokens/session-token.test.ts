@@ -1,6 +1,6 @@
 import { IsochronError, MAX_TIMESTAMP, packWall } from '@isochron/core';
+import { sessionTokens, type TransactionsName } from '@isochron/testing/sessions/tokens';
 import fc from 'fast-check';
-import { sessionTokens, type TransactionsName } from '../testing/tokens.js';
 import { MAX_TOKEN_LENGTH } from './session-token.js';
 
 const NOW = Date.UTC(2026, 0, 1);

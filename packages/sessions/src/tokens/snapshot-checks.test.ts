@@ -1,6 +1,6 @@
 import { IsochronError, packWall } from '@isochron/core';
+import { checksOf, rulesOf } from '@isochron/testing/sessions/tokens';
 import { depsField, raisedTo, sameSnapshot, wanted } from '../snapshot.js';
-import { checksOf, rulesOf } from '../testing/tokens.js';
 
 const NOW = Date.UTC(2026, 0, 1);
 const paris = checksOf('paris');

@@ -2,14 +2,14 @@
 import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
+import { testFolder } from '@isochron/testing/storage/folder';
+import { onRawDisk } from '@isochron/testing/storage/raw-disk';
+import { logged, P, received } from '@isochron/testing/storage/suite-fixtures';
+import { type Image, VirtualDisk } from '@isochron/testing/storage/wal/virtual-disk';
 import { CorruptRecord } from '../failure.js';
 import type { BlockPlace } from '../level/disk-keys.js';
 import { openLevelStore } from '../level-store.js';
 import type { VersionStore } from '../store.js';
-import { testFolder } from '../testing/folder.js';
-import { onRawDisk } from '../testing/raw-disk.js';
-import { logged, P, received } from '../testing/suite-fixtures.js';
-import { type Image, VirtualDisk } from '../testing/wal/virtual-disk.js';
 import type { LogFolder } from '../wal/files.js';
 import { BlockFiles } from './block-files.js';
 

@@ -4,13 +4,8 @@
 import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
-import { ClassicLevel } from 'classic-level';
-import { CorruptRecord } from '../failure.js';
-import { openCheckpoint, seal } from '../level/records.js';
-import { type LevelStoreOptions, openLevelStore } from '../level-store.js';
-import type { VersionStore } from '../store.js';
-import { testFolder } from '../testing/folder.js';
-import { onRawDisk } from '../testing/raw-disk.js';
+import { testFolder } from '@isochron/testing/storage/folder';
+import { onRawDisk } from '@isochron/testing/storage/raw-disk';
 import {
   applied,
   collect,
@@ -23,7 +18,12 @@ import {
   put,
   range,
   v,
-} from '../testing/suite-fixtures.js';
+} from '@isochron/testing/storage/suite-fixtures';
+import { ClassicLevel } from 'classic-level';
+import { CorruptRecord } from '../failure.js';
+import { openCheckpoint, seal } from '../level/records.js';
+import { type LevelStoreOptions, openLevelStore } from '../level-store.js';
+import type { VersionStore } from '../store.js';
 import { openLogIn } from '../wal/segment-log.js';
 
 /** No checkpoint unless a test asks for one. */

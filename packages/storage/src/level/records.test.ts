@@ -1,4 +1,4 @@
-import { dependent, prepared, v } from '../testing/suite-fixtures.js';
+import { dependent, prepared, v } from '@isochron/testing/storage/suite-fixtures';
 import { LOGGED, openAs, openHead, openSegment, PREPARED, seal, sealAs, sealHead, sealSegment } from './records.js';
 
 const KEY = 'v0003/a';

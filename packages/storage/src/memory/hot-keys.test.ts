@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { Update } from '@isochron/core';
+import { testFolder } from '@isochron/testing/storage/folder';
+import { collect, FOREVER, P, put, v } from '@isochron/testing/storage/suite-fixtures';
 import { openLevelStore } from '../level-store.js';
 import type { VersionStore } from '../store.js';
-import { testFolder } from '../testing/folder.js';
-import { collect, FOREVER, P, put, v } from '../testing/suite-fixtures.js';
 import { openMemoryStore } from './memory-store.js';
 
 const COUNT = 100_000;

@@ -1,4 +1,4 @@
-import { runVersionStoreSuite } from '../testing/suite.js';
+import { runVersionStoreSuite } from '@isochron/testing/storage/suite';
 import { MemoryState, openMemoryStore } from './memory-store.js';
 
 runVersionStoreSuite('memory', async () => {

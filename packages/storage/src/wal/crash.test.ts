@@ -1,7 +1,7 @@
 /** The content of a log after a kill or a power failure at any step, and after errors of the disk. */
 
-import { append, checkSurvivor, cut, fresh, type Progress, SMALL } from '../testing/wal/crash-checks.js';
-import { VirtualDisk } from '../testing/wal/virtual-disk.js';
+import { append, checkSurvivor, cut, fresh, type Progress, SMALL } from '@isochron/testing/storage/wal/crash-checks';
+import { VirtualDisk } from '@isochron/testing/storage/wal/virtual-disk';
 import type { LogFolder } from './files.js';
 import { openSegmentLog } from './segment-log.js';
 

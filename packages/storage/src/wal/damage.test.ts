@@ -1,7 +1,8 @@
 /** Flipped bits, lost parts and lost files of a log: told from the torn end that a crash leaves. */
+
+import { recordAt, recordsAt } from '@isochron/testing/storage/wal/suite';
+import { type Image, VirtualDisk } from '@isochron/testing/storage/wal/virtual-disk';
 import { CorruptRecord } from '../failure.js';
-import { recordAt, recordsAt } from '../testing/wal/suite.js';
-import { type Image, VirtualDisk } from '../testing/wal/virtual-disk.js';
 import { encodeSegmentHeader, SEGMENT_HEADER_BYTES } from './frame.js';
 import { openSegmentLog } from './segment-log.js';
 

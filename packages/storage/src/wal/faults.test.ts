@@ -1,8 +1,9 @@
 /** A log on a disk that is full, that fails, or that is slow. */
+
+import { Gate, standstill } from '@isochron/testing/storage/gate';
+import { recordAt, recordsAt, textsFrom } from '@isochron/testing/storage/wal/suite';
+import { type Step, systemError, VirtualDisk } from '@isochron/testing/storage/wal/virtual-disk';
 import { isOutOfRoom } from '../failure.js';
-import { Gate, standstill } from '../testing/gate.js';
-import { recordAt, recordsAt, textsFrom } from '../testing/wal/suite.js';
-import { type Step, systemError, VirtualDisk } from '../testing/wal/virtual-disk.js';
 import type { DurableLog } from './durable-log.js';
 import { SEGMENT_HEADER_BYTES } from './frame.js';
 import { openSegmentLog } from './segment-log.js';

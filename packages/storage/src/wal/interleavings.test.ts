@@ -1,8 +1,16 @@
 /** Appends, cuts and reads at the same time, in every order in which the disk may do their steps. */
 
-import { append, checkSurvivor, cut, fresh, type Progress, SMALL, textsBetween } from '../testing/wal/crash-checks.js';
-import { textsFrom } from '../testing/wal/suite.js';
-import { VirtualDisk } from '../testing/wal/virtual-disk.js';
+import {
+  append,
+  checkSurvivor,
+  cut,
+  fresh,
+  type Progress,
+  SMALL,
+  textsBetween,
+} from '@isochron/testing/storage/wal/crash-checks';
+import { textsFrom } from '@isochron/testing/storage/wal/suite';
+import { VirtualDisk } from '@isochron/testing/storage/wal/virtual-disk';
 import { openSegmentLog } from './segment-log.js';
 
 /** Waiting steps, each with a function that lets it go on. */

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { numbered } from '@isochron/testing/storage/wal/numbered';
 import { build } from 'esbuild';
-import { numbered } from '../testing/wal/numbered.js';
 import { openLogIn } from './segment-log.js';
 
 const ROUNDS = 6;
@@ -32,13 +32,17 @@ describe('a process that is killed with SIGKILL', () => {
 
   it('a process that is killed with SIGKILL leaves every acknowledged record in its log, and no damage', async () => {
     const script = join(folder, 'child.cjs');
+    const packages = resolve(__dirname, '../../..');
     await build({
-      entryPoints: [join(__dirname, '../testing/wal/kill-child.ts')],
+      entryPoints: [join(packages, 'testing/src/storage/wal/kill-child.ts')],
       outfile: script,
       bundle: true,
       platform: 'node',
       format: 'cjs',
-      alias: { '@isochron/core': resolve(__dirname, '../../../core/src/index.ts') },
+      alias: {
+        '@isochron/core': join(packages, 'core/src'),
+        '@isochron/storage': join(packages, 'storage/src'),
+      },
     });
     const seed = Number(process.env.SEED ?? randomInt(2 ** 31));
     console.log(`kills by seed ${seed}; SEED=${seed} repeats their times`);

@@ -1,7 +1,4 @@
 import type { AppliedRecord, DurableRecord } from '@isochron/core';
-import fc from 'fast-check';
-import { Packr } from 'msgpackr';
-import { CorruptRecord } from '../failure.js';
 import {
   collect,
   dependent,
@@ -14,7 +11,10 @@ import {
   received,
   remove,
   v,
-} from '../testing/suite-fixtures.js';
+} from '@isochron/testing/storage/suite-fixtures';
+import fc from 'fast-check';
+import { Packr } from 'msgpackr';
+import { CorruptRecord } from '../failure.js';
 import { LogRecords } from './log-records.js';
 
 const packr = new Packr({ useRecords: false });

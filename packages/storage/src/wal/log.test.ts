@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type LogHarness, runDurableLogSuite } from '../testing/wal/suite.js';
-import { VirtualDisk } from '../testing/wal/virtual-disk.js';
+import { type LogHarness, runDurableLogSuite } from '@isochron/testing/storage/wal/suite';
+import { VirtualDisk } from '@isochron/testing/storage/wal/virtual-disk';
 import type { DurableLog } from './durable-log.js';
 import { MemoryLogState, openMemoryLog } from './memory-log.js';
 import { openLogIn, openSegmentLog } from './segment-log.js';

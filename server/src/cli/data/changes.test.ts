@@ -1,5 +1,5 @@
 import { IsochronError, Update } from '@isochron/core';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 import { runChanges } from './changes.js';
 
 let api: TestApi;

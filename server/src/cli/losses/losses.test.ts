@@ -1,7 +1,7 @@
 import { packWall } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
-import { FakeCluster } from '../../testing/fake-node.js';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { FakeCluster } from '../../../testing/fake-node.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 import { runCli } from '../program.js';
 import { request } from '../status/request.js';
 import { type ClusterLoss, unionOf } from './collect.js';

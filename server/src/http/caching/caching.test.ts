@@ -1,4 +1,4 @@
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
 const ORIGIN = 'http://localhost:3000';

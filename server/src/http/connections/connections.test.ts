@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 import type { NodeLimits } from '../limits/limits.js';
 
 const KEY = '/v1/keyspaces/default/keys/large';

@@ -4,8 +4,8 @@ import { connect as connectTcp, createServer, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { TestAuthority } from '../../testing/certificates.js';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { TestAuthority } from '../../../testing/certificates.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 import { Certificates } from '../../tls/certificates.js';
 import type { ConnectionState } from './connections.js';
 

@@ -4,8 +4,8 @@ import { Agent, request as requestOverTls } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { connect } from '@isochron/sdk';
-import { TestAuthority } from '../../testing/certificates.js';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { TestAuthority } from '../../../testing/certificates.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 import { Certificates } from '../../tls/certificates.js';
 
 const silent = { info: () => undefined, error: () => undefined };

@@ -1,4 +1,4 @@
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 import { COMPONENT, withComponents } from './components.js';
 
 let api: TestApi;

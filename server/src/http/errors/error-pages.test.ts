@@ -1,5 +1,5 @@
 import { ERROR_CODES, type ErrorCode } from '@isochron/core';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 
 let api: TestApi;
 beforeAll(async () => {

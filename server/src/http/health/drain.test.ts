@@ -1,6 +1,6 @@
-import { FakeCluster } from '../../testing/fake-node.js';
-import { SessionClient } from '../../testing/session-client.js';
-import { SessionNetwork, startApi, type TestApi } from '../../testing/test-api.js';
+import { FakeCluster } from '../../../testing/fake-node.js';
+import { SessionClient } from '../../../testing/session-client.js';
+import { SessionNetwork, startApi, type TestApi } from '../../../testing/test-api.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
 const TX_ID = 'abcdefghijklmnopqrstuv.0';

@@ -1,6 +1,6 @@
+import { SessionClient } from '../../../testing/session-client.js';
+import { send, startApi, type TestApi } from '../../../testing/test-api.js';
 import type { LinkSummary } from '../../node/api.js';
-import { SessionClient } from '../../testing/session-client.js';
-import { send, startApi, type TestApi } from '../../testing/test-api.js';
 import { buildMetrics } from '../metrics/metrics.js';
 import { READINESS_CHECKS } from './readiness.js';
 

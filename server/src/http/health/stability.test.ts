@@ -1,8 +1,8 @@
 import { packWall } from '@isochron/core';
+import { FakeNode } from '../../../testing/fake-node.js';
+import { SessionClient } from '../../../testing/session-client.js';
+import { send, startApi, type TestApi } from '../../../testing/test-api.js';
 import type { PartitionStatus } from '../../node/api.js';
-import { FakeNode } from '../../testing/fake-node.js';
-import { SessionClient } from '../../testing/session-client.js';
-import { send, startApi, type TestApi } from '../../testing/test-api.js';
 import { buildMetrics } from '../metrics/metrics.js';
 import { StabilityMonitor, stabilityOf } from './stability.js';
 

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 
 const KEY = '/v1/keyspaces/default/keys/a';
 

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import { SessionClient } from '../../testing/session-client.js';
-import { startApi, type TestAnswer, type TestApi } from '../../testing/test-api.js';
+import { SessionClient } from '../../../testing/session-client.js';
+import { startApi, type TestAnswer, type TestApi } from '../../../testing/test-api.js';
 
 let api: TestApi;
 beforeEach(async () => {

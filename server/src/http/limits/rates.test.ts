@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DEFAULT_SERVING_LIMITS, LimitCounts, Rates } from '@isochron/sessions';
-import { SessionClient } from '../../testing/session-client.js';
-import { startApi, type TestAnswer, type TestApi } from '../../testing/test-api.js';
+import { SessionClient } from '../../../testing/session-client.js';
+import { startApi, type TestAnswer, type TestApi } from '../../../testing/test-api.js';
 import type { NodeLimits } from './limits.js';
 import { HELD_PER_CLIENT, inTurn } from './rates.js';
 import { ClientTurns } from './turns.js';

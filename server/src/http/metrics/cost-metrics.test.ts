@@ -1,6 +1,6 @@
+import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
+import { send, startApi, type TestApi } from '../../../testing/test-api.js';
 import { SCOPES, TRAFFIC_KINDS } from '../../node/traffic.js';
-import { FakeCluster, fakeConfig } from '../../testing/fake-node.js';
-import { send, startApi, type TestApi } from '../../testing/test-api.js';
 import { buildMetrics } from './metrics.js';
 
 describe('what a protocol costs', () => {

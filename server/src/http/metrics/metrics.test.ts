@@ -1,5 +1,5 @@
 import { Serving } from '@isochron/sessions';
-import { send, startApi, type TestApi } from '../../testing/test-api.js';
+import { send, startApi, type TestApi } from '../../../testing/test-api.js';
 import { HttpLatency } from './latency.js';
 import { buildMetrics } from './metrics.js';
 

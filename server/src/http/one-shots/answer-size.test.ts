@@ -1,8 +1,8 @@
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
+import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
+import { SessionClient } from '../../../testing/session-client.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 import { DEFAULT_SETTINGS } from '../../config/schema.js';
-import { FakeCluster, fakeConfig } from '../../testing/fake-node.js';
-import { SessionClient } from '../../testing/session-client.js';
-import { startApi, type TestApi } from '../../testing/test-api.js';
 import { codecOf } from '../../ws/codec.js';
 
 const KEYS = '/v1/keyspaces/default/keys';

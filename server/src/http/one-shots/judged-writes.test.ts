@@ -1,6 +1,6 @@
 /** Writes over HTTP under access rules: no old snapshot permits them (AR8), and they see each other (AR9). */
 import { Policy } from '@isochron/sessions';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 
 const policy = new Policy(
   [

@@ -1,9 +1,9 @@
 import { IsochronError, packWall } from '@isochron/core';
 import type { TxStatusResp } from '@isochron/protocols';
 import type { Done } from '@isochron/sessions';
-import { FakeCluster, fakeConfig } from '../../testing/fake-node.js';
-import { SessionClient } from '../../testing/session-client.js';
-import { SessionNetwork, startApi, type TestApi } from '../../testing/test-api.js';
+import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
+import { SessionClient } from '../../../testing/session-client.js';
+import { SessionNetwork, startApi, type TestApi } from '../../../testing/test-api.js';
 
 const TX_ID = 'abcdefghijklmnopqrstuv-A0.0';
 let cluster: FakeCluster;

@@ -1,7 +1,7 @@
 /** Writes that are repeated under their id on nodes of other regions (D4, retries anywhere). */
 import { IsochronError } from '@isochron/core';
-import { FakeCluster, fakeConfig } from '../../testing/fake-node.js';
-import { SessionNetwork, startApi, type TestApi } from '../../testing/test-api.js';
+import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
+import { SessionNetwork, startApi, type TestApi } from '../../../testing/test-api.js';
 
 const PATH = '/v1/keyspaces/default/keys/a';
 const writes = [{ keyspace: 'default', key: 'a', value: 1 }];

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isTxId } from '@isochron/core';
-import { SessionClient } from '../../testing/session-client.js';
-import { startApi, type TestAnswer, type TestApi } from '../../testing/test-api.js';
+import { SessionClient } from '../../../testing/session-client.js';
+import { startApi, type TestAnswer, type TestApi } from '../../../testing/test-api.js';
 import { parseTxId } from './tx-ref.js';
 
 const [ANN, BOB] = ['key-of-ann', 'key-of-bob'] as const;

@@ -1,9 +1,9 @@
 import { IsochronError, MAX_TIMESTAMP, Topology, txIdOf } from '@isochron/core';
 import { partWithHome } from '@isochron/sessions';
 import fc from 'fast-check';
+import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
+import { SessionNetwork, startApi, type TestApi } from '../../../testing/test-api.js';
 import { clusterSpec } from '../../config/cluster-file.js';
-import { FakeCluster, fakeConfig } from '../../testing/fake-node.js';
-import { SessionNetwork, startApi, type TestApi } from '../../testing/test-api.js';
 import { formatTxId, parseTxId } from './tx-ref.js';
 
 const KEYS = '/v1/keyspaces/default/keys';

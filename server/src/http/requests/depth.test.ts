@@ -1,5 +1,5 @@
-import { SessionClient } from '../../testing/session-client.js';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { SessionClient } from '../../../testing/session-client.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 
 const PATH = '/v1/keyspaces/default/keys/a';
 const DEEPEST = '['.repeat(128) + ']'.repeat(128);

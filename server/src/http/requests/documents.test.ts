@@ -1,7 +1,7 @@
 /** Documents mean the same in every door of a node (F8, a document has one form). */
 import { Update } from '@isochron/core';
-import { SessionClient } from '../../testing/session-client.js';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { SessionClient } from '../../../testing/session-client.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 
 const PATH = '/v1/keyspaces/default/keys/a';
 const json = { 'content-type': 'application/json' };

@@ -1,5 +1,5 @@
 import { WebSocket } from 'ws';
-import { startApi, type TestAnswer, type TestApi } from '../../testing/test-api.js';
+import { startApi, type TestAnswer, type TestApi } from '../../../testing/test-api.js';
 
 const KEY = 'a-key-of-the-tests';
 const PATH = '/v1/keyspaces/default/keys/a';

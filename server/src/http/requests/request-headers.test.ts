@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 import { quality } from './request-headers.js';
 
 const KEYS = '/v1/keyspaces/default/keys';

@@ -1,5 +1,5 @@
-import { FakeCluster } from '../../testing/fake-node.js';
-import { SessionNetwork, startApi, type TestApi } from '../../testing/test-api.js';
+import { FakeCluster } from '../../../testing/fake-node.js';
+import { SessionNetwork, startApi, type TestApi } from '../../../testing/test-api.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
 const refs = (...keys: string[]) => keys.map((key) => ({ keyspace: 'default', key }));

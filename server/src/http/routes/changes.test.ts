@@ -1,9 +1,9 @@
 import { get } from 'node:http';
 import { Update } from '@isochron/core';
+import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
+import { TestAuthFile } from '../../../testing/issuer.js';
+import { startApi, type TestAnswer, type TestApi } from '../../../testing/test-api.js';
 import { digestOf, newApiKey } from '../../auth/api-keys.js';
-import { FakeCluster, fakeConfig } from '../../testing/fake-node.js';
-import { TestAuthFile } from '../../testing/issuer.js';
-import { startApi, type TestAnswer, type TestApi } from '../../testing/test-api.js';
 import { decodeChangesCursor, encodeChangesCursor } from '../cursors/changes-cursor.js';
 
 let api: TestApi;

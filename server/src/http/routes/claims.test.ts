@@ -1,5 +1,5 @@
 import { IsochronError } from '@isochron/core';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 
 const CLAIM = '/v1/keyspaces/default/keys/names%2Fann/claim';
 

@@ -1,5 +1,5 @@
 import { IsochronError, packWall, Update } from '@isochron/core';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
 const TX_ID = 'abcdefghijklmnopqrstuv-A0.0';

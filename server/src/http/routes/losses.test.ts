@@ -1,8 +1,8 @@
 import { packWall } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
+import { TestAuthFile } from '../../../testing/issuer.js';
+import { send, startApi, type TestApi } from '../../../testing/test-api.js';
 import { digestOf } from '../../auth/api-keys.js';
-import { TestAuthFile } from '../../testing/issuer.js';
-import { send, startApi, type TestApi } from '../../testing/test-api.js';
 import { buildMetrics } from '../metrics/metrics.js';
 
 const loss = (n: number, changes: Partial<Loss> = {}): Loss => ({

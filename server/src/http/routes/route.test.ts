@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HTTP_STATUS } from '@isochron/core';
-import { DECLARATIONS } from '../../testing/declared-answers.js';
-import { FakeCluster, fakeConfig } from '../../testing/fake-node.js';
-import { startApi, type TestApi } from '../../testing/test-api.js';
+import { DECLARATIONS } from '../../../testing/declared-answers.js';
+import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
+import { startApi, type TestApi } from '../../../testing/test-api.js';
 import { HttpLatency } from '../metrics/latency.js';
 
 let api: TestApi;
