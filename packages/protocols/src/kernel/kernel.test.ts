@@ -405,6 +405,10 @@ describe('the rest of the kernel', () => {
       digestWrites([{ key: 'default/a', value: '2' }], 'p'),
       digestWrites([{ key: 'default/a', value: null }], 'p'),
       digestWrites([{ key: 'default/a', value: new Uint8Array([49]) }], 'p'),
+      digestWrites([{ key: 'default/a', value: '12' }], 'p'),
+      digestWrites([{ key: 'default/a', value: '13' }], 'p'),
+      digestWrites([{ key: 'default/a', value: new Uint8Array([49, 50]) }], 'p'),
+      digestWrites([{ key: 'default/a', value: new Uint8Array([49, 51]) }], 'p'),
       digestWrites([{ key: 'default/a1', value: '' }], 'p'),
     ];
     expect(new Set(digests).size).toBe(digests.length);

@@ -5,26 +5,43 @@ const DELETE = -2;
 /** Marks operations: no text and no bytes are so long that their length gives it. */
 const UPDATE = 0x7fffffff;
 
+const PRIME = 0x01000193;
+/** What the second lane adds to each number. */
+const OFFSET = 0x9e37;
+
 /**
  * Two lanes of 32-bit FNV-1a with different offsets: 64 bits, enough to notice that an id was used for other writes.
  */
 class Digest {
-  #a = 0x811c9dc5;
+  #a = 0x811c9dc5 | 0;
   #b = 0x050c5d1f;
 
   number(n: number): void {
-    this.#a = Math.imul(this.#a ^ n, 0x01000193);
-    this.#b = Math.imul(this.#b ^ (n + 0x9e37), 0x01000193);
+    this.#a = Math.imul(this.#a ^ n, PRIME);
+    this.#b = Math.imul(this.#b ^ (n + OFFSET), PRIME);
   }
 
+  // Lanes in variables: a field that is written for each character takes three times as long.
   text(text: string): void {
     this.number(text.length);
-    for (let i = 0; i < text.length; i++) this.number(text.charCodeAt(i));
+    let [a, b] = [this.#a, this.#b];
+    for (let i = 0; i < text.length; i++) {
+      const n = text.charCodeAt(i);
+      a = Math.imul(a ^ n, PRIME);
+      b = Math.imul(b ^ (n + OFFSET), PRIME);
+    }
+    [this.#a, this.#b] = [a, b];
   }
 
   bytes(bytes: Uint8Array): void {
     this.number(-1 - bytes.length);
-    for (let i = 0; i < bytes.length; i++) this.number(bytes[i]!);
+    let [a, b] = [this.#a, this.#b];
+    for (let i = 0; i < bytes.length; i++) {
+      const n = bytes[i]!;
+      a = Math.imul(a ^ n, PRIME);
+      b = Math.imul(b ^ (n + OFFSET), PRIME);
+    }
+    [this.#a, this.#b] = [a, b];
   }
 
   update(operations: string): void {
