@@ -94,9 +94,10 @@ async function measureStart(progress: Progress, start: number, measured: Map<str
     const clusters = new Map<Context, Cluster>();
     for (const context of open) clusters.set(context, await context.filledCluster());
     for (const { what, contender } of options.only ?? LOADS) {
-      const contenderOf = async (context: Context) => contender(context, clusters.get(context)!);
-      const sides = { own: await contenderOf(own), other: await contenderOf(other) };
-      const inOrder = open[0] === own ? sides : { other: sides.other, own: sides.own };
+      const sides = new Map<Context, Contender>();
+      for (const context of open) sides.set(context, await contender(context, clusters.get(context)!));
+      const [first, second] = open.map((context) => sides.get(context)!) as [Contender, Contender];
+      const inOrder = open[0] === own ? { own: first, other: second } : { other: first, own: second };
       const all = measured.get(what) ?? [];
       all.push(await takeTurns(inOrder, own.roundOptions));
       measured.set(what, all);
