@@ -1,9 +1,11 @@
 // The tiers of the tests: their checks, and the table of where their time went.
 
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { runJest, runShown, runTool } from './checks.mjs';
 import { withProgress } from './progress.mjs';
-import { tool } from './steps.mjs';
+import { root, tool } from './steps.mjs';
 import { runSwiftTests, swiftProblem } from './swift-checks.mjs';
 
 /** Tests with real processes on real ports that are as right on a busy machine: they wait more than they compute. */
@@ -49,7 +51,7 @@ export async function runTier(tier) {
   // The tests read it: see test/tier.ts.
   process.env.ISOCHRON_TEST_TIER = tier;
   // Built by now: the module reads the tier, too.
-  const { isDue, SWIFT_INPUTS } = await import('../../test/dist/e2e/package-checks.js');
+  const { isDue, SWIFT_INPUTS } = await import(pathToFileURL(join(root, 'test/dist/e2e/package-checks.js')).href);
   const swift = TIERS[tier].includes(SWIFT) ? swiftStep(isDue(SWIFT_INPUTS)) : undefined;
   const steps = TIERS[tier].map((step) => (step === SWIFT ? swift : step));
   const total = { passed: 0, failed: 0, skipped: 0 };

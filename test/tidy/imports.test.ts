@@ -53,6 +53,7 @@ describe('import directions', () => {
       'packages/protocols must not import packages/testing',
     ],
     ['server/src/a.ts', `import { x } from '@isochron/testing/samples';`, 'server must not import packages/testing'],
+    ['sdk-js/src/a.ts', `import { x } from '@isochron/testing/nodes/memory-node';`, 'must not import packages/testing'],
     ['packages/nowhere/src/a.ts', '', 'is not on the map'],
   ])('a forbidden import is found in %s: %s', (path, text, message) => {
     expect(findings(path, text)).toEqual([expect.stringContaining(message)]);
@@ -63,6 +64,7 @@ describe('import directions', () => {
     ['packages/testing/src/world/a.ts', `import { x } from '@isochron/protocols/paris/messages';`],
     ['packages/transport/src/a.ts', `import { x } from '@isochron/wire'; import { WebSocket } from 'ws';`],
     ['sdk-js/src/a.ts', `import { x } from '@isochron/protocols/paris/session';`],
+    ['sdk-js/testing/a.ts', `import { x } from '@isochron/testing/nodes/memory-node';`],
     ['test/bench/a.ts', `import { x } from '@isochron/server'; import { y } from './b.js';`],
   ])('an allowed import in %s has no finding: %s', (path, text) => {
     expect(findings(path, text)).toEqual([]);

@@ -1,6 +1,6 @@
-import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
 import { type Called, type ClientWorldOptions, World } from '@isochron/testing/client/world';
-import type { CommitFrame, ServerFrame } from '@isochron/wire/session-frames';
+import { type MemoryNode, memoryNodes, type Reaction, refusal } from '@isochron/testing/nodes/memory-node';
+import type { CommitFrame } from '@isochron/wire/session-frames';
 import type { Committed } from './session/outcome.js';
 
 const KEYS = ['a', 'b', 'c', 'd'];
@@ -11,19 +11,17 @@ afterEach(() => expect(world.violations).toEqual([]));
 
 /** A client of nodes that chain commits. */
 function connected(names: readonly string[] = ['east'], options: ClientWorldOptions = {}) {
-  const store = new ScriptedStore();
-  const nodes = names.map((name) => new ScriptedNode(name, store));
-  for (const node of nodes) node.capabilities = [...ALL, 'chained-commits'];
+  const nodes = memoryNodes(...names);
   for (const node of nodes.slice(1)) node.delayMs = 10;
   world = new World(nodes, options);
   world.ask({ f: 'connect' });
-  return { store, home: nodes[0]!, other: nodes[1]! };
+  return { cluster: nodes[0]!.cluster, home: nodes[0]!, other: nodes[1]! };
 }
 
 /** A script for every node: does this to the first commit of a key. */
-function onceOf(key: string, scripted: (id: number) => Scripted) {
+function onceOf(key: string, scripted: (id: number) => Reaction) {
   let done = false;
-  return (frame: { readonly type: string }): Scripted => {
+  return (frame: { readonly type: string }): Reaction => {
     if (frame.type !== 'commit' || done || keyOf(frame as CommitFrame) !== key) return undefined;
     done = true;
     return scripted((frame as CommitFrame).id);
@@ -31,8 +29,13 @@ function onceOf(key: string, scripted: (id: number) => Scripted) {
 }
 
 const writeAll = (keys: readonly string[] = KEYS): Called[] => keys.map((key) => world.write(key));
-const sentTo = (node: ScriptedNode): string[] => node.received('commit').map(keyOf);
+const sentTo = (node: MemoryNode): string[] => node.received('commit').map(keyOf);
 const timesOf = (writes: readonly Called[]): number[] => writes.map(({ value }) => (value as Committed).timestamp);
+/** The writes have committed, each above the write before, and no others have. */
+function expectCommitted(writes: readonly Called[], { cluster }: MemoryNode): void {
+  expect(timesOf(writes)).toEqual([...cluster.outcomes.values()]);
+  expect(timesOf(writes)).toEqual([...cluster.outcomes.values()].sort((a, b) => a - b));
+}
 const codesOf = (writes: readonly Called[]) => writes.map(({ reason }) => reason?.code);
 
 describe('writes that are asked for at once', () => {
@@ -45,12 +48,12 @@ describe('writes that are asked for at once', () => {
     expect(home.packing[0]).toBe(KEYS.length);
     const frames = home.received('commit');
     expect(frames.map(({ after }) => after)).toEqual([undefined, ...frames.slice(0, -1).map(({ tx }) => tx)]);
-    expect(timesOf(writes)).toEqual([1001, 1002, 1003, 1004]);
+    expectCommitted(writes, home);
   });
 
   it('writes that are asked for at once are sent one after the other to a node that does not chain them', () => {
     const { home } = connected();
-    home.capabilities = ALL;
+    home.lacks('chained-commits');
     world.cut(home);
     world.run(50);
     home.delayMs = 60;
@@ -61,13 +64,13 @@ describe('writes that are asked for at once', () => {
   });
 
   it('chained writes are sent again in their order when the connection is lost, and take effect once', () => {
-    const { home, store } = connected();
+    const { home, cluster } = connected();
     home.script = onceOf('b', () => 'apply-and-close');
     const writes = writeAll();
     world.run(200);
     expect(sentTo(home)).toEqual(['a', 'b', 'c', 'd', 'a', 'b', 'c', 'd']);
-    expect(timesOf(writes)).toEqual([1001, 1002, 1003, 1004]);
-    expect(store.outcomes.size).toBe(4);
+    expectCommitted(writes, home);
+    expect(cluster.outcomes.size).toBe(4);
   });
 
   it('chained writes wait for a write that was refused, and are sent together once that is decided', () => {
@@ -77,22 +80,17 @@ describe('writes that are asked for at once', () => {
     world.run(200);
     expect(sentTo(home)).toEqual(['a', 'b', 'c', 'd', 'a', 'b', 'c', 'd']);
     expect(home.packing.slice(-2)).toEqual([1, 3]);
-    expect(timesOf(writes)).toEqual([1001, 1002, 1003, 1004]);
+    expectCommitted(writes, home);
   });
 
   it('a chained write that was refused for the rate comes again at its time, not with the end of the one before', () => {
     const { home } = connected(['east'], { settings: { requestTimeoutMs: 10_000, commitTimeoutMs: 10_000 } });
-    let decide = (): void => {};
-    home.script = (frame, reply) => {
-      if (frame.type !== 'commit' || keyOf(frame) !== 'a') return undefined;
-      decide = () => reply(home.answer(frame));
-      return 'drop';
-    };
-    const limited = onceOf('b', (id) => ({ ...refusal(id, 'RATE_LIMITED', true), retryAfterMs: 3000 }) as Scripted);
-    home.limits = (frame) => limited(frame) as ServerFrame | undefined;
+    const held = onceOf('a', () => 'hold');
+    const limited = onceOf('b', (id) => ({ ...refusal(id, 'RATE_LIMITED', true), retryAfterMs: 3000 }) as Reaction);
+    home.script = (frame) => held(frame) ?? limited(frame);
     const writes = writeAll(['a', 'b']);
     world.run(500);
-    decide();
+    home.letGo();
     world.run(500);
     expect([codesOf(writes), writes[0]!.settled, sentTo(home)]).toEqual([[undefined, undefined], 1, ['a', 'b']]);
     world.run(3000);
@@ -105,7 +103,7 @@ describe('writes that are asked for at once', () => {
     const writes = writeAll();
     world.run(200);
     expect(codesOf(writes)).toEqual([undefined, 'TIMESTAMP_IN_FUTURE', undefined, undefined]);
-    expect(timesOf([writes[0]!, writes[2]!, writes[3]!])).toEqual([1001, 1002, 1003]);
+    expectCommitted([writes[0]!, writes[2]!, writes[3]!], home);
   });
 
   it('chained writes go on without a write that is cancelled before it was sent', () => {
@@ -119,15 +117,18 @@ describe('writes that are asked for at once', () => {
     world.run(200);
     expect(writes[2]!.reason).toBe('enough');
     expect(sentTo(home)).toEqual(['a', 'b', 'd']);
-    expect(timesOf([writes[0]!, writes[1]!, writes[3]!])).toEqual([1001, 1002, 1003]);
+    expectCommitted([writes[0]!, writes[1]!, writes[3]!], home);
   });
 
   it('writes behind an undecided one end with SESSION_BLOCKED without effect, with OUTCOME_UNKNOWN if they may have one', () => {
     const { home, other } = connected(['east', 'west']);
-    // The first node decides the first write and sends no answer. The second one does not decide it.
-    home.script = onceOf('a', () => 'apply-and-drop');
+    // Neither node decides the first write.
+    home.script = (frame) => (frame.type === 'commit' && keyOf(frame) === 'a' ? 'drop' : undefined);
     other.script = (frame) => (frame.type === 'commit' ? refusal(frame.id, 'OUTCOME_PENDING', true) : undefined);
     const early = writeAll(['a', 'b']);
+    world.run(10);
+    // From now on no write is sent behind another one.
+    for (const node of [home, other]) node.lacks('chained-commits');
     world.run(1500);
     const late = writeAll(['c']);
     world.run(4000);
@@ -145,7 +146,7 @@ describe('writes that are asked for at once', () => {
     world.run(60);
     expect(sentTo(home)).toHaveLength(128);
     world.run(400);
-    expect(timesOf(writes)).toEqual(writes.map((_, i) => 1001 + i));
+    expectCommitted(writes, home);
   });
 });
 
@@ -174,8 +175,8 @@ describe('an answer to a write', () => {
     const writes = writeAll(['a', 'b']);
     world.run(10);
     const { id } = home.received('commit')[1]!;
-    world.push(home, { type: 'committed', id, ts: 2000 });
+    home.push({ type: 'committed', id, ts: home.cluster.clock + 1000 });
     world.run(100);
-    expect(timesOf(writes)).toEqual([1001, 1002]);
+    expectCommitted(writes, home);
   });
 });

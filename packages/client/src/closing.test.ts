@@ -1,5 +1,5 @@
-import { ALL, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
 import { type Called, World } from '@isochron/testing/client/world';
+import { memoryNodes } from '@isochron/testing/nodes/memory-node';
 
 let world: World;
 afterEach(() => {
@@ -8,12 +8,11 @@ afterEach(() => {
 });
 
 function connected(chains = true) {
-  const store = new ScriptedStore();
-  const node = new ScriptedNode('east', store);
-  if (chains) node.capabilities = [...ALL, 'chained-commits'];
+  const [node] = memoryNodes('east');
+  if (!chains) node.lacks('chained-commits');
   world = new World([node], { random: () => 1, settings: { requestTimeoutMs: 10_000 } });
   world.ask({ f: 'connect' });
-  return { node, store };
+  return { node, cluster: node.cluster };
 }
 
 const codeOf = ({ settled, reason }: Called): string => (settled === 0 ? 'waits' : (reason?.code ?? 'done'));
@@ -23,13 +22,13 @@ describe('a client that closes', () => {
   it.each([true, false])(
     'a client that closes sends the writes that were called before, in order (chained: %s)',
     (chains) => {
-      const { store } = connected(chains);
+      const { cluster } = connected(chains);
       const writes = ['a', 'b', 'c'].map((key) => world.write(key));
       const closing = close(5000);
       world.run(100);
       expect([...writes, closing].map(codeOf)).toEqual(['done', 'done', 'done', 'done']);
       expect(closing.value).toEqual({ dropped: [], undecided: [] });
-      expect(store.outcomes.size).toBe(3);
+      expect(cluster.outcomes.size).toBe(3);
     },
   );
 
@@ -103,7 +102,7 @@ describe('a client that closes', () => {
   });
 
   it('a client that closes does not wait for a node that has not answered its hello', () => {
-    const node = new ScriptedNode('east', new ScriptedStore());
+    const node = memoryNodes('east')[0];
     node.script = () => 'drop';
     world = new World([node]);
     const connecting = world.ask({ f: 'connect' });

@@ -1,11 +1,11 @@
-import { refusal, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
 import { World } from '@isochron/testing/client/world';
+import { memoryNodes, refusal } from '@isochron/testing/nodes/memory-node';
 
 const LEASE_MS = 30_000;
 
 /** A client with an open handle. */
 function opened(mode: 'snapshot' | 'transaction') {
-  const node = new ScriptedNode('east', new ScriptedStore());
+  const [node] = memoryNodes('east');
   const world = new World([node]);
   world.ask({ f: 'connect' });
   world.step({ kind: 'begin', handle: 1, mode });
@@ -23,7 +23,7 @@ function opened(mode: 'snapshot' | 'transaction') {
 describe('a snapshot that is held, and that nothing reads', () => {
   it('an idle snapshot is opened again before its lease ends, at the same timestamp, and is open once at a time', () => {
     const { node, world, openNow } = opened('snapshot');
-    world.push(node, { type: 'ust', ust: 5000, freshness: node.welcome().freshness });
+    world.run(1000);
     let lastMs = world.nowMs;
     for (let count = 1; count < 10; count++) {
       while (node.received('start').length === count) world.run(100);
@@ -32,7 +32,9 @@ describe('a snapshot that is held, and that nothing reads', () => {
       world.run(50);
       expect(openNow()).toHaveLength(1);
     }
-    expect(new Set(node.received('start').map(({ at }) => at))).toEqual(new Set([undefined, 1000]));
+    expect(new Set(node.received('start').map(({ at }) => at))).toEqual(
+      new Set([undefined, node.answers('started')[0]!.snapshot]),
+    );
     expect(world.ask({ f: 'read', handle: 1, keys: ['default/a'] }).value).toEqual([null]);
   });
 
@@ -40,7 +42,7 @@ describe('a snapshot that is held, and that nothing reads', () => {
     const { node, world } = opened('snapshot');
     world.cut(node);
     world.run(LEASE_MS);
-    expect(node.received('start').at(-1)).toMatchObject({ at: 1000 });
+    expect(node.received('start').at(-1)).toMatchObject({ at: node.answers('started')[0]!.snapshot });
   });
 
   it('an idle snapshot is opened again after a renewal that was refused', () => {

@@ -1,15 +1,17 @@
 /**
- * Live queries of one client against a model of a cluster, at random: slow and behind nodes, lost connections, refused
- * and damaged frames, answers that are cut, logs that do not go back far enough. Each call of an observer, and what it
- * shows after each step, is checked against the fold of the model's history with the client's own writes.
+ * Live queries of one client of a cluster in memory, at random: slow and behind nodes, lost connections, refused and
+ * damaged frames, logs that do not go back far enough. Each call of an observer, and what it shows after each step, is
+ * checked against the fold of all commits with the client's own writes.
  */
 import type { Content, QualifiedKey, Timestamp, TxId, Value } from '@isochron/core/ids';
 import { Random } from '@isochron/core/random';
 import { Update } from '@isochron/core/updates/update';
+import { isOfLevel } from '@isochron/core/versions';
 import { laidOver } from '@isochron/protocols/kernel/transactions/write-cache';
-import { isIn, LiveCluster, LiveNode } from '@isochron/testing/client/live-cluster';
-import { refusal } from '@isochron/testing/client/scripted-node';
 import { World } from '@isochron/testing/client/world';
+import { MemoryCluster } from '@isochron/testing/nodes/memory-cluster';
+import { MemoryNode, type Reaction, refusal } from '@isochron/testing/nodes/memory-node';
+import type { ClientFrame } from '@isochron/wire/session-frames';
 import type { LiveDocument, LiveObserver, LiveScope, ScopeView } from './live/observer.js';
 
 const SEEDS = Number(process.env.LIVE_SEEDS ?? 120);
@@ -23,6 +25,10 @@ interface Own {
   /** The session does not wait for it: refused, or given up. */
   isOut: boolean;
 }
+
+/** Whether a scope has a key. */
+const isIn = (scope: LiveScope, key: QualifiedKey): boolean =>
+  'keys' in scope ? scope.keys.includes(key) : scope.start <= key && key < scope.end && isOfLevel(scope.level, key);
 
 class Checked implements LiveObserver {
   snapshot: Timestamp = -1;
@@ -67,7 +73,7 @@ class Checked implements LiveObserver {
       const shown = [...documents.values()].map(({ key, value, pending }) => `${key}=${value}${pending ? '*' : ''}`);
       const expected = this.run.expected(this.scopes[i]!, this.snapshot);
       shown.sort();
-      const later = isCall ? [] : this.run.cluster.log.map(({ ts }) => ts).filter((ts) => ts > this.snapshot);
+      const later = isCall ? [] : this.run.commits.filter((ts) => ts > this.snapshot);
       const shows = (at: readonly string[]): boolean => at.join('\n') === shown.join('\n');
       if (!shows(expected) && !later.some((ts) => shows(this.run.expected(this.scopes[i]!, ts))))
         this.run.violate(`at ${this.snapshot} shown\n${shown.join('\n')}\n, not\n${expected.join('\n')}`);
@@ -77,32 +83,42 @@ class Checked implements LiveObserver {
 
 class Run {
   readonly random: () => number;
-  readonly cluster = new LiveCluster();
-  readonly nodes: readonly LiveNode[];
+  readonly nodes: readonly MemoryNode[];
+  readonly cluster: MemoryCluster;
   readonly world: World;
   readonly observers = new Set<Checked>();
   readonly owns: Own[] = [];
   readonly violations: string[] = [];
   position: Timestamp = -1;
-  #stable: Timestamp = 1000;
+  /** The writes of other clients, by their commit timestamps. */
+  readonly #others = new Map<
+    QualifiedKey,
+    { readonly ct: Timestamp; readonly txId: TxId; readonly value: Content }[]
+  >();
+  #othersWritten = 0;
+  /** Cursors below are refused. */
+  #keptAfter: Timestamp = 0;
   #handles = 0;
-  #others = 0;
   faults = 0;
   isDetaching = false;
 
   constructor(seed: number) {
     const source = new Random(seed);
     this.random = () => source.float();
-    this.nodes = ['east', 'west', 'north'].slice(0, 1 + this.int(3)).map((name) => new LiveNode(name, this.cluster));
+    const regions = ['east', 'west', 'north'].slice(0, 1 + this.int(3));
+    this.cluster = new MemoryCluster({ regions, keyspaces: ['other'] });
+    this.nodes = regions.map((region) => new MemoryNode(region, this.cluster));
+    this.cluster.hold();
     this.world = new World(this.nodes, { random: this.random, settings: { commitTimeoutMs: 1500 } });
-    for (const node of this.nodes) {
-      node.nowMs = () => this.world.nowMs;
-      node.fault = (frame) => this.#fault(frame.type, (frame as { id?: number }).id);
-      node.cut = (after, to) => (this.random() < 0.2 ? after + this.int(to - after + 1) : to);
-    }
+    for (const node of this.nodes) node.script = (frame) => this.#fault(frame);
     this.world.ask({ f: 'connect' }, 2000);
     this.world.jitterMs = () => (this.random() < 0.1 ? this.int(300) : this.int(3));
     this.faults = 0.05;
+  }
+
+  /** The timestamps of all commits. */
+  get commits(): readonly Timestamp[] {
+    return [...this.cluster.outcomes.values()];
   }
 
   int(below: number): number {
@@ -120,15 +136,31 @@ class Run {
   /** The documents of a scope in a snapshot, with own writes that it does not contain laid over. */
   expected(scope: LiveScope, snapshot: Timestamp): string[] {
     const above = this.owns.filter((own) => !own.isOut && !(this.commitOf(own) <= snapshot));
-    const keys = new Set([...this.cluster.keys, ...above.flatMap(({ writes }) => writes.map(({ key }) => key))]);
+    const keys = new Set([...this.#others.keys(), ...this.owns.flatMap(({ writes }) => writes.map(({ key }) => key))]);
     const shown: string[] = [];
     for (const key of keys) {
       if (!isIn(scope, key)) continue;
       const own = above.flatMap(({ writes }) => writes.filter((write) => write.key === key));
-      const value: Value | null = laidOver(this.cluster.at(key, snapshot), own) ?? null;
+      const value: Value | null = laidOver(this.#at(key, snapshot), own) ?? null;
       if (value !== null) shown.push(`${key}=${value}${own.length > 0 ? '*' : ''}`);
     }
     return shown.sort();
+  }
+
+  /** The document of a key in a snapshot: the fold of all commits in it. */
+  #at(key: QualifiedKey, snapshot: Timestamp): Value | null {
+    const own = this.owns.flatMap((one) =>
+      one.writes
+        .filter((write) => write.key === key)
+        .map(({ value }) => ({ ct: this.commitOf(one), txId: one.tx, value })),
+    );
+    const writes = [...(this.#others.get(key) ?? []), ...own].filter(({ ct }) => ct <= snapshot);
+    return (
+      laidOver(
+        null,
+        writes.sort((a, b) => a.ct - b.ct),
+      ) ?? null
+    );
   }
 
   /** The commit timestamp of an own transaction; infinite before. */
@@ -136,10 +168,18 @@ class Run {
     return this.cluster.outcomes.get(tx) ?? Number.POSITIVE_INFINITY;
   }
 
-  #fault(type: string, id: number | undefined) {
+  #fault(frame: ClientFrame): Reaction {
+    const { type } = frame;
+    const id = type === 'hello' ? undefined : frame.id;
+    if (type === 'live' && frame.after < this.#keptAfter) return refusal(id, 'CHANGES_GONE', false);
     if (this.random() >= this.faults || type === 'hello' || type === 'ping') return undefined;
     if (type === 'live' && this.random() < 0.2)
-      return { type: 'live', id, to: this.int(5000), changes: [['default/a', [[1, 'x', 'no']]]] } as never;
+      return {
+        type: 'live',
+        id,
+        to: this.cluster.ust + this.int(5000),
+        changes: [['default/a', [[1, 'x', 'no']]]],
+      } as never;
     switch (this.int(5)) {
       case 0:
         return refusal(id, this.pick(['OVERLOADED', 'NOT_READY', 'RATE_LIMITED', 'INTERNAL']), true);
@@ -171,13 +211,17 @@ class Run {
   }
 
   otherCommits(): void {
-    const tx: TxId = `other-0123456789abcdef.${(++this.#others).toString(36)}`;
-    const writes = this.#writes(`x${this.#others}`, 1 + this.int(3));
-    const encoded = writes.map(({ key, value }) => ({
+    const writes = this.#writes(`x${this.#othersWritten++}`, 1 + this.int(3));
+    const encoded = writes.map(({ key, value }) => [
       key,
-      value: value instanceof Update ? { operations: value.operations } : (value as string | null),
-    }));
-    this.cluster.commit({ tx, hwt: 0, sentAfter: 0, writes: encoded });
+      value instanceof Update ? { operations: value.operations } : (value as string | null),
+    ]);
+    const ct = this.cluster.write(Object.fromEntries(encoded));
+    for (const { key, value } of writes) {
+      const known = this.#others.get(key) ?? [];
+      known.push({ ct, txId: '', value });
+      this.#others.set(key, known);
+    }
   }
 
   ownCommits(): void {
@@ -234,13 +278,8 @@ class Run {
 
   /** Stable time rises, at some of the nodes. */
   stabilise(): void {
-    this.#stable += this.int(this.cluster.clock - this.#stable + 1);
-    for (const node of this.nodes) if (this.random() < 0.7) node.ust = this.#stable;
-    this.tick();
-  }
-
-  tick(): void {
-    for (const node of this.nodes) node.tick();
+    const regions = this.nodes.filter(() => this.random() < 0.7).map(({ region }) => region);
+    if (regions.length > 0) this.cluster.stabilise(...regions);
   }
 
   checkAll(): void {
@@ -255,11 +294,10 @@ class Run {
     else if (dice < 0.67) this.watch();
     else if (dice < 0.71) this.unwatch();
     else if (dice < 0.74) this.world.cut(this.pick(this.nodes));
-    else if (dice < 0.76) this.cluster.keptAfter = Math.max(this.cluster.keptAfter, this.#stable - this.int(4));
+    else if (dice < 0.76) this.#keptAfter = this.cluster.ust - this.int(4);
     else if (dice < 0.78) this.detach();
     else if (dice < 0.79) this.world.run(5000 + this.int(70_000));
     this.world.run(this.int(60));
-    this.tick();
     this.checkAll();
   }
 
@@ -268,9 +306,7 @@ class Run {
     this.faults = 0;
     this.world.jitterMs = () => 0;
     for (let i = 0; i < 15; i++) {
-      this.#stable = this.cluster.clock;
-      for (const node of this.nodes) node.ust = this.#stable;
-      this.tick();
+      this.cluster.stabilise();
       this.world.run(5000);
     }
     for (const observer of this.observers) {
@@ -293,7 +329,7 @@ function violationsOf(seed: number): readonly string[] {
   const run = new Run(seed);
   for (let i = 0; i < STEPS && run.violations.length === 0; i++) run.step();
   if (run.violations.length === 0) run.settle();
-  return [...run.violations, ...run.world.violations, ...run.nodes.flatMap(({ violations }) => violations)].slice(0, 3);
+  return [...run.violations, ...run.world.violations].slice(0, 3);
 }
 
 describe('live queries at random', () => {

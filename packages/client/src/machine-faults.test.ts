@@ -1,18 +1,17 @@
 import { Random } from '@isochron/core/random';
-import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
 import { World } from '@isochron/testing/client/world';
+import { type MemoryNode, memoryNodes, type Reaction, refusal } from '@isochron/testing/nodes/memory-node';
 
 describe('every call', () => {
   it('a write that is too large for its repetition rejects with OUTCOME_UNKNOWN: it may have had an effect', () => {
-    const node = new ScriptedNode('east', new ScriptedStore());
+    const node = memoryNodes('east')[0];
     const world = new World([node]);
     world.ask({ f: 'connect' });
     node.script = (frame) => (frame.type === 'commit' ? 'apply-and-close' : undefined);
-    const welcome = node.welcome();
-    node.welcome = () => ({ ...welcome, limits: { ...welcome.limits, maxRequestBytes: 150 } });
+    node.limits = { ...node.limits, maxRequestBytes: 150 };
     const write = world.write('a', JSON.stringify('x'.repeat(200)));
     world.run(500);
-    expect(node.store.outcomes.size).toBe(1);
+    expect(node.cluster.outcomes.size).toBe(1);
     expect(write).toMatchObject({ settled: 1, reason: { code: 'OUTCOME_UNKNOWN' } });
     const never = world.write('a', JSON.stringify('x'.repeat(200)));
     world.run(500);
@@ -33,11 +32,10 @@ describe('every call', () => {
   /** Random requests, drops, cuts, refusals and delays; then a network that works, or not; then the end. */
   function live(seed: number) {
     const random = new Random(seed);
-    const store = new ScriptedStore();
-    const nodes = ['east', 'west', 'north'].map((name) => new ScriptedNode(name, store));
+    const nodes = memoryNodes('east', 'west', 'north');
     for (const node of nodes) {
       node.credits = 1 + random.below(6);
-      if (seed % 2 === 0) node.capabilities = [...ALL, 'chained-commits'];
+      if (seed % 2 === 1) node.lacks('chained-commits');
       node.delayMs = 1 + random.below(20);
       node.regions = nodes.map(({ region, url }) => ({ id: region, endpoints: [url] }));
     }
@@ -49,7 +47,7 @@ describe('every call', () => {
       node.script = (frame) => {
         if (!random.chance(network.trouble)) return undefined;
         const refused = refusal(frame.type === 'hello' ? undefined : frame.id, random.pick(CODES), true);
-        return random.pick<Scripted>(['drop', 'close', 'apply-and-drop', 'apply-and-close', refused]);
+        return random.pick<Reaction>(['drop', 'close', 'apply-and-drop', 'apply-and-close', refused]);
       };
     let handle = 0;
     /** A transaction that reads, and is committed or ended, possibly during the read. */
@@ -57,7 +55,7 @@ describe('every call', () => {
       world.step({ kind: 'begin', handle: ++handle, mode: random.pick(['transaction', 'snapshot']) });
       world.call({ f: 'read', handle, keys });
       if (random.chance(0.5)) world.run(random.below(50));
-      world.machine.handle(handle).tx.write(keys[0]!, 'written');
+      world.machine.handle(handle).tx.write(keys[0]!, '"written"');
       if (random.chance(0.7)) world.call({ f: 'commit', handle });
       else world.step({ kind: 'end', handle });
     };
@@ -69,17 +67,17 @@ describe('every call', () => {
       else if (at < 5) world.call({ f: 'write', key, value: `${world.nowMs}` });
       else if (at < 6) transact([key]);
       else if (at < 8) random.pick(world.calls).cancel('enough');
-      else if (at < 9) world.cut(random.pick(nodes));
-      else if (at < 10) random.pick(nodes).state = random.pick(['serves', 'refuses', 'silent']);
-      else world.push(random.pick(nodes), { type: 'goaway', reason: 'restart', delayMs: random.below(500) });
+      else if (at < 9) world.cut(random.pick<MemoryNode>(nodes));
+      else if (at < 10) random.pick<MemoryNode>(nodes).state = random.pick(['serves', 'refuses', 'silent']);
+      else random.pick([...nodes]).push({ type: 'goaway', reason: 'restart', delayMs: random.below(500) });
     };
-    return { random, world, nodes, store, network, act };
+    return { random, world, nodes, cluster: nodes[0].cluster, network, act };
   }
 
   it('every call is settled exactly once, and writes in their order, whatever the network does', () => {
     let [committed, unknown, rejected, chained] = [0, 0, 0, 0];
     for (let seed = 0; seed < SEEDS; seed++) {
-      const { random, world, nodes, store, network, act } = live(seed);
+      const { random, world, nodes, cluster, network, act } = live(seed);
       world.call({ f: 'connect' });
       world.run(random.below(1000));
       if (world.machine.core.protocol !== '') {
@@ -109,7 +107,7 @@ describe('every call', () => {
         else committed++;
         const { txId, timestamp } = (value ?? {}) as { txId?: string; timestamp?: number };
         if (txId === undefined) continue;
-        expect([seed, store.outcomes.get(txId)]).toEqual([seed, timestamp]);
+        expect([seed, cluster.outcomes.get(txId)]).toEqual([seed, timestamp]);
         expect([seed, timestamp]).toEqual([seed, Math.max(last + 1, timestamp!)]);
         last = timestamp!;
       }

@@ -1,18 +1,18 @@
-import { refusal, type Scripted, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
 import { type ClientWorldOptions, World } from '@isochron/testing/client/world';
+import { memoryNodes, type Reaction, refusal } from '@isochron/testing/nodes/memory-node';
 import type { ClientFrame } from '@isochron/wire/session-frames';
 
 /** A world with these nodes, and its client connected to the first one. */
 function connected(names: readonly string[] = ['east'], options: ClientWorldOptions = {}) {
-  const store = new ScriptedStore();
-  const nodes = names.map((name) => new ScriptedNode(name, store));
+  const nodes = memoryNodes(...names);
+  for (const node of nodes) node.lacks('chained-commits');
   // The others are further away.
   for (const node of nodes.slice(1)) node.delayMs = 10;
   const world = new World(nodes, options);
   expect(world.ask({ f: 'connect' }).settled).toBe(1);
   const [home, other] = nodes;
   expect(world.machine.core.connector.current?.welcome.node).toBe(`${home!.name}-1`);
-  return { store, world, nodes, home: home!, other: other! };
+  return { cluster: nodes[0]!.cluster, world, nodes, home: home!, other: other! };
 }
 
 /**
@@ -20,8 +20,7 @@ function connected(names: readonly string[] = ['east'], options: ClientWorldOpti
  * measure it.
  */
 function looking() {
-  const store = new ScriptedStore();
-  const [home, other] = ['east', 'west'].map((name) => new ScriptedNode(name, store)) as [ScriptedNode, ScriptedNode];
+  const [home, other] = memoryNodes('east', 'west');
   home.credits = 2;
   other.delayMs = 10;
   other.state = 'refuses';
@@ -33,9 +32,9 @@ function looking() {
 }
 
 /** Does something to the first frame of a type, and nothing to the others. */
-function once(type: ClientFrame['type'], scripted: Scripted) {
+function once(type: ClientFrame['type'], scripted: Reaction) {
   let done = false;
-  return (frame: ClientFrame): Scripted => {
+  return (frame: ClientFrame): Reaction => {
     if (frame.type !== type || done) return undefined;
     done = true;
     return scripted;
@@ -44,8 +43,8 @@ function once(type: ClientFrame['type'], scripted: Scripted) {
 
 /** The same for every frame of a type. */
 const always =
-  (type: ClientFrame['type'], scripted: (id: number) => Scripted) =>
-  (frame: ClientFrame): Scripted =>
+  (type: ClientFrame['type'], scripted: (id: number) => Reaction) =>
+  (frame: ClientFrame): Reaction =>
     frame.type === type ? scripted((frame as { id: number }).id) : undefined;
 
 let worlds: World[] = [];
@@ -62,7 +61,7 @@ afterEach(() => {
 
 describe('a write', () => {
   it('a write that may have taken effect is not called refused because nodes are overloaded when it is repeated', () => {
-    const { world, home, store } = watched(connected());
+    const { world, home, cluster } = watched(connected());
     let applied = false;
     home.script = (frame) => {
       if (frame.type !== 'commit') return undefined;
@@ -72,30 +71,30 @@ describe('a write', () => {
     };
     const write = world.write('a');
     world.run(10_000);
-    expect([store.outcomes.size, write.reason?.code]).toEqual([1, 'OUTCOME_UNKNOWN']);
+    expect([cluster.outcomes.size, write.reason?.code]).toEqual([1, 'OUTCOME_UNKNOWN']);
     const attempts = home.received('commit').map(({ attemptRegions }) => attemptRegions);
     expect(new Set(attempts.map(String))).toEqual(new Set([home.region]));
   });
 
   it('a write whose connection is lost is sent again unchanged on the next one', () => {
-    const { world, home, store } = watched(connected());
+    const { world, home, cluster } = watched(connected());
     home.script = once('commit', 'apply-and-close');
     const write = world.write('a');
     world.run(50);
     const [first, second, ...more] = home.received('commit');
     expect(more).toEqual([]);
     expect({ ...second, id: 0 }).toEqual({ ...first, id: 0 });
-    expect(store.outcomes.size).toBe(1);
-    expect(write).toMatchObject({ settled: 1, value: { timestamp: 1001, txId: first!.tx } });
+    expect(cluster.outcomes.size).toBe(1);
+    expect(write).toMatchObject({ settled: 1, value: { timestamp: cluster.clock, txId: first!.tx } });
   });
 
   it('a write is not sent under another home once it may have taken effect', () => {
-    const { world, home, other, store } = watched(connected(['east', 'west']));
+    const { world, home, other, cluster } = watched(connected(['east', 'west']));
     home.script = always('commit', () => 'apply-and-close');
     const write = world.write('a');
     world.run(200);
     expect(other.received('commit').map(({ attemptRegions }) => attemptRegions)).toEqual([['east']]);
-    expect([write.settled, store.outcomes.size]).toEqual([1, 1]);
+    expect([write.settled, cluster.outcomes.size]).toEqual([1, 1]);
   });
 
   it('a write that was refused before it began has its home where it is sent next', () => {
@@ -120,13 +119,13 @@ describe('a write', () => {
   });
 
   it('a write that is refused for good when it is repeated may have had an effect where it was sent first', () => {
-    const { world, home, other, store } = watched(connected(['east', 'west']));
+    const { world, home, other, cluster } = watched(connected(['east', 'west']));
     home.script = always('commit', () => 'apply-and-close');
     other.script = always('commit', (id) => refusal(id, 'TIMESTAMP_IN_FUTURE', false));
     const write = world.write('a');
     world.run(500);
     expect(write.reason).toMatchObject({ code: 'OUTCOME_UNKNOWN', cause: { code: 'TIMESTAMP_IN_FUTURE' } });
-    expect(store.outcomes.size).toBe(1);
+    expect(cluster.outcomes.size).toBe(1);
   });
 
   it('a write that is refused for good at its first sending has failed', () => {
@@ -180,7 +179,7 @@ describe('a write', () => {
   });
 
   it('a write that is cancelled after it was sent has an unknown outcome, which is resolved before the next write', () => {
-    const { world, home, store } = watched(connected());
+    const { world, home, cluster } = watched(connected());
     home.script = once('commit', 'drop');
     const write = world.write('a');
     world.run(10);
@@ -189,15 +188,15 @@ describe('a write', () => {
     const next = world.write('b');
     world.run(2000);
     expect(next.value).toBeDefined();
-    expect(store.outcomes.size).toBe(2);
+    expect(cluster.outcomes.size).toBe(2);
   });
 
   it('a write that has succeeded is not settled again when it is cancelled afterwards', () => {
-    const { world } = watched(connected());
+    const { world, home } = watched(connected());
     const write = world.write('a');
     world.run(50);
     write.cancel('too late');
-    expect(write).toMatchObject({ settled: 1, value: { timestamp: 1001 } });
+    expect(write).toMatchObject({ settled: 1, value: { timestamp: home.cluster.clock } });
   });
 
   it('a write that was withdrawn from the queue is not settled again when it is cancelled afterwards', () => {
@@ -250,7 +249,7 @@ describe('requests', () => {
     world.run(10);
     expect(held).toHaveLength(home.credits);
     home.script = () => undefined;
-    world.push(home, ...held.map((id) => refusal(id, 'OVERLOADED', true)));
+    home.push(...held.map((id) => refusal(id, 'OVERLOADED', true)));
     world.run(10);
     expect(late.value).toEqual([null]);
   });
@@ -270,7 +269,7 @@ describe('a transaction', () => {
   it('a transaction whose first reads leave in one message is opened once', () => {
     const { world, home } = watched(connected());
     world.step({ kind: 'begin', handle: 1, mode: 'transaction' });
-    const reads = ['a', 'b'].map((key) => world.call({ f: 'read', handle: 1, keys: [key] }));
+    const reads = ['a', 'b'].map((key) => world.call({ f: 'read', handle: 1, keys: [`default/${key}`] }));
     world.run(10);
     expect(reads.map(({ value }) => value)).toEqual([[null], [null]]);
     const [start, ...more] = home.received('start');
@@ -327,8 +326,7 @@ describe('connections', () => {
   });
 
   it('connections are closed where the first measurement is refused', () => {
-    const store = new ScriptedStore();
-    const [east, west] = ['east', 'west'].map((name) => new ScriptedNode(name, store));
+    const [east, west] = memoryNodes('east', 'west');
     east!.script = always('ping', (id) => refusal(id, 'OVERLOADED', true));
     const { world } = watched({ world: new World([east!, west!]) });
     expect(world.ask({ f: 'connect' }, 150).settled).toBe(1);
@@ -340,9 +338,10 @@ describe('connections', () => {
     const { world, home, other } = watched(looking());
     home.script = always('ping', () => 'drop');
     other.script = always('ping', (id) => ({ type: 'pong', id, token: 'of-a-look' }));
+    const token = world.machine.core.currentToken();
     world.run(200);
     expect(other.received('ping')).toHaveLength(2);
-    expect(world.machine.core.currentToken()).toBe('east-0');
+    expect(world.machine.core.currentToken()).toBe(token);
   });
 
   it('connections that send an invalid frame are replaced, and their unanswered requests are sent again', () => {
@@ -356,8 +355,7 @@ describe('connections', () => {
   });
 
   it('connections that open after another one was chosen are closed', () => {
-    const store = new ScriptedStore();
-    const [east, west] = ['east', 'west'].map((name) => new ScriptedNode(name, store));
+    const [east, west] = memoryNodes('east', 'west');
     west!.delayMs = 100;
     const { world } = watched({ world: new World([east!, west!]) });
     expect(world.ask({ f: 'connect' }, 150).settled).toBe(1);
@@ -368,8 +366,7 @@ describe('connections', () => {
 
 describe('a client that closes', () => {
   it('a client that closes while it connects opens no other socket', () => {
-    const store = new ScriptedStore();
-    const nodes = ['east', 'west'].map((name) => new ScriptedNode(name, store));
+    const nodes = memoryNodes('east', 'west');
     const { world } = watched({ world: new World(nodes) });
     const connecting = world.call({ f: 'connect' });
     const closing = world.ask({ f: 'close' });
@@ -417,7 +414,7 @@ describe('a client that closes', () => {
   });
 
   it('a client that closes while the client of its protocol is loaded ends its connect when loading is done', () => {
-    const node = new ScriptedNode('east', new ScriptedStore());
+    const node = memoryNodes('east')[0];
     const { world } = watched({ world: new World([node]) });
     world.loadsAtOnce = false;
     const connecting = world.ask({ f: 'connect' });

@@ -1,9 +1,9 @@
-import { ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
 import { World } from '@isochron/testing/client/world';
+import { memoryNodes } from '@isochron/testing/nodes/memory-node';
 
 /** A client that is connected to its only node. */
 function connected() {
-  const node = new ScriptedNode('east', new ScriptedStore());
+  const [node] = memoryNodes('east');
   const world = new World([node], { settings: { requestTimeoutMs: 10_000 }, random: () => 1 });
   world.ask({ f: 'connect' });
   const state = (): string => world.machine.core.status(world.nowMs).state;
@@ -43,7 +43,7 @@ describe('a client after a possible change of the network', () => {
   });
 
   it('a network change has no effect on a client that is connecting, or is closed', () => {
-    const node = new ScriptedNode('east', new ScriptedStore());
+    const [node] = memoryNodes('east');
     const world = new World([node]);
     const connecting = world.call({ f: 'connect' });
     world.step({ kind: 'network' });

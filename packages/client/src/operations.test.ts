@@ -1,8 +1,8 @@
 /** The session of single operations, and its token. */
 
-import { type Scripted, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
 import { World } from '@isochron/testing/client/world';
-import type { ClientFrame, ServerFrame } from '@isochron/wire/session-frames';
+import { MemoryCluster } from '@isochron/testing/nodes/memory-cluster';
+import { MemoryNode } from '@isochron/testing/nodes/memory-node';
 import { openOperations } from './session/operations.js';
 
 /**
@@ -10,25 +10,16 @@ import { openOperations } from './session/operations.js';
  * the state in the request, and what the answer adds.
  */
 function connected() {
-  const node = new ScriptedNode('east', new ScriptedStore());
-  const welcome = (): ServerFrame => ({
-    ...node.welcome(),
-    protocol: 'okapi',
-    capabilities: ['operations', 'rot'],
-    stable: 1000,
-  });
-  node.script = (frame: ClientFrame): Scripted => {
-    if (frame.type === 'hello') return welcome();
-    return frame.type === 'ping' ? undefined : 'drop';
-  };
+  const node = new MemoryNode('east', new MemoryCluster({ protocol: 'okapi' }));
+  node.script = ({ type }) => (type === 'hello' || type === 'ping' ? undefined : 'drop');
   const world = new World([node], { engine: openOperations() });
   expect(world.ask({ f: 'connect' }).settled).toBe(1);
   /** Answers the newest request of a type as if that had added one timestamp to the session's state. */
   const answer = (type: 'get' | 'put', ts: number, of = node.received(type).at(-1)!): void => {
     const { id } = of;
     const rest = { id, seen: [ts], ust: 1000, token: `saw ${[...of.seen, ts].join(' ')}` };
-    if (type === 'get') world.push(node, { type: 'got', values: [null], ...rest });
-    else world.push(node, { type: 'written', ts, region: 'east', ...rest });
+    if (type === 'get') node.push({ type: 'got', values: [null], ...rest });
+    else node.push({ type: 'written', ts, region: 'east', ...rest });
     world.run(5);
   };
   const token = () => world.machine.core.currentToken();

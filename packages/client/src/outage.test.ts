@@ -1,5 +1,6 @@
-import { ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
 import { type Called, World } from '@isochron/testing/client/world';
+import { MemoryCluster } from '@isochron/testing/nodes/memory-cluster';
+import { MemoryNode } from '@isochron/testing/nodes/memory-node';
 import type { Call } from './machine.js';
 
 let world: World;
@@ -7,11 +8,11 @@ afterEach(() => expect(world.violations).toEqual([]));
 
 /** A client of this many nodes; the application names the first one, which announces the others. */
 function connected(learned = 0, chains = true) {
-  const store = new ScriptedStore();
-  const given = new ScriptedNode('lb', store, 'east');
-  const others = Array.from({ length: learned }, (_, i) => new ScriptedNode(`node${i}`, store, 'east'));
+  const cluster = new MemoryCluster();
+  const given = new MemoryNode('lb', cluster, 'east');
+  const others = Array.from({ length: learned }, (_, i) => new MemoryNode(`node${i}`, cluster, 'east'));
   given.regions = [{ id: 'east', endpoints: others.map(({ url }) => url) }];
-  if (chains) given.capabilities = [...given.capabilities, 'chained-commits'];
+  if (!chains) given.lacks('chained-commits');
   const settings = { requestTimeoutMs: 10_000, commitTimeoutMs: 30_000 };
   world = new World([given, ...others], { settings, random: () => 1, given: [given.url] });
   world.ask({ f: 'connect' });
@@ -20,7 +21,7 @@ function connected(learned = 0, chains = true) {
     world.cut(given);
     world.run(ms);
   };
-  return { store, given, others, outage, dialled: (since: number) => world.dialled.slice(since) };
+  return { cluster, given, others, outage, dialled: (since: number) => world.dialled.slice(since) };
 }
 
 const codesOf = (calls: readonly Called[]): (string | undefined)[] =>
@@ -85,7 +86,7 @@ describe('writes that are rejected for being offline', () => {
   it.each([true, false])(
     'a write that is rejected for being offline takes all later writes of the session with it (chained: %s)',
     (chains) => {
-      const { given, store, outage } = connected(0, chains);
+      const { given, cluster, outage } = connected(0, chains);
       outage(0);
       const early = world.write('a');
       world.run(6000);
@@ -94,7 +95,7 @@ describe('writes that are rejected for being offline', () => {
       given.state = 'serves';
       world.run(2000);
       expect(codesOf([early, ...late])).toEqual(['OFFLINE', 'OFFLINE', 'OFFLINE']);
-      expect(store.outcomes.size).toBe(0);
+      expect(cluster.outcomes.size).toBe(0);
       expect(codesOf([world.ask({ f: 'write', key: 'default/d', value: '1' }, 50)])).toEqual(['done']);
     },
   );

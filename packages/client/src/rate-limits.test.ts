@@ -1,8 +1,7 @@
 /** The client at the limit of its rate: nodes that refuse requests as a real one does, in simulated time. */
 import { RateLimit } from '@isochron/core/rate-limit';
-import { LiveCluster, LiveNode } from '@isochron/testing/client/live-cluster';
-import { ALL, refusal, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
 import { World } from '@isochron/testing/client/world';
+import { memoryNodes, refusal } from '@isochron/testing/nodes/memory-node';
 import type { ClientFrame, RequestFrame, ServerFrame } from '@isochron/wire/session-frames';
 import type { LiveObserver } from './live/observer.js';
 import type { Committed } from './session/outcome.js';
@@ -22,14 +21,16 @@ function limiter(perSecond: number) {
 }
 
 /** A client of nodes that serve a number of requests in a second. */
-function connected(perSecond: number, { capabilities = ALL, requestTimeoutMs = 10_000 } = {}) {
-  const store = new ScriptedStore();
-  const [home, other] = ['east', 'west'].map((name) => new ScriptedNode(name, store)) as [ScriptedNode, ScriptedNode];
-  for (const node of [home, other]) Object.assign(node, { capabilities, credits: 256, script: limiter(perSecond) });
+function connected(perSecond: number, { chains = false, requestTimeoutMs = 10_000 } = {}) {
+  const [home, other] = memoryNodes('east', 'west');
+  for (const node of [home, other]) {
+    if (!chains) node.lacks('chained-commits');
+    Object.assign(node, { credits: 256, script: limiter(perSecond) });
+  }
   other.delayMs = 10;
   world = new World([home, other], { settings: { requestTimeoutMs, commitTimeoutMs: requestTimeoutMs } });
   world.ask({ f: 'connect' });
-  return { home, other, store };
+  return { home, other, cluster: home.cluster };
 }
 
 const KEYS = Array.from({ length: 60 }, (_, i) => `k${i}`);
@@ -49,27 +50,24 @@ it('reads above the rate are repeated at the times that their refusals name, in 
 });
 
 it.each([
-  ['one after the other', ALL],
-  ['chained', [...ALL, 'chained-commits']],
-])(
-  'writes above the rate commit once each, in their order and under their ids, when they are sent %s',
-  (_, capabilities) => {
-    const { home, store } = connected(20, { capabilities });
-    const writes = KEYS.map((key) => world.write(key));
-    world.run(5000);
-    expect(writes.map(({ reason }) => reason)).toEqual(KEYS.map(() => undefined));
-    const times = writes.map(({ value }) => (value as Committed).timestamp);
-    expect(times).toEqual([...times].sort((a, b) => a - b));
-    expect(store.outcomes.size).toBe(KEYS.length);
-    const idsOf = new Map<string, Set<string>>();
-    for (const {
-      writes: [first],
-      tx,
-    } of home.received('commit'))
-      idsOf.set(first!.key, (idsOf.get(first!.key) ?? new Set()).add(tx));
-    expect([...idsOf.values()].every((ids) => ids.size === 1)).toBe(true);
-  },
-);
+  ['one after the other', false],
+  ['chained', true],
+])('writes above the rate commit once each, in their order and under their ids, when they are sent %s', (_, chains) => {
+  const { home, cluster } = connected(20, { chains });
+  const writes = KEYS.map((key) => world.write(key));
+  world.run(5000);
+  expect(writes.map(({ reason }) => reason)).toEqual(KEYS.map(() => undefined));
+  const times = writes.map(({ value }) => (value as Committed).timestamp);
+  expect(times).toEqual([...times].sort((a, b) => a - b));
+  expect(cluster.outcomes.size).toBe(KEYS.length);
+  const idsOf = new Map<string, Set<string>>();
+  for (const {
+    writes: [first],
+    tx,
+  } of home.received('commit'))
+    idsOf.set(first!.key, (idsOf.get(first!.key) ?? new Set()).add(tx));
+  expect([...idsOf.values()].every((ids) => ids.size === 1)).toBe(true);
+});
 
 it('a request that finds no room until its timeout fails with RATE_LIMITED, and later ones go on', () => {
   connected(1, { requestTimeoutMs: 1500 });
@@ -100,26 +98,24 @@ it('a wait that a node names is kept within half a minute', () => {
 });
 
 it('a live query whose requests are refused for the rate goes on, and shows every state in the end', () => {
-  const cluster = new LiveCluster();
-  const node = new LiveNode('east', cluster);
+  const [node] = memoryNodes('east');
+  const { cluster } = node;
+  cluster.hold();
   world = new World([node]);
-  node.nowMs = () => world.nowMs;
   const shown: string[] = [];
   const observer: LiveObserver = {
     next: (_snapshot, views) => void shown.push(...[...views[0]!.documents.values()].map(({ value }) => String(value))),
     failed: ({ code }) => void shown.push(code),
   };
   const write = (n: number): void => {
-    const tx = `other-0123456789abcdef.${n}`;
-    cluster.commit({ tx, hwt: 0, sentAfter: 0, writes: [{ key: 'default/a', value: String(n) }] });
-    node.ust = cluster.clock;
-    node.tick();
+    cluster.write({ 'default/a': String(n) });
+    cluster.stabilise();
   };
   write(1);
   world.ask({ f: 'connect' });
   const admit = limiter(4);
   let refusals = 0;
-  node.fault = (frame) => {
+  node.script = (frame) => {
     const answer = frame.type === 'live' ? admit(frame) : undefined;
     if (answer !== undefined) refusals++;
     return answer;

@@ -1,9 +1,8 @@
 /** Credentials that expire, and are renewed on a living session (U3). */
 import { Random } from '@isochron/core/random';
 import { Issuer } from '@isochron/testing/client/issuer';
-import { LiveCluster, LiveNode } from '@isochron/testing/client/live-cluster';
-import { ALL, refusal, type Scripted, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
 import { type Called, type ClientWorldOptions, World } from '@isochron/testing/client/world';
+import { memoryNodes, type Reaction, refusal } from '@isochron/testing/nodes/memory-node';
 import type { LiveObserver } from './live/observer.js';
 
 interface Options extends Omit<ClientWorldOptions, 'auth'> {
@@ -15,17 +14,14 @@ interface Options extends Omit<ClientWorldOptions, 'auth'> {
 
 /** A client of nodes that check credentials. */
 function scene({ names = ['east'], lifeMs = 10_000, give, ...options }: Options = {}) {
-  const store = new ScriptedStore();
-  const nodes = names.map((name) => new ScriptedNode(name, store));
-  const issuer: Issuer = new Issuer(() => world.nowMs);
+  const nodes = memoryNodes(...names);
+  const { cluster } = nodes[0]!;
+  const issuer = new Issuer(cluster);
   issuer.lifeMs = lifeMs;
   const app = { give: give ?? ((): unknown => issuer.issue()) };
   const world: World = new World(nodes, { auth: () => app.give(), ...options });
-  for (const node of nodes) {
-    node.capabilities = [...ALL, 'chained-commits'];
-    issuer.guard(node);
-  }
-  return { world, nodes, node: nodes[0]!, store, issuer, app };
+  for (const node of nodes) issuer.guard(node);
+  return { world, nodes, node: nodes[0]!, cluster, issuer, app };
 }
 
 function connected(options: Options = {}) {
@@ -48,7 +44,7 @@ describe('before credentials expire', () => {
       world.run(500);
     }
     expect(reads.every(isDone)).toBe(true);
-    expect(issuer.refused).toEqual([]);
+    expect(issuer.refusals).toBe(0);
     expect(node.received('hello')).toHaveLength(1);
     const sent = node.received('authenticate').map(({ credentials }) => credentials);
     expect(sent).toEqual([2, 3, 4, 5, 6, 7].map((n) => `credentials-${n}`));
@@ -57,12 +53,11 @@ describe('before credentials expire', () => {
 
   it('a renewal repeats no request before the time that its refusal names', () => {
     const { world, node } = connected({ settings: { requestTimeoutMs: 100_000 } });
-    const guard = node.script;
     const times: number[] = [];
-    node.script = (frame, reply, socket) => {
-      if (frame.type !== 'read') return guard(frame, reply, socket);
+    node.script = (frame) => {
+      if (frame.type !== 'read') return undefined;
       times.push(world.nowMs);
-      return { ...refusal(frame.id, 'RATE_LIMITED', true), retryAfterMs: 3000 } as Scripted;
+      return { ...refusal(frame.id, 'RATE_LIMITED', true), retryAfterMs: 3000 } as Reaction;
     };
     world.read('a');
     world.run(60_000);
@@ -87,7 +82,7 @@ describe('before credentials expire', () => {
   });
 
   it('credentials that do not expire are not renewed', () => {
-    const node = new ScriptedNode('east', new ScriptedStore());
+    const [node] = memoryNodes('east');
     const world = new World([node], { auth: () => 'key' });
     world.ask({ f: 'connect' });
     world.run(600_000);
@@ -105,7 +100,7 @@ describe('before credentials expire', () => {
     world.run(80_000);
     const [first = 0] = times;
     expect(times.map((ms) => ms - first).slice(0, 4)).toEqual([0, 1200, 2700, 4700]);
-    expect(issuer.refused).toEqual([]);
+    expect(issuer.refusals).toBe(0);
     expect(codeOf(world.ask({ f: 'read', keys: ['default/a'] }))).toBeUndefined();
   });
 
@@ -120,16 +115,15 @@ describe('before credentials expire', () => {
     ]);
     world.run(10_000);
     expect(codeOf(world.ask({ f: 'read', keys: ['default/a'] }))).toBeUndefined();
-    expect(issuer.refused).toEqual([]);
+    expect(issuer.refusals).toBe(0);
     expect(node.received('hello')).toHaveLength(1);
   });
 
   it('an answer to new credentials that never comes is a failure, and others are asked for', () => {
     const { world, node } = connected({ lifeMs: 60_000 });
     let isLost = true;
-    const { script } = node;
-    node.script = (frame, reply, socket) => {
-      if (frame.type !== 'authenticate' || !isLost) return script(frame, reply, socket);
+    node.script = (frame) => {
+      if (frame.type !== 'authenticate' || !isLost) return undefined;
       isLost = false;
       return 'drop';
     };
@@ -150,7 +144,7 @@ describe('after a refusal', () => {
   });
 
   it('a refused commit is repeated under its id as the same attempt, and takes effect once', () => {
-    const { world, issuer, node, store } = connected();
+    const { world, issuer, node, cluster } = connected();
     issuer.revoke();
     const writes = ['a', 'b', 'c'].map((key) => world.write(key));
     world.run(1500);
@@ -159,7 +153,7 @@ describe('after a refusal', () => {
     expect(commits).toHaveLength(6);
     expect(new Set(commits.map(({ tx }) => tx)).size).toBe(3);
     expect(new Set(commits.map(({ attemptRegions }) => attemptRegions.join())).size).toBe(1);
-    expect(store.outcomes.size).toBe(3);
+    expect(cluster.outcomes.size).toBe(3);
     expect(world.violations).toEqual([]);
   });
 
@@ -186,13 +180,8 @@ describe('after a refusal', () => {
   });
 
   it('a live query goes on: nothing is read anew, and later changes arrive', () => {
-    const cluster = new LiveCluster();
-    const node = new LiveNode('east', cluster);
-    const issuer: Issuer = new Issuer(() => world.nowMs);
-    const world: World = new World([node], { auth: () => issuer.issue() });
-    node.nowMs = () => world.nowMs;
-    issuer.guard(node);
-    world.ask({ f: 'connect' });
+    const { world, node, issuer, cluster } = connected();
+    cluster.hold();
     const shown: string[][] = [];
     const observer: LiveObserver = {
       next: (_snapshot, views) => void shown.push([...views[0]!.documents.values()].map(({ value }) => String(value))),
@@ -202,19 +191,19 @@ describe('after a refusal', () => {
     world.run(100);
     const reads = node.received('read').length;
     issuer.revoke();
-    node.refuseWaiting('UNAUTHENTICATED');
-    world.run(1500);
-    cluster.commit({
-      tx: 'other-0123456789abcdef.1',
-      hwt: 0,
-      sentAfter: 0,
-      writes: [{ key: 'default/a', value: '1' }],
-    });
-    node.ust = cluster.clock;
-    node.tick();
+    // The node notices with the next request, and refuses the one that waits, too.
+    world.ask({ f: 'read', keys: ['default/b'] }, 1500);
+    expect(issuer.refusals).toBe(2);
+    cluster.write({ 'default/a': '1' });
+    cluster.stabilise();
     world.run(100);
     expect(shown).toEqual([[], ['1']]);
-    expect(node.received('read')).toHaveLength(reads);
+    expect(
+      node
+        .received('read')
+        .slice(reads)
+        .map(({ keys }) => keys),
+    ).toEqual([['default/b'], ['default/b']]);
     expect(node.received('hello')).toHaveLength(1);
   });
 
@@ -319,7 +308,7 @@ describe('a client that closes', () => {
   it.each([100, 300])(
     'writes that wait for credentials go on with those that come after %i ms, while the client closes',
     (authMs) => {
-      const { world, store, issuer } = connected({ lifeMs: 100_000 });
+      const { world, cluster, issuer } = connected({ lifeMs: 100_000 });
       issuer.revoke();
       world.authMs = authMs;
       const write = world.write('a');
@@ -327,7 +316,7 @@ describe('a client that closes', () => {
       const close = world.call({ f: 'close', flushMs: 5000 });
       world.run(1000);
       expect([write, close].map(isDone)).toEqual([true, true]);
-      expect(store.outcomes.size).toBe(1);
+      expect(cluster.outcomes.size).toBe(1);
       expect([world.authCalls, world.timerMs]).toEqual([2, Number.POSITIVE_INFINITY]);
     },
   );
@@ -396,7 +385,7 @@ describe('a session without a connection', () => {
     world.run(1000);
     expect(reads.every(isDone)).toBe(true);
     world.run(30_000);
-    expect(issuer.refused).toEqual([]);
+    expect(issuer.refusals).toBe(0);
     expect(world.violations).toEqual([]);
   });
 });
@@ -423,13 +412,10 @@ describe('every call of a client whose credentials expire', () => {
       node.credits = 1 + random.below(6);
       node.delayMs = 1 + random.below(20);
       node.regions = nodes.map(({ region, url }) => ({ id: region, endpoints: [url] }));
-      const { script } = node;
-      node.script = (frame, reply, socket) => {
-        if (!random.chance(network.trouble)) return script(frame, reply, socket);
+      node.script = (frame) => {
+        if (!random.chance(network.trouble)) return undefined;
         const refused = refusal(frame.type === 'hello' ? undefined : frame.id, random.pick(CODES), true);
-        const fault = random.pick<Scripted>(['drop', 'close', 'apply-and-drop', 'apply-and-close', refused]);
-        const isApplied = fault === 'apply-and-drop' || fault === 'apply-and-close';
-        return (isApplied ? script(frame, reply, socket) : undefined) ?? fault;
+        return random.pick<Reaction>(['drop', 'close', 'apply-and-drop', 'apply-and-close', refused]);
       };
     }
     const act = (): void => {
@@ -447,7 +433,7 @@ describe('every call of a client whose credentials expire', () => {
   it('every call is settled exactly once, whatever the network and the application do', () => {
     let [renewed, unavailable, done] = [0, 0, 0];
     for (let seed = 0; seed < SEEDS; seed++) {
-      const { random, world, nodes, store, network, act, issuer } = live(seed);
+      const { random, world, nodes, cluster, network, act, issuer } = live(seed);
       const connect = world.ask({ f: 'connect' }, random.below(3000));
       for (let i = 0; i < 100 && isDone(connect); i++) {
         act();
@@ -462,9 +448,9 @@ describe('every call of a client whose credentials expire', () => {
           seed,
           { state: 'online', pendingCommits: 0 },
         ]);
-        const refusals = issuer.refused.length;
+        const { refusals } = issuer;
         world.run(20_000);
-        expect([seed, issuer.refused.slice(refusals)]).toEqual([seed, []]);
+        expect([seed, issuer.refusals]).toEqual([seed, refusals]);
       }
       world.call({ f: 'close' });
       world.run(30_000);
@@ -475,7 +461,7 @@ describe('every call of a client whose credentials expire', () => {
       unavailable += world.calls.filter((call) => codeOf(call) === 'CREDENTIALS_UNAVAILABLE').length;
       for (const { value } of world.calls.filter(({ call }) => call.f === 'write')) {
         const { txId, timestamp } = (value ?? {}) as { txId?: string; timestamp?: number };
-        if (txId !== undefined) expect([seed, store.outcomes.get(txId)]).toEqual([seed, timestamp]);
+        if (txId !== undefined) expect([seed, cluster.outcomes.get(txId)]).toEqual([seed, timestamp]);
         if (txId !== undefined) done++;
       }
     }

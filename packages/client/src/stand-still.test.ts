@@ -1,9 +1,9 @@
-import { ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
 import { World } from '@isochron/testing/client/world';
+import { memoryNodes } from '@isochron/testing/nodes/memory-node';
 
 /** A client that is connected to its only node. */
 function connected(requestTimeoutMs = 10_000) {
-  const node = new ScriptedNode('east', new ScriptedStore());
+  const [node] = memoryNodes('east');
   const world = new World([node], {
     settings: { requestTimeoutMs, connectTimeoutMs: 5000, commitTimeoutMs: 30_000 },
     random: () => 1,
@@ -86,8 +86,7 @@ describe('a client whose program stood still', () => {
     const call = world.read('a');
     for (let second = 2; second <= 120; second += 2) {
       world.timerMs = second % 60 === 0 ? world.nowMs + 2000 : Number.POSITIVE_INFINITY;
-      const { ust, freshness } = node.welcome();
-      world.push(node, { type: 'ust', ust, freshness });
+      node.push({ type: 'ust', ust: node.cluster.ust, freshness: node.freshness() });
       world.run(2000);
     }
     expect(call).toMatchObject({ settled: 1, reason: { code: 'CONNECTION_LOST' } });
@@ -96,9 +95,9 @@ describe('a client whose program stood still', () => {
   it('the age of what a session reads counts the time of a sleep', () => {
     const { node, world } = connected();
     const status = () => world.machine.core.status(world.nowMs);
-    world.run(1000);
+    world.run(1100);
     const before = status();
-    node.script = () => 'drop';
+    node.state = 'silent';
     world.sleep(60_000);
     world.run(1);
     expect(before.stale).toBe(false);

@@ -1,7 +1,7 @@
 /** Updates and claims through the machine. */
 import { Update } from '@isochron/core/updates/update';
-import { ALL, refusal, ScriptedNode, ScriptedStore } from '@isochron/testing/client/scripted-node';
 import { World } from '@isochron/testing/client/world';
+import { memoryNodes, refusal } from '@isochron/testing/nodes/memory-node';
 import { type Claimed, decideClaim } from './session/claim.js';
 import type { Committed } from './session/outcome.js';
 
@@ -9,20 +9,19 @@ const KEY = 'default/a';
 const ADD = '[{"op":"increment","path":"/n","by":1}]';
 const INIT = '[{"op":"init","value":{"by":1}}]';
 
-function connected(capabilities: readonly string[] = [...ALL, 'updates']) {
-  const store = new ScriptedStore();
-  const node = new ScriptedNode('east', store);
-  node.capabilities = capabilities;
+function connected(hasUpdates = true) {
+  const [node] = memoryNodes('east');
+  if (!hasUpdates) node.lacks('updates');
   const world = new World([node]);
   expect(world.ask({ f: 'connect' }).settled).toBe(1);
   const update = (operations: string) => world.ask({ f: 'write', key: KEY, value: new Update(operations) });
   const committed = (operations: string) => update(operations).value as Committed;
-  return { world, node, store, update, committed };
+  return { world, node, update, committed };
 }
 
 describe('an update', () => {
   it('an update is sent as its operations, unchanged when it is repeated', () => {
-    const { world, node, store, update } = connected();
+    const { world, node, update } = connected();
     let lost = false;
     node.script = (frame) => {
       if (frame.type !== 'commit' || lost) return undefined;
@@ -34,12 +33,12 @@ describe('an update', () => {
     const commits = node.received('commit');
     expect(commits.map(({ writes }) => writes)).toEqual([1, 2].map(() => [{ key: KEY, value: { operations: ADD } }]));
     expect(new Set(commits.map(({ tx }) => tx)).size).toBe(1);
-    expect(store.read(KEY)?.[1]).toBe('{"n":1}');
+    expect(world.ask({ f: 'read', keys: [KEY] }).value).toEqual(['{"n":1}']);
     expect(world.violations).toEqual([]);
   });
 
   it('an update is refused under a protocol without updates, and nothing is sent', () => {
-    const { node, update } = connected(ALL);
+    const { node, update } = connected(false);
     expect(update(ADD).reason?.code).toBe('NOT_SUPPORTED_BY_PROTOCOL');
     expect(node.received('commit')).toEqual([]);
   });
@@ -53,7 +52,7 @@ describe('a claim', () => {
     const { world, node, committed } = connected();
     const [first, second] = [committed(INIT), committed('[{"op":"init","value":{"by":2}}]')];
     const calls = [claim(world, first), claim(world, second)];
-    world.run(50);
+    world.run(100);
     const results = calls.map(({ value }) => value as Claimed);
     expect(results).toEqual([
       { won: true, value: '{"by":1}' },
@@ -63,11 +62,11 @@ describe('a claim', () => {
   });
 
   it('a claim waits until it is stable before it is read', () => {
-    const { world, node, store, committed } = connected();
+    const { world, node, committed } = connected();
+    node.cluster.hold();
     const commit = committed(INIT);
-    store.ust = 1000;
-    const call = claim(world, commit);
-    world.run(50);
+    const call = claim(world, commit, 40);
+    world.run(100);
     expect([call.reason?.code, node.received('origin')]).toEqual(['STABLE_TIMEOUT', []]);
   });
 
@@ -76,7 +75,7 @@ describe('a claim', () => {
     const commit = committed(INIT);
     node.script = (frame) => (frame.type === 'origin' ? refusal(frame.id, 'SNAPSHOT_TOO_OLD', false) : undefined);
     const call = claim(world, commit);
-    world.run(50);
+    world.run(100);
     expect(call.reason?.code).toBe('SNAPSHOT_TOO_OLD');
   });
 

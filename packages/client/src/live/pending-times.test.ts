@@ -1,36 +1,25 @@
-import { HLC_TICKS_PER_MS } from '@isochron/core/hlc';
 import type { QualifiedKey } from '@isochron/core/ids';
 import { Update } from '@isochron/core/updates/update';
-import { LiveCluster, LiveNode } from '@isochron/testing/client/live-cluster';
 import { World } from '@isochron/testing/client/world';
+import { memoryNodes } from '@isochron/testing/nodes/memory-node';
 import { Decoder } from './decoder.js';
 import type { ScopeView } from './observer.js';
 import type { Query } from './query.js';
 import { QueryResults } from './results.js';
 
 const stamped = new Update(JSON.stringify([{ op: 'serverTimestamp', path: '/at' }]));
-const TEN_MS = 10 * HLC_TICKS_PER_MS;
 const KEYS = { nameOf: (key: QualifiedKey) => key.slice('default/'.length) };
 
 /** A client that watches documents with times of commits: of others, and of its own writes. */
 function scene(query: Query) {
-  const cluster = new LiveCluster();
-  const node = new LiveNode('east', cluster);
+  const [node] = memoryNodes('east');
+  const { cluster } = node;
+  cluster.hold();
   const world = new World([node]);
-  node.nowMs = () => world.nowMs;
-  let others = 0;
   /** Another client stamps a document, which is stable at once. */
   const other = (key: string): void => {
-    cluster.clock += TEN_MS;
-    const tx = `other-0123456789abcdef.${++others}`;
-    cluster.commit({
-      tx,
-      hwt: 0,
-      sentAfter: 0,
-      writes: [{ key: `default/${key}`, value: { operations: stamped.operations } }],
-    });
-    node.ust = cluster.clock;
-    node.tick();
+    cluster.write({ [`default/${key}`]: { operations: stamped.operations } });
+    cluster.stabilise();
     world.run(30);
   };
   for (const key of ['m', 'n']) other(key);
@@ -43,7 +32,6 @@ function scene(query: Query) {
   world.run(30);
   const shown = (): string => results.documents.map(({ key, pending }) => (pending ? `${key}*` : key)).join(' ');
   const stamp = (key: string): void => {
-    cluster.clock += TEN_MS;
     world.call({ f: 'write', key: `default/${key}`, value: stamped });
   };
   return { world, other, shown, stamp, results };

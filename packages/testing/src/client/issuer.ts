@@ -1,70 +1,48 @@
-/** Credentials that expire, and scripted nodes that check them. */
+/** Credentials that expire, and nodes that check them. */
+import { ANONYMOUS_PRINCIPAL, IsochronError, type Principal } from '@isochron/core';
+import type { MemoryCluster } from '../nodes/memory-cluster.js';
+import type { MemoryNode } from '../nodes/memory-node.js';
 
-import type { SocketId } from '@isochron/client/effects';
-import type { ClientFrame, ServerFrame } from '@isochron/wire/session-frames';
-import { refusal, type ScriptedNode } from './scripted-node.js';
+/** The refusal of the credentials themselves. */
+const INVALID = 'The credentials are not valid.';
 
 export class Issuer {
   /** How long new credentials are valid. */
   lifeMs = 60_000;
-  /** The newest credentials. */
-  newest = '';
-  /** Requests that a node served, or refused as expired, with the time. */
-  readonly served: { readonly type: string; readonly atMs: number; readonly expiresAt: number }[] = [];
-  readonly refused: { readonly type: string; readonly atMs: number }[] = [];
-  readonly #expiry = new Map<string, number>();
-  readonly #sockets = new Map<SocketId, number>();
+  /** How often a node refused a request because the credentials of its session had expired. */
+  refusals = 0;
+  /** The principal of each credentials, until they expire. */
+  readonly #principals = new Map<string, Principal & { expiresAt: number }>();
 
-  /** @param nowMs the clock of the nodes */
-  constructor(readonly nowMs: () => number) {}
-
-  now(): number {
-    return Math.floor(this.nowMs());
-  }
+  /** @param cluster whose nodes check the credentials, by their clock */
+  constructor(readonly cluster: MemoryCluster) {}
 
   /** New credentials. */
   issue(): string {
-    this.newest = `credentials-${this.#expiry.size + 1}`;
-    this.#expiry.set(this.newest, this.now() + this.lifeMs);
-    return this.newest;
+    const credentials = `credentials-${this.#principals.size + 1}`;
+    const expiresAt = Math.floor(this.cluster.now) + this.lifeMs;
+    this.#principals.set(credentials, { ...ANONYMOUS_PRINCIPAL, expiresAt });
+    return credentials;
   }
 
   /** No credentials so far are valid any more, and no connection. */
   revoke(): void {
-    for (const credentials of this.#expiry.keys()) this.#expiry.set(credentials, this.now());
-    for (const socket of this.#sockets.keys()) this.#sockets.set(socket, this.now());
+    for (const principal of this.#principals.values()) principal.expiresAt = 0;
   }
 
-  /** A node serves only connections whose credentials are valid; then its script goes on. */
-  guard(node: ScriptedNode): void {
-    const { script } = node;
-    node.script = (frame, reply, socket) => this.#checked(node, frame, socket) ?? script(frame, reply, socket);
+  /** A node serves only connections whose credentials are valid. */
+  guard(node: MemoryNode): void {
+    const { sends } = node;
+    node.authenticate = (credentials, done) => done(this.#principalOf(credentials));
+    node.sends = (frame, socket) => {
+      if (frame.type === 'error' && frame.code === 'UNAUTHENTICATED' && frame.detail !== INVALID) this.refusals++;
+      return sends(frame, socket);
+    };
   }
 
-  #checked(node: ScriptedNode, frame: ClientFrame, socket: SocketId): ServerFrame | undefined {
-    if (frame.type === 'hello' || frame.type === 'authenticate') return this.#authenticated(node, frame, socket);
-    const expiresAt = this.#sockets.get(socket) ?? 0;
-    const entry = { type: frame.type, atMs: this.now() };
-    if (this.now() < expiresAt) {
-      this.served.push({ ...entry, expiresAt });
-      return undefined;
-    }
-    this.refused.push(entry);
-    return refusal(frame.id, 'UNAUTHENTICATED', false);
-  }
-
-  #authenticated(
-    node: ScriptedNode,
-    frame: Extract<ClientFrame, { readonly type: 'hello' | 'authenticate' }>,
-    socket: SocketId,
-  ): ServerFrame {
-    const now = this.now();
-    const expiresAt = this.#expiry.get(frame.credentials ?? '') ?? 0;
-    const id = frame.type === 'hello' ? undefined : frame.id;
-    if (expiresAt <= now) return refusal(id, 'UNAUTHENTICATED', false);
-    this.#sockets.set(socket, expiresAt);
-    if (frame.type === 'authenticate') return { type: 'authenticated', id: frame.id, now, expiresAt };
-    const welcome = node.welcome();
-    return { ...welcome, freshness: { ...welcome.freshness, now }, expiresAt };
+  #principalOf(credentials = ''): Principal | IsochronError {
+    const principal = this.#principals.get(credentials);
+    if (principal !== undefined && principal.expiresAt > this.cluster.now) return principal;
+    return new IsochronError('UNAUTHENTICATED', INVALID);
   }
 }

@@ -1,9 +1,8 @@
 /**
- * A client machine and its environment, for tests: scripted nodes, sockets that deliver in order, one clock. Nothing
+ * A client machine and its environment, for tests: nodes in memory, sockets that deliver in order, one clock. Nothing
  * here takes real time. Every effect is checked against the rules that drivers rely on; `violations` lists the broken
  * ones.
  */
-
 import { jsonCodec } from '@isochron/client/link/codec';
 import { Homing } from '@isochron/client/link/homing';
 import { openRenewal } from '@isochron/client/link/renewal';
@@ -21,12 +20,12 @@ import {
 } from '@isochron/client/machine';
 import type { OpenEngine } from '@isochron/client/session/engine';
 import { openTransactions } from '@isochron/client/session/transactions';
-import { DEFAULT_TIMES } from '@isochron/client/times';
 import type { TxId } from '@isochron/core/ids';
 import { Session } from '@isochron/protocols/kernel/transactions/session';
 import { parisSession } from '@isochron/protocols/paris/session';
 import type { ClientFrame, RequestFrame, ServerFrame } from '@isochron/wire/session-frames';
-import { refusal, type Scripted, type ScriptedNode } from './scripted-node.js';
+import type { MemoryCluster } from '../nodes/memory-cluster.js';
+import { CUT, type MemoryNode, type MemorySocket } from '../nodes/memory-node.js';
 
 /** The result of a call. */
 export interface Called {
@@ -40,7 +39,7 @@ export interface Called {
 
 interface Socket {
   readonly id: SocketId;
-  readonly node: ScriptedNode;
+  readonly node: MemoryNode;
   /** `closing`: the machine has closed it; `gone`: the machine has got its `closed`. */
   state: 'opening' | 'open' | 'closing' | 'gone';
   /** The network has cut it. */
@@ -48,8 +47,10 @@ interface Socket {
   /** Requests without an answer that has reached the machine. */
   readonly inFlight: Map<number, RequestFrame>;
   lastArrivalMs: number;
-  /** Its last commit, and the result; undefined while that is not decided. */
-  commit: { readonly tx: TxId; readonly isCommitted: boolean | undefined } | undefined;
+  /** The writes that were refused on it. */
+  readonly refused: Set<TxId>;
+  /** The node's end. */
+  served: MemorySocket | undefined;
 }
 
 interface Due {
@@ -74,6 +75,13 @@ type Untimed<I> = I extends ClientInput ? Omit<I, 'nowMs'> : never;
 
 /** More events than any test has: the machine loops. */
 const MAX_EVENTS = 50_000;
+/**
+ * The nodes' time passes in such steps, ms. While they owe an answer, the steps after the arrival of a message begin
+ * small, and double.
+ */
+const FIRST_STEP_MS = 5;
+const LAST_STEP_MS = 80;
+const IDLE_STEP_MS = 1_000;
 
 export class World implements ClientEffects {
   readonly machine: ClientMachine;
@@ -101,6 +109,11 @@ export class World implements ClientEffects {
   #events: Due[] = [];
   #turnIsDue = false;
   #isStepping = false;
+  /** Up to here the time of the nodes has passed. */
+  #passedMs = 0;
+  #stepMs = FIRST_STEP_MS;
+  /** Messages that have left for the client. */
+  #delivered = 0;
   #lastId = 0;
   #count = 0;
   /** The writes in the order in which they were sent first, and whether their last sendings have been answered. */
@@ -109,7 +122,7 @@ export class World implements ClientEffects {
   #givenUp: ReadonlySet<TxId> = new Set();
 
   constructor(
-    readonly nodes: readonly ScriptedNode[],
+    readonly nodes: readonly MemoryNode[],
     { settings, random = () => 0, engine = ofParis, auth, given }: ClientWorldOptions = {},
   ) {
     this.#engine = engine;
@@ -118,7 +131,6 @@ export class World implements ClientEffects {
       client: 'test',
       credentials: undefined,
       renewal: auth && openRenewal,
-      ...DEFAULT_TIMES,
       requestTimeoutMs: 1000,
       connectTimeoutMs: 500,
       commitTimeoutMs: 3000,
@@ -205,6 +217,7 @@ export class World implements ClientEffects {
       }
       const next = this.#events[0];
       const dueMs = Math.min(next?.atMs ?? Number.POSITIVE_INFINITY, this.timerMs);
+      if (this.#passes(Math.min(dueMs, endMs))) continue;
       if (dueMs > endMs) break;
       this.nowMs = Math.max(this.nowMs, dueMs);
       if (next !== undefined && next.atMs <= this.timerMs) {
@@ -218,19 +231,33 @@ export class World implements ClientEffects {
     this.nowMs = endMs;
   }
 
+  /** The time of the nodes passes, until a message leaves for the client. Returns whether a message has left. */
+  #passes(toMs: number): boolean {
+    const before = this.#delivered;
+    while (this.#passedMs < toMs) {
+      const stepMs = this.#cluster.isBusy ? this.#stepMs : IDLE_STEP_MS;
+      this.#stepMs = Math.min(LAST_STEP_MS, this.#stepMs * 2);
+      const beforeMs = this.#passedMs;
+      this.#passedMs = Math.min(toMs, beforeMs + stepMs);
+      this.nowMs = Math.max(this.nowMs, this.#passedMs);
+      this.#cluster.pass(this.#passedMs - beforeMs);
+      if (this.#delivered !== before) return true;
+    }
+    return false;
+  }
+
+  get #cluster(): MemoryCluster {
+    return this.nodes[0]!.cluster;
+  }
+
   /** The program stands still for a while: messages and timers of that time come after it. */
   sleep(ms: number): void {
     this.nowMs += ms;
   }
 
   /** The network cuts the connections to a node. */
-  cut(node: ScriptedNode): void {
+  cut(node: MemoryNode): void {
     for (const socket of this.live) if (socket.node === node) this.#cut(socket);
-  }
-
-  /** Sends frames to every connection of a node, in one message. */
-  push(node: ScriptedNode, ...frames: ServerFrame[]): void {
-    for (const socket of this.live) if (socket.node === node) this.#deliver(socket, frames);
   }
 
   // The effects of the machine.
@@ -245,7 +272,8 @@ export class World implements ClientEffects {
       isCut: false,
       inFlight: new Map(),
       lastArrivalMs: 0,
-      commit: undefined,
+      refused: new Set(),
+      served: undefined,
     };
     this.sockets.set(id, socket);
     this.dialled.push(node.url);
@@ -255,6 +283,13 @@ export class World implements ClientEffects {
       if (node.state === 'refuses') this.#gone(socket);
       else {
         socket.state = 'open';
+        socket.served = node.connect({
+          deliver: (frames) => this.#deliver(socket, frames),
+          closed: (code, reason) => {
+            if (code === CUT) this.#cut(socket);
+            else this.#later(this.#arrivalMs(socket), () => this.#gone(socket, { code, reason }));
+          },
+        });
         this.step({ kind: 'opened', socket: id });
       }
     });
@@ -323,52 +358,22 @@ export class World implements ClientEffects {
   }
 
   #arrive(socket: Socket, frames: readonly ClientFrame[]): void {
-    const { node } = socket;
-    if (socket.isCut || socket.state === 'gone') return;
-    node.packing.push(frames.length);
-    node.frames.push(...frames);
-    const answers: ServerFrame[] = [];
-    for (const frame of frames) {
-      const behind = node.limits(frame) ?? this.#behind(socket, frame);
-      if (behind !== undefined) {
-        if (behind !== 'waits') answers.push(behind);
-        continue;
-      }
-      const scripted = node.script(frame, (answer) => this.#deliver(socket, [answer]), socket.id);
-      const answer = typeof scripted === 'object' ? scripted : this.#apply(node, frame, scripted);
-      if (answer !== undefined) answers.push(answer);
-      if (frame.type === 'commit') socket.commit = { tx: frame.tx, isCommitted: answer && answer.type === 'committed' };
-      if (scripted !== 'close' && scripted !== 'apply-and-close') continue;
-      this.#cut(socket);
-      return;
-    }
-    if (answers.length > 0) this.#deliver(socket, answers);
+    this.#stepMs = FIRST_STEP_MS;
+    if (!socket.isCut && socket.state !== 'gone') socket.served?.receive(frames);
   }
 
-  /** A commit begins behind another one when that one has committed; it waits for one that is not answered. */
-  #behind(socket: Socket, frame: ClientFrame): ServerFrame | 'waits' | undefined {
-    if (frame.type !== 'commit' || frame.after === undefined) return undefined;
-    const { commit } = socket;
-    if (commit?.tx === frame.after && commit.isCommitted === true) return undefined;
-    const isBlocked = commit?.tx !== frame.after || commit.isCommitted === false;
-    if (commit?.tx === frame.after) socket.commit = { tx: frame.tx, isCommitted: isBlocked ? false : undefined };
-    return isBlocked ? refusal(frame.id, 'SESSION_BLOCKED', true) : 'waits';
-  }
-
-  /** The node's own answer, unless the script keeps it back. */
-  #apply(node: ScriptedNode, frame: ClientFrame, scripted: Exclude<Scripted, ServerFrame>): ServerFrame | undefined {
-    if (scripted === 'drop' || scripted === 'close') return undefined;
-    const answer = node.answer(frame);
-    return scripted === undefined ? answer : undefined;
-  }
-
-  #deliver(socket: Socket, frames: readonly object[]): void {
+  #deliver(socket: Socket, frames: readonly ServerFrame[]): void {
+    if (socket.node.state === 'silent') return;
+    this.#delivered++;
     this.#later(this.#arrivalMs(socket), () => {
       if (socket.isCut || socket.state === 'gone') return;
-      for (const { id } of frames as readonly { readonly id?: number }[]) {
-        const request = socket.inFlight.get(id ?? -1);
-        socket.inFlight.delete(id ?? -1);
-        if (request?.type === 'commit' && socket.state === 'open') this.#writes.set(request.tx, true);
+      for (const frame of frames) {
+        const id = 'id' in frame ? (frame.id ?? -1) : -1;
+        const request = socket.inFlight.get(id);
+        socket.inFlight.delete(id);
+        if (request?.type !== 'commit' || socket.state !== 'open') continue;
+        this.#writes.set(request.tx, true);
+        if (frame.type === 'error') socket.refused.add(request.tx);
       }
       this.step({ kind: 'message', socket: socket.id, data: JSON.stringify(frames) });
     });
@@ -379,10 +384,21 @@ export class World implements ClientEffects {
     this.#later(this.nowMs, () => this.#gone(socket));
   }
 
-  #gone(socket: Socket): void {
+  #gone(socket: Socket, end: { readonly code?: number; readonly reason?: string } = {}): void {
     if (socket.state === 'gone') return;
+    if (socket.state === 'open') this.#withdraw(socket);
     socket.state = 'gone';
-    this.step({ kind: 'closed', socket: socket.id });
+    socket.served?.disconnected();
+    this.step({ kind: 'closed', socket: socket.id, ...end });
+  }
+
+  /** A write behind a refused write has not begun. */
+  #withdraw({ inFlight, refused }: Socket): void {
+    for (const frame of inFlight.values()) {
+      if (frame.type !== 'commit' || frame.after === undefined || !refused.has(frame.after)) continue;
+      this.#writes.set(frame.tx, true);
+      refused.add(frame.tx);
+    }
   }
 
   /** Arrival of a message that leaves now: not before the one that left before it. */

@@ -192,6 +192,12 @@ export class WorldOf<
     }
   }
 
+  /** Runs something later, unless the returned function is called first. */
+  after(ms: number, run: () => void): () => void {
+    const event = this.#time.after(ms, run);
+    return () => this.#time.cancel(event);
+  }
+
   /** Lets the next event happen, if it comes by then. A node's timer comes after every event of its time. */
   #happens(by: number): boolean {
     if (by < this.#time.now) return false;
