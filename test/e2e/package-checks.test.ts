@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { haveChanged } from './package-checks.js';
+import { haveChanged, SWIFT_INPUTS } from './package-checks.js';
+import { ROOT } from './processes.js';
 
 let root: string;
 beforeEach(() => {
@@ -57,4 +58,8 @@ it('inputs have changed where there is no repository', () => {
   passed();
   rmSync(join(root, '.git'), { recursive: true });
   expect(changed()).toBe(true);
+});
+
+it.each(SWIFT_INPUTS)('an input of the Swift tests exists: %s', (input) => {
+  expect(existsSync(join(ROOT, input))).toBe(true);
 });
