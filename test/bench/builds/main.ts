@@ -94,10 +94,9 @@ async function measureStart(progress: Progress, start: number, measured: Map<str
     const clusters = new Map<Context, Cluster>();
     for (const context of open) clusters.set(context, await context.filledCluster());
     for (const { what, contender } of options.only ?? LOADS) {
-      const sides = new Map<Context, Contender>();
-      for (const context of open) sides.set(context, await contender(context, clusters.get(context)!));
-      const [first, second] = open.map((context) => sides.get(context)!) as [Contender, Contender];
-      const inOrder = open[0] === own ? { own: first, other: second } : { other: first, own: second };
+      const inOrder = {} as Record<keyof Start, Contender>;
+      for (const context of open)
+        inOrder[context === own ? 'own' : 'other'] = await contender(context, clusters.get(context)!);
       const all = measured.get(what) ?? [];
       all.push(await takeTurns(inOrder, own.roundOptions));
       measured.set(what, all);
