@@ -34,6 +34,7 @@ import { jsonBodyParser } from './requests/body.js';
 import { allowOrigins, Origins, refuseBrokenUrl } from './requests/origins.js';
 import { refuseBadAddresses, refuseEncodedBodies } from './requests/request-headers.js';
 import { schemaError, validatorFor } from './requests/validation.js';
+import { addToRoute } from './route-hooks.js';
 import { COMMON_ROUTES } from './routes/catalogue.js';
 import { addRoutes } from './routes/route.js';
 import { HEALTH_ROUTES } from './routes/status.js';
@@ -255,14 +256,10 @@ function measure(app: FastifyInstance, latency: HttpLatency): void {
   app.addHook('onRoute', (route) => {
     for (const method of [route.method].flat()) {
       const series = latency.route(method, route.url);
-      const before = route.onResponse === undefined ? [] : [route.onResponse].flat();
-      route.onResponse = [
-        ...before,
-        (_request, reply, done) => {
-          series.observe(reply.statusCode, reply.elapsedTime);
-          done();
-        },
-      ];
+      addToRoute(route, 'onResponse', (_request, reply, done) => {
+        series.observe(reply.statusCode, reply.elapsedTime);
+        done();
+      });
     }
   });
 }

@@ -72,15 +72,18 @@ export class Origins {
     return this.#origins.has(ANY);
   }
 
-  /** @throws IsochronError `HOST_NOT_ALLOWED`, `ORIGIN_NOT_ALLOWED` */
-  check({ host, origin }: CallerHeaders, isHealth = false): void {
-    if (host !== undefined && !isHealth && !this.#allowsHost(host)) {
+  /**
+   * @param isHealth whether load balancers ask, by whatever name of the node. Called where the answer decides
+   * @throws IsochronError `HOST_NOT_ALLOWED`, `ORIGIN_NOT_ALLOWED`
+   */
+  check({ host, origin }: CallerHeaders, isHealth: () => boolean): void {
+    if (host !== undefined && !this.#allowsHost(host) && !isHealth()) {
       throw new IsochronError(
         'HOST_NOT_ALLOWED',
         `This API is not served as ${quoted(host)}. Call it by a loopback name, or start the node with --allow-host.`,
       );
     }
-    if (origin !== undefined && !this.#allowsOrigin(origin, isHealth ? undefined : host)) {
+    if (origin !== undefined && !this.#allowsOrigin(origin, isHealth() ? undefined : host)) {
       throw new IsochronError(
         'ORIGIN_NOT_ALLOWED',
         `Pages of ${quoted(origin)} may not call this API. Start the node with --cors-origin to let them.`,
@@ -159,7 +162,7 @@ function admitted(origins: Origins, request: FastifyRequest, reply: FastifyReply
   const { headers, method } = request;
   if (headers.origin !== undefined) reply.headers(origins.headersFor(headers));
   try {
-    origins.check(headers, request.routeOptions.config?.isHealth);
+    origins.check(headers, () => request.routeOptions.config?.isHealth === true);
   } catch (error) {
     // A browser does not show a page why an upgrade was refused, but it shows the close of a WebSocket.
     request.isOfRefusedPage = request.ws && error instanceof IsochronError && error.code === 'ORIGIN_NOT_ALLOWED';
