@@ -7,6 +7,8 @@ import { runInForeground } from './child.mjs';
 import { root, step, tool } from './steps.mjs';
 
 const JEST_END_TIMEOUT_MS = 30_000;
+/** Longest time of a compiled file that runs in the terminal, ms. */
+const SHOWN_LIMIT_MS = 3_600_000;
 
 /** Runs a script that is silent on success. A failure counts as one failed test. */
 export async function runTool(label, script, args) {
@@ -22,7 +24,13 @@ export async function runTool(label, script, args) {
 
 /** Runs a compiled file of the repository in the terminal. A failure counts as one failed test. */
 export async function runShown(file, args) {
-  const code = await runInForeground(process.execPath, [file, ...args], { cwd: root });
+  const code = await runInForeground(process.execPath, [file, ...args], { cwd: root }, (child) => {
+    const timer = setTimeout(() => {
+      console.error(`${file} still runs after ${SHOWN_LIMIT_MS / 1000} s: ended.`);
+      child.kill('SIGKILL');
+    }, SHOWN_LIMIT_MS);
+    child.on('exit', () => clearTimeout(timer));
+  });
   return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
 }
 

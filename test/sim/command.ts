@@ -1,19 +1,19 @@
 /** The built command `npm run sim`. */
-import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Plan } from '@isochron/sim';
 import type { Summary } from '@isochron/sim/cli/summary';
+import { run } from '../e2e/processes.js';
+
+/** Longest time of a run, ms. */
+const LIMIT_MS = 3_600_000;
 
 /** Runs the command. In the process of the tests a run takes three times as long. */
 export async function simulate(...args: string[]): Promise<{ code: number; output: string }> {
   const main = join(__dirname, '../../packages/sim/dist/cli/main.js');
-  return new Promise((resolve) => {
-    const child = execFile(process.execPath, [main, ...args], { maxBuffer: 2 ** 27 }, (_error, stdout, stderr) =>
-      resolve({ code: child.exitCode ?? -1, output: `${stdout}${stderr}` }),
-    );
-  });
+  const { code, stdout, stderr } = await run(process.execPath, [main, ...args], { timeoutMs: LIMIT_MS });
+  return { code: code ?? -1, output: `${stdout}${stderr}` };
 }
 
 /**

@@ -61,7 +61,8 @@ export const readOut = ({ value, ts }: ReadResult): VectorRead => ({
 });
 
 export function viewOut(tx: SessionTransaction): VectorView {
-  const { id, floor, snapshot, deps, covered, hasWrites } = tx;
+  const { id, snapshot, covered, hasWrites } = tx;
+  const [{ ts: floor }, { deps }] = [tx.seen, tx.read];
   return {
     id,
     floor,

@@ -6,7 +6,7 @@ import type { CacheName, SessionClaims } from './claims.js';
 import type { CommittedWrites, KeptSession } from './kept-session.js';
 import { copyOf, type SessionsMachine, type WantedCache } from './machine.js';
 import type { SessionCacheResp, SessionHandover } from './messages.js';
-import { depsField, raisedTo } from './snapshot.js';
+import { depsField, hasAllUpTo, raisedTo } from './snapshot.js';
 
 /** The node that serves the callers. */
 export interface CallersNode {
@@ -93,9 +93,8 @@ export class Callers {
     const { store } = this.machine;
     const kept = caller.kept ?? store.create(caller);
     kept.observe(caller.seen, this.node.ust());
-    const { covers } = this.node.rules;
     // A repeated commit may be older than what the session has seen since.
-    if (committed.commit.ts > Math.min(kept.seen.ts, covers(kept.seen))) kept.committed(committed);
+    if (!hasAllUpTo(this.node.rules, kept.seen, committed.commit.ts)) kept.committed(committed);
     store.touch(kept);
     return this.afterRead({ ...caller, kept }, kept.seen);
   }

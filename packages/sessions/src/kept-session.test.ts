@@ -11,7 +11,7 @@ const write = (ts: number, key: string, txId = `t${ts}`) => ({
   txId,
   writes: [{ key, value: `${key}@${txId}` }],
   commit: { ts },
-  snapshot: { ts: 0 },
+  sent: { ts: 0 },
 });
 const cts = (kept: KeptSession) => kept.entries().map(({ ct }) => ct);
 const copy = (entries: KeptSession, changes: number) => ({
@@ -57,10 +57,18 @@ describe('a kept session', () => {
     ];
     const inRegion = { ts: 5, deps: [4, 1, 0] };
     for (const session of [kept, other]) session.observe(inRegion, 0);
-    other.committed({ ...write(20, 'a'), commit: { ts: 20, deps: [0, 1] }, snapshot: inRegion });
+    other.committed({ ...write(20, 'a'), commit: { ts: 20, deps: [0, 1] }, sent: inRegion });
     kept.merge(copy(other, 1));
     // In another region, a snapshot that has everything of that region up to 30 may lack the write.
     expect(kept.seen).toEqual({ ts: 5, deps: [4, 1, 20] });
+  });
+
+  it('a kept session takes a commit with the snapshot that it was sent with, whatever it has seen since', () => {
+    const kept = openWith((id, state) => new Session(id, wren.session, state));
+    // Of another region.
+    kept.observe({ ts: 30, deps: [20, 2, 0] }, 0);
+    kept.committed({ ...write(40, 'a'), commit: { ts: 40, deps: [10] }, sent: { ts: 12, deps: [10, 1, 15] } });
+    expect(kept.seen).toEqual({ ts: 40, deps: [40, 0, 40] });
   });
 
   it('a kept session is incomplete up to the gap of what was merged', () => {

@@ -7,7 +7,7 @@ import {
   type Timestamp,
   type TxId,
 } from '@isochron/core';
-import { type Session, type SessionState, SessionTransaction, type Snapshot } from '@isochron/protocols';
+import type { Session, SessionState, Snapshot } from '@isochron/protocols';
 import type { CacheEntry } from './messages.js';
 
 /** Opens a session of the cluster's protocol. */
@@ -36,8 +36,8 @@ export interface CommittedWrites {
   readonly txId: TxId;
   readonly writes: readonly KeyWrite[];
   readonly commit: Snapshot;
-  /** The snapshot that it read from. */
-  readonly snapshot: Snapshot;
+  /** The snapshot that it was sent with: what it depends on. */
+  readonly sent: Snapshot;
 }
 
 export class KeptSession {
@@ -114,11 +114,8 @@ export class KeptSession {
   }
 
   /** Adds a finished commit. Commits may come in any order. */
-  committed({ txId, writes, commit, snapshot }: CommittedWrites): void {
-    const tx = new SessionTransaction(txId, snapshot, new Map());
-    for (const { key, value } of writes) tx.write(key, value);
-    this.#session.commit(tx);
-    this.#session.committed(commit.ts, commit.deps);
+  committed({ txId, writes, commit, sent: { ts: snapshot, deps } }: CommittedWrites): void {
+    this.#session.learn({ txId, snapshot, deps, writes }, commit);
     for (const { key, value } of writes) this.#bytes += sizeOf(key, value);
     this.#changed([commit.ts]);
   }

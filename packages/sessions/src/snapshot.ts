@@ -9,6 +9,10 @@ export const NOTHING_SEEN: Snapshot = { ts: 0 };
 export const raisedTo = (rules: SessionRules, seen: Snapshot, ts: Timestamp): Snapshot =>
   rules.covers(seen) >= ts ? seen : rules.merge(seen, { ts, deps: seen.deps });
 
+/** Whether a snapshot has everything up to a timestamp, from every region. */
+export const hasAllUpTo = (rules: SessionRules, seen: Snapshot, ts: Timestamp): boolean =>
+  sameSnapshot(rules.merge(seen, { ts }), seen);
+
 /**
  * A request's fields for its snapshot: exactly this one (`at`), or at least the session's highest one. A read of the
  * past needs no more than that past.

@@ -37,7 +37,7 @@ export class Cursor<T> {
     const more = this.#next !== null && this.#left > 0;
     if (!more) this.close();
     const { tx } = this.#handle;
-    const timestamp = tx.snapshot ?? tx.floor;
+    const timestamp = tx.snapshot ?? tx.seen.ts;
     return { entries, more, timestamp, stalenessMs: this.#driver.ageMs(timestamp) };
   }
 

@@ -57,7 +57,7 @@ export class Snapshot extends SnapshotCollection<unknown> implements AsyncDispos
   /** The timestamp of the snapshot: `snapshot({ at })` with it reads the same, in any region. */
   get timestamp(): Timestamp {
     const { tx } = this.#state.opened;
-    return tx.snapshot ?? tx.floor;
+    return tx.snapshot ?? tx.seen.ts;
   }
 
   /**

@@ -209,7 +209,7 @@ describe('the store of write caches', () => {
     txId: `t${ts}`,
     writes: [{ key: 'default/a', value }],
     commit: { ts },
-    snapshot: { ts: 0 },
+    sent: { ts: 0 },
   });
   const limits = { maxSessions: 2, maxSessionBytes: 1000, maxBytes: 100_000 };
 

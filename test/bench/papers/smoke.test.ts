@@ -1,13 +1,12 @@
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { run } from '../../e2e/processes.js';
 import type { RunRecord } from './samples.js';
 import { decodeRun } from './samples-file.js';
 
 const MAIN = join(__dirname, '../../dist/bench/papers/main.js');
-const run = promisify(execFile);
+const bench = (...args: string[]) => run(process.execPath, [MAIN, ...args]);
 
 describe('bench:papers', () => {
   const folder = mkdtempSync(join(tmpdir(), 'isochron-papers-'));
@@ -15,7 +14,7 @@ describe('bench:papers', () => {
 
   it('bench:papers carries out an experiment on real nodes, and renders the same report from its samples', async () => {
     const out = join(folder, 'first');
-    await run(process.execPath, [MAIN, '--quick', '--only', 'paris-locality', '--out', out]);
+    expect(await bench('--quick', '--only', 'paris-locality', '--out', out)).toMatchObject({ code: 0 });
     const text = readFileSync(join(out, 'samples.json'), 'utf8');
     const { experiments, failures, settings } = decodeRun(text);
     expect(failures).toEqual([]);
@@ -29,7 +28,7 @@ describe('bench:papers', () => {
       expect(rounds[0]!.counts['isochron_events_total{event=sentMessages}']).toBeGreaterThan(0);
     }
     const again = join(folder, 'again');
-    await run(process.execPath, [MAIN, '--from', join(out, 'samples.json'), '--out', again]);
+    expect(await bench('--from', join(out, 'samples.json'), '--out', again)).toMatchObject({ code: 0 });
     const files = ['paris-locality-100-0-local.svg', 'report.md'];
     expect(readdirSync(out).sort()).toEqual([...files, 'samples.json']);
     expect(readdirSync(again).sort()).toEqual(files);
@@ -38,7 +37,7 @@ describe('bench:papers', () => {
   });
 
   it('bench:papers refuses an unknown name, and lists the experiments', async () => {
-    const refused = run(process.execPath, [MAIN, '--only', 'paris-vs-everyone']);
-    await expect(refused).rejects.toThrow(/paris-vs-bpr, .*wren-vs-cure/);
+    const { code, stderr } = await bench('--only', 'paris-vs-everyone');
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/paris-vs-bpr, .*wren-vs-cure/)]);
   });
 });

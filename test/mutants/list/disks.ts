@@ -1,6 +1,6 @@
 /** Lost and older disks under the protocols of the family, and clocks that start again (D5, D7, D10). */
 import type { Mutant } from '../mutant.js';
-import { NODE_CLOCK, SUSPECTS, WREN_SESSION } from './files.js';
+import { KEPT_SESSION, NODE_CLOCK, SUSPECTS, WREN_SESSION } from './files.js';
 import { TORN_BY_LOST_DISKS } from './replication.js';
 import { FORKED_TOKENS } from './sessions.js';
 
@@ -35,6 +35,22 @@ export const DISK_MUTANTS: readonly Mutant[] = [
         in: 'wrenSession.adopted',
         find: 'return hwt <= Math.min(lt, rt) ? seen :',
         replace: 'return hwt >= 0 ? seen :',
+      },
+    ],
+    seeds: FEW,
+    profile: FORKED_TOKENS,
+  },
+  {
+    name: 'kept-commit-without-its-region',
+    protocol: 'wren',
+    breaks: 'W11',
+    does: 'takes a commit into a kept session as if it was sent with what the session has seen since',
+    patches: [
+      {
+        file: KEPT_SESSION,
+        in: 'KeptSession.committed',
+        find: '.learn({ txId, snapshot, deps, writes }, commit)',
+        replace: '.learn({ txId, writes, snapshot: this.seen.ts, deps: this.seen.deps }, commit)',
       },
     ],
     seeds: FEW,

@@ -122,11 +122,11 @@ function read(result: { readonly value: unknown; readonly ts: number | null } | 
   return result === undefined ? undefined : { value: result.value, ts: result.ts ?? undefined };
 }
 
-const view = ({ id, floor, snapshot, deps, covered, hasWrites, writes }: SessionTransaction): object => ({
+const view = ({ id, seen, snapshot, read, covered, hasWrites, writes }: SessionTransaction): object => ({
   id,
-  floor,
+  floor: seen.ts,
   snapshot,
-  deps,
+  deps: read.deps,
   covered,
   hasWrites,
   writes,

@@ -122,7 +122,7 @@ export class TransactionDriver {
   }
 
   #new(tx: SessionTransaction) {
-    return this.#world.assigned(tx.floor);
+    return this.#world.assigned(tx.seen.ts);
   }
 
   /** The same timestamp once more, perhaps with other entries. */

@@ -59,7 +59,8 @@ class CommitExchange extends OutcomeExchange {
     const { before: after } = this;
     // Where the transaction is open, the commit ends it, if it depends on no more than its reads. A commit with a
     // snapshot needs no open transaction, anywhere.
-    const open = this.#sentOpen === undefined && deps === this.tx.deps && this.#handle?.isOpenOn(connection) === true;
+    const open =
+      this.#sentOpen === undefined && deps === this.tx.read.deps && this.#handle?.isOpenOn(connection) === true;
     if (!open) this.#handle?.release();
     this.#sentOpen = open;
     const attempts = this.sending(connection);

@@ -107,7 +107,7 @@ export class SnapshotHandle {
 
   /** Takes the snapshot of an answer. Throws a retryable error if it is not the one that the session needs. */
   accept(snapshot: Snapshot): void {
-    if (snapshot.ts < this.tx.floor) {
+    if (snapshot.ts < this.tx.seen.ts) {
       // The node lags behind the session. Asked for exactly the session's snapshot, it waits for it or refuses.
       this.at ??= this.tx.seen;
       throw this.#misses(snapshot);

@@ -24,8 +24,8 @@ describe('Cure: physical clocks', () => {
     const world = settled({ skewMs: skew('virginia-1', 700) });
     world.run(3);
     const tx = new TestClient(world, 'virginia-1').begin();
-    expect(tx.deps![0]).toBe(packWall(world.now + 700));
-    expect(new TestClient(world, 'oregon-1').begin().deps![1]).toBe(packWall(world.now));
+    expect(tx.read.deps![0]).toBe(packWall(world.now + 700));
+    expect(new TestClient(world, 'oregon-1').begin().read.deps![1]).toBe(packWall(world.now));
   });
 
   it('a read blocks while the physical clock on the partition is lower than t, although nothing is pending', () => {
@@ -63,7 +63,7 @@ describe('Cure: physical clocks', () => {
     const reader = new TestClient(world, 'virginia-1');
     const tx = reader.begin();
     expect(reader.read(tx, key)).toEqual([null]);
-    expect(tx.deps![0]).toBe(packWall(world.now));
+    expect(tx.read.deps![0]).toBe(packWall(world.now));
     const writes = [{ key, value: '1' }];
     const ids = {
       txId: 'blind-session-0001.0',
@@ -73,7 +73,7 @@ describe('Cure: physical clocks', () => {
       principal: 'anonymous',
     };
     const { ct } = world.call('virginia-1', { type: 'CommitReq', ...ids, snapshot: 0, writes }, 'CommitResp');
-    expect(ct).toBe(tx.deps![0]! + 1);
+    expect(ct).toBe(tx.read.deps![0]! + 1);
   });
 
   it('the next snapshot of a session has its writes, also when a slower coordinator assigns it: the read waits', () => {
@@ -83,7 +83,7 @@ describe('Cure: physical clocks', () => {
     const { ct } = client.write({ [key]: '1' });
     client.node = 'virginia-2';
     const tx = client.begin();
-    expect(tx.deps).toEqual([ct]);
+    expect(tx.read.deps).toEqual([ct]);
     expect(client.read(tx, key)).toEqual(['1']);
     expect(client.read(tx, keyIn(world, 1))).toEqual([null]);
     expect(packWall(world.now)).toBeGreaterThanOrEqual(ct);
@@ -129,7 +129,7 @@ describe('Cure: physical clocks', () => {
     world.run(100);
     client.node = 'virginia-1';
     const tx = client.begin();
-    expect(tx.deps![2]).toBeGreaterThan(packWall(world.now + 14_000));
+    expect(tx.read.deps![2]).toBeGreaterThan(packWall(world.now + 14_000));
     tx.write(key, '2');
     expect(client.commit(tx)).toBeGreaterThan(tx.snapshot!);
   });

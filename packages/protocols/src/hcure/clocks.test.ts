@@ -18,12 +18,12 @@ describe('H-Cure: hybrid clocks', () => {
     const world = settled({ skewMs: (node) => (node === 'virginia-1' ? 250 : 0) });
     const reader = new TestClient(world, 'virginia-1');
     const tx = reader.begin();
-    expect(tx.deps![0]).toBeGreaterThanOrEqual(packWall(world.now + 250));
+    expect(tx.read.deps![0]).toBeGreaterThanOrEqual(packWall(world.now + 250));
     const since = world.now;
     reader.read(tx, keyIn(world, 1));
     expect(world.now - since).toBe(2);
     expect(blockingIn(world)).toEqual({ reads: 0, ms: 0 });
-    expect(world.node('virginia-2').parts.clock.last).toBeGreaterThanOrEqual(tx.deps![0]!);
+    expect(world.node('virginia-2').parts.clock.last).toBeGreaterThanOrEqual(tx.read.deps![0]!);
   });
 
   it('a prepare after a read lies above its snapshot', () => {
@@ -33,7 +33,7 @@ describe('H-Cure: hybrid clocks', () => {
     const tx = reader.begin();
     expect(reader.read(tx, key)).toEqual([null]);
     const { ct } = new TestClient(world, 'virginia-2').write({ [key]: '1' });
-    expect(ct).toBeGreaterThan(tx.deps![0]!);
+    expect(ct).toBeGreaterThan(tx.read.deps![0]!);
   });
 
   it('a snapshot above the durable ceiling is answered when the disk has a ceiling above it: a crash makes no room below (D7)', () => {

@@ -126,7 +126,7 @@ describe('Wren: after a restart', () => {
     const client = new TestClient(world, 'virginia-1');
     const tx = client.begin();
     for (const key of [x, y]) tx.write(key, '1');
-    const [rdt] = tx.deps!;
+    const [rdt] = tx.read.deps!;
     const ct = client.commit(tx);
     for (const node of world.nodes.keys()) world.crash(node);
     for (const node of world.nodes.keys()) world.restart(node);

@@ -15,7 +15,7 @@ function writeOnce(client: TestClient, key: string, value: string): Extract<Clie
   const { session } = client;
   const tx = session.begin();
   tx.write(key, value);
-  const answer = client.world.call(client.node, { ...client.commitRequest(tx), snapshot: tx.floor }, 'CommitResp');
+  const answer = client.world.call(client.node, { ...client.commitRequest(tx), snapshot: tx.seen.ts }, 'CommitResp');
   session.committed(answer.ct, answer.deps);
   return answer;
 }
@@ -123,7 +123,7 @@ describe('Wren: a transaction moves', () => {
       txId: 'session-0123456789.1',
       ust: 0,
       at: tx.snapshot!,
-      deps: tx.deps,
+      deps: tx.read.deps,
     };
     const early = world.ask('oregon-1', resume);
     world.run(5);
@@ -131,9 +131,16 @@ describe('Wren: a transaction moves', () => {
     world.run(100);
     expect(world.answer('oregon-1', early)).toMatchObject({ type: 'StartTxResp', snapshot: tx.snapshot });
     world.crash('virginia-1');
-    const request = { type: 'ReadReq' as const, txId: null, ust: 0, at: tx.snapshot!, deps: tx.deps, keys: [x, y] };
+    const request = {
+      type: 'ReadReq' as const,
+      txId: null,
+      ust: 0,
+      at: tx.snapshot!,
+      deps: tx.read.deps,
+      keys: [x, y],
+    };
     const { snapshot, deps, versions } = world.call('oregon-1', request, 'ReadResp');
-    expect([snapshot, deps]).toEqual([tx.snapshot, tx.deps]);
+    expect([snapshot, deps]).toEqual([tx.snapshot, tx.read.deps]);
     expect(versions.map((version) => version?.value)).toEqual(['1', '1']);
   });
 
@@ -186,7 +193,7 @@ describe('Wren: a transaction moves', () => {
     const client = new TestClient(world, 'virginia-1');
     const tx = client.begin();
     tx.write(key, '1');
-    const [rt] = tx.deps!;
+    const [rt] = tx.read.deps!;
     const request = { ...client.commitRequest(tx), snapshot: tx.snapshot! };
     const { ct, deps } = world.call('virginia-1', request, 'CommitResp');
     const again = world.call('oregon-1', request, 'CommitResp');

@@ -94,6 +94,14 @@ describe('WrenSession (Algorithm 1)', () => {
     expect(fresh.cacheSize).toBe(1);
   });
 
+  it('a commit has the home of the snapshot that it was sent with, whatever the session has seen since (W11)', () => {
+    const session = new Session('s', wrenSession);
+    session.observe(at(30, 20, OREGON));
+    const writes = [{ key: 'x', value: '1' }];
+    session.learn({ txId: 't', snapshot: 12, deps: [10, VIRGINIA, 0], writes }, { ts: 40, deps: [10] });
+    expect(partsOf(session.seen)).toEqual({ lt: 40, rt: 40, place: 0, hwt: 40 });
+  });
+
   it('a commit with an unknown home belongs to no region', () => {
     const session = new Session('s', wrenSession);
     session.observe(at(9, 4));

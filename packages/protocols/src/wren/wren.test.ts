@@ -130,7 +130,7 @@ describe('Wren: the client-side cache (CANToR)', () => {
     for (let i = 0; i < 12; i++) {
       client.node = `virginia-${(i % 3) + 1}`;
       const tx = client.begin();
-      const [rt] = tx.deps!;
+      const [rt] = tx.read.deps!;
       expect(tx.snapshot).toBeGreaterThanOrEqual(last.lt);
       expect(rt).toBeGreaterThanOrEqual(last.rt);
       last = { lt: tx.snapshot!, rt: rt! };
@@ -150,7 +150,7 @@ describe('Wren: what versions depend on (BDT)', () => {
       const client = new TestClient(world, 'oregon-1');
       const tx = client.begin();
       for (const partition of [0, 1]) tx.write(keyIn(world, partition), '1');
-      const [rt] = tx.deps!;
+      const [rt] = tx.read.deps!;
       const ct = client.commit(tx);
       world.run(200);
       for (const { store } of world.nodes.values()) {
@@ -171,7 +171,7 @@ describe('Wren: what versions depend on (BDT)', () => {
     const key = keyIn(world, 0);
     const client = new TestClient(world, 'virginia-1');
     const tx = client.begin();
-    const [rdt = 0] = tx.deps!;
+    const [rdt = 0] = tx.read.deps!;
     tx.write(key, '1');
     const ut = client.commit(tx);
     world.until(() => world.ust() > ut);
@@ -192,7 +192,7 @@ describe('Wren: what versions depend on (BDT)', () => {
     const key = keyIn(world, 0);
     const client = new TestClient(world, 'oregon-1');
     const tx = client.begin();
-    const [rdt = 0] = tx.deps!;
+    const [rdt = 0] = tx.read.deps!;
     tx.write(key, '1');
     const ut = client.commit(tx);
     world.until(() => world.ust() > ut);
@@ -210,7 +210,7 @@ describe('Wren: what versions depend on (BDT)', () => {
     for (let i = 0; i < 10; i++) {
       const tx = client.begin();
       tx.write(keyIn(world, i % 2), String(i));
-      const [rt = 0] = tx.deps!;
+      const [rt = 0] = tx.read.deps!;
       const ct = client.commit(tx);
       expect(ct).toBeGreaterThan(Math.max(tx.snapshot!, rt, hwt));
       hwt = ct;
@@ -227,7 +227,7 @@ describe('Wren: garbage collection (section IV-B)', () => {
     for (let i = 0; i < 30; i++) writer.write({ [key]: String(i) });
     const reader = new TestClient(world, 'virginia-1');
     const tx = reader.begin();
-    const [rt = 0] = tx.deps!;
+    const [rt = 0] = tx.read.deps!;
     const had = world.node('virginia-1').store.find(0, key, ({ ts }) => ts <= rt);
     for (let i = 30; i < 90; i++) {
       writer.write({ [key]: String(i) });

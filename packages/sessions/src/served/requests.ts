@@ -64,8 +64,12 @@ export interface TransactionRequests extends RequestContext {
   readonly watches: Watches;
   /** Requests for changes that wait. */
   waiting: number;
-  /** As `saw`, for a commit, and the snapshot that its transaction read from if the request names it. */
-  committed(commit: Snapshot, snapshot: Snapshot | undefined): string | undefined;
+  /** As `saw`, for the snapshot of a transaction that begins. */
+  began(txId: TxId, snapshot: Snapshot): string | undefined;
+  /** The snapshot of a transaction that began here; nothing, which belongs to no region, where it is not known. */
+  readBy(txId: TxId): Snapshot;
+  /** As `saw`, for a commit. @param sent the snapshot that it was sent with */
+  committed(commit: Snapshot, sent: Snapshot): string | undefined;
   /** What a commit depends on that was sent with this snapshot, behind commits that the session has seen meanwhile. */
   depending(snapshot: Snapshot): Snapshot;
 }
@@ -153,7 +157,8 @@ function start(frame: Request<'start'>, id: number, context: TransactionRequests
     { type: 'StartTxReq', txId, ...wanted(context.seen, at) },
     answered(failed, (answer) => {
       const snapshot = snapshotOf(answer);
-      return withToken({ type: 'started', id, snapshot: snapshot.ts, ...depsField(snapshot) }, context.saw(snapshot));
+      const token = context.began(txId, snapshot);
+      return withToken({ type: 'started', id, snapshot: snapshot.ts, ...depsField(snapshot) }, token);
     }),
   );
 }
@@ -224,17 +229,19 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   // The coordinator alone knows what it has read: the commit comes again with that, once the one before is decided.
   if (frame.after != null && snapshot === null && context.parts.tokens.rules.depending !== undefined)
     throw blocked(frame.after);
+  let sent = snapshot ?? context.readBy(txId);
   context.commits.add(
     txId,
     frame.after ?? null,
     (above, done) => {
-      const known = snapshot && (above === 0 ? snapshot : context.depending(snapshot));
+      if (above > 0) sent = context.depending(sent);
+      const known = snapshot && sent;
       const order = { txId, known, hwt: Math.max(hwt, above), sentAfter, attemptRegions, avoids, principal, writes };
       commitThrough(context.parts.coordinator, order, done);
     },
     answered(reply, (committed) => {
       context.node.serving.transactions.end(storedOf(context, txId));
-      const token = context.committed(committed, snapshot ?? undefined);
+      const token = context.committed(committed, sent);
       return withToken({ type: 'committed', id, ts: committed.ts, ...depsField(committed) }, token);
     }),
   );

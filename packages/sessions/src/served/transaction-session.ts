@@ -1,5 +1,5 @@
 /** A connection's session under protocols with transactions. */
-import { holderOf, type Principal, type Timestamp, type WallMs } from '@isochron/core';
+import { holderOf, type Principal, RecentMap, type Timestamp, type TxId, type WallMs } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import { JudgedCoordinator, type JudgedSession } from '../access/judged-coordinator.js';
 import { OwnedCoordinator } from '../coordinator/owned-ids.js';
@@ -24,6 +24,8 @@ const REQUESTS: Handlers<TransactionRequests> = { ...TRANSACTION_REQUESTS, ...FE
 
 /** How long a refused request waits for a snapshot with the session's own writes, ms. */
 const OWN_WRITES_MS = 2_000;
+/** The latest transactions of a session whose snapshots the session knows. */
+const BEGAN = 64;
 
 export class TransactionSession implements ServedSession, TransactionRequests, JudgedSession {
   sentUst: Timestamp = 0;
@@ -34,6 +36,8 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   waiting = 0;
   client = '';
   readonly #rules: SessionRules;
+  /** The snapshots of transactions that have begun. */
+  readonly #began = new RecentMap<TxId, Snapshot>(BEGAN);
   #seen: Snapshot = NOTHING_SEEN;
   #hwt: Timestamp = 0;
   #token = '';
@@ -137,8 +141,17 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
     return this.#renew(this.#stable(this.#seen, ust), this.#hwt);
   }
 
-  committed(commit: Snapshot, snapshot: Snapshot = this.#seen): string | undefined {
-    return this.#renew(this.#rules.committed(this.#seen, commit, snapshot), Math.max(this.#hwt, commit.ts));
+  began(txId: TxId, snapshot: Snapshot): string | undefined {
+    this.#began.set(txId, snapshot);
+    return this.saw(snapshot);
+  }
+
+  readBy(txId: TxId): Snapshot {
+    return this.#began.get(txId) ?? NOTHING_SEEN;
+  }
+
+  committed(commit: Snapshot, sent: Snapshot): string | undefined {
+    return this.#renew(this.#rules.committed(this.#seen, commit, sent), Math.max(this.#hwt, commit.ts));
   }
 
   depending(snapshot: Snapshot): Snapshot {

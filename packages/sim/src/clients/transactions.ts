@@ -52,8 +52,7 @@ export class MachineTransaction implements ClientTransaction {
   }
 
   get snapshot(): Snapshot | undefined {
-    const { snapshot: ts, deps } = this.tx;
-    return ts === undefined ? this.options.at : { ts, deps };
+    return this.tx.snapshot === undefined ? this.options.at : this.tx.read;
   }
 
   *read(keys: readonly QualifiedKey[]): Co<readonly Seen[]> {
@@ -84,7 +83,7 @@ export class MachineTransaction implements ClientTransaction {
 
   *commit(hooks: CommitHooks): Co<CommitResult> {
     this.#ended = true;
-    this.session.watch(this.tx.id, hooks, () => ({ ts: this.tx.snapshot ?? this.tx.floor, deps: this.tx.deps }));
+    this.session.watch(this.tx.id, hooks, () => this.tx.read);
     return yield* committed(this.session.call({ f: 'commit', handle: this.handle }), hooks);
   }
 

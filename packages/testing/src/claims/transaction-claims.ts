@@ -106,7 +106,7 @@ export function transactionClaims(subject: WorldOptions): void {
       const keys = [same!, changed!, deleted!, 'default/none'];
       const { ct } = writer.write({ [same!]: '"old"', [changed!]: '"old"', [deleted!]: '"old"' });
       world.until(() => world.ust() >= ct);
-      const session = new TestClient(world, 'virginia-1').begin().floor;
+      const session = new TestClient(world, 'virginia-1').begin().seen.ts;
       const snapshot = world.call(
         'virginia-1',
         { type: 'ReadReq', txId: null, ust: session, at: null, keys },

@@ -39,20 +39,20 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       const { parts } = world.node('virginia-1');
       const installed = (region: string) =>
         Math.min(...parts.replicas.map(({ replication }) => replication.vv.durable(region)));
-      expect(tx.deps).toHaveLength(3);
+      expect(tx.read.deps).toHaveLength(3);
       for (const [i, region] of [[OREGON, 'oregon'] as const, [IRELAND, 'ireland'] as const]) {
-        expect(tx.deps![i]).toBe(parts.coordinator.state.regional.entries[i!]);
-        expect(tx.deps![i]).toBeLessThanOrEqual(installed(region));
+        expect(tx.read.deps![i]).toBe(parts.coordinator.state.regional.entries[i!]);
+        expect(tx.read.deps![i]).toBeLessThanOrEqual(installed(region));
       }
-      expect(tx.deps![OREGON]! - tx.deps![IRELAND]!).toBeGreaterThan(40 * 4096);
-      expect(tx.snapshot).toBe(Math.max(...tx.deps!));
+      expect(tx.read.deps![OREGON]! - tx.read.deps![IRELAND]!).toBeGreaterThan(40 * 4096);
+      expect(tx.snapshot).toBe(Math.max(...tx.read.deps!));
       // Installed means on the disk.
       world.diskMs.set('virginia-1', 25);
       const writer = new TestClient(world, 'oregon-1');
       for (let i = 0; i < 200; i++) {
         if (i % 10 === 0) writer.write({ [keyIn(world, i % 6)]: String(i) });
         world.run(1);
-        expect(new TestClient(world, 'virginia-1').begin().deps![OREGON]).toBeLessThanOrEqual(installed('oregon'));
+        expect(new TestClient(world, 'virginia-1').begin().read.deps![OREGON]).toBeLessThanOrEqual(installed('oregon'));
       }
     });
 
@@ -63,8 +63,8 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       const key = keyIn(world, 2);
       tx.write(key, '1');
       const ct = client.commit(tx);
-      const expected = tx.deps!.map((ts, i) => (i === OREGON ? ct : ts));
-      expect(ct).toBeGreaterThan(Math.max(...tx.deps!));
+      const expected = tx.read.deps!.map((ts, i) => (i === OREGON ? ct : ts));
+      expect(ct).toBeGreaterThan(Math.max(...tx.read.deps!));
       expect(client.session.seen.deps).toEqual(expected);
       world.run(100);
       for (const { store } of world.nodes.values()) expect(store.chains.get(`2|${key}`)![0]!.deps).toEqual(expected);
@@ -132,7 +132,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
         new TestClient(world, 'oregon-1').write({ [keyIn(world, 0)]: String(i) });
         world.run(1_500);
       }
-      const lowest = Math.min(...tx.deps!);
+      const lowest = Math.min(...tx.read.deps!);
       expect(lowest).toBeLessThan(tx.snapshot!);
       for (const { parts } of world.nodes.values()) {
         expect(parts.stable.sOld).toBeLessThanOrEqual(lowest);
@@ -216,7 +216,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       world.run(30);
       const reader = new TestClient(world, 'virginia-3');
       const tx = reader.begin();
-      expect(tx.deps![VIRGINIA]).toBeGreaterThan(ct);
+      expect(tx.read.deps![VIRGINIA]).toBeGreaterThan(ct);
       expect(reader.read(tx, keys[1]!)).toEqual(['Y2']);
       expect(blockingIn(world).reads).toBe(0);
       const since = world.now;
@@ -304,7 +304,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       world.restart('virginia-1');
       world.run(100);
       const { ct } = new TestClient(world, 'virginia-1').write({ [key]: '1' });
-      expect(ct).toBeGreaterThan(tx.deps![VIRGINIA]!);
+      expect(ct).toBeGreaterThan(tx.read.deps![VIRGINIA]!);
     });
 
     it('a restarted node has no times of its region yet, and no snapshot goes back or below the stable time', () => {
@@ -320,9 +320,9 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       expect(parts.coordinator.state.regional.entries).toEqual([0, 0, 0]);
       const fresh = new TestClient(world, 'virginia-1').begin();
       expect(parts.stable.value).toBeGreaterThan(0);
-      expect(Math.min(...fresh.deps!)).toBeGreaterThanOrEqual(parts.stable.value);
-      client.begin().deps!.forEach((ts, i) => {
-        expect(ts).toBeGreaterThanOrEqual(before.deps![i]!);
+      expect(Math.min(...fresh.read.deps!)).toBeGreaterThanOrEqual(parts.stable.value);
+      client.begin().read.deps!.forEach((ts, i) => {
+        expect(ts).toBeGreaterThanOrEqual(before.read.deps![i]!);
       });
     });
 
@@ -403,7 +403,7 @@ export function vectorClaims(protocol: TransactionProtocol, session: SessionRule
       tx.write(key, '1');
       const request = { ...client.commitRequest(tx), snapshot: tx.snapshot!, attemptRegions: ['virginia', 'oregon'] };
       const { ct, deps } = world.call('oregon-1', request, 'CommitResp');
-      expect(deps).toEqual(tx.deps!.map((ts, i) => (i === OREGON ? ct : ts)));
+      expect(deps).toEqual(tx.read.deps!.map((ts, i) => (i === OREGON ? ct : ts)));
       world.run(100);
       expect(world.node('ireland-1').store.chains.get(`0|${key}`)![0]).toMatchObject({ region: 'oregon', deps });
     });

@@ -67,7 +67,7 @@ export const SESSION_COMMANDS: Readonly<Record<string, SessionCommand>> = {
     for (const { key, value } of writesOf(stage, words)) tx.write(key, value);
     const begun = tx.snapshot !== undefined;
     const request = { ...client.commitRequest(tx), avoids };
-    named.commit = { ...request, snapshot: tx.snapshot ?? tx.floor };
+    named.commit = { ...request, snapshot: tx.snapshot ?? tx.seen.ts };
     named.inFlight = true;
     // One that was not begun starts and commits in one round trip (P11).
     return ask(stage, name, client.node, begun ? request : named.commit, (answer) => committed(stage, named, answer));

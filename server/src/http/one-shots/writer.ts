@@ -41,7 +41,7 @@ export async function commit(
   const committed = await promised<Snapshot>((done) => commitThrough(coordinator, attempt, done, order.coordinator));
   return {
     ct: committed.ts,
-    token: api.sessions.committed(caller, { txId, writes, commit: committed, snapshot }, api.holder(request)),
+    token: api.sessions.committed(caller, { txId, writes, commit: committed, sent: depending }, api.holder(request)),
   };
 }
 

@@ -78,6 +78,9 @@ export interface CommitAttempt {
   readonly writes: readonly KeyWrite[];
 }
 
+/** The part of a commit that the session remembers. */
+export type SentCommit = Pick<CommitAttempt, 'txId' | 'snapshot' | 'deps' | 'writes'>;
+
 /** For a snapshot of the past, which is read without own writes. */
 const WITHOUT_CACHE = { covers: ({ ts }: Snapshot): Timestamp => ts };
 
@@ -100,18 +103,14 @@ export class SessionTransaction {
     this.#cache = cache;
   }
 
-  get floor(): Timestamp {
-    return this.seen.ts;
-  }
-
   /** The snapshot, once the coordinator has assigned it. */
   get snapshot(): Timestamp | undefined {
     return this.#snapshot?.ts;
   }
 
-  /** The other entries of the snapshot, or of the lowest one that it may be given. */
-  get deps(): Deps | undefined {
-    return (this.#snapshot ?? this.seen).deps;
+  /** The snapshot, or the lowest one that the coordinator may assign. */
+  get read(): Snapshot {
+    return this.#snapshot ?? this.seen;
   }
 
   /** Own writes up to here are part of any snapshot that it has or will be given. */
@@ -129,7 +128,7 @@ export class SessionTransaction {
 
   /** Alg. 1 lines 3–4. */
   started(snapshot: Snapshot): void {
-    invariant(snapshot.ts >= this.floor, () => `snapshot ${snapshot.ts} is below what was seen, ${this.floor}`);
+    invariant(snapshot.ts >= this.seen.ts, () => `snapshot ${snapshot.ts} is below what was seen, ${this.seen.ts}`);
     invariant(this.#snapshot === undefined || this.#snapshot.ts === snapshot.ts, 'a snapshot never changes');
     this.#snapshot = snapshot;
     this.#covered = this.rules.covers(snapshot);
@@ -301,8 +300,7 @@ export class Session {
    * The content of a commit that will follow the one in flight, above it. It begins with `commit` once that is decided.
    */
   attempt(tx: SessionTransaction): CommitAttempt {
-    const read = { ts: tx.snapshot ?? tx.floor, deps: tx.deps };
-    const { ts: snapshot, deps } = this.rules.depending?.(read, this.#seen) ?? read;
+    const { ts: snapshot, deps } = this.rules.depending?.(tx.read, this.#seen) ?? tx.read;
     return {
       txId: tx.id,
       snapshot,
@@ -322,23 +320,22 @@ export class Session {
   }
 
   /** Alg. 1 lines 28–31. */
-  committed(ct: Timestamp, deps?: Deps): void {
-    invariant(this.#committing !== undefined, 'no commit is in flight');
-    const { tx, attempt } = this.#committing;
-    this.#committing = undefined;
+  committed(ts: Timestamp, deps?: Deps): void {
+    this.learn(this.#decided().attempt, { ts, deps });
+  }
+
+  /** Alg. 1 lines 28–31, of a commit as it was sent: by this session, or by another request that continues it. */
+  learn({ txId, snapshot: ts, deps, writes }: SentCommit, commit: Snapshot): void {
+    const { ts: ct } = commit;
     if (ct > this.#hwt) this.#hwt = ct;
-    const snapshot = { ts: attempt.snapshot, deps: attempt.deps };
-    this.#seen = this.rules.committed(this.#seen, { ts: ct, deps }, snapshot);
-    for (const { key, value } of attempt.writes) this.#cache.add(key, { ct, txId: attempt.txId, value });
-    this.end(tx);
+    this.#seen = this.rules.committed(this.#seen, commit, { ts, deps });
+    for (const { key, value } of writes) this.#cache.add(key, { ct, txId, value });
+    this.#prune();
   }
 
   /** The commit is known to have had no effect. */
   refused(): void {
-    invariant(this.#committing !== undefined, 'no commit is in flight');
-    const { tx } = this.#committing;
-    this.#committing = undefined;
-    this.end(tx);
+    this.#decided();
   }
 
   /**
@@ -347,10 +344,18 @@ export class Session {
    * @param id of the new session, as for a new one (P8)
    */
   detach(id: string): void {
-    invariant(this.#committing !== undefined, 'no commit is in flight');
-    this.refused();
+    this.#decided();
     this.#id = id;
     this.#counter = 0;
+  }
+
+  /** Ends the commit in flight, with its transaction. */
+  #decided(): { readonly tx: SessionTransaction; readonly attempt: CommitAttempt } {
+    const committing = this.#committing;
+    invariant(committing !== undefined, 'no commit is in flight');
+    this.#committing = undefined;
+    this.end(committing.tx);
+    return committing;
   }
 
   /** The whole session, to continue elsewhere (D9). */

@@ -157,7 +157,7 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     const answer = yield* this.#ask((ref) => ({ type: 'CommitReq', ref, ...order }));
     if (answer.type !== 'CommitResp') return refusal(answer);
     const commit = { ts: answer.ct, deps: answer.deps };
-    const next = this.#callers.committed(caller, { txId, writes, commit, snapshot });
+    const next = this.#callers.committed(caller, { txId, writes, commit, sent: snapshot });
     return { status: 'written', token: this.tokens.mint(next), ct: answer.ct };
   }
 

@@ -1,0 +1,59 @@
+import { Session, TRANSACTION_PROTOCOLS } from '@isochron/protocols';
+import type { Caller } from './caller.js';
+import { Callers } from './callers.js';
+import { SessionsMachine } from './machine.js';
+
+const { paris, wren, cure } = TRANSACTION_PROTOCOLS;
+
+function callersOf({ session: rules }: typeof paris): Callers {
+  const machine = new SessionsMachine({
+    wake: () => undefined,
+    session: (id, state) => new Session(id, rules, state),
+    fits: () => true,
+    newId: () => 'session-of-the-test-01',
+    now: () => 0,
+  });
+  return new Callers({ id: 'p-1', nodes: ['p-1'], near: ['p-1'], rules, ust: () => 0 }, machine);
+}
+
+/** A caller that has seen a snapshot, and has written nothing. */
+const sees = (ts: number, deps?: readonly number[]): Caller => ({
+  seen: { ts, deps },
+  hwt: 0,
+  complete: 0,
+  kept: undefined,
+});
+const write = { txId: 't', writes: [{ key: 'default/a', value: '1' }] };
+
+describe('a commit of a caller', () => {
+  it('a commit of another region is not lost although the caller has seen newer writes of this one', () => {
+    const commit = { ts: 40, deps: [10] };
+    const claims = callersOf(wren).committed(sees(50, [20, 2, 0]), {
+      ...write,
+      commit,
+      sent: { ts: 12, deps: [10, 1] },
+    });
+    expect(claims.seen).toEqual({ ts: 50, deps: [50, 0, 50] });
+  });
+
+  it('a commit in one entry of a vector is not lost although another entry is above it', () => {
+    const commit = { ts: 40, deps: [40, 10] };
+    const claims = callersOf(cure).committed(sees(50, [20, 50]), {
+      ...write,
+      commit,
+      sent: { ts: 12, deps: [10, 10] },
+    });
+    expect(claims.seen).toEqual({ ts: 50, deps: [40, 50] });
+  });
+
+  it.each([
+    ['PaRiS', paris, undefined],
+    ['Wren', wren, [50, 2, 0]],
+    ['Cure', cure, [50, 50]],
+  ])('a commit that the caller has seen already changes nothing, under %s', (_name, protocol, deps) => {
+    const callers = callersOf(protocol);
+    const claims = callers.committed(sees(50, deps), { ...write, commit: { ts: 40 }, sent: { ts: 12 } });
+    expect(claims.seen).toEqual({ ts: 50, deps });
+    expect(callers.machine.store.get(claims.cache!.session)?.entries()).toEqual([]);
+  });
+});
