@@ -1,5 +1,5 @@
-import { FakeStore, refusal } from '../testing/fake-server.js';
-import { client, closeAll, deferred, server } from '../testing/harness.js';
+import { ANONYMOUS_PRINCIPAL } from '@isochron/core/principal';
+import { client, closeAll, clusterOf, deferred, refusal, server } from '../testing/harness.js';
 
 afterEach(closeAll);
 
@@ -30,7 +30,7 @@ describe('auth', () => {
 
   it('auth is called again before the credentials expire, and the session goes on with the new ones', async () => {
     const at = await server();
-    at.lifeMs = 2000;
+    at.authenticate = (_, done) => done({ ...ANONYMOUS_PRINCIPAL, expiresAt: at.cluster.now + 2000 });
     const { auth, counts } = counted();
     const app = await client([at], { auth });
     await at.until(() => at.received('authenticate').length === 2);
@@ -53,14 +53,14 @@ describe('auth', () => {
   });
 
   it('auth is called once for clients with the same function that need it at the same time', async () => {
-    const at = await server(new FakeStore(), { shared: true });
+    const at = await server(clusterOf(), { shared: true });
     const { promise, resolve } = deferred();
     const { auth, counts } = counted(() => promise.then(() => 'token'));
     const clients = Promise.all(Array.from({ length: 5 }, () => client([at], { auth, WebSocket: undefined })));
     setTimeout(resolve, 20);
     await clients;
     expect(counts.calls).toBe(1);
-    expect(at.sockets.size).toBe(1);
+    expect(at.webSockets.size).toBe(1);
     expect(at.received('hello').map(({ credentials }) => credentials)).toEqual(Array(5).fill('token'));
   });
 

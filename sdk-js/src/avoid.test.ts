@@ -1,19 +1,19 @@
-import { FakeStore } from '../testing/fake-server.js';
-import { client, closeAll, server, statusOf } from '../testing/harness.js';
+import { client, closeAll, clusterOf, server, statusOf } from '../testing/harness.js';
 
 afterEach(closeAll);
 
 const REGIONS = ['virginia', 'oregon', 'ireland'].map((id) => ({ id, endpoints: [] }));
+const threeRegions = () => clusterOf({ regions: REGIONS.map(({ id }) => id) });
 const OREGON = { nodes: ['oregon-1'], regions: ['oregon'] };
 
 describe('a new attempt of a commit', () => {
   it('a new attempt avoids the regions that do not answer the node, from its next report on, and no longer than that', async () => {
-    const node = await server(undefined, { regions: REGIONS });
+    const node = await server(threeRegions(), { regions: REGIONS });
     const app = await client([node]);
     await app.set('a', 1);
     const reported = async (unresponsive: typeof OREGON | undefined) => {
       const report = unresponsive === undefined ? {} : { unresponsive };
-      node.push({ type: 'ust', ust: node.store.ust, freshness: node.freshnessNow(), ...report });
+      node.push({ type: 'ust', ust: node.cluster.ust, freshness: node.freshness(), ...report });
       const names = unresponsive?.nodes ?? [];
       await statusOf(app, ({ unresponsive: seen }) => seen.join() === names.join());
     };
@@ -25,7 +25,7 @@ describe('a new attempt of a commit', () => {
   });
 
   it('a new attempt avoids the sorted regions that the welcome reports; none where that would be every region', async () => {
-    const node = await server(undefined, { regions: REGIONS });
+    const node = await server(threeRegions(), { regions: REGIONS });
     node.unresponsive = { nodes: ['oregon-1', 'ireland-1'], regions: ['oregon', 'ireland'] };
     await (await client([node])).set('a', 1);
     node.unresponsive = { nodes: ['x'], regions: ['oregon', 'ireland', 'virginia'] };
@@ -34,9 +34,9 @@ describe('a new attempt of a commit', () => {
   });
 
   it('an attempt keeps its list of avoided regions in every retry, whichever regions answer by then (D4)', async () => {
-    const store = new FakeStore();
+    const cluster = threeRegions();
     const options = { regions: REGIONS };
-    const [east, west] = [await server(store, options), await server(store, { ...options, region: 'oregon' })];
+    const [east, west] = [await server(cluster, options), await server(cluster, { ...options, region: 'oregon' })];
     for (const node of [east, west]) node.unresponsive = { nodes: ['ireland-1'], regions: ['ireland'] };
     const app = await client([east, west]);
     const [home, other] = app.status.region === 'virginia' ? [east, west] : [west, east];
@@ -49,11 +49,11 @@ describe('a new attempt of a commit', () => {
   });
 
   it('an attempt after an aborted one has a list of its own', async () => {
-    const node = await server(undefined, { regions: REGIONS });
+    const node = await server(threeRegions(), { regions: REGIONS });
     const app = await client([node]);
     node.script = (frame) => {
       if (frame.type !== 'commit' || frame.attemptRegions.length > 1) return undefined;
-      node.push({ type: 'ust', ust: node.store.ust, freshness: node.freshnessNow(), unresponsive: OREGON });
+      node.push({ type: 'ust', ust: node.cluster.ust, freshness: node.freshness(), unresponsive: OREGON });
       return { type: 'error', id: frame.id, code: 'TRANSACTION_ABORTED', detail: '', retryable: false };
     };
     await app.set('a', 1);
@@ -64,11 +64,11 @@ describe('a new attempt of a commit', () => {
   });
 
   it('a new attempt begins where the cohorts of the last one do not decide and another region has stopped answering', async () => {
-    const node = await server(undefined, { regions: REGIONS });
+    const node = await server(threeRegions(), { regions: REGIONS });
     const app = await client([node]);
     node.script = (frame) => {
       if (frame.type !== 'commit' || frame.attemptRegions.length > 1) return undefined;
-      node.push({ type: 'ust', ust: node.store.ust, freshness: node.freshnessNow(), unresponsive: OREGON });
+      node.push({ type: 'ust', ust: node.cluster.ust, freshness: node.freshness(), unresponsive: OREGON });
       return { type: 'error', id: frame.id, code: 'OUTCOME_PENDING', detail: '', retryable: true };
     };
     await app.set('a', 1);

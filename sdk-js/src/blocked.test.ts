@@ -1,5 +1,5 @@
-import { type FakeServer, FakeStore, type Scripted } from '../testing/fake-server.js';
-import { client, closeAll, server, statusOf } from '../testing/harness.js';
+import { client, closeAll, clusterOf, type Reaction, server, statusOf, UNCHAINED } from '../testing/harness.js';
+import type { MemoryServer } from '../testing/memory-server.js';
 import { type IsochronClient, type OutcomeUnknownError, SessionBlockedError } from './index.js';
 
 afterEach(closeAll);
@@ -15,11 +15,11 @@ const TIMES = { requestTimeoutMs: 400, commitTimeoutMs: 800 };
 /** A node that answers no commit of this key. */
 const silentAbout =
   (key: string) =>
-  (frame: Parameters<FakeServer['script']>[0]): Scripted =>
+  (frame: Parameters<MemoryServer['script']>[0]): Reaction =>
     frame.type === 'commit' && frame.writes[0]?.key === `default/${key}` ? 'drop' : undefined;
 
-async function inDoubt(options = TIMES): Promise<{ node: FakeServer; app: IsochronClient; write: Promise<unknown> }> {
-  const node = await server(new FakeStore());
+async function inDoubt(options = TIMES): Promise<{ node: MemoryServer; app: IsochronClient; write: Promise<unknown> }> {
+  const node = await server(undefined, UNCHAINED);
   const app = await client([node], options);
   await app.set('before', 1);
   node.script = silentAbout('a');
@@ -77,27 +77,27 @@ describe('detach', () => {
     const { timestamp } = await app.set('b', 1);
     node.script = () => undefined;
     await statusOf(app, ({ pendingCommits }) => pendingCommits === 0);
-    expect(node.store.outcomes.size).toBe(3);
+    expect(node.cluster.outcomes.size).toBe(3);
     expect(app.session.export().hwt).toBe(timestamp);
     expect(await app.getMany(['a'])).toEqual([undefined]);
-    node.store.stabilise();
+    node.cluster.stabilise();
     expect(await app.getMany(['a'])).toEqual([1]);
   });
 
   it('detach leaves the promise of the undecided commit to resolve', async () => {
-    const node = await server();
+    const node = await server(undefined, UNCHAINED);
     const app = await client([node], { requestTimeoutMs: 60, commitTimeoutMs: 10_000 });
     node.script = silentAbout('a');
     const write = app.set('a', 1);
     await node.until(() => node.received('commit').length === 1);
     expect(app.detach()).toBe(node.received('commit')[0]?.tx);
     node.script = () => undefined;
-    expect((await write).timestamp).toBe(1001);
+    expect((await write).timestamp).toBe(node.cluster.clock);
     expect(app.detach()).toBeUndefined();
   });
 
   it('detach changes nothing where no commit is undecided', async () => {
-    const node = await server();
+    const node = await server(undefined, UNCHAINED);
     const app = await client([node]);
     expect(app.detach()).toBeUndefined();
     const [first, second] = [await app.set('a', 1), await app.set('a', 2)];
@@ -105,7 +105,7 @@ describe('detach', () => {
   });
 
   it('detach works under protocols of single operations, too', async () => {
-    const node = await server(undefined, { protocol: 'contrarian', capabilities: ['operations', 'rot', 'stable'] });
+    const node = await server(clusterOf({ protocol: 'contrarian' }));
     const app = await client([node], { requestTimeoutMs: 10_000 });
     node.script = (frame) => (frame.type === 'put' && frame.key === 'default/a' ? 'drop' : undefined);
     void caught(app.set('a', 1));

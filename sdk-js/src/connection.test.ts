@@ -3,8 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { sessionUrl } from '@isochron/client/link/endpoints';
 import { pack, unpack } from 'msgpackr';
 import { WebSocket, WebSocketServer } from 'ws';
-import { FakeStore } from '../testing/fake-server.js';
-import { client, closeAll, codeOf, deferred, server, statusOf } from '../testing/harness.js';
+import { client, closeAll, clusterOf, codeOf, deferred, server, statusOf, tokenOf } from '../testing/harness.js';
 import { type ClientStatus, connect, type SocketEvent, type Transaction, type WebSocketLike } from './index.js';
 import { msgpack } from './msgpack.js';
 
@@ -22,8 +21,8 @@ const messageOf = async (failing: Promise<unknown>): Promise<string> =>
 
 describe('connect', () => {
   it('connect keeps the endpoint with the shortest round trip and closes the others', async () => {
-    const store = new FakeStore();
-    const [far, near] = [await server(store, { region: 'far' }), await server(store, { region: 'near' })];
+    const cluster = clusterOf({ regions: ['far', 'near'] });
+    const [far, near] = [await server(cluster, { region: 'far' }), await server(cluster, { region: 'near' })];
     // The far one is there first, and takes long to answer; the near one opens only then, and answers at once.
     const [ping, hello] = [deferred(), deferred()];
     far.script = (frame) => {
@@ -33,7 +32,7 @@ describe('connect', () => {
     };
     near.script = (frame) => (frame.type === 'hello' ? hello.promise : undefined);
     const app = await client([far, near]);
-    expect(app.status).toMatchObject({ state: 'online', region: 'near', node: 'near-1', ust: 1000 });
+    expect(app.status).toMatchObject({ state: 'online', region: 'near', node: 'near-1', ust: cluster.ust });
     expect(app.status.rttMs).toBeGreaterThan(0);
     await far.until(() => far.connections === 0);
   });
@@ -89,8 +88,7 @@ describe('connect', () => {
   it('a refused origin is ORIGIN_NOT_ALLOWED, with the reason of the node', async () => {
     const node = await server();
     node.script = (_, socket) => {
-      if (socket instanceof WebSocket)
-        socket.close(4403, 'ORIGIN_NOT_ALLOWED: pages of "https://other.example" may not call');
+      node.closeSocket(socket, 4403, 'ORIGIN_NOT_ALLOWED: pages of "https://other.example" may not call');
       return 'drop';
     };
     const error: unknown = await client([node]).catch((reason: unknown) => reason);
@@ -134,8 +132,12 @@ describe('connect', () => {
 
   it('connect puts token and credentials in the first frame, not in the URL', async () => {
     const node = await server();
-    await client([node], { token: 'secret-token', credentials: 'secret-key' });
-    expect(node.frames[0]).toMatchObject({ type: 'hello', token: 'secret-token', credentials: 'secret-key' });
+    const { token } = (await client([node])).session;
+    await node.until(() => node.received('ping').length === 1);
+    const before = node.frames.length;
+    await client([node], { token, credentials: 'secret-key' });
+    expect(token).toEqual(expect.any(String));
+    expect(node.frames[before]).toMatchObject({ type: 'hello', token, credentials: 'secret-key' });
   });
 
   it('connect finds a WebSocket class by itself', async () => {
@@ -166,6 +168,12 @@ describe('connect', () => {
 describe('the connection', () => {
   it('the connection sets no timer that is longer than timers can be, however long a node asks it to stay away', async () => {
     const node = await server();
+    // The client sets no timer for the age of stable time.
+    node.sends = (frame) => {
+      if (frame.type !== 'welcome') return frame;
+      const { stalenessAlertMs: _, ...welcome } = frame;
+      return welcome;
+    };
     const app = await client([node], { requestTimeoutMs: 40 });
     const timers = jest.spyOn(globalThis, 'setTimeout');
     try {
@@ -207,7 +215,7 @@ describe('the connection', () => {
     const node = await server(undefined, { credits: 1 });
     const app = await client([node]);
     const { write } = await app.transaction(async (tx) => tx.set('a', (await tx.get('b')) ?? 1));
-    expect(write?.timestamp).toBe(1001);
+    expect(write?.timestamp).toBe(node.cluster.clock);
     expect(Math.max(...node.packing)).toBe(1);
   });
 
@@ -252,8 +260,8 @@ describe('the connection', () => {
   });
 
   it('the connection moves to another endpoint on goaway, and the old one answers the requests that it has', async () => {
-    const store = new FakeStore();
-    const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
+    const cluster = clusterOf();
+    const [east, west] = [await server(cluster), await server(cluster, { region: 'oregon' })];
     const app = await client([east, west]);
     const [home, other] = app.status.region === 'virginia' ? [east, west] : [west, east];
     const held = deferred();
@@ -272,20 +280,20 @@ describe('the connection', () => {
   });
 
   it('the connection learns other endpoints from the welcome, and uses them when its own is gone', async () => {
-    const store = new FakeStore();
-    const other = await server(store, { region: 'oregon' });
-    const node = await server(store, { regions: [{ id: 'oregon', endpoints: [other.url, 'nonsense'] }] });
+    const cluster = clusterOf();
+    const other = await server(cluster, { region: 'oregon' });
+    const node = await server(cluster, { regions: [{ id: 'oregon', endpoints: [other.url, 'nonsense'] }] });
     const app = await client([node]);
     await node.close();
     expect(await app.get('a')).toBeUndefined();
     expect(app.status.region).toBe('oregon');
-    expect(other.received('hello')[0]?.token).toBe('virginia-1000');
+    expect(other.received('hello')[0]?.token).toBe(tokenOf(node));
   });
 
   it('the connection does not go on in another cluster', async () => {
-    const store = new FakeStore();
-    const foreign = await server(new FakeStore(), { cluster: 'foreign', region: 'oregon' });
-    const node = await server(store, { regions: [{ id: 'oregon', endpoints: [foreign.url] }] });
+    const cluster = clusterOf();
+    const foreign = await server(clusterOf(), { clusterId: 'foreign', region: 'oregon' });
+    const node = await server(cluster, { regions: [{ id: 'oregon', endpoints: [foreign.url] }] });
     const app = await client([node], { requestTimeoutMs: 60 });
     await node.close();
     expect(await codeOf(app.get('a'))).toBe('OFFLINE');
@@ -312,8 +320,9 @@ describe('the connection', () => {
     const node = await server();
     const app = await client([node]);
     await app.set('a', 1);
-    const shown = statusOf(app, ({ ust }) => ust === 5000);
-    node.push({ type: 'ust', ust: 5000, freshness: node.freshnessNow() });
+    const reported = node.cluster.clock + 1;
+    const shown = statusOf(app, ({ ust }) => ust === reported);
+    node.push({ type: 'ust', ust: reported, freshness: node.freshness() });
     await shown;
     expect(app.session.export().writes).toEqual([]);
   });
@@ -332,15 +341,17 @@ async function msgpackPair() {
   const frames: { type: string; id: number; keys: string[] }[] = [];
   const listener = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: ([first]) => first ?? false });
   const template = await server();
+  await client([template]);
+  const welcome = template.answers('welcome')[0]!;
   const values = new Map<string, unknown>([
     ['default/a', '{"n":1}'],
     ['default/b', new Uint8Array([1, 2])],
   ]);
   const answer = ({ type, id, keys }: (typeof frames)[number]): object => {
-    if (type === 'hello') return template.welcomeFrame();
+    if (type === 'hello') return welcome;
     if (type === 'ping') return { type: 'pong', id };
-    if (type === 'commit') return { type: 'committed', id, ts: 2000 };
-    return { type: 'values', id, snapshot: 1000, values: keys.map((key) => [1, values.get(key)]) };
+    if (type === 'commit') return { type: 'committed', id, ts: welcome.ust + 1 };
+    return { type: 'values', id, snapshot: welcome.ust, values: keys.map((key) => [1, values.get(key)]) };
   };
   listener.on('connection', (socket) => {
     socket.on('message', (data: Buffer) => {

@@ -1,13 +1,12 @@
-import { FakeStore, type Scripted } from '../testing/fake-server.js';
-import { client, closeAll, codeOf, deferred, server } from '../testing/harness.js';
+import { client, closeAll, clusterOf, codeOf, deferred, type Reaction, server, UNCHAINED } from '../testing/harness.js';
 import { isIsochronError, OutcomeUnknownError } from './index.js';
 
 afterEach(closeAll);
 
 /** Does something to the first frame of a type, and nothing to the others. */
-const once = (type: string, scripted: Scripted) => {
+const once = (type: string, scripted: Reaction) => {
   let done = false;
-  return (frame: { type: string }): Scripted => {
+  return (frame: { type: string }): Reaction => {
     if (frame.type !== type || done) return undefined;
     done = true;
     return scripted;
@@ -22,19 +21,23 @@ describe('a commit whose answer is lost', () => {
     const write = await app.set('a', 1);
     const [first, second] = node.received('commit');
     expect({ ...second, id: 0 }).toEqual({ ...first, id: 0 });
-    expect(node.store.outcomes.size).toBe(1);
-    expect(write).toMatchObject({ timestamp: 1001, txId: first?.tx });
-    expect(app.session.export().hwt).toBe(1001);
+    expect(node.cluster.outcomes.size).toBe(1);
+    node.cluster.stabilise();
+    expect(node.cluster.versionsOf('default/a')).toHaveLength(1);
+    expect(write).toMatchObject({ timestamp: node.cluster.clock, txId: first?.tx });
+    expect(app.session.export().hwt).toBe(node.cluster.clock);
   });
 
   it('a repeated commit keeps its attemptRegions and sentAfter when another region is asked', async () => {
-    const store = new FakeStore();
-    const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
+    const cluster = clusterOf();
+    cluster.write({ 'default/b': '1' });
+    const { ust } = cluster;
+    const [east, west] = [await server(cluster), await server(cluster, { region: 'oregon' })];
     const app = await client([east, west]);
     const [home, other] = app.status.region === 'virginia' ? [east, west] : [west, east];
     home.script = (frame) => {
       if (frame.type !== 'commit') return undefined;
-      store.stabilise();
+      cluster.stabilise();
       return 'apply-and-close';
     };
     await app.transaction(async (tx) => {
@@ -49,8 +52,9 @@ describe('a commit whose answer is lost', () => {
       hwt: first?.hwt,
     });
     // The transaction is not open there: the retry carries the snapshot.
-    expect(second?.snapshot).toBe(1000);
-    expect(store.outcomes.size).toBe(1);
+    expect(second?.snapshot).toBe(ust);
+    expect(cluster.ust).toBeGreaterThan(ust);
+    expect([...cluster.outcomes.keys()].filter((tx) => !tx.startsWith('other'))).toEqual([first?.tx]);
   });
 
   it('a commit is sent again when the answer does not come in time', async () => {
@@ -63,9 +67,9 @@ describe('a commit whose answer is lost', () => {
   });
 
   it('a commit is OUTCOME_UNKNOWN after its deadline, and is resolved in the background before any later commit is sent', async () => {
-    const node = await server();
+    const node = await server(undefined, UNCHAINED);
     node.script = (frame) => (frame.type === 'commit' ? 'drop' : undefined);
-    const app = await client([node], { requestTimeoutMs: 40, commitTimeoutMs: 80 });
+    const app = await client([node], { requestTimeoutMs: 100, commitTimeoutMs: 400 });
     const error: unknown = await app.set('a', 1).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(OutcomeUnknownError);
     expect(isIsochronError(error, 'OUTCOME_UNKNOWN')).toBe(true);
@@ -73,7 +77,7 @@ describe('a commit whose answer is lost', () => {
     expect(await codeOf(app.set('b', 1))).toBe('SESSION_BLOCKED');
     expect(new Set(node.received('commit').map(({ tx }) => tx))).toEqual(new Set([txId]));
     node.script = () => undefined;
-    await node.until(() => node.store.outcomes.has(txId));
+    await node.until(() => node.cluster.outcomes.has(txId));
     await app.set('c', 1);
     expect(await app.getMany(['a', 'b', 'c'])).toEqual([1, undefined, 1]);
   });
@@ -109,8 +113,8 @@ describe('refused commits', () => {
   });
 
   it('refused commits move home when the outcome is pending and the connection has moved to another region', async () => {
-    const store = new FakeStore();
-    const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
+    const cluster = clusterOf();
+    const [east, west] = [await server(cluster), await server(cluster, { region: 'oregon' })];
     const app = await client([east, west]);
     const [home, other] = app.status.region === 'virginia' ? [east, west] : [west, east];
     home.script = (frame) => (frame.type === 'commit' ? 'close' : undefined);
@@ -125,13 +129,16 @@ describe('refused commits', () => {
   });
 
   it('commits are sent to another region when the home region does not decide: it may be cut off', async () => {
-    const store = new FakeStore();
-    const [neighbour, other] = [await server(store, { node: 'virginia-2' }), await server(store, { region: 'oregon' })];
+    const cluster = clusterOf();
+    const [neighbour, other] = [
+      await server(cluster, { node: 'virginia-2' }),
+      await server(cluster, { region: 'oregon' }),
+    ];
     const regions = [
       { id: 'virginia', endpoints: [neighbour.url] },
       { id: 'oregon', endpoints: [other.url] },
     ];
-    const home = await server(store, { regions });
+    const home = await server(cluster, { regions });
     const app = await client([home]);
     home.script = (frame) =>
       frame.type === 'commit'
@@ -192,13 +199,14 @@ describe('refused commits', () => {
 
   it('commits with their snapshot succeed after the server has dropped the open transaction', async () => {
     const node = await server();
+    const { ust } = node.cluster;
     const app = await client([node]);
     node.script = (frame) =>
       frame.type === 'commit' && frame.snapshot === undefined
         ? { type: 'error', id: frame.id, code: 'TRANSACTION_UNKNOWN', detail: '', retryable: false }
         : undefined;
     await app.transaction(async (tx) => tx.set('a', (await tx.get('a')) ?? 1));
-    expect(node.received('commit').map(({ snapshot }) => snapshot)).toEqual([undefined, 1000]);
+    expect(node.received('commit').map(({ snapshot }) => snapshot)).toEqual([undefined, ust]);
   });
 
   it('refused commits throw the definite code, also one that a newer node has', async () => {
@@ -216,9 +224,9 @@ describe('refused commits', () => {
 
 describe('reads', () => {
   it('reads are repeated on another endpoint when their connection is lost', async () => {
-    const store = new FakeStore();
-    store.seed('default/a', 1);
-    const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
+    const cluster = clusterOf();
+    cluster.seed('default/a', 1);
+    const [east, west] = [await server(cluster), await server(cluster, { region: 'oregon' })];
     const app = await client([east, west]);
     const [home, other] = app.status.region === 'virginia' ? [east, west] : [west, east];
     home.script = (frame) => (frame.type === 'read' ? 'close' : undefined);
@@ -228,7 +236,7 @@ describe('reads', () => {
 
   it('reads are repeated after a retryable refusal, and fail with a definite one', async () => {
     const node = await server();
-    node.store.seed('default/a', 1);
+    node.cluster.seed('default/a', 1);
     const app = await client([node]);
     let refusals = 0;
     node.script = (frame) =>
@@ -245,14 +253,24 @@ describe('reads', () => {
 
   it('reads never go back behind what the session has seen: a node that lags is asked for that snapshot', async () => {
     const node = await server();
+    const before = node.cluster.ust;
     const app = await client([node]);
-    node.store.seed('default/a', 1);
+    node.cluster.seed('default/a', 1);
     expect(await app.get('a')).toBe(1);
-    node.lag = 1000;
+    // The node answers from before the write, unless a request or its transaction names a snapshot.
+    const isNamed = (): boolean => {
+      const [start, read] = [node.received('start').at(-1), node.received('read').at(-1)];
+      return (read?.tx === undefined ? read : start)?.at !== undefined;
+    };
+    node.sends = (frame) => {
+      if (isNamed()) return frame;
+      if (frame.type === 'values') return { ...frame, snapshot: before, values: [null] };
+      return frame.type === 'started' ? { ...frame, snapshot: before } : frame;
+    };
     expect(await app.get('a')).toBe(1);
-    expect(node.received('read').at(-1)?.at).toBe(node.store.ust);
+    expect(node.received('read').at(-1)?.at).toBe(node.cluster.ust);
     await app.transaction(async (tx) => expect(await tx.get('a')).toBe(1));
-    expect(node.received('start').map(({ at }) => at)).toEqual([undefined, node.store.ust]);
+    expect(node.received('start').map(({ at }) => at)).toEqual([undefined, node.cluster.ust]);
     expect(node.connections).toBe(1);
   });
 
@@ -297,18 +315,18 @@ describe('damaged messages of a server', () => {
   ];
   it.each(damaged)('damaged messages cost the connection and nothing else: %s', async (text) => {
     const node = await server();
-    node.store.seed('default/a', 1);
+    node.cluster.seed('default/a', 1);
     const app = await client([node]);
-    node.push(text);
+    node.sendText(text);
     await node.until(() => node.received('hello').length === 2);
     expect(await app.get('a')).toBe(1);
     expect(app.status.state).toBe('online');
   });
 
-  const answers: [string, (id: number) => object][] = [
-    ['too few values', (id) => ({ type: 'values', id, snapshot: 1000, values: [] })],
-    ['a value that is none', (id) => ({ type: 'values', id, snapshot: 1000, values: [[1, 5]] })],
-    ['bytes that are not base64', (id) => ({ type: 'values', id, snapshot: 1000, values: [[1, { bytes: '*' }]] })],
+  const answers: [string, (id: number, snapshot: number) => object][] = [
+    ['too few values', (id, snapshot) => ({ type: 'values', id, snapshot, values: [] })],
+    ['a value that is none', (id, snapshot) => ({ type: 'values', id, snapshot, values: [[1, 5]] })],
+    ['bytes that are not base64', (id, snapshot) => ({ type: 'values', id, snapshot, values: [[1, { bytes: '*' }]] })],
     ['the answer of another request', (id) => ({ type: 'pong', id })],
     ['no timestamp', (id) => ({ type: 'values', id, snapshot: 'now', values: [null] })],
   ];
@@ -317,7 +335,7 @@ describe('damaged messages of a server', () => {
     const app = await client([node]);
     node.script = (frame, socket) => {
       if (frame.type !== 'read') return undefined;
-      socket.send(JSON.stringify(answer(frame.id)));
+      node.sendText(JSON.stringify(answer(frame.id, node.cluster.ust)), socket);
       return 'drop';
     };
     expect(await codeOf(app.get('a'))).toBe('FRAME_INVALID');
@@ -327,15 +345,15 @@ describe('damaged messages of a server', () => {
 
   it('a read is FRAME_INVALID when a document is not JSON', async () => {
     const node = await server();
-    node.store.commit({ tx: 'x', hwt: 0, sentAfter: 0, writes: [{ key: 'default/a', value: '{' }] });
-    node.store.stabilise();
+    node.cluster.seed('default/a', 1);
+    node.sends = (frame) => (frame.type === 'values' ? { ...frame, values: [[frame.snapshot, '{']] } : frame);
     expect(await codeOf((await client([node])).get('a'))).toBe('FRAME_INVALID');
   });
 });
 
 describe('close', () => {
   it('close rejects pending calls, with another error for undecided commits, and may be called twice', async () => {
-    const node = await server();
+    const node = await server(undefined, UNCHAINED);
     const app = await client([node]);
     node.script = (frame) => (frame.type === 'ping' ? undefined : 'drop');
     const outcomes = [app.get('a'), app.set('b', 1), app.set('c', 1), app.transaction((tx) => tx.get('d'))].map(codeOf);

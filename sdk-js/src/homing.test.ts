@@ -1,11 +1,12 @@
-import { type FakeServer, FakeStore, refusal } from '../testing/fake-server.js';
-import { client, closeAll, deferred, server, statusOf } from '../testing/harness.js';
+import { client, closeAll, clusterOf, deferred, refusal, server, statusOf, tokenOf } from '../testing/harness.js';
+import type { MemoryServer } from '../testing/memory-server.js';
 
 afterEach(closeAll);
 
 /** Delay of answers to pings, in ms: the distance of a server. */
 const FAR_MS = 40;
-const far = (node: FakeServer): void => {
+const nearAndDistant = () => clusterOf({ regions: ['near', 'distant'] });
+const far = (node: MemoryServer): void => {
   node.script = (frame) => {
     if (frame.type !== 'ping') return undefined;
     const { promise, resolve } = deferred();
@@ -16,15 +17,15 @@ const far = (node: FakeServer): void => {
 
 /** A client that left `near` when that went away, and is at `distant` now. */
 async function awayFromHome(options: Parameters<typeof client>[1] = {}) {
-  const store = new FakeStore();
-  store.seed('default/a', 1);
-  const [near, distant] = [await server(store, { region: 'near' }), await server(store, { region: 'distant' })];
+  const cluster = nearAndDistant();
+  cluster.seed('default/a', 1);
+  const [near, distant] = [await server(cluster, { region: 'near' }), await server(cluster, { region: 'distant' })];
   far(distant);
   const app = await client([near, distant], { returnAfterMs: 20, ...options });
   expect(app.status.region).toBe('near');
   await near.close();
   await statusOf(app, ({ region }) => region === 'distant');
-  return { store, near, distant, app, back: () => server(store, { region: 'near', port: near.port }) };
+  return { cluster, near, distant, app, back: () => server(cluster, { region: 'near', port: near.port }) };
 }
 
 describe('after a failover', () => {
@@ -35,51 +36,51 @@ describe('after a failover', () => {
     await statusOf(app, ({ region }) => region === 'near');
     expect(await app.get('a')).toBe(1);
     expect(near.received('read').length).toBe(1);
-    expect(near.received('hello')[0]?.token).toBe('distant-1001');
+    expect(near.received('hello')[0]?.token).toBe(tokenOf(distant));
     await distant.until(() => distant.connections === 0);
   });
 
   it('a return to the nearest endpoint takes open transactions and commits under way along', async () => {
-    const { store, app, distant, back } = await awayFromHome();
+    const { cluster, app, distant, back } = await awayFromHome();
     const { result, write } = await app.transaction(async (tx) => {
       const before = await tx.get('a');
       await back();
       await statusOf(app, ({ region }) => region === 'near');
-      store.seed('default/a', 2);
+      cluster.seed('default/a', 2);
       const after = await tx.get('a');
       tx.set('b', 1);
       return [before, after, await tx.get('c')];
     });
     expect(result).toEqual([1, 1, undefined]);
-    expect(store.outcomes.has(write!.txId)).toBe(true);
+    expect(cluster.outcomes.has(write!.txId)).toBe(true);
     expect(distant.received('commit')).toEqual([]);
   });
 
   it('the client does not go back to a node that is not ready, or has not caught up', async () => {
-    const { store, app, back } = await awayFromHome();
+    const { cluster, app, back } = await awayFromHome();
     const near = await back();
     let ready = false;
     near.script = (frame) => (frame.type === 'hello' && !ready ? refusal(undefined, 'NOT_READY', true) : undefined);
     await near.until(() => near.received('hello').length >= 2);
     // It serves again, and its stable time is still the one before it went away.
-    near.freshness = { stalenessMs: 60_000 };
+    near.aged = { stalenessMs: 60_000 };
     ready = true;
     const hellos = near.received('hello').length;
     await near.until(() => near.received('hello').length >= hellos + 2);
     expect(app.status.region).toBe('distant');
     expect(near.received('ping')).toEqual([]);
-    near.freshness = {};
+    near.aged = {};
     await statusOf(app, ({ region }) => region === 'near');
-    expect(store.outcomes.size).toBe(1);
+    expect(cluster.outcomes.size).toBe(1);
   });
 
   it('the client does not go back to a region that stable time waits for: it may be cut off from the others', async () => {
-    const { app, distant, back } = await awayFromHome();
+    const { cluster, app, distant, back } = await awayFromHome();
     distant.push({
       type: 'ust',
-      ust: 1001,
+      ust: cluster.ust,
       freshness: {
-        ...distant.freshnessNow(),
+        ...distant.freshness(),
         stale: true,
         heldBackBy: { region: 'near', node: null, partition: null },
       },
@@ -88,13 +89,13 @@ describe('after a failover', () => {
     const near = await back();
     await near.until(() => near.received('hello').length >= 2);
     expect([app.status.region, near.received('ping')]).toEqual(['distant', []]);
-    distant.push({ type: 'ust', ust: 1002, freshness: distant.freshnessNow() });
+    distant.push({ type: 'ust', ust: cluster.ust + 1, freshness: distant.freshness() });
     await statusOf(app, ({ region }) => region === 'near');
   });
 
   it('the client stays at its present endpoint after a failover when it is configured to', async () => {
-    const store = new FakeStore();
-    const [near, distant] = [await server(store, { region: 'near' }), await server(store, { region: 'distant' })];
+    const cluster = nearAndDistant();
+    const [near, distant] = [await server(cluster, { region: 'near' }), await server(cluster, { region: 'distant' })];
     far(distant);
     const app = await client([near, distant], { returnAfterMs: Number.POSITIVE_INFINITY });
     near.push({ type: 'goaway', reason: 'a moment', delayMs: 0 });
@@ -106,8 +107,8 @@ describe('after a failover', () => {
 
 describe('a client that is at home', () => {
   it('a client that is at home opens no connection to the other endpoints', async () => {
-    const store = new FakeStore();
-    const [near, distant] = [await server(store, { region: 'near' }), await server(store, { region: 'distant' })];
+    const cluster = nearAndDistant();
+    const [near, distant] = [await server(cluster, { region: 'near' }), await server(cluster, { region: 'distant' })];
     far(distant);
     const app = await client([near, distant], { returnAfterMs: 5 });
     expect(app.status.region).toBe('near');
@@ -117,26 +118,26 @@ describe('a client that is at home', () => {
   });
 
   it('a client that is at home measures one that is back, and stays where it is when that is farther away', async () => {
-    const store = new FakeStore();
-    const [near, gone] = [await server(store, { region: 'near' }), await server(store, { region: 'distant' })];
+    const cluster = nearAndDistant();
+    const [near, gone] = [await server(cluster, { region: 'near' }), await server(cluster, { region: 'distant' })];
     await gone.close();
     const app = await client([near, gone], { returnAfterMs: 5 });
-    const distant = await server(store, { region: 'distant', port: gone.port });
+    const distant = await server(cluster, { region: 'distant', port: gone.port });
     far(distant);
     await distant.until(() => distant.received('ping').length >= 2 && distant.connections === 0);
     expect(app.status.region).toBe('near');
   });
 
   it('a client that is at home does not go to endpoints that it was not given, however near they are', async () => {
-    const store = new FakeStore();
-    const learned = await server(store, { region: 'near' });
-    const given = await server(store, { region: 'distant', regions: [{ id: 'near', endpoints: [learned.url] }] });
+    const cluster = nearAndDistant();
+    const learned = await server(cluster, { region: 'near' });
+    const given = await server(cluster, { region: 'distant', regions: [{ id: 'near', endpoints: [learned.url] }] });
     far(given);
-    const gone = await server(store, { region: 'distant' });
+    const gone = await server(cluster, { region: 'distant' });
     await gone.close();
     const app = await client([given, gone], { returnAfterMs: 5 });
     // The client searches only the given endpoints.
-    const back = await server(store, { region: 'distant', port: gone.port });
+    const back = await server(cluster, { region: 'distant', port: gone.port });
     far(back);
     await back.until(() => back.received('ping').length >= 2 && back.connections === 0);
     expect(learned.received('hello')).toEqual([]);
@@ -161,10 +162,10 @@ describe('a client that is closed while it looks around', () => {
 
 describe('the next endpoint to try', () => {
   it('the next endpoint to try is another node of the same region, before one of another region that was measured', async () => {
-    const store = new FakeStore();
-    const neighbour = await server(store, { region: 'near', node: 'near-2' });
-    const near = await server(store, { region: 'near', regions: [{ id: 'near', endpoints: [neighbour.url] }] });
-    const distant = await server(store, { region: 'distant' });
+    const cluster = nearAndDistant();
+    const neighbour = await server(cluster, { region: 'near', node: 'near-2' });
+    const near = await server(cluster, { region: 'near', regions: [{ id: 'near', endpoints: [neighbour.url] }] });
+    const distant = await server(cluster, { region: 'distant' });
     far(distant);
     const app = await client([near, distant]);
     expect(app.status.node).toBe('near-1');

@@ -1,20 +1,21 @@
-/** The client of protocols of single operations, against a scripted node. */
-import { type FakeServer, FakeStore, refusal } from '../testing/fake-server.js';
-import { client, closeAll, codeOf, deferred, server } from '../testing/harness.js';
+/** The client of protocols of single operations. */
+import { client, closeAll, clusterOf, codeOf, deferred, refusal, server } from '../testing/harness.js';
+import type { MemoryServer } from '../testing/memory-server.js';
 
 afterEach(closeAll);
 
-const OKAPI = { protocol: 'okapi', capabilities: ['operations', 'rot', 'stable', 'snapshots'] };
+const okapi = () => clusterOf({ protocol: 'okapi', held: false });
 
 /** Types of the received frames, without those of every connection. */
-const asked = ({ frames }: FakeServer) =>
+const asked = ({ frames }: MemoryServer) =>
   frames.map(({ type }) => type).filter((type) => type !== 'hello' && type !== 'ping');
 
 describe('a session of single operations', () => {
   it('a session of single operations does one at a time, in the order of the calls, and sends its state with each', async () => {
-    const store = new FakeStore();
-    const node = await server(store, OKAPI);
+    const cluster = okapi();
+    const node = await server(cluster);
     const app = await client([node]);
+    const sentAfter = cluster.ust;
     const { promise, resolve } = deferred();
     node.script = (frame) => (frame.type === 'put' ? promise : undefined);
     const all = [app.set('a', 1), app.get('a'), app.getMany(['a', 'b']), app.delete('a'), app.get('a')];
@@ -26,19 +27,22 @@ describe('a session of single operations', () => {
     expect([first, both, last]).toEqual([1, [1, undefined], undefined]);
     expect(asked(node)).toEqual(['put', 'get', 'rot', 'put', 'get']);
     const here = { region: 'virginia' };
+    const [one, two] = node.answers('written').map(({ seen }) => seen);
+    const [, rot] = node.answers('got').map(({ seen }) => seen);
+    expect(one).not.toEqual(two);
     expect(node.received('put')).toMatchObject([
-      { key: 'default/a', value: '1', seen: [], ...here, sentAfter: 1000, attemptRegions: ['virginia'] },
-      { key: 'default/a', value: null, seen: [1001, 0], ...here },
+      { key: 'default/a', value: '1', seen: [], ...here, sentAfter, attemptRegions: ['virginia'] },
+      { key: 'default/a', value: null, seen: rot, ...here },
     ]);
     expect(node.received('get')).toMatchObject([
-      { key: 'default/a', seen: [1001, 0], ...here },
-      { seen: [1002, 0], ...here },
+      { key: 'default/a', seen: one, ...here },
+      { seen: two, ...here },
     ]);
     expect(app.status.pendingCommits).toBe(0);
   });
 
   it('a session of single operations repeats a write under its id until its outcome is known', async () => {
-    const node = await server(new FakeStore(), OKAPI);
+    const node = await server(okapi());
     const app = await client([node]);
     let sendings = 0;
     node.script = (frame) => {
@@ -48,14 +52,14 @@ describe('a session of single operations', () => {
       return sendings === 2 ? refusal(frame.id, 'OUTCOME_PENDING', true) : undefined;
     };
     const { timestamp, txId } = await app.set('a', 1);
-    expect([timestamp, node.store.outcomes.get(txId)]).toEqual([1001, 1001]);
+    expect([...node.cluster.outcomes]).toEqual([[txId, timestamp]]);
     const { id: _id, ...first } = node.received('put')[0]!;
     for (const { id: _again, ...frame } of node.received('put')) expect(frame).toEqual(first);
     expect(sendings).toBe(3);
   });
 
   it('a write that was durably given up begins anew, as another attempt under the same id', async () => {
-    const node = await server(new FakeStore(), OKAPI);
+    const node = await server(okapi());
     const app = await client([node]);
     node.script = (frame) =>
       frame.type === 'put' && frame.attemptRegions.length === 1
@@ -68,9 +72,9 @@ describe('a session of single operations', () => {
   });
 
   it("a write refused because a region lacks the session's dependencies begins anew in another region", async () => {
-    const store = new FakeStore();
-    const west = await server(store, { ...OKAPI, region: 'oregon' });
-    const east = await server(store, { ...OKAPI, regions: [{ id: 'oregon', endpoints: [west.url] }] });
+    const cluster = okapi();
+    const west = await server(cluster, { region: 'oregon' });
+    const east = await server(cluster, { regions: [{ id: 'oregon', endpoints: [west.url] }] });
     const app = await client([east]);
     east.script = (frame) => (frame.type === 'put' ? refusal(frame.id, 'SNAPSHOT_UNAVAILABLE', true) : undefined);
     await app.set('a', 1);
@@ -79,35 +83,36 @@ describe('a session of single operations', () => {
   });
 
   it('a write ends with OUTCOME_UNKNOWN while the client resolves it, and later operations wait', async () => {
-    const node = await server(new FakeStore(), OKAPI);
+    const node = await server(okapi());
     const app = await client([node], { requestTimeoutMs: 100, commitTimeoutMs: 150 });
     node.script = (frame) => (frame.type === 'put' ? 'drop' : undefined);
     expect(await codeOf(app.set('a', 1))).toBe('OUTCOME_UNKNOWN');
     expect(await codeOf(app.get('a'))).toBe('SESSION_BLOCKED');
     node.script = () => undefined;
-    await node.until(() => node.store.outcomes.size === 1);
+    await node.until(() => node.cluster.outcomes.size === 1);
     expect(await app.get('a')).toBe(1);
   });
 
   it('a session of single operations goes on in another region with what it has seen in the first', async () => {
-    const store = new FakeStore();
-    const west = await server(store, { ...OKAPI, region: 'oregon' });
-    const east = await server(store, { ...OKAPI, regions: [{ id: 'oregon', endpoints: [west.url] }] });
+    const cluster = okapi();
+    const west = await server(cluster, { region: 'oregon' });
+    const east = await server(cluster, { regions: [{ id: 'oregon', endpoints: [west.url] }] });
     const app = await client([east]);
     await app.set('a', 1);
     await east.close();
     expect(await app.get('a')).toBe(1);
     await app.set('a', 2);
-    expect(west.received('get')).toMatchObject([{ seen: [1001, 0], region: 'virginia' }]);
-    expect(west.received('put')).toMatchObject([{ seen: [1001, 0], region: 'oregon', attemptRegions: ['oregon'] }]);
+    expect(west.received('get')).toMatchObject([{ seen: east.answers('written')[0]!.seen, region: 'virginia' }]);
+    const { seen } = west.answers('got')[0]!;
+    expect(west.received('put')).toMatchObject([{ seen, region: 'oregon', attemptRegions: ['oregon'] }]);
   });
 
   it('a read is sent again where the session has moved to, under way or not', async () => {
-    const store = new FakeStore();
-    const west = await server(store, { ...OKAPI, region: 'oregon' });
-    const east = await server(store, { ...OKAPI, regions: [{ id: 'oregon', endpoints: [west.url] }] });
+    const cluster = okapi();
+    const west = await server(cluster, { region: 'oregon' });
+    const east = await server(cluster, { regions: [{ id: 'oregon', endpoints: [west.url] }] });
     const app = await client([east]);
-    store.seed('default/a', 1);
+    cluster.seed('default/a', 1);
     east.script = (frame) => (frame.type === 'get' ? 'drop' : undefined);
     const reading = app.get('a');
     await east.until(() => east.received('get').length === 1);
@@ -117,7 +122,7 @@ describe('a session of single operations', () => {
   });
 
   it('a session of single operations goes on when a read is cancelled', async () => {
-    const node = await server(new FakeStore(), OKAPI);
+    const node = await server(okapi());
     const app = await client([node]);
     node.script = (frame) => (frame.type === 'get' ? 'drop' : undefined);
     const controller = new AbortController();
@@ -131,24 +136,28 @@ describe('a session of single operations', () => {
   });
 
   it('a session of single operations is exported with all that it has seen, and goes on elsewhere', async () => {
-    const store = new FakeStore();
-    const [east, west] = [await server(store, OKAPI), await server(store, { ...OKAPI, region: 'oregon' })];
+    const cluster = okapi();
+    const [east, west] = [await server(cluster), await server(cluster, { region: 'oregon' })];
     const app = await client([east]);
     await app.set('a', 1);
     const exported = app.session.export();
     expect(exported).toMatchObject({ protocol: 'okapi', hwt: 0, writes: [] });
-    expect(exported.seen).toEqual({ seen: [1001, 0], region: 'virginia' });
+    const { seen } = east.answers('written')[0]!;
+    expect(exported.seen).toEqual({ seen, region: 'virginia' });
     const there = await client([west], { session: JSON.stringify(exported) });
     await there.get('a');
-    expect(west.received('get')).toMatchObject([{ seen: [1001, 0], region: 'virginia' }]);
+    expect(west.received('get')).toMatchObject([{ seen, region: 'virginia' }]);
   });
 
   it('a session of single operations goes on from a token, as the node reads it', async () => {
-    const node = await server(new FakeStore(), OKAPI);
-    node.seen = { seen: [900, 7], region: 'oregon' };
-    const app = await client([node], { token: 'of an HTTP answer' });
+    const cluster = okapi();
+    const [node, west] = [await server(cluster), await server(cluster, { region: 'oregon' })];
+    const first = await client([west]);
+    await first.set('a', 1);
+    const app = await client([node], { token: first.session.token });
     await app.get('a');
-    expect(node.received('get')).toMatchObject([{ seen: [900, 7], region: 'oregon' }]);
+    const { seen } = west.answers('written')[0]!;
+    expect(node.received('get')).toMatchObject([{ seen, region: 'oregon' }]);
   });
 
   it.each([
@@ -158,8 +167,9 @@ describe('a session of single operations', () => {
     ['no region', { seen: [] }],
     ['damaged dependencies', { seen: [], region: 'virginia', depends: [{ key: 'a' }] }],
   ])('a session of single operations does not go on from %s', async (_what, seen) => {
-    const node = await server(new FakeStore(), OKAPI);
-    const session = { version: 1, token: 't', protocol: 'okapi', ust: 0, hwt: 0, writes: [], seen } as never;
+    const node = await server(okapi());
+    const exported = (await client([node])).session.export();
+    const session = { ...exported, seen } as never;
     expect(await codeOf(client([node], { session }))).toBe('TOKEN_INVALID');
   });
 
@@ -170,7 +180,7 @@ describe('a session of single operations', () => {
     ['without stable time', { type: 'got', values: [null], seen: [] }],
     ['with damaged dependencies', { type: 'got', values: [null], seen: [], ust: 0, depends: [7] }],
   ])('a session of single operations takes an answer %s for a damaged frame', async (_what, answer) => {
-    const node = await server(new FakeStore(), OKAPI);
+    const node = await server(okapi());
     const app = await client([node], { requestTimeoutMs: 300 });
     node.script = (frame) => (frame.type === 'get' ? ({ id: frame.id, ...answer } as never) : undefined);
     expect(await codeOf(app.get('a'))).toBe('FRAME_INVALID');
@@ -179,7 +189,7 @@ describe('a session of single operations', () => {
 
 describe('what single operations cannot do', () => {
   it('transactions, snapshots and listings are refused before anything is sent under protocols of single operations', async () => {
-    const node = await server(new FakeStore(), OKAPI);
+    const node = await server(okapi());
     const app = await client([node]);
     for (const attempt of [
       () => app.transaction((tx) => tx.set('a', 1)),
@@ -197,7 +207,7 @@ describe('what single operations cannot do', () => {
   });
 
   it('more than one key at a time is refused where there are no read-only transactions', async () => {
-    const node = await server(new FakeStore(), { protocol: 'eventual', capabilities: ['operations', 'stable'] });
+    const node = await server(clusterOf({ protocol: 'orbe-cleaning' }));
     const app = await client([node]);
     expect(await codeOf(app.getMany(['a', 'b']))).toBe('NOT_SUPPORTED_BY_PROTOCOL');
     expect(await app.getMany(['a'])).toEqual([undefined]);

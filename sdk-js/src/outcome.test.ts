@@ -1,28 +1,27 @@
 import type { RequestFrame } from '@isochron/wire/session-frames';
-import type { Scripted } from '../testing/fake-server.js';
-import { client, closeAll, codeOf, server } from '../testing/harness.js';
+import { client, closeAll, codeOf, type Reaction, server } from '../testing/harness.js';
 import type { OutcomeUnknownError } from './index.js';
 
 afterEach(closeAll);
 
 const TIMES = { requestTimeoutMs: 30, commitTimeoutMs: 60 };
-const silent = (): Promise<never> => new Promise(() => {});
+const silent = (): Reaction => 'drop';
 const refusal =
   (code: string) =>
-  ({ id }: RequestFrame): Scripted => ({ type: 'error', id, code, detail: code, retryable: false });
+  ({ id }: RequestFrame): Reaction => ({ type: 'error', id, code, detail: code, retryable: false });
 
 /** A node with a script for commits. */
-async function nodeWith(script: (frame: RequestFrame) => Scripted | Promise<never>) {
+async function nodeWith(script: (frame: RequestFrame) => Reaction) {
   const node = await server();
-  const commits = (act: (frame: RequestFrame) => Scripted | Promise<never>) => {
-    node.script = (frame) => (frame.type === 'commit' ? (act(frame) as Scripted) : undefined);
+  const commits = (act: (frame: RequestFrame) => Reaction) => {
+    node.script = (frame) => (frame.type === 'commit' ? act(frame) : undefined);
   };
   commits(script);
   return { node, commits };
 }
 
 /** The rejection of a write with an unknown outcome. */
-async function unknown(script: (frame: RequestFrame) => Scripted | Promise<never>) {
+async function unknown(script: (frame: RequestFrame) => Reaction) {
   const { node, commits } = await nodeWith(script);
   const app = await client([node], TIMES);
   const error: unknown = await app.set('a', 1).catch((reason: unknown) => reason);
@@ -38,8 +37,8 @@ describe('a commit whose outcome is not known', () => {
   it('the outcome of an unknown commit is that it was committed, once that is known', async () => {
     const { node, commits, error } = await unknown(() => 'apply-and-drop');
     commits(() => undefined);
-    expect(await error.outcome).toEqual({ state: 'committed', timestamp: 1001 });
-    expect(node.store.clock).toBe(1001);
+    expect(await error.outcome).toEqual({ state: 'committed', timestamp: node.cluster.clock });
+    expect([...node.cluster.outcomes]).toEqual([[error.txId, node.cluster.clock]]);
   });
 
   it.each([
@@ -89,7 +88,7 @@ describe('a write with an id', () => {
     await app.update('c', { n: 1 }, { id: 'order 9' });
     await app.update('c', { n: 2 }, { id: 'order 9' });
     expect(await app.getMany(['a', 'c'])).toEqual([1, { n: 1 }]);
-    expect(node.store.outcomes.size).toBe(3);
+    expect(node.cluster.outcomes.size).toBe(3);
   });
 
   it('a write with an id that is called again while it is under way is sent once', async () => {
@@ -108,8 +107,8 @@ describe('a write with an id', () => {
     await expect(write()).rejects.toBe(error);
     commits(() => undefined);
     await (error as OutcomeUnknownError).outcome;
-    expect(await write()).toMatchObject({ txId: (error as OutcomeUnknownError).txId, timestamp: 1001 });
-    expect(node.store.outcomes.size).toBe(1);
+    expect(await write()).toMatchObject({ txId: (error as OutcomeUnknownError).txId, timestamp: node.cluster.clock });
+    expect(node.cluster.outcomes.size).toBe(1);
   });
 
   it('a write with an id is done again where it had no effect', async () => {
@@ -141,7 +140,7 @@ describe('a transaction with an id', () => {
     await (error as OutcomeUnknownError).outcome;
     const { result, write } = await transfer();
     expect([result, write?.txId, runs]).toEqual(['run 1', (error as OutcomeUnknownError).txId, 1]);
-    expect(node.store.outcomes.size).toBe(1);
+    expect(node.cluster.outcomes.size).toBe(1);
   });
 
   it('a transaction with an id that has failed runs again', async () => {

@@ -1,30 +1,40 @@
-import { type FakeServer, FakeStore, refusal } from '../testing/fake-server.js';
-import { client, closeAll, codeOf, deferred, server, statusOf } from '../testing/harness.js';
+import {
+  client,
+  closeAll,
+  clusterOf,
+  codeOf,
+  deferred,
+  type MemoryCluster,
+  refusal,
+  server,
+  statusOf,
+} from '../testing/harness.js';
+import type { MemoryServer } from '../testing/memory-server.js';
 
 afterEach(closeAll);
 
 /** A cluster of two regions with `a` and `b` = 1, and a client connected to `home`. */
 async function twoRegions(options: Parameters<typeof client>[1] = {}) {
-  const store = new FakeStore();
-  store.seed('default/a', 1);
-  store.seed('default/b', 1);
-  const servers = [await server(store), await server(store, { region: 'oregon' })] as const;
+  const cluster = clusterOf();
+  cluster.seed('default/a', 1);
+  cluster.seed('default/b', 1);
+  const servers = [await server(cluster), await server(cluster, { region: 'oregon' })] as const;
   const app = await client(servers, options);
   const [home, other] = app.status.region === 'virginia' ? servers : ([servers[1], servers[0]] as const);
-  return { store, app, home, other, servers };
+  return { cluster, app, home, other, servers };
 }
 
 /** Another client changes both keys, and the writes are stable. */
-function overtake(store: FakeStore): void {
-  store.seed('default/a', 'newer');
-  store.seed('default/b', 'newer');
+function overtake(cluster: MemoryCluster): void {
+  cluster.seed('default/a', 'newer');
+  cluster.seed('default/b', 'newer');
 }
 
 /** The fault of the node that gets the operation: it dies before or after it, or is silent from then on. */
 const FAULTS = ['close', 'apply-and-close', 'drop', 'apply-and-drop'] as const;
 const OPERATIONS = ['start', 'first read', 'second read', 'commit'] as const;
 
-function inject(node: FakeServer, operation: (typeof OPERATIONS)[number], fault: (typeof FAULTS)[number]): void {
+function inject(node: MemoryServer, operation: (typeof OPERATIONS)[number], fault: (typeof FAULTS)[number]): void {
   const type = operation.split(' ').at(-1);
   let left = operation === 'second read' ? 2 : 1;
   node.script = (frame) => {
@@ -39,36 +49,38 @@ describe('a transaction whose coordinator dies (D8)', () => {
   it.each(cases)(
     'a transaction whose coordinator dies goes on in its snapshot elsewhere, and commits once: %s, %s',
     async (operation, fault) => {
-      const { store, app, servers, home } = await twoRegions({ requestTimeoutMs: 900 });
+      const { cluster, app, servers, home } = await twoRegions({ requestTimeoutMs: 3000 });
       inject(home, operation, fault);
       const { result, write } = await app.transaction(async (tx) => {
         const a = await tx.get('a');
         const at = tx.timestamp;
-        overtake(store);
+        overtake(cluster);
         const b = await tx.get('b');
         tx.set('c', [a, b]);
         return { a, b, same: at === tx.timestamp };
       });
       expect(result).toEqual({ a: 1, b: 1, same: true });
-      expect([...store.outcomes].filter(([tx]) => tx === write?.txId)).toHaveLength(1);
-      expect(store.versions.get('default/c')).toHaveLength(1);
+      expect([...cluster.outcomes].filter(([tx]) => tx === write?.txId)).toHaveLength(1);
+      cluster.stabilise();
+      expect(cluster.versionsOf('default/c')).toHaveLength(1);
       const commits = servers.flatMap((node) => node.received('commit'));
       expect(new Set(commits.map(({ tx, hwt, sentAfter }) => `${tx} ${hwt} ${sentAfter}`)).size).toBe(1);
     },
   );
 
   it('a transaction whose coordinator dies goes on between two operations, in another region', async () => {
-    const { store, app, home, other } = await twoRegions();
+    const { cluster, app, home, other } = await twoRegions();
+    const { ust } = cluster;
     const { result } = await app.transaction(async (tx) => {
       await tx.get('a');
       await home.close();
-      overtake(store);
+      overtake(cluster);
       return tx.getMany(['a', 'b']);
     });
     expect(result).toEqual([1, 1]);
     const [first] = home.received('start');
     const [second] = other.received('start');
-    expect(second?.at).toBe(1002);
+    expect(second?.at).toBe(ust);
     // An opening of its own: a coordinator that only the client cannot reach may still hold the other one.
     expect(second?.tx).not.toBe(first?.tx);
   });
@@ -87,22 +99,21 @@ describe('a transaction whose coordinator dies (D8)', () => {
   });
 
   it('a transaction waits for a node that has not installed the snapshot yet, and does not leave it for that', async () => {
-    const { store, app, home, other } = await twoRegions();
+    const { cluster, app, home, other } = await twoRegions();
     const installed = deferred();
-    let starts = 0;
+    const isOpen = (): boolean => other.answers('started').length > 0;
     other.script = (frame) => {
-      if (frame.type === 'start') return starts++ === 0 ? installed.promise : undefined;
+      if (frame.type === 'start') return installed.promise;
       // As a node whose start is still waiting.
-      return frame.type === 'read' && other.openTransactions === 0
-        ? refusal(frame.id, 'TRANSACTION_UNKNOWN', false)
-        : undefined;
+      return frame.type === 'read' && !isOpen() ? refusal(frame.id, 'TRANSACTION_UNKNOWN', false) : undefined;
     };
     const { result } = await app.transaction(async (tx) => {
       await tx.get('a');
       await home.close();
-      overtake(store);
+      overtake(cluster);
       const reading = tx.get('b');
       await other.until(() => other.received('read').length > 5);
+      expect(isOpen()).toBe(false);
       installed.resolve();
       return reading;
     });
@@ -151,25 +162,25 @@ describe('a node that goes away', () => {
   });
 
   it('a node that goes away takes no open transaction with it', async () => {
-    const { store, app, home, other } = await twoRegions();
+    const { cluster, app, home, other } = await twoRegions();
     const { result, write } = await app.transaction(async (tx) => {
       await tx.get('a');
       const moved = statusOf(app, ({ region }) => region === other.region);
       home.push({ type: 'goaway', reason: 'restart', delayMs: 60_000 });
       await moved;
-      overtake(store);
+      overtake(cluster);
       tx.set('c', 1);
       return tx.get('b');
     });
     expect(result).toBe(1);
-    expect(store.outcomes.get(write!.txId)).toBe(write!.timestamp);
+    expect(cluster.outcomes.get(write!.txId)).toBe(write!.timestamp);
     expect(home.received('commit')).toEqual([]);
   });
 
   it('a node that goes away is waited for where there is no other', async () => {
-    const store = new FakeStore();
-    store.seed('default/a', 1);
-    const node = await server(store);
+    const cluster = clusterOf();
+    cluster.seed('default/a', 1);
+    const node = await server(cluster);
     const app = await client([node]);
     node.push({ type: 'goaway', reason: 'restart', delayMs: 30 });
     // The node may receive the next connection before the end of this one.
@@ -188,7 +199,9 @@ describe('a node that goes away', () => {
     await moved;
     held.resolve();
     const { timestamp } = await write;
-    const isSent = () => other.received('ping').some(({ token }) => token === `${home.region}-w${timestamp}`);
+    const [written] = home.answers('committed');
+    expect(written).toMatchObject({ ts: timestamp, token: expect.any(String) as string });
+    const isSent = () => other.received('ping').some(({ token }) => token === written?.token);
     await other.until(isSent);
   });
 });

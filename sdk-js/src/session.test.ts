@@ -1,5 +1,14 @@
-import { FakeStore } from '../testing/fake-server.js';
-import { all, client, closeAll, codeOf, deferred, server } from '../testing/harness.js';
+import {
+  all,
+  client,
+  closeAll,
+  clusterOf,
+  codeOf,
+  deferred,
+  PATCHES_READ,
+  server,
+  UNCHAINED,
+} from '../testing/harness.js';
 
 afterEach(closeAll);
 
@@ -7,8 +16,8 @@ describe('a session', () => {
   it('a session reads its own write before it is stable', async () => {
     const node = await server();
     const app = await client([node]);
-    await app.set('a', { n: 1 });
-    expect(node.store.ust).toBe(1000);
+    const { timestamp } = await app.set('a', { n: 1 });
+    expect(node.cluster.ust).toBeLessThan(timestamp);
     expect(await app.get('a')).toEqual({ n: 1 });
     await app.delete('a');
     expect(await app.get('a')).toBeUndefined();
@@ -20,7 +29,7 @@ describe('a session', () => {
     const write = await writer.set('a', 1);
     expect(await reader.get('a')).toBeUndefined();
     expect(await codeOf(write.stable({ timeoutMs: 5 }))).toBe('STABLE_TIMEOUT');
-    node.store.stabilise();
+    node.cluster.stabiliseEverywhere();
     await write.stable();
     expect(await reader.get('a')).toBe(1);
   });
@@ -29,7 +38,7 @@ describe('a session', () => {
     const node = await server();
     const app = await client([node]);
     const write = await app.set('a', 1);
-    node.store.stabilise();
+    node.cluster.stabiliseEverywhere();
     expect(await app.get('a')).toBe(1);
     expect(app.status.ust).toBeGreaterThanOrEqual(write.timestamp);
     node.script = (frame) =>
@@ -48,7 +57,7 @@ describe('a session', () => {
     const node = await server();
     const app = await client([node]);
     await app.set('a', 'mine');
-    node.store.seed('default/a', 'theirs');
+    node.cluster.seed('default/a', 'theirs');
     expect(await app.get('a')).toBe('theirs');
     expect(app.session.export().writes).toEqual([]);
   });
@@ -73,7 +82,7 @@ describe('a session', () => {
     const read = await app.get<Uint8Array>('b');
     expect(read?.[255]).toBe(255);
     read?.fill(9);
-    node.store.stabilise();
+    node.cluster.stabilise();
     expect((await app.get<Uint8Array>('b'))?.[3]).toBe(3);
   });
 
@@ -84,8 +93,8 @@ describe('a session', () => {
   });
 
   it('a session is exported with its cache, and continued under another session id that reads its writes', async () => {
-    const store = new FakeStore();
-    const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
+    const cluster = clusterOf();
+    const [east, west] = [await server(cluster), await server(cluster, { region: 'oregon' })];
     const first = await client([east]);
     await first.set('a', { n: 1 });
     await first.set('b', new Uint8Array([1, 2]));
@@ -111,7 +120,7 @@ describe('a session', () => {
   });
 
   it('a session applies a merge patch, on what it wrote itself too', async () => {
-    const node = await server();
+    const node = await server(undefined, PATCHES_READ);
     const app = await client([node]);
     const people = app.collection<{ name?: string; address?: { city?: string; zip?: string } }>('people');
     await people.set('1', { name: 'Ann', address: { city: 'Rome', zip: '1' } });
@@ -124,7 +133,7 @@ describe('a session', () => {
   });
 
   it('a session releases its snapshot when an update is aborted between its read and its commit', async () => {
-    const node = await server();
+    const node = await server(undefined, PATCHES_READ);
     const app = await client([node]);
     await app.set('own', 1);
     const controller = new AbortController();
@@ -137,20 +146,20 @@ describe('a session', () => {
     };
     await expect(app.update('a', patch, { signal: controller.signal })).rejects.toThrow('enough');
     expect(node.received('commit')).toHaveLength(1);
-    node.store.stabilise();
+    node.cluster.stabilise();
     await app.get('a');
     expect(app.session.export().writes).toEqual([]);
   });
 
   it('a session patches a member called __proto__ as data', async () => {
-    const app = await client([await server()]);
+    const app = await client([await server(undefined, PATCHES_READ)]);
     await app.update('a', JSON.parse('{"__proto__": {"polluted": true}, "b": 1}'));
     expect(Object.keys((await app.get<object>('a')) ?? {})).toEqual(['__proto__', 'b']);
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
   });
 
   it('a session sends one commit at a time, in the order of the calls (P8)', async () => {
-    const node = await server();
+    const node = await server(undefined, UNCHAINED);
     const app = await client([node]);
     const held = deferred();
     node.script = (frame) =>
@@ -170,7 +179,7 @@ describe('a session', () => {
 describe('listings', () => {
   it('listings go through all pages of one snapshot, with own writes and without own deletions', async () => {
     const node = await server();
-    for (const id of ['a', 'b', 'c', 'd', 'e']) node.store.seed(`default/todos/${id}`, id);
+    for (const id of ['a', 'b', 'c', 'd', 'e']) node.cluster.seed(`default/todos/${id}`, id);
     const app = await client([node]);
     const todos = app.collection<string>('todos');
     await todos.set('aa', 'own');
@@ -195,11 +204,11 @@ describe('listings', () => {
 
   it('listings stay in their snapshot while others write', async () => {
     const node = await server();
-    for (const id of ['a', 'b', 'c']) node.store.seed(`default/${id}`, id);
+    for (const id of ['a', 'b', 'c']) node.cluster.seed(`default/${id}`, id);
     const app = await client([node]);
     const listing = app.list({ pageSize: 1 });
     const first = await listing.page();
-    node.store.seed('default/b2', 'new');
+    node.cluster.seed('default/b2', 'new');
     const rest = [await listing.page(), await listing.page()];
     expect([first, ...rest].flatMap(({ entries }) => entries.map(({ key }) => key))).toEqual(['a', 'b', 'c']);
     expect(rest[1]?.more).toBe(false);
@@ -209,7 +218,7 @@ describe('listings', () => {
 
   it('listings keep to prefix, start and limit', async () => {
     const node = await server();
-    for (const id of ['a1', 'a2', 'a3', 'b1']) node.store.seed(`default/${id}`, 1);
+    for (const id of ['a1', 'a2', 'a3', 'b1']) node.cluster.seed(`default/${id}`, 1);
     const app = await client([node]);
     const keys = async (options: object) => (await all(app.list(options))).map(({ key }) => key);
     expect(await keys({ prefix: 'a' })).toEqual(['a1', 'a2', 'a3']);
@@ -221,11 +230,11 @@ describe('listings', () => {
 
   it('listings release the cache when a loop is left early', async () => {
     const node = await server();
-    for (const id of ['a', 'b', 'c']) node.store.seed(`default/${id}`, id);
+    for (const id of ['a', 'b', 'c']) node.cluster.seed(`default/${id}`, id);
     const app = await client([node]);
     await app.set('own', 1);
     for await (const _ of app.list({ pageSize: 1 })) break;
-    node.store.stabilise();
+    node.cluster.stabilise();
     await app.get('a');
     expect(app.session.export().writes).toEqual([]);
   });
@@ -241,7 +250,7 @@ describe('listings', () => {
     const node = await server();
     const app = await client([node]);
     const boards = app.collection('boards');
-    for (const key of ['boards/1', 'boards/1/cards/1', 'boards/2', 'lists/1']) node.store.seed(`default/${key}`, key);
+    for (const key of ['boards/1', 'boards/1/cards/1', 'boards/2', 'lists/1']) node.cluster.seed(`default/${key}`, key);
     await app.collection('boards/2/cards').set('own', 'own');
     await boards.set('3', 'own');
     const keys = async (listing: AsyncIterable<{ readonly key: string }>) => (await all(listing)).map(({ key }) => key);

@@ -1,13 +1,23 @@
 import { WebSocket } from 'ws';
-import { FakeStore, refusal } from '../testing/fake-server.js';
-import { client, closeAll, codeOf, deferred, server, statusOf, type TestOptions } from '../testing/harness.js';
+import {
+  client,
+  closeAll,
+  clusterOf,
+  codeOf,
+  deferred,
+  type MemoryCluster,
+  refusal,
+  server,
+  statusOf,
+  type TestOptions,
+} from '../testing/harness.js';
 import type { WebSocketLike } from './options.js';
 import { sharedWebSocket } from './shared.js';
 
 afterEach(closeAll);
 
 /** A server with shared sockets. */
-const node = (store?: FakeStore, options = {}) => server(store, { shared: true, ...options });
+const node = (cluster?: MemoryCluster, options = {}) => server(cluster, { shared: true, ...options });
 /** The default of the SDK in Node: a class that shares sockets. */
 const DEFAULT: TestOptions = { WebSocket: undefined };
 type Server = Awaited<ReturnType<typeof node>>;
@@ -19,13 +29,13 @@ describe('the sessions of a process in Node', () => {
     const at = await node();
     const apps = await sessions([at], 10);
     apps.push(await client([at], DEFAULT));
-    expect([at.sockets.size, at.connections]).toEqual([1, 11]);
+    expect([at.webSockets.size, at.connections]).toEqual([1, 11]);
     await Promise.all(apps.map((app, i) => app.set(`k${i}`, i)));
-    at.store.stabilise();
+    at.cluster.stabilise();
     expect(await Promise.all(apps.map((app, i) => app.get(`k${(i + 1) % 11}`)))).toEqual([
       1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0,
     ]);
-    expect(at.sockets.size).toBe(1);
+    expect(at.webSockets.size).toBe(1);
   });
 
   it('sessions share no socket with other credentials, which never leave in the URL', async () => {
@@ -33,14 +43,14 @@ describe('the sessions of a process in Node', () => {
     const urls: string[] = [];
     const keys = ['one', 'two', 'one', undefined];
     const apps = await Promise.all(keys.map((credentials) => client([at], { ...DEFAULT, credentials })));
-    expect(at.sockets.size).toBe(3);
+    expect(at.webSockets.size).toBe(3);
     expect(
       at
         .received('hello')
         .map((hello) => hello.credentials)
         .sort(),
     ).toEqual(['one', 'one', 'two', undefined]);
-    for (const socket of at.sockets) urls.push(socket.url ?? '');
+    for (const socket of at.webSockets) urls.push(socket.url ?? '');
     expect(urls.join('')).not.toMatch(/one|two/);
     await Promise.all(apps.map((app) => app.get('a')));
   });
@@ -48,14 +58,14 @@ describe('the sessions of a process in Node', () => {
   it('sessions have sockets of their own with a WebSocket class of their own', async () => {
     const at = await node();
     await sessions([at], 3, { WebSocket });
-    expect(at.sockets.size).toBe(3);
+    expect(at.webSockets.size).toBe(3);
   });
 
   it('sessions have sockets of their own at a server without shared sockets', async () => {
     const at = await server();
     const apps = await sessions([at], 4);
     apps.push(await client([at], DEFAULT));
-    expect([at.sockets.size, at.connections]).toEqual([5, 5]);
+    expect([at.webSockets.size, at.connections]).toEqual([5, 5]);
     expect(await Promise.all(apps.map((app) => app.get('a')))).toEqual(Array(5).fill(undefined));
     // It may be another server when it is back.
     at.cut();
@@ -70,12 +80,12 @@ describe('the sessions of a process in Node', () => {
   });
 
   it('sessions go on, each with what it had open, on another node when their socket is lost', async () => {
-    const store = new FakeStore();
-    const [first, second] = [await node(store), await node(store, { region: 'oregon' })];
-    store.seed('default/a', 1);
+    const cluster = clusterOf();
+    const [first, second] = [await node(cluster), await node(cluster, { region: 'oregon' })];
+    cluster.seed('default/a', 1);
     // The second one is the nearer of the two only after the first has gone.
     second.script = (frame) =>
-      frame.type === 'hello' && first.sockets.size > 0 ? refusal(undefined, 'NOT_READY', true) : undefined;
+      frame.type === 'hello' && first.webSockets.size > 0 ? refusal(undefined, 'NOT_READY', true) : undefined;
     const apps = await sessions([first, second], 5);
     const [begun, goOn] = [deferred(), deferred()];
     let open = 0;
@@ -93,7 +103,7 @@ describe('the sessions of a process in Node', () => {
     await Promise.all(online);
     goOn.resolve();
     await Promise.all(results);
-    expect(second.sockets.size).toBe(1);
+    expect(second.webSockets.size).toBe(1);
     expect(second.received('commit').length).toBe(5);
   });
 
@@ -101,15 +111,15 @@ describe('the sessions of a process in Node', () => {
     const at = await node();
     const apps = await sessions([at], 3, { requestTimeoutMs: 400 });
     await Promise.all(apps.map((app) => app.get('a')));
-    const before = [...at.sockets];
+    const before = [...at.webSockets];
     // Silent as a dead network: data sent to this socket gets no answer.
     const [dead] = before;
     dead!.send = () => {};
     await Promise.all(apps.map((app) => codeOf(app.get('a')).catch(() => '')));
     await Promise.all(apps.map((app) => statusOf(app, ({ state }) => state === 'online')));
     expect(await Promise.all(apps.map((app) => app.get('a')))).toEqual([undefined, undefined, undefined]);
-    await at.until(() => !at.sockets.has(dead!));
-    expect(at.sockets.size).toBe(1);
+    await at.until(() => !at.webSockets.has(dead!));
+    expect(at.webSockets.size).toBe(1);
   });
 
   it('sessions that are ended by the server end alone', async () => {
@@ -122,14 +132,14 @@ describe('the sessions of a process in Node', () => {
     expect(await got).toBeUndefined();
     expect(await other!.get('a')).toBeUndefined();
     expect(at.received('hello').length).toBe(3);
-    expect(at.sockets.size).toBe(1);
+    expect(at.webSockets.size).toBe(1);
   });
 
   it('sessions send what all of them ask for in a turn in one message', async () => {
     const at = await node();
     const apps = await sessions([at], 8);
     await at.until(() => at.received('ping').length === 8);
-    const [socket] = at.sockets;
+    const [socket] = at.webSockets;
     let messages = 0;
     socket!.on('message', () => messages++);
     await Promise.all(apps.map((app) => app.get('a')));
@@ -158,10 +168,10 @@ describe('the sessions of a process in Node', () => {
   it('sessions leave their socket open for a while after the last of them, for the next one', async () => {
     const at = await node();
     const app = await client([at], DEFAULT);
-    const [socket] = at.sockets;
+    const [socket] = at.webSockets;
     await app.close();
     await client([at], DEFAULT);
-    expect([...at.sockets]).toEqual([socket]);
+    expect([...at.webSockets]).toEqual([socket]);
   });
 });
 
@@ -197,10 +207,10 @@ describe('a class without what only `ws` has', () => {
     const at = await node();
     const Shared = sharedWebSocket(Plain, undefined);
     const apps = await sessions([at], 3, { WebSocket: Shared });
-    expect(at.sockets.size).toBe(1);
+    expect(at.webSockets.size).toBe(1);
     await Promise.all(apps.map((app) => app.set('a', 1)));
     for (const app of apps) await app.close();
-    await at.until(() => at.sockets.size === 0);
+    await at.until(() => at.webSockets.size === 0);
   });
 
   it('a class without the methods of `ws` that throws rejects the connection', async () => {

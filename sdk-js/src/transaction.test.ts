@@ -1,5 +1,14 @@
-import { FakeStore } from '../testing/fake-server.js';
-import { all, client, closeAll, codeOf, deferred, server } from '../testing/harness.js';
+import {
+  all,
+  client,
+  closeAll,
+  clusterOf,
+  codeOf,
+  deferred,
+  PATCHES_READ,
+  server,
+  UNCHAINED,
+} from '../testing/harness.js';
 import type { MergePatch, Transaction } from './index.js';
 
 afterEach(closeAll);
@@ -7,7 +16,7 @@ afterEach(closeAll);
 describe('a transaction', () => {
   it('a transaction starts with its first read, in the same message, and commits in the second round trip', async () => {
     const node = await server();
-    node.store.seed('default/a', 1);
+    node.cluster.seed('default/a', 1);
     const app = await client([node]);
     await node.until(() => node.received('ping').length === 1);
     const before = node.packing.length;
@@ -17,7 +26,7 @@ describe('a transaction', () => {
       return b;
     });
     expect(result).toBeUndefined();
-    expect(write?.timestamp).toBe(node.store.clock);
+    expect(write?.timestamp).toBe(node.cluster.clock);
     expect(node.packing.slice(before)).toEqual([2, 1]);
     expect(node.frames.slice(-3).map(({ type }) => type)).toEqual(['start', 'read', 'commit']);
     // It is open there, so the commit ends it and names no snapshot.
@@ -36,8 +45,8 @@ describe('a transaction', () => {
     expect(write?.txId).toBe(node.received('commit')[0]?.tx);
     expect(node.received('commit')[0]?.writes.map(({ key }) => key)).toEqual(['default/a', 'eu/b', 'default/todos/c']);
     expect(node.received('commit')[0]).toMatchObject({
-      snapshot: 1000,
-      sentAfter: 1000,
+      snapshot: node.cluster.ust,
+      sentAfter: node.cluster.ust,
       hwt: 0,
       attemptRegions: ['virginia'],
     });
@@ -46,12 +55,12 @@ describe('a transaction', () => {
 
   it('a transaction reads repeatably, absent keys too, while others write', async () => {
     const node = await server();
-    node.store.seed('default/a', 'old');
+    node.cluster.seed('default/a', 'old');
     const app = await client([node]);
     await app.transaction(async (tx) => {
       const first = await tx.getMany(['a', 'none']);
-      node.store.seed('default/a', 'new');
-      node.store.seed('default/none', 'new');
+      node.cluster.seed('default/a', 'new');
+      node.cluster.seed('default/none', 'new');
       expect(await tx.getMany(['a', 'none'])).toEqual(first);
       expect(await tx.get('b')).toBeUndefined();
     });
@@ -78,7 +87,7 @@ describe('a transaction', () => {
 
   it('a transaction reads and lists its own writes without asking the server for them', async () => {
     const node = await server();
-    node.store.seed('default/k/1', 'one');
+    node.cluster.seed('default/k/1', 'one');
     const app = await client([node]);
     await app.transaction(async (tx) => {
       const k = tx.collection<string>('k');
@@ -134,8 +143,8 @@ describe('a transaction', () => {
   });
 
   it('a transaction waits for an update that its function did not await, and fails with it', async () => {
-    const node = await server();
-    node.store.seed('default/a', { n: 1, m: 1 });
+    const node = await server(undefined, PATCHES_READ);
+    node.cluster.seed('default/a', { n: 1, m: 1 });
     const app = await client([node]);
     await app.transaction((tx) => {
       void tx.update('a', { n: 2 });
@@ -151,16 +160,18 @@ describe('a transaction', () => {
   });
 
   it('a transaction goes on at another endpoint in the same snapshot when its connection is lost (D8)', async () => {
-    const store = new FakeStore();
-    store.seed('default/a', 'old');
-    const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
+    const cluster = clusterOf();
+    cluster.seed('default/a', 'old');
+    const [east, west] = [await server(cluster), await server(cluster, { region: 'oregon' })];
     const roaming = await client([east, west]);
     const [home, other] = roaming.status.region === 'virginia' ? [east, west] : [west, east];
+    let snapshot: number | undefined;
     const { write } = await roaming.transaction(async (tx) => {
       expect(await tx.get('a')).toBe('old');
       const { timestamp } = tx;
-      store.seed('default/a', 'new');
-      store.seed('default/b', 'new');
+      snapshot = timestamp;
+      cluster.seed('default/a', 'new');
+      cluster.seed('default/b', 'new');
       await home.close();
       expect(await tx.getMany(['a', 'b'])).toEqual(['old', undefined]);
       expect(tx.timestamp).toBe(timestamp);
@@ -170,9 +181,9 @@ describe('a transaction', () => {
       tx.set('c', 1);
     });
     expect(roaming.status.region).toBe(other.region);
-    expect(other.received('commit')[0]).toMatchObject({ attemptRegions: [other.region], snapshot: store.clock - 3 });
+    expect(other.received('commit')[0]).toMatchObject({ attemptRegions: [other.region], snapshot });
     expect(await roaming.get('a')).toBe('new');
-    expect(write?.timestamp).toBe(store.clock);
+    expect(write?.timestamp).toBe(cluster.clock);
     await other.until(() => other.openTransactions === 0);
   });
 
@@ -196,7 +207,7 @@ describe('a transaction', () => {
     const app = await client([node]);
     const first = await app.set('a', 1);
     await app.set('a', 2);
-    node.store.stabilise();
+    node.cluster.stabilise();
     await app.get('a');
     const { result } = await app.transaction((tx) => tx.get('a'), { at: first.timestamp });
     expect(result).toBe(1);
@@ -225,12 +236,12 @@ describe('a transaction', () => {
 describe('a snapshot', () => {
   it('a snapshot answers every read from one timestamp, until it is closed', async () => {
     const node = await server();
-    node.store.seed('default/a', 1);
+    node.cluster.seed('default/a', 1);
     const app = await client([node]);
     await app.set('own', 'cached');
     const snapshot = await app.snapshot();
-    expect(snapshot.timestamp).toBe(node.store.ust);
-    node.store.seed('default/a', 2);
+    expect(snapshot.timestamp).toBe(node.cluster.ust);
+    node.cluster.seed('default/a', 2);
     expect(await snapshot.getMany(['a', 'own'])).toEqual([1, 'cached']);
     expect((await all(snapshot.list())).map(({ key }) => key)).toEqual(['a', 'own']);
     expect(await snapshot.collection('x').get('y')).toBeUndefined();
@@ -241,12 +252,12 @@ describe('a snapshot', () => {
   });
 
   it('a snapshot is the same in another region at the same timestamp', async () => {
-    const store = new FakeStore();
-    const [east, west] = [await server(store), await server(store, { region: 'oregon' })];
+    const cluster = clusterOf();
+    const [east, west] = [await server(cluster), await server(cluster, { region: 'oregon' })];
     const [writer, reader] = [await client([east]), await client([west])];
     const { timestamp } = await writer.set('a', 1);
-    store.stabilise();
-    store.seed('default/a', 2);
+    cluster.stabilise();
+    cluster.seed('default/a', 2);
     for (const app of [writer, reader]) {
       const snapshot = await app.snapshot({ at: timestamp });
       expect(await snapshot.get('a')).toBe(1);
@@ -255,10 +266,10 @@ describe('a snapshot', () => {
 
   it('a snapshot opens again, at the same timestamp, when the server let it expire', async () => {
     const node = await server();
-    node.store.seed('default/a', 1);
+    node.cluster.seed('default/a', 1);
     const app = await client([node]);
     const snapshot = await app.snapshot();
-    node.store.seed('default/a', 2);
+    node.cluster.seed('default/a', 2);
     let expired = false;
     node.script = (frame) => {
       if (frame.type !== 'read' || expired) return undefined;
@@ -283,7 +294,7 @@ describe('a snapshot', () => {
 
 describe('cancellation', () => {
   it('cancellation takes back a commit that waits for its turn, but not one that was sent', async () => {
-    const node = await server();
+    const node = await server(undefined, UNCHAINED);
     const app = await client([node]);
     const held = deferred();
     node.script = (frame) => (frame.type === 'commit' ? held.promise : undefined);

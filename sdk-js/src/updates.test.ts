@@ -1,5 +1,5 @@
-import { ALL, type FakeServer, type FakeStore } from '../testing/fake-server.js';
-import { all, client, closeAll, codeOf, server } from '../testing/harness.js';
+import { all, client, closeAll, codeOf, type MemoryCluster, PATCHES_READ, server } from '../testing/harness.js';
+import type { MemoryServer } from '../testing/memory-server.js';
 import {
   append,
   applyOperations,
@@ -18,14 +18,12 @@ import {
   set,
 } from './index.js';
 
-const WITH_UPDATES = { capabilities: [...ALL, 'updates'] };
-
-let fake: FakeServer;
+let fake: MemoryServer;
 let app: IsochronClient;
-let store: FakeStore;
+let cluster: MemoryCluster;
 beforeEach(async () => {
-  fake = await server(undefined, WITH_UPDATES);
-  store = fake.store;
+  fake = await server();
+  cluster = fake.cluster;
   app = await client([fake]);
 });
 afterEach(closeAll);
@@ -37,7 +35,7 @@ const operationsOf = (i = -1): unknown => {
 
 describe('an update', () => {
   it('a merge patch is sent as an operation, and nothing is read', async () => {
-    store.seed('default/a', { title: 'x', tags: [1] });
+    cluster.seed('default/a', { title: 'x', tags: [1] });
     await app.update('a', { title: null, done: true });
     expect(operationsOf()).toEqual([{ op: 'mergePatch', path: '', patch: { title: null, done: true } }]);
     expect(fake.received('read')).toEqual([]);
@@ -103,30 +101,35 @@ describe('an update', () => {
   });
 
   it('two clients that update different fields keep both edits', async () => {
-    store.seed('default/a', { title: 'x' });
+    cluster.seed('default/a', { title: 'x' });
     const other = await client([fake]);
     await Promise.all([app.update('a', { done: true }), other.update('a', { owner: 'ann' })]);
-    store.stabilise();
+    cluster.stabilise();
     const both = { title: 'x', done: true, owner: 'ann' };
     expect([await app.get('a'), await other.get('a')]).toEqual([both, both]);
   });
 
   it('a session sees its own updates over a document that others have changed, before they are stable', async () => {
-    store.seed('default/a', { n: 1 });
-    store.clock += 5;
-    await app.update('a', [increment('/n', 10)]);
-    expect(await app.get('a')).toEqual({ n: 11 });
-    store.versions.get('default/a')!.splice(1, 0, { ts: 1003, txId: 'other', value: '{"n":5}' });
-    store.ust = 1003;
-    await app.update('a', [increment('/n', 100)]);
-    expect(await app.get('a')).toEqual({ n: 115 });
+    cluster.seed('default/a', { n: 1 });
+    const elsewhere = await server(cluster, { region: 'oregon' });
+    const roaming = await client([fake], { endpoints: [fake.url, elsewhere.url] });
+    const [home, other] = roaming.status.region === 'virginia' ? [fake, elsewhere] : [elsewhere, fake];
+    cluster.write({ 'default/a': '{"n":5}' });
+    cluster.stabilise(other.region);
+    await roaming.update('a', [increment('/n', 10)]);
+    expect(await roaming.get('a')).toEqual({ n: 11 });
+    // Where the client goes on, the other change is stable, and its own update is not.
+    await home.close();
+    await roaming.update('a', [increment('/n', 100)]);
+    expect(await roaming.get('a')).toEqual({ n: 115 });
     // The snapshot contains them now: they are not laid over it again.
-    store.stabilise();
-    expect(await app.get('a')).toEqual({ n: 115 });
+    cluster.stabilise();
+    expect(await roaming.get('a')).toEqual({ n: 115 });
+    expect(roaming.session.export().writes).toEqual([]);
   });
 
   it('a transaction reads its own updates, which are applied in their order and sent as one', async () => {
-    store.seed('default/a', { n: 1 });
+    cluster.seed('default/a', { n: 1 });
     const { result } = await app.transaction(async (tx) => {
       void tx.update('a', [increment('/n')]);
       void tx.update('a', [increment('/n', 5), set('/x', 1)]);
@@ -144,13 +147,13 @@ describe('an update', () => {
         .at(-1)!
         .writes.map(({ key }) => key),
     ).toEqual(['default/a', 'default/b', 'default/c']);
-    store.stabilise();
+    cluster.stabilise();
     expect(await app.getMany(['a', 'b', 'c'])).toEqual(result);
   });
 
   it('a listing has own updates laid over it, of documents that it has and of those that they make', async () => {
-    store.seed('default/l/1', { n: 1 });
-    store.seed('default/l/2', { n: 2 });
+    cluster.seed('default/l/1', { n: 1 });
+    cluster.seed('default/l/2', { n: 2 });
     await app.update('l/1', [increment('/n', 10)]);
     await app.update('l/3', { made: true });
     await app.update('l/2', [remove('')]);
@@ -162,7 +165,7 @@ describe('an update', () => {
   });
 
   it('an exported session sees its own updates on another client', async () => {
-    store.seed('default/a', { n: 1 });
+    cluster.seed('default/a', { n: 1 });
     await app.set('b', { n: 1 });
     await app.update('b', [increment('/n')]);
     await app.update('a', [increment('/n')]);
@@ -212,7 +215,7 @@ describe('a claim', () => {
   it('the first claim of a key wins, and each one returns its document', async () => {
     const other = await client([fake]);
     fake.script = (frame) => {
-      if (frame.type === 'stable') store.stabilise();
+      if (frame.type === 'stable') cluster.stabiliseEverywhere();
       return undefined;
     };
     expect(await app.claim('names/ann', { user: 1 })).toEqual({ won: true, value: { user: 1 } });
@@ -224,7 +227,7 @@ describe('a claim', () => {
   it('a decided claim keeps its decision with its id after its snapshot has been collected', async () => {
     let isCollected = false;
     fake.script = (frame) => {
-      if (frame.type === 'stable') store.stabilise();
+      if (frame.type === 'stable') cluster.stabiliseEverywhere();
       return isCollected && frame.type === 'origin'
         ? { type: 'error', id: frame.id, code: 'SNAPSHOT_TOO_OLD', detail: '', retryable: false }
         : undefined;
@@ -238,7 +241,7 @@ describe('a claim', () => {
   it('a claim that is not decided in time rejects, and is the same claim when it is repeated with its id', async () => {
     const options = { id: 'sign-up', timeoutMs: 20 };
     expect(await codeOf(app.claim('names/bob', { user: 1 }, options))).toBe('STABLE_TIMEOUT');
-    store.stabilise();
+    cluster.stabiliseEverywhere();
     expect(await app.claim('names/bob', { user: 1 }, options)).toEqual({ won: true, value: { user: 1 } });
     expect(fake.received('commit')).toHaveLength(1);
   });
@@ -246,8 +249,8 @@ describe('a claim', () => {
 
 describe('under a protocol without updates', () => {
   it('a patch reads and writes, and operations and claims are refused', async () => {
-    const plain = await server(undefined, { capabilities: ALL });
-    plain.store.seed('default/a', { n: 1 });
+    const plain = await server(undefined, PATCHES_READ);
+    plain.cluster.seed('default/a', { n: 1 });
     const old = await client([plain]);
     await old.update('a', { m: 2 });
     expect(plain.received('commit').at(-1)!.writes).toEqual([{ key: 'default/a', value: '{"n":1,"m":2}' }]);

@@ -1,4 +1,4 @@
-/** Serves the sessions of a scripted node on channels of shared sockets, for tests. */
+/** Serves sessions on channels of shared sockets, for tests. */
 import { EventEmitter } from 'node:events';
 import { type ChannelEvents, Channels } from '@isochron/wire/channels/channels';
 import { CHANNEL_LIMITS } from '@isochron/wire/channels/entries';
@@ -11,6 +11,7 @@ export interface ServedSocket {
   on(event: 'message', listener: (data: Buffer) => void): unknown;
   on(event: 'close', listener: () => void): unknown;
   send(text: string): void;
+  close(code: number, reason: string): void;
   terminate(): void;
 }
 
@@ -38,7 +39,11 @@ class ServedChannel extends EventEmitter implements ServedSocket {
 
   /** Ends the channel as a lost socket would, as far as a channel can. */
   terminate(): void {
-    this.channels.close(this.number, 1012, 'cut');
+    this.close(1012, 'cut');
+  }
+
+  close(code: number, reason: string): void {
+    this.channels.close(this.number, code, reason);
     this.ended();
   }
 
@@ -49,7 +54,7 @@ class ServedChannel extends EventEmitter implements ServedSocket {
   }
 }
 
-/** A shared socket of a scripted node. */
+/** The node's end of a shared socket. */
 export class SharedServerSocket implements ChannelEvents {
   readonly channels = new Channels(this, {
     maxMessageBytes: 2 ** 23,

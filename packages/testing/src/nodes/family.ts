@@ -31,6 +31,7 @@ import {
   TransactionSession,
 } from '@isochron/sessions';
 import { OperationWorld } from '../world/operation-world.js';
+import type { PlainStore } from '../world/plain-store.js';
 import { World } from '../world/world.js';
 
 /** Makes the session of a connection. */
@@ -50,6 +51,8 @@ export interface Family {
   readonly entry: TransactionEntry | OperationEntry;
   readonly world: ClusterWorld;
   stable(node: NodeId): StableTime;
+  /** What a node has stored. */
+  store(node: NodeId): PlainStore;
   /** The latest timestamp that a client may name (T1). */
   latest(node: NodeId): Timestamp;
   /** Loses the messages that carry stable time to these nodes. */
@@ -91,6 +94,7 @@ function transactions(entry: TransactionEntry, options: Options): Family {
     entry,
     world,
     stable: (node) => world.node(node).parts.stable,
+    store: (node) => world.node(node).store,
     latest: (node) => world.node(node).parts.clock.latest(world.now, settings.maxClockDriftMs / 2),
     hold: (nodes) => {
       world.filter = ({ to, message }) => !nodes.has(to.node) || !isStableTime(message);
@@ -120,6 +124,7 @@ function operations(entry: OperationEntry, options: Options): Family {
     entry,
     world,
     stable: (node) => world.node(node).parts.stable,
+    store: (node) => world.node(node).store,
     latest: (node) => world.node(node).parts.clock.latest(world.now, world.settings.maxClockDriftMs / 2),
     hold: (nodes) => {
       world.filter = ({ to, message }) => !nodes.has(to.node) || !isStableTime(message);

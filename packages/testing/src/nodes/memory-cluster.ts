@@ -2,7 +2,8 @@
  * A cluster in memory: real machines and hosts over a plain store, with one node in each region, and one region more
  * that no client reaches. Its time passes as the test lets it; a request is answered at the time at which it arrives.
  */
-import type { QualifiedKey, RegionId, Timestamp, TxId } from '@isochron/core';
+import type { QualifiedKey, RegionId, StoredVersion, Timestamp, TxId } from '@isochron/core';
+import type { StableTime } from '@isochron/protocols/kernel/replication/stable-time';
 import type { ProtocolName } from '@isochron/protocols/session-rules';
 import type { WireContent } from '@isochron/wire/session-frames';
 import { type Family, familyOf } from './family.js';
@@ -78,6 +79,19 @@ export class MemoryCluster {
     return this.family.stable(`${region}-1`).value;
   }
 
+  /** A client's transaction has committed. @throws if its commit timestamp was another one before */
+  committed(tx: TxId, ts: Timestamp): void {
+    const known = this.outcomes.get(tx) ?? ts;
+    if (known !== ts) throw new Error(`${tx} has committed at ${known} and at ${ts}`);
+    this.outcomes.set(tx, ts);
+  }
+
+  /** The versions of a key that the first region has stored. */
+  versionsOf(key: QualifiedKey): readonly StoredVersion[] {
+    const { chains } = this.family.store(`${this.regions[0]}-1`);
+    return [...chains].flatMap(([name, versions]) => (name.endsWith(`|${key}`) ? versions : []));
+  }
+
   /** Time passes. */
   pass(ms: number): void {
     this.family.world.run(ms);
@@ -104,13 +118,21 @@ export class MemoryCluster {
   /** All commits so far become stable, in these regions: default, all. */
   stabilise(...regions: readonly RegionId[]): Timestamp {
     const wanted = regions.length > 0 ? regions : this.regions;
+    return this.#rise(wanted, ({ value }) => value);
+  }
+
+  /** All commits so far become stable in all regions, and every region knows that. */
+  stabiliseEverywhere(): Timestamp {
+    return this.#rise(this.regions, ({ served }) => served);
+  }
+
+  #rise(wanted: readonly RegionId[], risen: (stable: StableTime) => Timestamp): Timestamp {
     const { clock } = this;
     const before = [...this.#held];
-    for (const region of wanted) {
-      this.#held.delete(`${region}-1`);
-      this.family.stable(`${region}-1`).want(clock);
-    }
-    for (let ms = 0; wanted.some((region) => this.ustOf(region) < clock); ms++) {
+    const times = wanted.map((region) => this.family.stable(`${region}-1`));
+    for (const region of wanted) this.#held.delete(`${region}-1`);
+    for (const stable of times) stable.want(clock);
+    for (let ms = 0; times.some((stable) => risen(stable) < clock); ms++) {
       if (ms > STABLE_MS) throw new Error(`stable time did not reach ${clock}`);
       this.pass(1);
     }

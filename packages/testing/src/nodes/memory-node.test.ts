@@ -81,6 +81,19 @@ describe('a node in memory', () => {
     expect(types()).toEqual(['welcome', 'committed']);
   });
 
+  it('a wait until a write is stable everywhere ends when the regions know that, and its commit is one version', () => {
+    const { cluster, socket, frames, react } = greeted();
+    react(undefined);
+    const ts = cluster.clock;
+    socket.receive([{ type: 'stable', id: 2, ts, timeoutMs: 30_000 }]);
+    cluster.stabilise();
+    expect(frames.filter(({ type }) => type === 'stable')).toEqual([]);
+    cluster.stabiliseEverywhere();
+    expect(frames.filter(({ type }) => type === 'stable')).toMatchObject([{ id: 2 }]);
+    expect(cluster.versionsOf('default/a')).toMatchObject([{ ts, value: '1' }]);
+    expect(() => cluster.committed(TX, ts + 1)).toThrow(TX);
+  });
+
   it('a frame that leaves may be replaced', () => {
     const { node, frames, react } = greeted();
     node.sends = (frame) => (frame.type === 'committed' ? { ...frame, ts: 7 } : frame);

@@ -356,8 +356,8 @@ export class MemorySocket implements SessionLink {
     const id = answered(frame);
     const request = this.#open.get(id);
     this.#open.delete(id);
-    if (request?.type === 'commit' && frame.type === 'committed') this.node.cluster.outcomes.set(request.tx, frame.ts);
-    if (request?.type === 'put' && frame.type === 'written') this.node.cluster.outcomes.set(request.tx, frame.ts);
+    if (request?.type === 'commit' && frame.type === 'committed') this.node.cluster.committed(request.tx, frame.ts);
+    if (request?.type === 'put' && frame.type === 'written') this.node.cluster.committed(request.tx, frame.ts);
     if (request !== undefined && this.#lost.delete(id)) return;
     const held = this.#held.get(id);
     if (request !== undefined && held !== undefined) held.push(frame);
