@@ -27,13 +27,13 @@ export function clusterOf(options: MemoryClusterOptions = {}): MemoryCluster {
   return cluster;
 }
 
-/** A node that takes the next commit of a session once the one before has its outcome. */
+/** A node that begins no commit of a session before the outcome of the previous commit. */
 export const UNCHAINED: ServerOptions = { lacks: ['chained-commits'] };
 
 /** A node under which a patch reads the document and writes it. */
 export const PATCHES_READ: ServerOptions = { lacks: ['updates'] };
 
-/** A server of a cluster; by default of the first region of a new one. */
+/** A server of a cluster; by default of the first region of a new cluster. */
 export async function server(cluster = clusterOf(), options?: ServerOptions): Promise<MemoryServer> {
   const started = await MemoryServer.start(cluster, options);
   toClose.push(started);

@@ -1,6 +1,6 @@
 /**
- * A node in memory behind a loopback WebSocket, for the SDK's tests. Several servers may share one cluster: nodes of its
- * regions, or of one region. The cluster's time passes while a request has no answer.
+ * A node in memory behind a loopback WebSocket, for the SDK's tests. Several servers may share a cluster, as nodes of
+ * its regions or of the same region. The cluster's time passes while a request has no answer.
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

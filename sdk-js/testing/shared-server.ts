@@ -4,7 +4,7 @@ import { type ChannelEvents, Channels } from '@isochron/wire/channels/channels';
 import { CHANNEL_LIMITS } from '@isochron/wire/channels/entries';
 import type { WebSocket } from 'ws';
 
-/** The socket of a session: a WebSocket, or a channel of a shared one. */
+/** The socket of a session: a WebSocket, or a channel of a shared WebSocket. */
 export interface ServedSocket {
   readonly OPEN: number;
   readonly readyState: number;

@@ -79,7 +79,7 @@ export class MemoryCluster {
     return this.family.stable(`${region}-1`).value;
   }
 
-  /** A client's transaction has committed. @throws if its commit timestamp was another one before */
+  /** A client's transaction has committed. @throws if a node has reported another commit timestamp before */
   committed(tx: TxId, ts: Timestamp): void {
     const known = this.outcomes.get(tx) ?? ts;
     if (known !== ts) throw new Error(`${tx} has committed at ${known} and at ${ts}`);
