@@ -109,7 +109,7 @@ describe('the sessions of a process in Node', () => {
 
   it('sessions leave a socket that is silent, all of them for one new socket', async () => {
     const at = await node();
-    const apps = await sessions([at], 3, { requestTimeoutMs: 400 });
+    const apps = await sessions([at], 3, { requestTimeoutMs: 2000 });
     await Promise.all(apps.map((app) => app.get('a')));
     const before = [...at.webSockets];
     // Silent as a dead network: data sent to this socket gets no answer.
