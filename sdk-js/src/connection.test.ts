@@ -60,12 +60,12 @@ describe('connect', () => {
     await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve));
     const page = `http://127.0.0.1:${(web.address() as AddressInfo).port}`;
     const endpoints = [gone.url, page, silent.url];
-    const connecting = connect({ endpoints, connectTimeoutMs: 200, WebSocket });
+    const connecting = connect({ endpoints, connectTimeoutMs: 2000, WebSocket });
     const error: unknown = await connecting.catch((reason: unknown) => reason);
     web.close();
     expect(error).toMatchObject({ code: 'CONNECTION_LOST', message: expect.stringContaining('ECONNREFUSED') });
     const { message, cause } = error as { message: string; cause: { errors: { code: string }[] } };
-    expect(message).toContain('did not answer within 200 ms');
+    expect(message).toContain('did not answer within 2000 ms');
     expect(message).toContain('Unexpected server response: 200');
     for (const url of endpoints) expect(message).toContain(sessionUrl(url));
     expect(cause.errors.map(({ code }) => code)).toEqual(Array(3).fill('CONNECTION_LOST'));
