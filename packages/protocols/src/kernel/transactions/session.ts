@@ -321,7 +321,9 @@ export class Session {
 
   /** Alg. 1 lines 28–31. */
   committed(ts: Timestamp, deps?: Deps): void {
-    this.learn(this.#decided().attempt, { ts, deps });
+    const { tx, attempt } = this.#decided();
+    this.learn(attempt, { ts, deps });
+    this.end(tx);
   }
 
   /** Alg. 1 lines 28–31, of a commit as it was sent: by this session, or by another request that continues it. */
@@ -335,7 +337,7 @@ export class Session {
 
   /** The commit is known to have had no effect. */
   refused(): void {
-    this.#decided();
+    this.end(this.#decided().tx);
   }
 
   /**
@@ -344,17 +346,16 @@ export class Session {
    * @param id of the new session, as for a new one (P8)
    */
   detach(id: string): void {
-    this.#decided();
+    this.refused();
     this.#id = id;
     this.#counter = 0;
   }
 
-  /** Ends the commit in flight, with its transaction. */
+  /** The commit in flight, whose outcome is known or given up. */
   #decided(): { readonly tx: SessionTransaction; readonly attempt: CommitAttempt } {
     const committing = this.#committing;
     invariant(committing !== undefined, 'no commit is in flight');
     this.#committing = undefined;
-    this.end(committing.tx);
     return committing;
   }
 
