@@ -2,6 +2,7 @@
  * Applications that run while a cluster is operated: sessions of the SDK and plain HTTP callers. None of their requests
  * may fail.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { checkHistory, formatVerdict, parseHistory } from '@isochron/checker';
 import { Random } from '@isochron/core';
 import { connect, type IsochronClient } from '@isochron/sdk';
@@ -14,6 +15,8 @@ const SESSIONS = 6;
 const CALLERS = 3;
 /** Number of transactions after which the load counts as going on. */
 const TRANSACTIONS = 150;
+/** Time between two pieces of work of one user, ms: users that never pause take the processors from the nodes. */
+const THINK_MS = 10;
 
 export class Load {
   /** Transactions of the SDK, and pairs of requests, that are done. */
@@ -90,6 +93,7 @@ export class Load {
       await hot.run(client, open);
       open.committed();
       this.transactions++;
+      await pause(THINK_MS);
     }
   }
 
@@ -112,6 +116,7 @@ export class Load {
       if (read.text !== JSON.stringify({ n })) throw new Error(`${key}: wrote ${n}, read ${read.status} ${read.text}`);
       token = { 'isochron-session': String(read.headers['isochron-session']) };
       this.requests++;
+      await pause(THINK_MS);
     }
   }
 }

@@ -34,6 +34,16 @@ export async function simulatePlans(plans: readonly Plan[]): Promise<Summary[]> 
   }
 }
 
+/** Seeds of one run of a test, beside those of `sim.test.ts`; `SEED` repeats one. */
+export const freshSeeds = (): number[] =>
+  process.env.SEED === undefined ? [0, 1].map((i) => Math.floor(Math.random() * 1e9) + i) : [Number(process.env.SEED)];
+
+/** Runs plans, and fails with the seed of each that did not pass. */
+export async function expectPassed(plans: readonly Plan[]): Promise<void> {
+  for (const { seed, failures } of await simulatePlans(plans))
+    expect({ SEED: seed, failures }).toEqual({ SEED: seed, failures: [] });
+}
+
 /** The summaries that `--json` prints, one a line. */
 const summariesIn = (output: string): Summary[] =>
   output.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Summary] : []));

@@ -1,6 +1,7 @@
 /** Floods of every resource that callers can use up: each has a cap, and other callers are served meanwhile. */
 import { connect as connectClient } from '@isochron/sdk';
 import { WebSocket } from 'ws';
+import { TIER } from '../../tier.js';
 import { logged } from '../harness.js';
 import { call, keyPath } from '../http.js';
 import { SessionClient } from '../session-client.js';
@@ -9,6 +10,9 @@ import { ATTACKER, Attack, attackerCall, healthy, memory } from './flood.js';
 import { target } from './target.js';
 
 jest.setTimeout(120_000);
+
+/** Floods whose bounds have tests in the process, over real sockets or at a time that stands still. */
+const inAll = TIER === 'all' ? it : it.skip;
 
 const MIB = 2 ** 20;
 /** Low enough for a test to reach them in seconds; passed to the node on its command line. */
@@ -61,6 +65,7 @@ it(
 
 describe('readers that do not read', () => {
   beforeAll(async () => {
+    if (TIER !== 'all') return;
     const body = { text: 'x'.repeat(MIB - 100) };
     for (let i = 0; i < 8; i++) {
       const { status, json } = await call(victim.api, 'PUT', keyPath(`large-${i}`), { body });
@@ -70,7 +75,7 @@ describe('readers that do not read', () => {
     }
   });
 
-  it(
+  inAll(
     'connections over HTTP that do not read are ended, and so are those with most unsent data when too much waits in all',
     logged(async () => {
       const before = memory(victim.cluster);
@@ -84,7 +89,7 @@ describe('readers that do not read', () => {
     }),
   );
 
-  it(
+  inAll(
     'sessions that do not read are ended',
     logged(async () => {
       const before = memory(victim.cluster);
@@ -120,7 +125,7 @@ function isEnded(socket: WebSocket): boolean {
   return socket.readyState !== socket.OPEN;
 }
 
-it(
+inAll(
   'a client has a share of the open transactions over HTTP and in sessions, and others still open theirs',
   logged(async () => {
     const path = '/v1/transactions';
@@ -147,7 +152,7 @@ it(
   }),
 );
 
-it(
+inAll(
   'a client has a share of the waiting requests, and others still wait for theirs',
   logged(async () => {
     const { hlc } = (await call(victim.api, 'GET', '/v1/clock')).json as { hlc: number };
@@ -171,7 +176,7 @@ it(
   }),
 );
 
-it(
+inAll(
   'an address has a share of the idle sockets, and sockets that send nothing end',
   logged(async () => {
     const attack = new Attack(victim.api);
@@ -184,7 +189,7 @@ it(
   }),
 );
 
-it(
+inAll(
   'an address has a share of the idle sessions, and clients of other addresses still connect',
   logged(async () => {
     const before = memory(victim.cluster);
@@ -201,7 +206,7 @@ it(
   }),
 );
 
-it(
+inAll(
   'a session that floods the node with pings is ended',
   logged(async () => {
     const sockets = await Promise.all(Array.from({ length: 20 }, () => session()));
