@@ -23,12 +23,12 @@ export async function runTool(label, script, args) {
 }
 
 /** Runs a compiled file of the repository in the terminal. A failure counts as one failed test. */
-export async function runShown(file, args) {
+export async function runShown(file, args, limitMs = SHOWN_LIMIT_MS) {
   const code = await runInForeground(process.execPath, [file, ...args], { cwd: root }, (child) => {
     const timer = setTimeout(() => {
-      console.error(`${file} still runs after ${SHOWN_LIMIT_MS / 1000} s: ended.`);
+      console.error(`${file} still runs after ${limitMs / 1000} s: ended.`);
       child.kill('SIGKILL');
-    }, SHOWN_LIMIT_MS);
+    }, limitMs);
     child.on('exit', () => clearTimeout(timer));
   });
   return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };

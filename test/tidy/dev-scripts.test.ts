@@ -47,6 +47,17 @@ describe('child processes', () => {
     expect(JSON.parse(stdout)).toEqual({ code: 137, output: 'before\n\nStill running after 1 s: ended.\n' });
   });
 
+  it('a file in the terminal that passes its limit is ended, and counts as a failure', async () => {
+    const endless = join(folder, 'endless.mjs');
+    writeFileSync(endless, 'setInterval(() => undefined, 1_000);');
+    const { stdout, stderr } = await runModule(`
+      import { runShown } from ${urlOf('checks.mjs')};
+      console.log(JSON.stringify(await runShown(${JSON.stringify(endless)}, [], 500)));
+    `);
+    expect(JSON.parse(stdout)).toEqual({ passed: 0, failed: 1, skipped: 0 });
+    expect(stderr).toContain('still runs after 0.5 s: ended.');
+  });
+
   it('a command that ends within its limit keeps its exit code', async () => {
     expect(JSON.parse((await runsQuietly('echo done; exit 3', 60_000)).stdout)).toEqual({ code: 3, output: 'done\n' });
   });

@@ -30,6 +30,12 @@ function roaming() {
   return { started, moved, committed };
 }
 
+it('a commit of an open transaction leaves its session in the region of the transaction', () => {
+  const session = roaming();
+  session.started();
+  expect(session.committed()).toEqual({ ts: at(12), deps: [at(10), 1, at(40)] });
+});
+
 describe('a commit of a session that has seen another region since', () => {
   const everything = { ts: at(40), deps: [at(40), 0, at(40)] };
 

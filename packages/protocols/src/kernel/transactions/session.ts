@@ -321,7 +321,7 @@ export class Session {
 
   /** Alg. 1 lines 28–31. */
   committed(ts: Timestamp, deps?: Deps): void {
-    const { tx, attempt } = this.#decided();
+    const { tx, attempt } = this.#takeCommitting();
     this.learn(attempt, { ts, deps });
     this.end(tx);
   }
@@ -337,7 +337,7 @@ export class Session {
 
   /** The commit is known to have had no effect. */
   refused(): void {
-    this.end(this.#decided().tx);
+    this.end(this.#takeCommitting().tx);
   }
 
   /**
@@ -351,8 +351,8 @@ export class Session {
     this.#counter = 0;
   }
 
-  /** The commit in flight, whose outcome is known or given up. */
-  #decided(): { readonly tx: SessionTransaction; readonly attempt: CommitAttempt } {
+  /** Ends the flight of a commit: its outcome is known, or given up. */
+  #takeCommitting(): { readonly tx: SessionTransaction; readonly attempt: CommitAttempt } {
     const committing = this.#committing;
     invariant(committing !== undefined, 'no commit is in flight');
     this.#committing = undefined;
