@@ -2,9 +2,9 @@ import { packWall } from '@isochron/core';
 import { BAD_FRAMES, BAD_REQUESTS, type BadInputContext } from '../../test/e2e/bad-input.js';
 import { parseClusterFile, writeClusterFile } from '../src/config/cluster-file.js';
 import { sessionTokens } from '../src/session/tokens.js';
-import { fakeConfig } from './fake-node.js';
 import { SessionClient } from './session-client.js';
 import { SECRET, startApi, type TestApi } from './test-api.js';
+import { testConfig } from './test-cluster.js';
 
 let api: TestApi;
 let context: BadInputContext;
@@ -22,7 +22,7 @@ const otherCluster = () =>
 
 beforeAll(async () => {
   api = await startApi();
-  const mine = sessionTokens({ secret: SECRET }, fakeConfig());
+  const mine = sessionTokens({ secret: SECRET }, testConfig());
   const futureTimestamp = packWall(api.node.now() + 3_600_000);
   context = {
     token: mine.mint({ seen: { ts: api.node.ust() }, hwt: 0 }),

@@ -18,7 +18,8 @@ import { servedTransactions } from '../src/node/protocols.js';
 import { newSessionId } from '../src/session/ids.js';
 import { snapshotChecks } from '../src/session/tokens.js';
 import { undeclared } from './declared-answers.js';
-import { FakeCluster, FakeNode, fakeConfig } from './fake-node.js';
+import { TestCluster, testConfig } from './test-cluster.js';
+import { TestNode } from './test-node.js';
 
 /** The secret of every fake cluster. */
 export const SECRET = 'a secret for tests only';
@@ -44,8 +45,8 @@ export interface TestApi {
   readonly url: string;
   /** `call('PUT', '/v1/…', { body })`. @throws Error where the answer is not one that the route declares */
   call(method: string, path: string, request?: TestRequest): Promise<TestAnswer>;
-  readonly cluster: FakeCluster;
-  readonly node: FakeNode;
+  readonly cluster: TestCluster;
+  readonly node: TestNode;
   readonly app: FastifyInstance;
   readonly sessions: SessionsMachine;
   readonly serving: Serving;
@@ -57,7 +58,7 @@ export class SessionNetwork {
   readonly #checks: SnapshotChecks;
 
   constructor(readonly protocol: ProtocolName = 'paris') {
-    this.#checks = snapshotChecks(fakeConfig(protocol));
+    this.#checks = snapshotChecks(testConfig(protocol));
   }
 
   readonly machines = new Map<string, SessionsMachine>();
@@ -106,12 +107,12 @@ export class SessionNetwork {
 
 /** Builds the API of one node; several of one cluster share `cluster` and `network`. */
 export async function startApi(
-  options: Partial<ApiOptions> & { cluster?: FakeCluster; network?: SessionNetwork; id?: string } = {},
+  options: Partial<ApiOptions> & { cluster?: TestCluster; network?: SessionNetwork; id?: string } = {},
 ): Promise<TestApi> {
-  const { cluster = new FakeCluster(), id = 'virginia-1', ...others } = options;
+  const { cluster = new TestCluster(), id = 'virginia-1', ...others } = options;
   const { network = new SessionNetwork(cluster.config.protocol), ...rest } = others;
   const sessions = network.machine(id);
-  const node = new FakeNode(cluster, id, sessions);
+  const node = new TestNode(cluster, id, sessions);
   const serving = new Serving(node, node.config.settings.maxTransactionMs, { ...DEFAULT_NODE_LIMITS, ...rest.limits });
   const app = await buildApi(node, { secret: SECRET, docs: false, serving, ...rest });
   const listened = await app.listen({ port: 0, host: '127.0.0.1' });
@@ -122,7 +123,11 @@ export async function startApi(
     if (difference === undefined) return answer;
     throw new Error(`${method} ${path} answers what its route does not declare: ${difference}`);
   };
-  return { cluster, node, app, sessions, serving, url, call, close: () => app.close() };
+  const close = async () => {
+    await app.close();
+    await node.close();
+  };
+  return { cluster, node, app, sessions, serving, url, call, close };
 }
 
 /** Not `fetch`: it would correct requests that these tests send malformed on purpose. */

@@ -74,7 +74,6 @@ describe('HTTP', () => {
   let api: TestApi;
   beforeAll(async () => {
     api = await startApi();
-    api.node.recording = false;
     await ask({ method: 'PUT', url: CANARY, headers: json, payload: '"alive"' });
     api.cluster.stabilise();
   });
@@ -154,7 +153,7 @@ describe('HTTP', () => {
     [parts],
     async (spoilt) => {
       const hostile = spoilt.reduce<unknown>((value, [at, by]) => replaced(value, at, () => by), ALL_OPERATIONS);
-      const count = (): number => api.cluster.versions.get('default/fold')?.length ?? 0;
+      const count = (): number => api.cluster.stored().get('default/fold')?.length ?? 0;
       const before = count();
       const request = { method: 'PATCH', url: `${KEYS}/fold`, headers: operations, payload: jsonOf(hostile) };
       const answer = await ask(request);

@@ -50,7 +50,6 @@ describe('sessions', () => {
   let api: TestApi;
   beforeAll(async () => {
     api = await startApi();
-    api.node.recording = false;
     api.cluster.put('default/canary', '"alive"');
     api.cluster.stabilise();
   });

@@ -41,7 +41,6 @@ describe('shared sockets', () => {
   let lastId = 0;
   beforeAll(async () => {
     api = await startApi();
-    api.node.recording = false;
     api.cluster.put('default/canary', '"alive"');
     api.cluster.stabilise();
     other = await SharedClient.open(api.url);

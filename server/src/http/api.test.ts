@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { packWall } from '@isochron/core';
 import { SessionClient } from '../../testing/session-client.js';
 import { send, startApi, type TestAnswer, type TestApi } from '../../testing/test-api.js';
 import { HttpLatency } from './metrics/latency.js';
@@ -16,12 +17,12 @@ describe('time and health', () => {
   });
 
   it('GET /v1/clock answers the time, the stable time and its age', async () => {
-    const { ust, nowMs } = api.cluster;
+    const { ust, now } = api.cluster;
     expect((await api.call('GET', '/v1/clock')).json()).toEqual({
       ust,
       hlc: api.node.hlc(),
-      now: nowMs,
-      stalenessMs: 20,
+      now,
+      stalenessMs: api.node.stalenessMs(),
       stale: false,
       heldBackBy: null,
     });
@@ -32,7 +33,7 @@ describe('time and health', () => {
     const late = await api.call('GET', `/v1/stable?ts=${timestamp}&timeout=1`);
     expect(late.json()).toMatchObject({ code: 'STABLE_TIMEOUT', retryable: true });
     const waiting = api.call('GET', `/v1/stable?ts=${timestamp}&timeout=5000`);
-    const timer = setInterval(() => api.cluster.stabilise(), 5);
+    const timer = setInterval(() => api.cluster.stabiliseEverywhere(), 5);
     const { ust } = (await waiting).json();
     clearInterval(timer);
     expect(ust).toBeGreaterThanOrEqual(Number(timestamp));
@@ -40,11 +41,11 @@ describe('time and health', () => {
 
   it('GET /v1/stable waits until every node serves the timestamp, not only this one', async () => {
     const { timestamp } = (await put(api)).json();
-    api.cluster.stabiliseHere();
+    api.cluster.stabilise('virginia');
     expect(api.node.ust()).toBeGreaterThan(Number(timestamp));
     const early = await api.call('GET', `/v1/stable?ts=${timestamp}&timeout=1`);
     expect(early.json()).toMatchObject({ code: 'STABLE_TIMEOUT' });
-    api.cluster.serve();
+    api.cluster.stabiliseEverywhere();
     const answer = await api.call('GET', `/v1/stable?ts=${timestamp}&timeout=1`);
     expect(answer.json()).toEqual({ ust: api.cluster.served });
   });
@@ -156,6 +157,7 @@ describe('metrics', () => {
     await put(api);
     await api.call('GET', '/v1/keyspaces/default/keys/none');
     await api.call('POST', '/v1/read', { body: { keys: [{ keyspace: 'default', key: 'a' }] } });
+    api.node.shownUst = packWall(api.node.now() - 20);
     api.node.verificationStatus = { state: 'unverified', missing: ['oregon-1'], timedOut: true };
     const metrics = buildMetrics(api.node, { latency });
     const url = await metrics.listen({ port: 0, host: '127.0.0.1' });

@@ -1,9 +1,9 @@
 /** The API under protocols whose snapshots have more than a timestamp, and under those without some operations. */
-import { packWall, type Timestamp } from '@isochron/core';
+import { packWall, type StoredVersion, type Timestamp } from '@isochron/core';
 import type { ProtocolName } from '@isochron/protocols/session-rules';
-import { FakeCluster, fakeConfig } from '../../testing/fake-node.js';
 import { SessionClient } from '../../testing/session-client.js';
 import { SECRET, startApi, type TestApi } from '../../testing/test-api.js';
+import { TestCluster, testConfig } from '../../testing/test-cluster.js';
 import { sessionTokens } from '../session/tokens.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
@@ -15,14 +15,20 @@ afterEach(async () => {
 });
 
 async function under(protocol: ProtocolName): Promise<TestApi> {
-  const api = await startApi({ cluster: new FakeCluster(fakeConfig(protocol)) });
+  const api = await startApi({ cluster: new TestCluster(testConfig(protocol)) });
   toClose.push(api);
   return api;
 }
 const lastCall = (api: TestApi) => api.node.calls.at(-1)?.request;
+/** The snapshot, or the dependencies, in the coordinator's last answer: virginia's entry is the newest, its clock's. */
+function lastSeen(api: TestApi): { snapshot: Timestamp; deps: [Timestamp, Timestamp] } {
+  const answer = api.node.answers.at(-1) as { snapshot: Timestamp; deps: [Timestamp, Timestamp] };
+  expect(answer.deps[0]).toBeGreaterThan(answer.deps[1]);
+  return { snapshot: answer.snapshot, deps: answer.deps };
+}
 
 describe('a cluster whose snapshots are vectors', () => {
-  const tokens = sessionTokens({ secret: SECRET }, fakeConfig('cure'));
+  const tokens = sessionTokens({ secret: SECRET }, testConfig('cure'));
   let api: TestApi;
   let ust: Timestamp;
   beforeEach(async () => {
@@ -31,7 +37,6 @@ describe('a cluster whose snapshots are vectors', () => {
     api.cluster.put('default/b', '2');
     api.cluster.stabilise();
     ust = api.node.ust();
-    api.cluster.deps = [ust, ust - 7];
   });
   const seenBy = (token: unknown) => tokens.decode(String(token), api.node.latest()).seen;
 
@@ -39,24 +44,26 @@ describe('a cluster whose snapshots are vectors', () => {
     it("a token signs all entries of a caller's snapshot, and the next read is of no older one", async () => {
       const first = await api.call('GET', `${KEYS}/a`);
       const token = String(first.headers['isochron-session']);
-      expect(seenBy(token)).toEqual({ ts: ust, deps: [ust, ust - 7] });
-      expect(first.headers['isochron-snapshot']).toBe(String(ust));
+      const { snapshot, deps } = lastSeen(api);
+      expect(seenBy(token)).toEqual({ ts: snapshot, deps });
+      expect(first.headers['isochron-snapshot']).toBe(String(snapshot));
       await api.call('POST', '/v1/read', { body: { keys: refs('a') }, headers: { 'isochron-session': token } });
-      expect(lastCall(api)).toMatchObject({ at: null, ust, deps: [ust, ust - 7] });
+      expect(lastCall(api)).toMatchObject({ at: null, ust: snapshot, deps });
     });
 
     it('a token signs the dependencies of a commit', async () => {
       const written = await api.call('PUT', `${KEYS}/c`, { body: { n: 1 } });
       const { timestamp } = written.json() as { timestamp: Timestamp };
-      // The fake commit reports these dependencies.
-      expect(seenBy(written.headers['isochron-session'])).toEqual({ ts: timestamp, deps: [ust, ust - 7] });
+      expect(lastSeen(api).deps[0]).toBe(timestamp);
+      expect(seenBy(written.headers['isochron-session'])).toEqual({ ts: timestamp, deps: lastSeen(api).deps });
     });
 
     it('a one-shot write commits with the snapshot that its caller has seen', async () => {
       const read = await api.call('GET', `${KEYS}/a`);
       const headers = { 'isochron-session': String(read.headers['isochron-session']) };
+      const seen = lastSeen(api);
       await api.call('PUT', `${KEYS}/c`, { body: { n: 1 }, headers });
-      expect(lastCall(api)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7] });
+      expect(lastCall(api)).toMatchObject(seen);
       // Outcomes below this are forgotten: it is the stable time, not the caller's snapshot.
       await api.call('PUT', `${KEYS}/c`, { body: { n: 1 } });
       expect(lastCall(api)).toMatchObject({ snapshot: 0, sentAfter: ust });
@@ -65,25 +72,28 @@ describe('a cluster whose snapshots are vectors', () => {
     it('the id of a transaction names the whole snapshot, so that another node continues in it (D8)', async () => {
       const opened = await api.call('POST', '/v1/transactions');
       const path = String(opened.headers.location);
-      api.cluster.open.clear();
+      const { snapshot, deps } = lastSeen(api);
+      api.cluster.forgetTransactions();
       const seen = await api.call('POST', `${path}/read`, { body: { keys: refs('a') } });
       expect(seen.json()).toMatchObject({ values: [{ value: 1 }] });
-      expect(lastCall(api)).toMatchObject({ txId: null, at: ust, deps: [ust, ust - 7] });
+      expect(lastCall(api)).toMatchObject({ txId: null, at: snapshot, deps });
       const done = await api.call('POST', `${path}/commit`, { body: { writes: [{ ...refs('c')[0], value: 1 }] } });
       expect(done.status).toBe(200);
-      expect(lastCall(api)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7], sentAfter: ust });
+      expect(lastCall(api)).toMatchObject({ snapshot, deps, sentAfter: snapshot });
     });
 
     it('a commit depends on what its caller has seen by then, also where its transaction has not read that', async () => {
       const opened = await api.call('POST', '/v1/transactions');
+      const { snapshot, deps } = lastSeen(api);
       const commit = async (headers: Record<string, string>) => {
         const body = { writes: [{ ...refs('c')[0], value: 1 }] };
         await api.call('POST', `${String(opened.headers.location)}/commit`, { body, headers });
         return lastCall(api);
       };
-      const token = tokens.mint({ seen: { ts: ust, deps: [ust - 9, ust] }, hwt: ust });
-      expect(await commit({ 'isochron-session': token })).toMatchObject({ snapshot: ust, deps: [ust, ust] });
-      const old = tokens.mint({ seen: { ts: ust - 1, deps: [ust - 9, ust - 8] }, hwt: 0 });
+      const token = tokens.mint({ seen: { ts: snapshot, deps: [deps[0] - 9, deps[1] + 3] }, hwt: ust });
+      const merged = { snapshot, deps: [deps[0], deps[1] + 3] };
+      expect(await commit({ 'isochron-session': token })).toMatchObject(merged);
+      const old = tokens.mint({ seen: { ts: snapshot - 1, deps: [deps[0] - 9, deps[1] - 8] }, hwt: 0 });
       expect(await commit({ 'isochron-session': old })).toMatchObject({ snapshot: null });
     });
 
@@ -103,10 +113,11 @@ describe('a cluster whose snapshots are vectors', () => {
     it('a listing reads every page in the same snapshot, with all its entries', async () => {
       const first = await api.call('GET', `${KEYS}?limit=1`);
       const cursor = String(first.json().cursor);
-      api.cluster.deps = [ust + 1, ust + 1];
+      const { snapshot, deps } = lastSeen(api);
+      api.cluster.pass(50);
       const second = await api.call('GET', `${KEYS}?cursor=${cursor}`);
-      expect(second.json()).toMatchObject({ snapshot: ust, entries: [{ key: 'b' }] });
-      expect(lastCall(api)).toMatchObject({ at: ust, deps: [ust, ust - 7] });
+      expect(second.json()).toMatchObject({ snapshot, entries: [{ key: 'b' }] });
+      expect(lastCall(api)).toMatchObject({ at: snapshot, deps });
     });
 
     it.each([
@@ -132,7 +143,7 @@ describe('a cluster whose snapshots are vectors', () => {
 
     it('an ETag names a version whole: another one of the same timestamp may still come', async () => {
       const { headers } = await api.call('GET', `${KEYS}/a`);
-      const { ts, txId } = api.cluster.read('default/a', ust)!;
+      const [{ ts, txId }] = api.cluster.stored().get('default/a') as [StoredVersion];
       expect(headers.etag).toBe(`"${ts}-${txId}"`);
       const again = await api.call('GET', `${KEYS}/a`, { headers: { 'if-none-match': String(headers.etag) } });
       expect(again.status).toBe(304);
@@ -151,7 +162,7 @@ describe('a cluster whose snapshots are vectors', () => {
       const welcome = await client.hello({ token });
       expect(welcome).toMatchObject({ protocol: 'cure', ust: 900, deps: [900, 800], stable: ust, hwt: 0 });
       client.send({ type: 'read', id: 1, keys: ['default/a'] });
-      expect(await client.answer(1)).toMatchObject({ snapshot: ust, deps: [ust, ust - 7] });
+      expect(await client.answer(1)).toMatchObject(lastSeen(api));
       expect(lastCall(api)).toMatchObject({ at: null, ust: 900, deps: [900, 800] });
     });
 
@@ -167,9 +178,9 @@ describe('a cluster whose snapshots are vectors', () => {
       const commit = { tx: `${'s'.repeat(22)}.1`, hwt: 0, sentAfter: ust, attemptRegions: ['virginia'], writes };
       client.send({ type: 'commit', id: 3, snapshot: ust, deps, ...commit });
       const committed = await client.answer(3);
-      expect(committed).toMatchObject({ type: 'committed', deps });
+      expect(committed).toMatchObject({ type: 'committed', deps: [committed.ts, ust - 7] });
       expect(lastCall(api)).toMatchObject({ snapshot: ust, deps });
-      expect(seenBy(committed.token)).toEqual({ ts: committed.ts, deps });
+      expect(seenBy(committed.token)).toEqual({ ts: committed.ts, deps: [committed.ts, ust - 7] });
     });
 
     it.each([
@@ -243,7 +254,7 @@ describe('a protocol without updates', () => {
     client.send({ type: 'origin', id: 2, key: 'default/a', at: 1, tx: 'tx-of-a-claim-16.1' });
     for (const id of [1, 2]) expect(await client.answer(id)).toMatchObject({ code: 'NOT_SUPPORTED_BY_PROTOCOL' });
     client.close();
-    expect(api.cluster.versions.size).toBe(0);
+    expect(api.cluster.stored().size).toBe(0);
   });
 
   it('a protocol without updates reads, merges and writes a patch, and refuses to patch bytes', async () => {
@@ -252,7 +263,7 @@ describe('a protocol without updates', () => {
     api.cluster.put('default/bytes', new Uint8Array([1]));
     api.cluster.stabilise();
     await api.call('PATCH', `${KEYS}/a`, { body: { m: 2 } });
-    expect(api.cluster.versions.get('default/a')?.at(-1)?.value).toBe('{"n":1,"m":2}');
+    expect(api.cluster.stored().get('default/a')?.at(-1)?.value).toBe('{"n":1,"m":2}');
     expect((await api.call('PATCH', `${KEYS}/bytes`, { body: {} })).status).toBe(415);
   });
 });

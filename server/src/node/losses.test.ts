@@ -1,6 +1,6 @@
 import { Topology } from '@isochron/core';
 import type { AcknowledgeLossesReq, Loss } from '@isochron/protocols';
-import { fakeConfig } from '../../testing/fake-node.js';
+import { testConfig } from '../../testing/test-cluster.js';
 import { clusterSpec } from '../config/cluster-file.js';
 import { lossLogger, OperatorPort } from './losses.js';
 
@@ -21,7 +21,7 @@ describe('losses', () => {
   it('losses are a line each in the log, with transaction, keys and the node whose disk was lost', () => {
     const lines: unknown[] = [];
     const logger = { error: (fields: object) => lines.push(fields) };
-    lossLogger(logger, new Topology(clusterSpec(fakeConfig())))([loss, { ...loss, txId: 'b', keys: [] }]);
+    lossLogger(logger, new Topology(clusterSpec(testConfig())))([loss, { ...loss, txId: 'b', keys: [] }]);
     expect(lines).toMatchObject([
       {
         transaction: loss.txId,

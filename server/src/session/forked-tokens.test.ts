@@ -1,10 +1,10 @@
-import { FakeCluster } from '../../testing/fake-node.js';
 import { SessionNetwork, startApi, type TestApi } from '../../testing/test-api.js';
+import { TestCluster } from '../../testing/test-cluster.js';
 
 /** Tokens that are used more than once: by requests in flight together, on several nodes, later again. */
 const KEYS = '/v1/keyspaces/default/keys';
 let network: SessionNetwork;
-let cluster: FakeCluster;
+let cluster: TestCluster;
 let apis: TestApi[];
 let a: TestApi;
 let b: TestApi;
@@ -12,7 +12,7 @@ let c: TestApi;
 
 beforeEach(async () => {
   network = new SessionNetwork();
-  cluster = new FakeCluster();
+  cluster = new TestCluster();
   const open = (id: string) => startApi({ cluster, network, id });
   [a, b, c] = apis = [await open('virginia-1'), await open('virginia-2'), await open('oregon-1')] as [
     TestApi,

@@ -1,8 +1,8 @@
 import type { Deps } from '@isochron/core';
 import type { Input } from '@isochron/protocols';
 import { ASKED_TIMER, KeptSession, type SessionMessage, SessionStore, SessionsMachine } from '@isochron/sessions';
-import { FakeCluster } from '../../testing/fake-node.js';
 import { SessionNetwork, startApi, type TestApi } from '../../testing/test-api.js';
+import { TestCluster } from '../../testing/test-cluster.js';
 import { servedProtocol } from '../node/protocols.js';
 import { newSessionId } from './ids.js';
 
@@ -10,13 +10,13 @@ const { session } = servedProtocol('paris');
 
 const KEYS = '/v1/keyspaces/default/keys';
 let network: SessionNetwork;
-let cluster: FakeCluster;
+let cluster: TestCluster;
 let one: TestApi;
 let two: TestApi;
 
 beforeEach(async () => {
   network = new SessionNetwork();
-  cluster = new FakeCluster();
+  cluster = new TestCluster();
   one = await startApi({ cluster, network, id: 'virginia-1' });
   two = await startApi({ cluster, network, id: 'oregon-1' });
 });
@@ -67,7 +67,7 @@ describe('a session that comes to another node (D13)', () => {
     const session = await write(one, 'a', 1);
     network.silent.add('virginia-1');
     const answer = read(two, 'a', session);
-    const timer = setInterval(() => cluster.stabiliseHere(), 5);
+    const timer = setInterval(() => cluster.stabilise('oregon'), 5);
     expect(await answer).toMatchObject({ status: 200, text: '1' });
     clearInterval(timer);
   });

@@ -1,7 +1,7 @@
 import { IsochronError, packWall } from '@isochron/core';
 import type { SessionTokens } from '@isochron/sessions';
-import { fakeConfig } from '../../testing/fake-node.js';
 import { SECRET } from '../../testing/test-api.js';
+import { testConfig } from '../../testing/test-cluster.js';
 import { operationTokens, sessionTokens } from './tokens.js';
 
 const NOW = packWall(Date.UTC(2026, 0, 1));
@@ -21,18 +21,18 @@ function codeOf(token: string, reader: SessionTokens): string {
 
 describe('the tokens of a cluster', () => {
   it('tokens belong to one cluster, one secret and one placement, whatever its settings', () => {
-    const token = sessionTokens({ secret: SECRET }, fakeConfig()).mint({ seen: { ts: 1000 }, hwt: 2000 });
-    const other = { ...fakeConfig(), cluster: 'other' };
+    const token = sessionTokens({ secret: SECRET }, testConfig()).mint({ seen: { ts: 1000 }, hwt: 2000 });
+    const other = { ...testConfig(), cluster: 'other' };
     expect(codeOf(token, sessionTokens({ secret: SECRET }, other))).toBe('TOKEN_FOREIGN');
-    expect(codeOf(token, sessionTokens({ secret: SECRET }, fakeConfig(), 1))).toBe('TOKEN_FOREIGN');
-    expect(codeOf(token, sessionTokens({ secret: 'another secret of it' }, fakeConfig()))).toBe('TOKEN_INVALID');
-    const settings = { ...fakeConfig(), settings: { ...fakeConfig().settings, gossipIntervalMs: 7 } };
+    expect(codeOf(token, sessionTokens({ secret: SECRET }, testConfig(), 1))).toBe('TOKEN_FOREIGN');
+    expect(codeOf(token, sessionTokens({ secret: 'another secret of it' }, testConfig()))).toBe('TOKEN_INVALID');
+    const settings = { ...testConfig(), settings: { ...testConfig().settings, gossipIntervalMs: 7 } };
     expect(codeOf(token, sessionTokens({ secret: SECRET }, settings))).toBe('accepted');
   });
 
   it('tokens are the same bytes in every release: callers keep them over an upgrade', () => {
-    const paris = sessionTokens({ secret: SECRET }, fakeConfig());
-    const cure = (epoch: number) => sessionTokens({ secret: SECRET }, fakeConfig('cure'), epoch);
+    const paris = sessionTokens({ secret: SECRET }, testConfig());
+    const cure = (epoch: number) => sessionTokens({ secret: SECRET }, testConfig('cure'), epoch);
     expect(paris.mint({ seen: { ts: 1000 }, hwt: 2000 })).toBe(
       'BuP3xXxuXZs7BXBhcmlzAAAAAAAAA-gAAAAAAAAH0AAc-boVRAqVi-l83K7IlW4C',
     );
@@ -45,7 +45,7 @@ describe('the tokens of a cluster', () => {
     expect(cure(1).mint({ ...cureClaims, cache })).toBe(
       'BoG2tjtGN1nmBGN1cmUAAAAAAAAD6AAAAAAAAAfQAgAAAAAAAAPoAAAAAAAAA4QWYWFhYWFhYWFhYWFhYWFhYWFhYWFhYQp2aXJnaW5pYS0xAAAAAAAAAANb0H1YIIQPZqOk4O-NxFC2',
     );
-    expect(operationTokens({ secret: SECRET }, fakeConfig('okapi')).mint(state)).toBe(
+    expect(operationTokens({ secret: SECRET }, testConfig('okapi')).mint(state)).toBe(
       'BrrbwI4PaBMvBW9rYXBp3gADpHNlZW6TActDMAAAAAAAAACmcmVnaW9upm9yZWdvbqN1c3RN6mvGql9QYu2gnOcNnikeCQ',
     );
   });

@@ -1,8 +1,9 @@
 /**
- * A cluster in memory: real machines and hosts over a plain store, with one node in each region, and one region more
- * that no client reaches. Its time passes as the test lets it; a request is answered at the time at which it arrives.
+ * A cluster in memory: real machines and hosts over a plain store. Unless a test names the nodes, each region has a
+ * node, and a region more, the witness, no client reaches. Its time passes as the test lets it; a request is answered
+ * at the time at which it arrives.
  */
-import type { QualifiedKey, RegionId, StoredVersion, Timestamp, TxId } from '@isochron/core';
+import type { ClusterSpec, NodeId, QualifiedKey, RegionId, StoredVersion, Timestamp, TxId } from '@isochron/core';
 import type { StableTime } from '@isochron/protocols/kernel/replication/stable-time';
 import type { ProtocolName } from '@isochron/protocols/session-rules';
 import type { WireContent } from '@isochron/wire/session-frames';
@@ -18,8 +19,6 @@ const STABLE_MS = 10_000;
 /** A node of the cluster as the cluster needs it. */
 interface ClusterNode {
   readonly isBusy: boolean;
-  /** Time has passed. */
-  advance(): void;
   /** Writes as another client, at a node that no client of a test reaches. */
   writeBeside(writes: readonly WireWrite[]): Timestamp;
 }
@@ -36,6 +35,8 @@ export interface MemoryClusterOptions {
   readonly protocol?: ProtocolName;
   /** Keyspaces of one partition beside `default`, which has two. */
   readonly keyspaces?: readonly string[];
+  /** Regions, nodes and keyspaces in place of these: at least two nodes that replicate something together. */
+  readonly spec?: ClusterSpec;
   /** Whether stable time rises with `stabilise` alone. */
   readonly held?: boolean;
 }
@@ -46,16 +47,12 @@ export class MemoryCluster {
   /** Commit timestamps of all transactions of clients, in the order of their commits. */
   readonly outcomes = new Map<TxId, Timestamp>();
   readonly regions: readonly RegionId[];
-  readonly #held = new Set<string>();
+  readonly #held = new Set<NodeId>();
+  readonly #passing = new Set<() => void>();
 
-  constructor({ regions = ['east'], protocol = 'paris', keyspaces = [], held = false }: MemoryClusterOptions = {}) {
-    this.regions = regions;
-    const all = [...regions, WITNESS];
-    const keyspace = (name: string, partitions: number) => ({ name, partitions, replication: all.length });
-    this.family = familyOf(protocol, {
-      regions: all.map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
-      keyspaces: [keyspace('default', 2), ...keyspaces.map((name) => keyspace(name, 1))],
-    });
+  constructor({ regions, protocol = 'paris', keyspaces, spec, held = false }: MemoryClusterOptions = {}) {
+    this.family = familyOf(protocol, spec ?? witnessed(regions, keyspaces));
+    this.regions = this.family.world.topology.regions.filter((region) => region !== WITNESS);
     this.pass(100);
     if (held) this.hold();
   }
@@ -95,7 +92,13 @@ export class MemoryCluster {
   /** Time passes. */
   pass(ms: number): void {
     this.family.world.run(ms);
-    for (const node of this.nodes) node.advance();
+    for (const passed of this.#passing) passed();
+  }
+
+  /** Calls `passed` whenever time has passed, until the returned function is called. */
+  onPass(passed: () => void): () => void {
+    this.#passing.add(passed);
+    return () => void this.#passing.delete(passed);
   }
 
   /** Whether a request has no answer yet: the passing of time may bring it. */
@@ -103,9 +106,14 @@ export class MemoryCluster {
     return this.nodes.some((node) => node.isBusy);
   }
 
+  /** kill -9 and a start on the same disk. */
+  restart(node: NodeId): void {
+    this.family.restart(node);
+  }
+
   /** From now on stable time rises in these regions with `stabilise` alone: default, all. */
   hold(...regions: readonly RegionId[]): void {
-    for (const region of regions.length > 0 ? regions : this.regions) this.#held.add(`${region}-1`);
+    for (const node of this.#nodesOf(regions)) this.#held.add(node);
     this.family.hold(this.#held);
     this.pass(REPORTED_MS);
   }
@@ -117,20 +125,27 @@ export class MemoryCluster {
 
   /** All commits so far become stable, in these regions: default, all. */
   stabilise(...regions: readonly RegionId[]): Timestamp {
-    const wanted = regions.length > 0 ? regions : this.regions;
-    return this.#rise(wanted, ({ value }) => value);
+    return this.#rise(regions, ({ value }) => value);
   }
 
   /** All commits so far become stable in all regions, and every region knows that. */
   stabiliseEverywhere(): Timestamp {
-    return this.#rise(this.regions, ({ served }) => served);
+    return this.#rise([], ({ served }) => served);
   }
 
-  #rise(wanted: readonly RegionId[], risen: (stable: StableTime) => Timestamp): Timestamp {
+  /** The nodes of these regions, which clients reach: default, of all. */
+  #nodesOf(regions: readonly RegionId[]): readonly NodeId[] {
+    const { topology } = this.family.world;
+    const wanted = new Set(regions.length > 0 ? regions : this.regions);
+    return topology.nodes.filter((node) => wanted.has(topology.regionOf(node)));
+  }
+
+  #rise(regions: readonly RegionId[], risen: (stable: StableTime) => Timestamp): Timestamp {
     const { clock } = this;
     const before = [...this.#held];
-    const times = wanted.map((region) => this.family.stable(`${region}-1`));
-    for (const region of wanted) this.#held.delete(`${region}-1`);
+    const nodes = this.#nodesOf(regions);
+    const times = nodes.map((node) => this.family.stable(node));
+    for (const node of nodes) this.#held.delete(node);
     for (const stable of times) stable.want(clock);
     for (let ms = 0; times.some((stable) => risen(stable) < clock); ms++) {
       if (ms > STABLE_MS) throw new Error(`stable time did not reach ${clock}`);
@@ -138,7 +153,10 @@ export class MemoryCluster {
     }
     for (const node of before) this.#held.add(node);
     this.pass(REPORTED_MS);
-    return this.ustOf(wanted[0]!);
+    // A feed of several nodes ends where the lowest of them ends: all get the highest stable time that one has.
+    const highest = Math.max(...times.map(({ value }) => value));
+    for (const stable of times) stable.aggregate(highest, stable.sOld, stable.served);
+    return highest;
   }
 
   /** Another client writes documents; null deletes. The keys are qualified. */
@@ -151,4 +169,14 @@ export class MemoryCluster {
     this.write({ [key]: JSON.stringify(document) });
     this.stabilise();
   }
+}
+
+/** Regions of one node that replicate everything, with the witness, which keeps stable time back. */
+function witnessed(regions: readonly RegionId[] = ['east'], keyspaces: readonly string[] = []): ClusterSpec {
+  const all = [...regions, WITNESS];
+  const keyspace = (name: string, partitions: number) => ({ name, partitions, replication: all.length });
+  return {
+    regions: all.map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
+    keyspaces: [keyspace('default', 2), ...keyspaces.map((name) => keyspace(name, 1))],
+  };
 }

@@ -105,7 +105,7 @@ export class MemoryNode {
     const after: ServedNode['after'] = (ms, run) => family.world.after(ms, run);
     this.#waitersHere = new StableWaiters(after);
     this.#waitersEverywhere = new StableWaiters(after);
-    const open = family.serve(this.#machines, `sessions ${cluster.nodes.length}`, (tx) => this.#stalled.has(tx));
+    const { open } = family.serve(this.#machines, `sessions ${cluster.nodes.length}`, (tx) => this.#stalled.has(tx));
     this.#sessions = new ServedSessions(this.#served(after), () => open(this.#sessions.node));
     const tick = (): void => {
       this.#sessions.tick(false);
@@ -113,6 +113,7 @@ export class MemoryNode {
     };
     tick();
     cluster.nodes.push(this);
+    cluster.onPass(() => this.#timePasses());
   }
 
   /** Where a world that has a network finds it. */
@@ -185,8 +186,8 @@ export class MemoryNode {
     else this.#stalled.delete(tx);
   }
 
-  /** Time has passed: waits end, and answers leave. */
-  advance(): void {
+  /** Waits end, and answers leave. */
+  #timePasses(): void {
     const { value, served } = this.cluster.family.stable(this.#machines);
     this.#waitersHere.advance(value);
     this.#waitersEverywhere.advance(served);

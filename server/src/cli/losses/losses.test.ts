@@ -1,7 +1,7 @@
 import { packWall } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
-import { FakeCluster } from '../../../testing/fake-node.js';
 import { startApi, type TestApi } from '../../../testing/test-api.js';
+import { TestCluster } from '../../../testing/test-cluster.js';
 import { runCli } from '../program.js';
 import { request } from '../status/request.js';
 import { type ClusterLoss, unionOf } from './collect.js';
@@ -124,12 +124,12 @@ describe('isochron losses', () => {
   });
   /** The nodes of virginia; the node of oregon does not answer, unless a test adds it. */
   let nodes: Map<string, TestApi>;
-  let cluster: FakeCluster;
+  let cluster: TestCluster;
   const add = async (node: string, port: number) =>
     nodes.set(`http://127.0.0.1:${port}`, await startApi({ cluster, id: node }));
 
   beforeEach(async () => {
-    cluster = new FakeCluster();
+    cluster = new TestCluster();
     nodes = new Map();
     await add('virginia-1', 7101);
     await add('virginia-2', 7102);

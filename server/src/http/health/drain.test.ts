@@ -1,6 +1,6 @@
-import { FakeCluster } from '../../../testing/fake-node.js';
 import { SessionClient } from '../../../testing/session-client.js';
 import { SessionNetwork, startApi, type TestApi } from '../../../testing/test-api.js';
+import { TestCluster } from '../../../testing/test-cluster.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
 const TX_ID = 'abcdefghijklmnopqrstuv.0';
@@ -9,11 +9,11 @@ const refs = (...keys: string[]) => keys.map((key) => ({ keyspace: 'default', ke
 const BOUNDS = { sessionsMs: 20_000, requestsMs: 20_000, stableMs: 20_000 };
 
 let network: SessionNetwork;
-let cluster: FakeCluster;
+let cluster: TestCluster;
 let api: TestApi;
 beforeEach(async () => {
   network = new SessionNetwork();
-  cluster = new FakeCluster();
+  cluster = new TestCluster();
   api = await startApi({ cluster, network });
 });
 afterEach(() => api.close());
@@ -202,7 +202,7 @@ describe('the caches of HTTP sessions (D13)', () => {
     const { headers } = await api.call('POST', '/v1/transactions', { headers: tokenOf(wrote) });
     await api.app.drain({ ...BOUNDS, stableMs: 1 });
     network.silent.add('virginia-1');
-    cluster.open.clear();
+    cluster.forgetTransactions();
     cluster.put('default/a', '"newer"');
     cluster.stabilise();
     for (const target of [neighbour, abroad]) {

@@ -56,7 +56,7 @@ describe('readiness', () => {
       /linked to no other node/,
       ({ node }) => (node.peers = [link('oregon-1', false), link('virginia-2', false)]),
     ],
-    ['stable-time', /stable time stands still, snapshots are 34.0 s old/, ({ node }) => (node.cluster.nowMs += 33_980)],
+    ['stable-time', /stable time stands still, snapshots are 34.0 s old/, ({ node }) => node.cluster.pass(33_980)],
     ['disk', /without room on its disk/, ({ node }) => (node.disk = { ...node.disk, full: true })],
     ['connections', /near its limit/, ({ serving }) => (serving.crowding = () => 'near its limit of 10 connections')],
   ];

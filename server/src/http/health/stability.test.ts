@@ -1,7 +1,7 @@
 import { packWall } from '@isochron/core';
-import { FakeNode } from '../../../testing/fake-node.js';
 import { SessionClient } from '../../../testing/session-client.js';
 import { send, startApi, type TestApi } from '../../../testing/test-api.js';
+import { TestNode } from '../../../testing/test-node.js';
 import type { PartitionStatus } from '../../node/api.js';
 import { buildMetrics } from '../metrics/metrics.js';
 import { StabilityMonitor, stabilityOf } from './stability.js';
@@ -9,7 +9,7 @@ import { StabilityMonitor, stabilityOf } from './stability.js';
 const ALERT_MS = 10_000;
 
 /** A replica whose entry for each region has this age, in ms. */
-const replica = (node: FakeNode, partition: string, agesMs: Record<string, number>): PartitionStatus => ({
+const replica = (node: TestNode, partition: string, agesMs: Record<string, number>): PartitionStatus => ({
   partition,
   regions: Object.keys(agesMs),
   versionVector: Object.fromEntries(
@@ -31,8 +31,8 @@ const link = (node: string, region: string, up: boolean) => ({
 });
 
 /** A node of virginia that has received no writes from oregon for this time. */
-function withoutOregon(ageMs: number, node = new FakeNode()): FakeNode {
-  node.cluster.ust = packWall(node.now() - ageMs);
+function withoutOregon(ageMs: number, node = new TestNode()): TestNode {
+  node.shownUst = packWall(node.now() - ageMs);
   node.replicas = [
     replica(node, 'default/0', { virginia: 5, oregon: ageMs - 3 }),
     replica(node, 'default/2', { virginia: 5, oregon: ageMs }),
@@ -48,10 +48,10 @@ describe('stable time', () => {
   });
 
   it('stable time is stale, too, where it is ahead of the clock by more than clocks may differ (K4)', () => {
-    const node = new FakeNode();
-    node.cluster.ust = packWall(node.now() + node.config.settings.maxClockDriftMs - 1_000);
+    const node = new TestNode();
+    node.shownUst = packWall(node.now() + node.config.settings.maxClockDriftMs - 1_000);
     expect(stabilityOf(node)).toMatchObject({ stalenessMs: 0, stale: false });
-    node.cluster.ust = packWall(node.now() + node.config.settings.maxClockDriftMs + 1_000);
+    node.shownUst = packWall(node.now() + node.config.settings.maxClockDriftMs + 1_000);
     expect(stabilityOf(node)).toMatchObject({ stalenessMs: 0, stale: true });
   });
 
@@ -107,7 +107,7 @@ describe('the monitor', () => {
     withoutOregon(34_000, node);
     expect([monitor.look(), monitor.look()]).toEqual([true, false]);
     expect(monitor.freshness).toMatchObject({ stale: true, stalenessMs: 34_000, heldBackBy: { region: 'oregon' } });
-    node.cluster.stabilise();
+    node.shownUst = undefined;
     expect([monitor.look(), monitor.look()]).toEqual([true, false]);
     expect(logged).toEqual([expect.stringMatching(/^warn .*"region":"oregon"/), 'info']);
   });
@@ -144,7 +144,7 @@ describe('staleness is shown', () => {
     expect(stale).toMatch(
       /isochron_ust_held_back\{by_region="oregon",by_node="oregon-1",partition="default\/2",[^}]*\} 1\n/,
     );
-    api.cluster.stabilise();
+    api.node.shownUst = undefined;
     const fresh = await scrape();
     await metrics.close();
     expect(fresh).toMatch(/isochron_ust_stale\{[^}]*\} 0\n/);

@@ -1,5 +1,5 @@
-import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
 import { send, startApi, type TestApi } from '../../../testing/test-api.js';
+import { TestCluster, testConfig } from '../../../testing/test-cluster.js';
 import { SCOPES, TRAFFIC_KINDS } from '../../node/traffic.js';
 import { buildMetrics } from './metrics.js';
 
@@ -8,7 +8,7 @@ describe('what a protocol costs', () => {
   let api: TestApi;
   let url: string;
   beforeEach(async () => {
-    api = await startApi({ cluster: new FakeCluster(fakeConfig('bpr')) });
+    api = await startApi({ cluster: new TestCluster(testConfig('bpr')) });
     const metrics = buildMetrics(api.node);
     toClose.push(api, metrics);
     url = await metrics.listen({ port: 0, host: '127.0.0.1' });

@@ -1,7 +1,7 @@
 import { SESSION_SUBPROTOCOLS } from '@isochron/wire/session-frames';
-import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
 import { SessionClient } from '../../../testing/session-client.js';
 import { startApi, type TestApi } from '../../../testing/test-api.js';
+import { TestCluster, testConfig } from '../../../testing/test-cluster.js';
 import { DEFAULT_SETTINGS } from '../../config/schema.js';
 import { codecOf } from '../../ws/codec.js';
 
@@ -9,12 +9,12 @@ const KEYS = '/v1/keyspaces/default/keys';
 const VALUE_BYTES = 1000;
 /** The smallest limits that a cluster file may have: an answer holds 4,096 bytes of values. */
 const limits = { ...DEFAULT_SETTINGS.limits, maxValueBytes: VALUE_BYTES + 2, maxRequestBytes: 1024 };
-const config = { ...fakeConfig(), settings: { ...fakeConfig().settings, limits } };
+const config = { ...testConfig(), settings: { ...testConfig().settings, limits } };
 const names = (count: number) => Array.from({ length: count }, (_, i) => `k${i}`);
 
 let api: TestApi;
 beforeEach(async () => {
-  const cluster = new FakeCluster(config);
+  const cluster = new TestCluster(config);
   for (const name of names(10)) cluster.put(`default/${name}`, JSON.stringify('x'.repeat(VALUE_BYTES)));
   cluster.stabilise();
   api = await startApi({ cluster });

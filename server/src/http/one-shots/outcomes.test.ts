@@ -1,16 +1,18 @@
 import { IsochronError, packWall } from '@isochron/core';
 import type { TxStatusResp } from '@isochron/protocols';
 import type { Done } from '@isochron/sessions';
-import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
 import { SessionClient } from '../../../testing/session-client.js';
 import { SessionNetwork, startApi, type TestApi } from '../../../testing/test-api.js';
+import { TestCluster, testConfig } from '../../../testing/test-cluster.js';
 
+/** Outcomes are retained for a shorter time than the cluster is old. */
+const RETAINING = { ...testConfig(), settings: { ...testConfig().settings, outcomeRetentionMs: 600_000 } };
 const TX_ID = 'abcdefghijklmnopqrstuv-A0.0';
-let cluster: FakeCluster;
+let cluster: TestCluster;
 let api: TestApi;
 let other: TestApi;
 beforeEach(async () => {
-  cluster = new FakeCluster();
+  cluster = new TestCluster(RETAINING);
   const network = new SessionNetwork();
   api = await startApi({ cluster, network });
   other = await startApi({ cluster, network, id: 'oregon-1' });
@@ -33,7 +35,7 @@ describe('GET /v1/transactions/:id', () => {
     expect(await statusOf(second, String(id))).toEqual({ id, status: 'open', timestamp: snapshot });
     expect(second.node.calls.map(({ coordinator }) => coordinator)).toEqual(['virginia-1']);
     second.node.failNext = new IsochronError('CONNECTION_LOST', 'the link is down');
-    expect(await statusOf(second, String(id))).toMatchObject({ status: 'open' });
+    expect(await statusOf(second, String(id))).toMatchObject({ status: 'unknown' });
     expect(second.node.calls.map(({ coordinator }) => coordinator).slice(1)).toEqual(['virginia-1', undefined]);
     await second.close();
   });
@@ -51,7 +53,8 @@ describe('GET /v1/transactions/:id', () => {
     expect(await statusOf(api, TX_ID, `?sentAfter=${kept}`)).toMatchObject({ status: 'unknown' });
     expect(await statusOf(api, TX_ID, `?sentAfter=${kept - 1}`)).toMatchObject({ status: 'forgotten' });
     // An outcome that some node still has is not forgotten.
-    cluster.commit(TX_ID, [], 0);
+    const headers = { 'idempotency-key': TX_ID };
+    await api.call('PUT', '/v1/keyspaces/default/keys/a', { body: 1, headers });
     expect(await statusOf(api, TX_ID, `?sentAfter=${kept - 1}`)).toMatchObject({ status: 'committed' });
   });
 
@@ -145,7 +148,7 @@ describe('a commit that ended without a word of its cohorts', () => {
 describe('a repeated patch, under a protocol without updates', () => {
   it('a repeated patch is not merged into its own pending result', async () => {
     await api.close();
-    api = await startApi({ cluster: new FakeCluster(fakeConfig('wren')) });
+    api = await startApi({ cluster: new TestCluster(testConfig('wren')) });
     const pending: TxStatusResp = { type: 'TxStatusResp', ref: 0, status: 'pending', ts: null, attempt: 0 };
     api.node.handlers.TxStatusReq = (_request, done) => done(pending);
     const answer = await api.call('PATCH', '/v1/keyspaces/default/keys/a', {

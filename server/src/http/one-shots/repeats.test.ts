@@ -1,15 +1,15 @@
 /** Writes that are repeated under their id on nodes of other regions (D4, retries anywhere). */
 import { IsochronError } from '@isochron/core';
-import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
 import { SessionNetwork, startApi, type TestApi } from '../../../testing/test-api.js';
+import { TestCluster, testConfig } from '../../../testing/test-cluster.js';
 
 const PATH = '/v1/keyspaces/default/keys/a';
 const writes = [{ keyspace: 'default', key: 'a', value: 1 }];
-let cluster: FakeCluster;
+let cluster: TestCluster;
 let virginia: TestApi;
 let oregon: TestApi;
 beforeEach(async () => {
-  cluster = new FakeCluster();
+  cluster = new TestCluster();
   const network = new SessionNetwork();
   virginia = await startApi({ cluster, network });
   oregon = await startApi({ cluster, network, id: 'oregon-1' });
@@ -64,7 +64,7 @@ it('the bare id of an interactive transaction names its home, too: its commit is
 
 it('a patch that is repeated beside the first one is answered with its outcome, although it merged another document', async () => {
   await Promise.all([virginia.close(), oregon.close()]);
-  cluster = new FakeCluster(fakeConfig('wren'));
+  cluster = new TestCluster(testConfig('wren'));
   virginia = await startApi({ cluster });
   oregon = await startApi({ cluster, id: 'oregon-1' });
   const headers = { 'idempotency-key': 'order 7' };
@@ -81,7 +81,7 @@ it('a patch that is repeated beside the first one is answered with its outcome, 
 
 it('one Idempotency-Key is one write on nodes between which the secret of the cluster is being changed', async () => {
   await Promise.all([virginia.close(), oregon.close()]);
-  cluster = new FakeCluster();
+  cluster = new TestCluster();
   const [old, renewed] = ['the first secret of all', 'the second secret of all'];
   const apiKeys = ['key-of-ann'];
   virginia = await startApi({ cluster, apiKeys, secret: old, secondSecret: renewed });
@@ -99,7 +99,7 @@ it('one Idempotency-Key is one write on nodes between which the secret of the cl
 
 it('an interactive transaction is known on nodes between which the secret of the cluster is being changed', async () => {
   await Promise.all([virginia.close(), oregon.close()]);
-  cluster = new FakeCluster();
+  cluster = new TestCluster();
   const [old, renewed] = ['the first secret of all', 'the second secret of all'];
   const apiKeys = ['key-of-ann'];
   virginia = await startApi({ cluster, apiKeys, secret: old, secondSecret: renewed });

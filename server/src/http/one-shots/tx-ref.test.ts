@@ -1,13 +1,13 @@
 import { IsochronError, MAX_TIMESTAMP, Topology, txIdOf } from '@isochron/core';
 import { partWithHome } from '@isochron/sessions';
 import fc from 'fast-check';
-import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
 import { SessionNetwork, startApi, type TestApi } from '../../../testing/test-api.js';
+import { TestCluster, testConfig } from '../../../testing/test-cluster.js';
 import { clusterSpec } from '../../config/cluster-file.js';
 import { formatTxId, parseTxId } from './tx-ref.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
-const topology = new Topology(clusterSpec(fakeConfig()));
+const topology = new Topology(clusterSpec(testConfig()));
 const refs = (...keys: string[]) => keys.map((key) => ({ keyspace: 'default', key }));
 
 describe('the id of an interactive transaction', () => {
@@ -55,13 +55,13 @@ describe('the id of an interactive transaction', () => {
 
 describe('an interactive transaction whose node is gone (D8)', () => {
   let network: SessionNetwork;
-  let cluster: FakeCluster;
+  let cluster: TestCluster;
   let home: TestApi;
   let neighbour: TestApi;
   let abroad: TestApi;
   beforeEach(async () => {
     network = new SessionNetwork();
-    cluster = new FakeCluster();
+    cluster = new TestCluster();
     home = await startApi({ cluster, network });
     neighbour = await startApi({ cluster, network, id: 'virginia-2' });
     abroad = await startApi({ cluster, network, id: 'oregon-1' });
@@ -74,7 +74,7 @@ describe('an interactive transaction whose node is gone (D8)', () => {
     String((await home.call('POST', '/v1/transactions', { headers })).headers.location);
   /** The node is gone: its links are down, and it has lost its transactions. */
   const gone = () => {
-    cluster.open.clear();
+    cluster.forgetTransactions();
     network.silent.add('virginia-1');
   };
   const overtake = () => {
@@ -98,7 +98,7 @@ describe('an interactive transaction whose node is gone (D8)', () => {
       const done = await target.call('POST', `${path}/commit`, { body });
       const again = await target.call('POST', `${path}/commit`, { body });
       expect(again.json()).toEqual(done.json());
-      expect(cluster.versions.get('default/b')).toHaveLength(1);
+      expect(cluster.stored().get('default/b')).toHaveLength(1);
       const commits = target.node.commits.slice(before);
       // Every repetition has the home of the node that opened it, and the sentAfter of its snapshot (D4, D5).
       for (const { attemptRegions } of commits) expect(attemptRegions).toEqual(['virginia']);
@@ -108,7 +108,7 @@ describe('an interactive transaction whose node is gone (D8)', () => {
 
   it('an interactive transaction continues at the same node after its restart', async () => {
     const path = await open();
-    cluster.open.clear();
+    cluster.forgetTransactions();
     overtake();
     const seen = await home.call('POST', `${path}/read`, { body: { keys: refs('a') } });
     expect(seen.json()).toMatchObject({ values: [{ value: 1 }] });

@@ -101,12 +101,12 @@ describe.each(DOORS)('a document through $door', ({ send, place, stored }) => {
     const refusal = await send(text);
     expect(refusal).toMatchObject({ code: 'VALUE_INVALID' });
     expect(refusal.detail).toMatch(`${place}${pointer}: `);
-    expect(api.cluster.versions.size).toBe(0);
+    expect(api.cluster.stored().size).toBe(0);
   });
 
   it('a document is stored in its normal form', async () => {
     await send('{ "b" : 1.0,\n "a":"\\u0041\\/", "2":-0,\r"n":1E2 }');
-    const [version] = api.cluster.versions.get('default/a') ?? [];
+    const [version] = api.cluster.stored().get('default/a') ?? [];
     expect(version?.value).toEqual(stored('{"2":0,"b":1,"a":"A/","n":100}'));
   });
 });

@@ -1,8 +1,8 @@
 import { get } from 'node:http';
 import { Update } from '@isochron/core';
-import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
 import { TestAuthFile } from '../../../testing/issuer.js';
 import { startApi, type TestAnswer, type TestApi } from '../../../testing/test-api.js';
+import { TestCluster, testConfig } from '../../../testing/test-cluster.js';
 import { digestOf, newApiKey } from '../../auth/api-keys.js';
 import { decodeChangesCursor, encodeChangesCursor } from '../cursors/changes-cursor.js';
 
@@ -187,7 +187,7 @@ describe('GET /v1/changes', () => {
   });
 
   it('protocols without a change feed refuse it with a code (CF4)', async () => {
-    const wren = await startApi({ cluster: new FakeCluster(fakeConfig('wren')) });
+    const wren = await startApi({ cluster: new TestCluster(testConfig('wren')) });
     const answer = await wren.call('GET', '/v1/changes');
     await wren.close();
     expect(answer.json().code).toBe('NOT_SUPPORTED_BY_PROTOCOL');

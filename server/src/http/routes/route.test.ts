@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HTTP_STATUS } from '@isochron/core';
 import { DECLARATIONS } from '../../../testing/declared-answers.js';
-import { FakeCluster, fakeConfig } from '../../../testing/fake-node.js';
 import { startApi, type TestApi } from '../../../testing/test-api.js';
+import { TestCluster, testConfig } from '../../../testing/test-cluster.js';
 import { HttpLatency } from '../metrics/latency.js';
 
 let api: TestApi;
@@ -83,7 +83,7 @@ describe('the declarations of routes', () => {
   });
 
   it('a route whose capability the protocol lacks refuses requests, and the OpenAPI document leaves it out', async () => {
-    api = await startApi({ cluster: new FakeCluster(fakeConfig('wren')) });
+    api = await startApi({ cluster: new TestCluster(testConfig('wren')) });
     const documented = await operations();
     const lacking = DECLARATIONS.filter(({ needs }) => needs && !api.node.protocol.capabilities.has(needs));
     expect(lacking.map(({ id }) => id)).toEqual(['getChanges', 'claimKey']);
