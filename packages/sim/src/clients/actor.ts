@@ -108,9 +108,12 @@ export class Actor {
     return this.#dead || (this.#finished && this.#beside === 0 && !this.client.settling);
   }
 
-  /** How many own writes the session keeps although the stable time has passed all versions. */
+  /**
+   * How many own writes the session keeps although the stable time has passed all versions. A session with an undecided
+   * commit may: the transaction of the commit is open.
+   */
   cachedAt(ust: Timestamp): number {
-    if (this.#dead) return 0;
+    if (this.#dead || this.client.settling) return 0;
     this.#session.observe(ust);
     return this.#session.cached;
   }
