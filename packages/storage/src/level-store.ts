@@ -280,11 +280,11 @@ class LevelStore implements VersionStore {
     this.#partitions.forEach(({ id, counters: { keys, versions } }) => {
       partitions.set(id, { keys, versions });
     });
-    const { bytes, limitBytes, chains, hits, misses } = this.#cache;
+    const { bytes, limitBytes, keys, hits, misses } = this.#cache;
     return {
       partitions,
       folded: this.#folder.folded,
-      cache: { bytes, limitBytes, chains, hits, misses },
+      cache: { bytes, limitBytes, keys, hits, misses },
       commits: this.#pipeline.counts,
     };
   }

@@ -42,12 +42,12 @@ export interface VersionStoreStats {
   readonly partitions: ReadonlyMap<PartitionId, { readonly keys: number; readonly versions: number }>;
   /** Updates that reads and the collector have folded. */
   readonly folded: number;
-  /** Version chains in memory; `bytes` is an estimate of the heap they take. */
+  /** Keys in memory; `bytes` is the memory of settled keys, and an estimate of the heap that the others take. */
   readonly cache: {
     readonly bytes: number;
     readonly limitBytes: number;
-    readonly chains: number;
-    /** Reads and prefetched keys whose chain was in memory, and those whose chain was not. */
+    readonly keys: number;
+    /** Reads and prefetched keys that were in memory, and those that were not. */
     readonly hits: number;
     readonly misses: number;
   };

@@ -117,12 +117,30 @@ export function flattenVersion(flat: unknown[], version: StoredVersion): void {
   if (deps !== undefined || depends !== undefined || siblings !== undefined) flattenRelations(flat, version);
 }
 
-function flattenRelations(flat: unknown[], { deps, depends, siblings }: StoredVersion): void {
+function flattenRelations(flat: unknown[], version: StoredVersion): void {
+  const relations = relationsIn(version);
+  if (relations.length > 0) flat.push(relations);
+}
+
+function relationsIn({ deps, depends, siblings }: StoredVersion): unknown[] {
   const relations: unknown[] = deps === undefined ? [] : [...deps];
   if (siblings !== undefined) for (const partition of siblings) relations.push(belowZero(partition));
   if (depends !== undefined) for (const dependency of depends) relations.push(DEPENDENCY.encode(dependency));
-  if (relations.length > 0) flat.push(relations);
+  return relations;
 }
+
+const NONE = Buffer.alloc(0);
+
+/** Packs what a version depends on, and its siblings, for memory; empty without any. */
+export function sealRelations(version: StoredVersion): Uint8Array {
+  const { deps, depends, siblings } = version;
+  if (deps === undefined && depends === undefined && siblings === undefined) return NONE;
+  const relations = relationsIn(version);
+  return relations.length === 0 ? NONE : packr.pack(relations);
+}
+
+/** Opens what `sealRelations` has packed. */
+export const openRelations = (bytes: Uint8Array): Relations => relationsOf(packr.unpack(bytes) as unknown[], 'memory');
 
 /** @throws CorruptRecord */
 export function openHead(bytes: Buffer, key: string): Head {
@@ -191,7 +209,9 @@ function numbersOf(numbers: readonly unknown[]): Pick<StoredVersion, 'deps' | 's
   return { ...(deps === undefined ? {} : { deps }), ...(siblings === undefined ? {} : { siblings }) };
 }
 
-function relationsOf(raw: readonly unknown[], key: string): Pick<StoredVersion, 'deps' | 'depends' | 'siblings'> {
+type Relations = Pick<StoredVersion, 'deps' | 'depends' | 'siblings'>;
+
+function relationsOf(raw: readonly unknown[], key: string): Relations {
   const lists = raw.findIndex((item) => Array.isArray(item));
   const numbers = numbersOf(lists < 0 ? raw : raw.slice(0, lists));
   if (raw.length === 0 || numbers === undefined) throw malformedDependencies(key);

@@ -1,10 +1,18 @@
 import type { QualifiedKey } from '@isochron/core';
 import { Chain } from './chain.js';
 import type { Partition } from './partition.js';
+import { Rows, type RowVersion } from './rows.js';
+
+/** Chains that are not pinned take at most this part of the rows' memory, once both together reach the limit. */
+const CHAINS_TO_ROWS = 1 / 3;
+/** Pages of rows are at most this part of the limit. */
+const PAGES = 16;
 
 /**
- * Chains in memory under a byte limit: second chance, so that a read costs one map lookup and one flag. Pinned chains
- * (with versions on their way to disk, or being loaded) count but stay.
+ * Keys in memory under a byte limit: a settled key is a row, any other key a chain, no key is both. A chain is made
+ * from the row when something may change the key, and becomes a row when the key has settled. Chains are evicted by
+ * second chance, so that a read costs one map lookup and one flag. Pinned chains (with versions on their way to disk, or
+ * being loaded) count but stay.
  */
 export class ChainCache {
   /** By partition and key. */
@@ -12,29 +20,50 @@ export class ChainCache {
   /** Ends of the list of chains that may be evicted. */
   #newest: Chain | null = null;
   #oldest: Chain | null = null;
-  bytes = 0;
+  /** Settled keys. */
+  readonly rows: Rows;
   chains = 0;
   hits = 0;
   misses = 0;
+  #chainBytes = 0;
+  /** Of the chains that are not pinned. */
+  #idleBytes = 0;
 
-  constructor(readonly limitBytes: number) {}
+  constructor(readonly limitBytes: number) {
+    this.rows = new Rows(limitBytes / PAGES);
+  }
+
+  /** Estimate of the memory that chains take, and the memory of the rows. */
+  get bytes(): number {
+    return this.#chainBytes + this.rows.bytes;
+  }
+
+  /** Keys in memory. */
+  get keys(): number {
+    return this.chains + this.rows.count;
+  }
 
   /** The chain of a key, if it is in memory. */
   get({ id }: Partition, key: QualifiedKey): Chain | undefined {
     return this.#chains[id]?.get(key);
   }
 
-  /** Adds a chain without content, pinned once. */
+  /** Adds a chain, pinned once: the key's row becomes a chain; a key without a row has no content yet. */
   create(partition: Partition, key: QualifiedKey): Chain {
     const chain = new Chain(partition, key);
     chain.pins = 1;
+    const row = this.rows.take(partition.id, key);
+    if (row !== undefined) {
+      chain.fill({ first: row.first, last: row.first - 1, tailCount: 0, versions: [row.version] });
+      chain.bytes = chain.measure();
+    }
     let chains = this.#chains[partition.id];
     if (chains === undefined) {
       chains = new Map();
       this.#chains[partition.id] = chains;
     }
     chains.set(key, chain);
-    this.bytes += chain.bytes;
+    this.#chainBytes += chain.bytes;
     this.chains++;
     return chain;
   }
@@ -45,20 +74,24 @@ export class ChainCache {
 
   unpin(chain: Chain): void {
     if (--chain.pins > 0) return;
-    this.#link(chain);
+    const version = chain.settled;
+    if (version === undefined) this.#link(chain);
+    else this.#settle(chain, version);
     this.#evict();
   }
 
   /** Takes note of a chain's present size. Evicts at the next `unpin`. */
   resize(chain: Chain): void {
     const bytes = chain.measure();
-    this.bytes += bytes - chain.bytes;
-    chain.bytes = bytes;
+    this.grow(chain, bytes - chain.bytes);
   }
 
   /** A read has kept folds of a chain: `bytes` more than before. Evicts at the next `unpin`. */
   grow(chain: Chain, bytes: number): void {
-    this.bytes += bytes;
+    // A chain that was evicted while it was read counts no more.
+    if (this.get(chain.partition, chain.key) !== chain) return;
+    this.#chainBytes += bytes;
+    if (chain.pins === 0) this.#idleBytes += bytes;
     chain.bytes += bytes;
   }
 
@@ -69,21 +102,35 @@ export class ChainCache {
   }
 
   #evict(): void {
-    while (this.bytes > this.limitBytes && this.#oldest !== null) {
-      const chain = this.#oldest;
-      this.#unlink(chain);
-      if (chain.hot) {
-        chain.hot = false;
-        this.#link(chain);
-      } else {
-        this.#chains[chain.partition.id]!.delete(chain.key);
-        this.bytes -= chain.bytes;
-        this.chains--;
-      }
+    while (this.bytes > this.limitBytes) {
+      const isOfChains = this.#idleBytes > this.rows.bytes * CHAINS_TO_ROWS || this.rows.count === 0;
+      if (!isOfChains) this.rows.evict();
+      else if (this.#oldest !== null) this.#evictChain(this.#oldest);
+      else return;
     }
   }
 
+  #evictChain(chain: Chain): void {
+    this.#unlink(chain);
+    if (chain.hot) {
+      chain.hot = false;
+      this.#link(chain);
+    } else this.#forget(chain);
+  }
+
+  #settle(chain: Chain, version: RowVersion): void {
+    this.#forget(chain);
+    this.rows.put(chain.partition.id, chain.key, { version, first: chain.first });
+  }
+
+  #forget(chain: Chain): void {
+    this.#chains[chain.partition.id]!.delete(chain.key);
+    this.#chainBytes -= chain.bytes;
+    this.chains--;
+  }
+
   #link(chain: Chain): void {
+    this.#idleBytes += chain.bytes;
     chain.older = this.#newest;
     if (this.#newest === null) this.#oldest = chain;
     else this.#newest.newer = chain;
@@ -91,6 +138,7 @@ export class ChainCache {
   }
 
   #unlink(chain: Chain): void {
+    this.#idleBytes -= chain.bytes;
     if (chain.newer === null) this.#newest = chain.older;
     else chain.newer.older = chain.older;
     if (chain.older === null) this.#oldest = chain.newer;

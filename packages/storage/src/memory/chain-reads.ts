@@ -18,13 +18,10 @@ import type { ChainCache } from './chain-cache.js';
 import type { ChainLoader } from './chain-loader.js';
 import { type Folder, KeptFolds } from './folds.js';
 import type { Partition } from './partition.js';
+import type { RowVersion } from './rows.js';
 
 /** The needs that chains in memory meet. */
 export type ChainNeeds = Extract<ReadNeeds, { kind: 'keys' | 'chains' }>;
-
-/** Whether a chain is in memory: its head, or all of it. */
-const holds = (chain: Chain | undefined, kind: ChainNeeds['kind']): boolean =>
-  chain?.loaded === true && (kind === 'keys' || chain.whole);
 
 /** Reads versions: from memory, or from LevelDB synchronously. */
 export class ChainReads {
@@ -38,6 +35,8 @@ export class ChainReads {
 
   /** The fold of the versions at or below a snapshot. */
   read(partitionId: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {
+    const row = this.#row(partitionId, key);
+    if (row !== undefined) return row.ts <= snapshot ? row : undefined;
     const chain = this.#chain(partitionId, key);
     if (chain.removals > 0) return this.find(partitionId, key, ({ ts }) => ts <= snapshot);
     let version = visibleIn(chain.versions, snapshot);
@@ -51,6 +50,8 @@ export class ChainReads {
 
   /** The fold of the versions that belong to a snapshot. */
   find(partitionId: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined {
+    const row = this.#row(partitionId, key);
+    if (row !== undefined) return belongs(row) ? row : undefined;
     const chain = this.#chain(partitionId, key);
     const stored = chain.belonging(belongs);
     let version = freshestIn(chain.versions, stored);
@@ -104,12 +105,12 @@ export class ChainReads {
 
   /** Whether memory has the needed chains. */
   resident(partition: Partition, { kind, keys }: ChainNeeds): boolean {
-    return keys.every((key) => holds(this.cache.get(partition, key), kind));
+    return keys.every((key) => this.#holds(partition, key, kind));
   }
 
   /** Brings the needed chains to memory. */
   async load(partition: Partition, { kind, keys }: ChainNeeds): Promise<void> {
-    const missing = keys.filter((key) => !holds(this.cache.get(partition, key), kind));
+    const missing = keys.filter((key) => !this.#holds(partition, key, kind));
     this.cache.misses += missing.length;
     const chains = missing.map((key) => this.loader.pinned(partition, key));
     try {
@@ -118,6 +119,21 @@ export class ChainReads {
     } finally {
       for (const chain of chains) this.cache.unpin(chain);
     }
+  }
+
+  /** Whether a key is in memory: its head, or all of it. */
+  #holds(partition: Partition, key: QualifiedKey, kind: ChainNeeds['kind']): boolean {
+    const chain = this.cache.get(partition, key);
+    if (chain === undefined) return this.cache.rows.has(partition.id, key);
+    return chain.loaded && (kind === 'keys' || chain.whole);
+  }
+
+  /** The only version of a settled key, if the key is a row. */
+  #row(partitionId: PartitionId, key: QualifiedKey): RowVersion | undefined {
+    if (this.cache.get(this.partitions.of(partitionId), key) !== undefined) return undefined;
+    const row = this.cache.rows.read(partitionId, key);
+    if (row !== undefined) this.cache.hits++;
+    return row;
   }
 
   /** The chain of a key, loaded synchronously when it must be. */

@@ -327,15 +327,15 @@ class MemoryStore implements VersionStore {
 
   stats(): VersionStoreStats {
     const partitions = new Map<PartitionId, { keys: number; versions: number }>();
-    let chains = 0;
+    let keys = 0;
     for (const [id, { order, versions }] of this.#state.partitions) {
       partitions.set(id, { keys: order.length, versions });
-      chains += order.length;
+      keys += order.length;
     }
     return {
       partitions,
       folded: this.#state.folder.folded,
-      cache: { bytes: 0, limitBytes: Number.POSITIVE_INFINITY, chains, hits: this.#reads, misses: 0 },
+      cache: { bytes: 0, limitBytes: Number.POSITIVE_INFINITY, keys, hits: this.#reads, misses: 0 },
       commits: { batches: this.#batches, records: this.#records, waiting: 0, lastSyncMs: 0, slowestSyncMs: 0 },
     };
   }
