@@ -11,8 +11,8 @@ const PAGES = 16;
 /**
  * Keys in memory under a byte limit: a settled key is a row, any other key a chain, no key is both. A chain is made
  * from the row when something may change the key, and becomes a row when the key has settled. Chains are evicted by
- * second chance, so that a read costs one map lookup and one flag. Pinned chains (with versions on their way to disk, or
- * being loaded) count but stay.
+ * second chance, so that a read costs one map lookup and one flag. Pinned chains (with versions on their way to disk,
+ * or being loaded) count but stay.
  */
 export class ChainCache {
   /** By partition and key. */
