@@ -21,7 +21,7 @@ describe('rows', () => {
     ['an empty text', 'default/a', version(4, '')],
     ['bytes', 'default/a', version(5, Uint8Array.of(0, 255, 7))],
     ['a key beyond Latin-1', 'default/日', version(6)],
-    ['a value longer than a page', 'default/a', version(7, 'x'.repeat(200_000))],
+    ['a key longer than a page', `default/${'k'.repeat(70_000)}`, version(7)],
     ['a large timestamp', 'default/a', version(2 ** 53 - 1)],
     ['dependencies', 'default/a', version(8, 'v', { deps: [1, 2 ** 50] })],
     ['siblings', 'default/a', version(9, 'v', { siblings: [0, 3] })],
@@ -45,6 +45,21 @@ describe('rows', () => {
     expect(Rows.holds({ ...version(1), value: null })).toBe(false);
     expect(Rows.holds(version(1, 'v', { txId: '日' }))).toBe(false);
     expect(Rows.holds(version(1, 'v', { txId: 'x'.repeat(300) }))).toBe(false);
+  });
+
+  it('a row holds no long value: a read would copy it', () => {
+    expect(Rows.holds(version(1, 'x'.repeat(8192)))).toBe(true);
+    expect(Rows.holds(version(1, 'x'.repeat(8193)))).toBe(false);
+    expect(Rows.holds(version(1, new Uint8Array(8193)))).toBe(false);
+  });
+
+  it('a page whose rows are all taken is free at once', () => {
+    const rows = new Rows(1024);
+    for (let i = 0; i < 100; i++) rows.put(0, `k${i}`, { version: version(i), first: 0 });
+    const full = rows.bytes;
+    for (let i = 0; i < 60; i++) rows.take(0, `k${i}`);
+    expect(rows.bytes).toBeLessThanOrEqual(full - 4 * 1024);
+    for (let i = 60; i < 100; i++) expect(rows.read(0, `k${i}`)?.ts).toBe(i);
   });
 
   it('bytes that a read returns are a copy: a row does not change through them', () => {

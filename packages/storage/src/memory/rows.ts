@@ -48,6 +48,8 @@ const HOT = 8;
 const REMOVED = 16;
 
 const MAX_TX_BYTES = 255;
+/** A read copies the value out of the page: longer values stay chains, whose reads copy nothing. */
+const MAX_VALUE = 8192;
 const MAX_REGIONS = 65_536;
 
 interface Page {
@@ -92,7 +94,8 @@ export class Rows {
   /** Whether a version can be packed. */
   static holds(version: StoredVersion): version is RowVersion {
     const { txId, value } = version;
-    return (typeof value === 'string' || value instanceof Uint8Array) && txId.length <= MAX_TX_BYTES && !isWide(txId);
+    if (typeof value !== 'string' && !(value instanceof Uint8Array)) return false;
+    return value.length <= MAX_VALUE && txId.length <= MAX_TX_BYTES && !isWide(txId);
   }
 
   has(partition: PartitionId, key: QualifiedKey): boolean {
@@ -119,6 +122,7 @@ export class Rows {
     const at = offsetOf(place);
     const row = { version: this.#versionAt(page.bytes, at), first: page.bytes.readUInt32LE(at + FIRST) };
     this.#remove(slot, page, at);
+    if (page.live === 0 && page !== this.#filling) this.#free(page);
     this.#releaseIfEmpty();
     return row;
   }
