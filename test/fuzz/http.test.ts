@@ -153,7 +153,7 @@ describe('HTTP', () => {
     [parts],
     async (spoilt) => {
       const hostile = spoilt.reduce<unknown>((value, [at, by]) => replaced(value, at, () => by), ALL_OPERATIONS);
-      const count = (): number => api.cluster.stored().get('default/fold')?.length ?? 0;
+      const count = (): number => api.cluster.outcomes.size;
       const before = count();
       const request = { method: 'PATCH', url: `${KEYS}/fold`, headers: operations, payload: jsonOf(hostile) };
       const answer = await ask(request);

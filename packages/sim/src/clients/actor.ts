@@ -109,11 +109,11 @@ export class Actor {
   }
 
   /**
-   * How many own writes the session keeps although the stable time has passed all versions. A session with an undecided
-   * commit may: the transaction of the commit is open.
+   * How many own writes the session keeps although the stable time has passed all versions. A session that has not
+   * finished may: the transaction of an undecided commit is open, and so is a snapshot that the session still reads.
    */
   cachedAt(ust: Timestamp): number {
-    if (this.#dead || this.client.settling) return 0;
+    if (this.#dead || !this.finished) return 0;
     this.#session.observe(ust);
     return this.#session.cached;
   }
