@@ -80,7 +80,7 @@ describe('rows', () => {
     expect((rows.bytes - texts) / rows.count).toBeLessThanOrEqual(120);
   });
 
-  it('eviction drops the rows that nobody has read since it looked at them last', () => {
+  it('eviction drops the rows without a read since eviction looked at them last', () => {
     const rows = new Rows(1024);
     const put = (i: number) => rows.put(0, `k${i}`, { version: version(i), first: 0 });
     const has = (i: number) => rows.has(0, `k${i}`);

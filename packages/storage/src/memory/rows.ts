@@ -167,8 +167,8 @@ export class Rows {
   }
 
   /**
-   * Gives back memory: a sparse page is compacted; otherwise the next page loses the rows that nobody has read since
-   * eviction looked at them last. Repeated, this ends with no row.
+   * Gives back memory: a sparse page is compacted; otherwise the next page loses the rows without a read since eviction
+   * looked at them last. Repeated, this ends with no row.
    */
   evict(): void {
     const page = this.#sparse.pop() ?? this.#nextPage();
