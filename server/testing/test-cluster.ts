@@ -56,8 +56,8 @@ export class TestCluster extends MemoryCluster {
     return ts;
   }
 
-  /** Open transactions are forgotten: their coordinators have started again. */
-  forgetTransactions(): void {
+  /** Every node starts again: the coordinators lose their open transactions. */
+  loseTransactions(): void {
     for (const node of this.family.world.topology.nodes) this.restart(node);
   }
 

@@ -75,7 +75,7 @@ const SettingsSchema = Type.Object(
       DAY_MS,
       'how old stable snapshots may be before the status, metrics, log and SDKs report it',
     ),
-    cacheBytes: int(0, 2 ** 40, 'memory for the versions of one node'),
+    cacheBytes: int(0, 2 ** 34, 'memory for the versions of one node'),
     diskQuotaBytes: int(0, 2 ** 50, 'bytes that the data folder of one node may take; 0 for no quota'),
     minFreeDiskBytes: int(0, 2 ** 50, 'bytes that must stay free on the disk of a node'),
     durability: Type.Optional(Type.String({ pattern: '^(synced|memory)$', description: 'synced or memory' })),

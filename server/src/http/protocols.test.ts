@@ -73,7 +73,7 @@ describe('a cluster whose snapshots are vectors', () => {
       const opened = await api.call('POST', '/v1/transactions');
       const path = String(opened.headers.location);
       const { snapshot, deps } = lastSeen(api);
-      api.cluster.forgetTransactions();
+      api.cluster.loseTransactions();
       const seen = await api.call('POST', `${path}/read`, { body: { keys: refs('a') } });
       expect(seen.json()).toMatchObject({ values: [{ value: 1 }] });
       expect(lastCall(api)).toMatchObject({ txId: null, at: snapshot, deps });

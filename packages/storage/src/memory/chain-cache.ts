@@ -74,9 +74,9 @@ export class ChainCache {
 
   unpin(chain: Chain): void {
     if (--chain.pins > 0) return;
-    const version = chain.settled;
-    if (version === undefined) this.#link(chain);
-    else this.#settle(chain, version);
+    const { only } = chain;
+    if (only !== undefined && this.rows.holds(only)) this.#settle(chain, only);
+    else this.#link(chain);
     this.#evict();
   }
 
@@ -115,15 +115,15 @@ export class ChainCache {
     if (chain.hot) {
       chain.hot = false;
       this.#link(chain);
-    } else this.#forget(chain);
+    } else this.#drop(chain);
   }
 
   #settle(chain: Chain, version: RowVersion): void {
-    this.#forget(chain);
+    this.#drop(chain);
     this.rows.put(chain.partition.id, chain.key, { version, first: chain.first });
   }
 
-  #forget(chain: Chain): void {
+  #drop(chain: Chain): void {
     this.#chains[chain.partition.id]!.delete(chain.key);
     this.#chainBytes -= chain.bytes;
     this.chains--;

@@ -13,7 +13,6 @@ import type { Head } from '../level/records.js';
 import { contentBytes, dependsBytes, depsBytes, insertSorted } from '../versions.js';
 import type { KeptFolds } from './folds.js';
 import type { Partition } from './partition.js';
-import { Rows, type RowVersion } from './rows.js';
 
 /** Memory of a chain and of a version beside their texts, measured on V8 with 64-bit pointers. */
 const CHAIN_BYTES = 370;
@@ -134,11 +133,9 @@ export class Chain {
     this.untidy = this.isUntidy();
   }
 
-  /** The only version of a chain that is not pinned, if it is a value: then a row can hold the same. */
-  get settled(): RowVersion | undefined {
-    const [version] = this.versions;
-    const isAlone = version !== undefined && this.versions.length === 1 && this.segments === 0;
-    return isAlone && Rows.holds(version) ? version : undefined;
+  /** The version of the key, if the key has no other. */
+  get only(): StoredVersion | undefined {
+    return this.versions.length === 1 && this.segments === 0 ? this.versions[0] : undefined;
   }
 
   /** Whether garbage collection will have work here later. */

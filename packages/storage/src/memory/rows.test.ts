@@ -32,7 +32,7 @@ describe('rows', () => {
     ],
   ])('a row holds %s', (_what, key, stored) => {
     const rows = new Rows();
-    expect(Rows.holds(stored)).toBe(true);
+    expect(rows.holds(stored)).toBe(true);
     rows.put(3, key, { version: stored, first: 5 });
     expect([rows.has(3, key), rows.has(4, key)]).toEqual([true, false]);
     expect(plain(rows.read(3, key))).toEqual(plain(stored));
@@ -42,15 +42,40 @@ describe('rows', () => {
   });
 
   it('a row holds neither a deletion nor a transaction id beyond Latin-1', () => {
-    expect(Rows.holds({ ...version(1), value: null })).toBe(false);
-    expect(Rows.holds(version(1, 'v', { txId: '日' }))).toBe(false);
-    expect(Rows.holds(version(1, 'v', { txId: 'x'.repeat(300) }))).toBe(false);
+    const rows = new Rows();
+    expect(rows.holds({ ...version(1), value: null })).toBe(false);
+    expect(rows.holds(version(1, 'v', { txId: '日' }))).toBe(false);
+    expect(rows.holds(version(1, 'v', { txId: 'x'.repeat(300) }))).toBe(false);
+  });
+
+  it('rows number no more than 1,024 regions, whatever the names in versions are', () => {
+    const rows = new Rows();
+    const from = (i: number) => version(i, 'v', { region: `region-${i}` });
+    for (let i = 0; i < 1024; i++) rows.put(0, `k${i}`, { version: from(i), first: 0 });
+    expect([rows.holds(from(1023)), rows.holds(from(1024))]).toEqual([true, false]);
+    for (let i = 0; i < 1024; i++) expect(rows.read(0, `k${i}`)?.region).toBe(`region-${i}`);
   });
 
   it('a row holds no long value: a read would copy it', () => {
-    expect(Rows.holds(version(1, 'x'.repeat(8192)))).toBe(true);
-    expect(Rows.holds(version(1, 'x'.repeat(8193)))).toBe(false);
-    expect(Rows.holds(version(1, new Uint8Array(8193)))).toBe(false);
+    const rows = new Rows();
+    expect(rows.holds(version(1, 'x'.repeat(8192)))).toBe(true);
+    expect(rows.holds(version(1, 'x'.repeat(8193)))).toBe(false);
+    expect(rows.holds(version(1, new Uint8Array(8193)))).toBe(false);
+  });
+
+  it('keys with the same hash have rows of their own', () => {
+    const rows = new Rows();
+    // The number of the partition and the first character cancel out.
+    rows.put(0, '`x', { version: version(1), first: 0 });
+    rows.put(1, 'ax', { version: version(2), first: 0 });
+    expect([rows.read(0, '`x')?.ts, rows.read(1, 'ax')?.ts]).toEqual([1, 2]);
+    expect([rows.has(1, '`x'), rows.has(0, 'ax')]).toEqual([false, false]);
+  });
+
+  it('the bytes of rows are those of the pages and of the table', () => {
+    const rows = new Rows(1024);
+    rows.put(0, 'a', { version: version(1), first: 0 });
+    expect(rows.bytes).toBe(1024 + 64 * 4);
   });
 
   it('a page whose rows are all taken is free at once', () => {
@@ -85,11 +110,13 @@ describe('rows', () => {
     const put = (i: number) => rows.put(0, `k${i}`, { version: version(i), first: 0 });
     const has = (i: number) => rows.has(0, `k${i}`);
     for (let i = 0; i < 100; i++) put(i);
-    for (let i = 0; i < 100; i += 10) rows.read(0, `k${i}`);
     const all = Array.from({ length: 100 }, (_, i) => i);
-    while (all.some((i) => i % 10 !== 0 && has(i))) rows.evict();
-    expect(all.filter(has).length).toBeGreaterThan(0);
-    expect(all.filter(has).every((i) => i % 10 === 0)).toBe(true);
+    const [hot, cold] = [all.filter((i) => i % 10 === 0), all.filter((i) => i % 10 !== 0)];
+    while (cold.some(has)) {
+      for (const i of hot) rows.read(0, `k${i}`);
+      rows.evict();
+    }
+    expect(hot.every(has)).toBe(true);
     for (let i = 0; rows.count > 0; i++) {
       expect(i).toBeLessThan(100);
       rows.evict();
@@ -109,6 +136,14 @@ describe('rows', () => {
       expect(rows.count).toBe(before);
     }
     for (let i = 0; i < 1000; i += 5) expect(rows.read(0, `k${i}`)?.ts).toBe(i);
+  });
+
+  it('full pages lose no row while a page is half empty', () => {
+    const rows = new Rows(1024);
+    for (let i = 0; i < 1000; i++) rows.put(0, `k${i}`, { version: version(i), first: 0 });
+    for (let i = 500; i < 1000; i++) if (i % 5 !== 0) rows.take(0, `k${i}`);
+    for (let i = 0; i < 20; i++) rows.evict();
+    expect(rows.count).toBe(600);
   });
 
   it('rows give back what was put, whatever is taken, put again and evicted', () => {

@@ -19,7 +19,10 @@ const PAGE_BYTES = 64 * 1024;
 const MIN_PAGE_BYTES = 256;
 /** Rows begin at multiples of this. */
 const UNIT = 8;
-/** Places in a page: the number of a place is that of its page times this, and the unit in the page, from 1 on. */
+/**
+ * Places in a page: the number of a place is that of its page times this, and the unit in the page, from 1 on. A slot of
+ * the table has room for the pages of 32 GiB, twice the highest limit of the memory.
+ */
 const UNITS = PAGE_BYTES / UNIT;
 /** Empty pages that are kept for the next rows. */
 const SPARE_PAGES = 4;
@@ -33,11 +36,10 @@ const TX_BYTES = 9;
 const REGION = 10;
 const KEY_BYTES = 12;
 const TS = 16;
-const PARTITION = 24;
-const FIRST = 28;
-const VALUE_BYTES = 32;
-const RELATION_BYTES = 36;
-const HEADER = 40;
+const FIRST = 24;
+const VALUE_BYTES = 28;
+const RELATION_BYTES = 32;
+const HEADER = 36;
 
 /** Flags of a row. */
 const WIDE_KEY = 1;
@@ -50,7 +52,8 @@ const REMOVED = 16;
 const MAX_TX_BYTES = 255;
 /** A read copies the value out of the page: longer values stay chains, whose reads copy nothing. */
 const MAX_VALUE = 8192;
-const MAX_REGIONS = 65_536;
+/** Versions of more regions stay chains. */
+const MAX_REGIONS = 1024;
 
 interface Page {
   readonly number: number;
@@ -92,10 +95,11 @@ export class Rows {
   }
 
   /** Whether a version can be packed. */
-  static holds(version: StoredVersion): version is RowVersion {
-    const { txId, value } = version;
+  holds(version: StoredVersion): version is RowVersion {
+    const { txId, region, value } = version;
     if (typeof value !== 'string' && !(value instanceof Uint8Array)) return false;
-    return value.length <= MAX_VALUE && txId.length <= MAX_TX_BYTES && !isWide(txId);
+    const hasNumber = this.#regionNumbers.has(region) || this.#regions.length < MAX_REGIONS;
+    return hasNumber && value.length <= MAX_VALUE && txId.length <= MAX_TX_BYTES && !isWide(txId);
   }
 
   has(partition: PartitionId, key: QualifiedKey): boolean {
@@ -147,7 +151,6 @@ export class Rows {
     bytes.writeUInt16LE(this.#regionNumber(region), at + REGION);
     bytes.writeUInt32LE(keyBytes, at + KEY_BYTES);
     bytes.writeDoubleLE(ts, at + TS);
-    bytes.writeUInt32LE(partition, at + PARTITION);
     bytes.writeUInt32LE(first, at + FIRST);
     bytes.writeUInt32LE(valueBytes, at + VALUE_BYTES);
     bytes.writeUInt32LE(relations.length, at + RELATION_BYTES);
@@ -195,7 +198,7 @@ export class Rows {
       if (place === 0) return -1;
       const { bytes } = this.#pageOf(place);
       const at = offsetOf(place);
-      if (bytes.readUInt32LE(at + HASH) === hash && isOf(bytes, at, partition, key)) return slot;
+      if (bytes.readUInt32LE(at + HASH) === hash && isOf(bytes, at, key)) return slot;
     }
   }
 
@@ -218,7 +221,6 @@ export class Rows {
     const known = this.#regionNumbers.get(region);
     if (known !== undefined) return known;
     const number = this.#regions.push(region) - 1;
-    if (number >= MAX_REGIONS) throw new RangeError(`more than ${MAX_REGIONS} regions`);
     this.#regionNumbers.set(region, number);
     return number;
   }
@@ -345,7 +347,10 @@ export class Rows {
 const placeOf = ({ number }: Page, at: number): number => number * UNITS + at / UNIT + 1;
 const offsetOf = (place: number): number => ((place - 1) % UNITS) * UNIT;
 
-/** FNV-1a over the characters, and a last mix for the low bits. */
+/**
+ * FNV-1a over the characters, and a last mix for the low bits. For one key each step is a bijection, so two partitions
+ * never have the same hash of it: a row needs no partition beside the hash and the key.
+ */
 function hashOf(partition: PartitionId, key: QualifiedKey): number {
   let hash = 0x811c9dc5 ^ partition;
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193);
@@ -353,10 +358,10 @@ function hashOf(partition: PartitionId, key: QualifiedKey): number {
   return (hash ^ (hash >>> 13)) >>> 0;
 }
 
-function isOf(bytes: Buffer, at: number, partition: PartitionId, key: QualifiedKey): boolean {
+function isOf(bytes: Buffer, at: number, key: QualifiedKey): boolean {
   const isWideKey = (bytes[at + FLAGS]! & WIDE_KEY) !== 0;
   const length = bytes.readUInt32LE(at + KEY_BYTES);
-  if (bytes.readUInt32LE(at + PARTITION) !== partition || length !== key.length * (isWideKey ? 2 : 1)) return false;
+  if (length !== key.length * (isWideKey ? 2 : 1)) return false;
   const from = at + HEADER;
   if (isWideKey) return bytes.toString('utf16le', from, from + length) === key;
   for (let i = 0; i < length; i++) if (bytes[from + i] !== key.charCodeAt(i)) return false;

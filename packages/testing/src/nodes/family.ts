@@ -133,7 +133,7 @@ class ClientPlaces<M extends AnyMessage> {
     for (const place of places) this.#open(node, place);
   }
 
-  /** A host does not tell a machine that comes later which links are up. */
+  /** The port receives the state of the links here: a host sends only changes to a machine. */
   #open(node: NodeId, { machine, port }: ClientPlace<M>): void {
     const { topology, now } = this.world;
     this.world.node(node).host.add(machine, port);

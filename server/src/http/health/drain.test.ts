@@ -202,7 +202,7 @@ describe('the caches of HTTP sessions (D13)', () => {
     const { headers } = await api.call('POST', '/v1/transactions', { headers: tokenOf(wrote) });
     await api.app.drain({ ...BOUNDS, stableMs: 1 });
     network.silent.add('virginia-1');
-    cluster.forgetTransactions();
+    cluster.loseTransactions();
     cluster.put('default/a', '"newer"');
     cluster.stabilise();
     for (const target of [neighbour, abroad]) {

@@ -74,7 +74,7 @@ describe('an interactive transaction whose node is gone (D8)', () => {
     String((await home.call('POST', '/v1/transactions', { headers })).headers.location);
   /** The node is gone: its links are down, and it has lost its transactions. */
   const gone = () => {
-    cluster.forgetTransactions();
+    cluster.loseTransactions();
     network.silent.add('virginia-1');
   };
   const overtake = () => {
@@ -108,7 +108,7 @@ describe('an interactive transaction whose node is gone (D8)', () => {
 
   it('an interactive transaction continues at the same node after its restart', async () => {
     const path = await open();
-    cluster.forgetTransactions();
+    cluster.loseTransactions();
     overtake();
     const seen = await home.call('POST', `${path}/read`, { body: { keys: refs('a') } });
     expect(seen.json()).toMatchObject({ values: [{ value: 1 }] });
