@@ -20,8 +20,8 @@ const MIN_PAGE_BYTES = 256;
 /** Rows begin at multiples of this. */
 const UNIT = 8;
 /**
- * Places in a page: the number of a place is that of its page times this, and the unit in the page, from 1 on. A slot of
- * the table has room for the pages of 32 GiB, twice the highest limit of the memory.
+ * Places in a page. The number of a place is that of the page times this, and the unit in the page, from 1 on: a slot
+ * of the table has room for the pages of 32 GiB, twice the highest limit of the memory.
  */
 const UNITS = PAGE_BYTES / UNIT;
 /** Empty pages that are kept for the next rows. */
