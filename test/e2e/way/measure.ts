@@ -16,7 +16,7 @@ const READY_TIMEOUT_MS = 180_000;
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
 
 /** How often each step is done. What a step needs runs every time; what only coincides with a step does not. */
-const TIMES = 2;
+const TIMES = 3;
 const PATIENT = { timeoutMs: READY_TIMEOUT_MS };
 
 const own = new Coverage();
