@@ -251,7 +251,7 @@ export class TestNode implements TransactionsNode {
       clusterFile: { hash: this.config.hash, differsFrom: this.differsFrom },
       protection: this.protection.status,
       disk: this.disk,
-      storage: { cacheBytes: 1, lastSyncMs: 1 },
+      storage: { cacheBytes: 1, cacheLimitBytes: 2, lastSyncMs: 1 },
       rssBytes: 1,
       partitions: this.replicas,
       links: this.peers,

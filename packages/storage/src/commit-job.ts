@@ -9,22 +9,26 @@ import type { Chain } from './memory/chain.js';
 import type { ChainWriter } from './memory/chain-writer.js';
 import type { Partition } from './memory/partition.js';
 
-/** One call of `commit` on its way to disk. */
-export interface CommitJob {
+/** A batch that is staged. */
+export interface Job {
   readonly number: number;
-  /** Number of its records. */
-  readonly records: number;
   readonly facts: readonly DurableFact[];
   /** The batch as a record of the durable log. */
   readonly packed: Uint8Array;
   /** The chain of every version and removal, in order, pinned once each. */
   readonly chains: readonly Chain[];
+}
+
+/** One call of `commit` on its way to disk. */
+export interface CommitJob extends Job {
+  /** Number of its records. */
+  readonly records: number;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** The chains of a job without repetitions; sets in each the number of its staged changes that belong to the job. */
-export function distinctChains(job: Pick<CommitJob, 'number' | 'chains'>): Chain[] {
+export function distinctChains(job: Pick<Job, 'number' | 'chains'>): Chain[] {
   const distinct: Chain[] = [];
   for (const chain of job.chains) {
     if (chain.batch !== job.number) {
@@ -47,7 +51,7 @@ export class JobWriter {
     readonly raised: (partition: Partition, horizon: Horizon) => void,
   ) {}
 
-  write(job: Pick<CommitJob, 'number' | 'chains' | 'facts'>): void {
+  write(job: Job): void {
     for (const fact of job.facts) this.#write(fact);
     // After the horizons, which prune the versions that are written here.
     for (const chain of distinctChains(job)) this.writer.add(chain, chain.batchCount);

@@ -184,6 +184,7 @@ describe('the LevelDB store and its disk', () => {
       { ...applied(10 + i, `t${i}`), outcome: { attempt: 0, digest: null } },
     ]);
     await store!.commit(records);
+    await store!.recover();
     await store!.commit([
       { kind: 'horizon', partition: P, horizon: 'gcFloor', upTo: 1000 },
       { kind: 'horizon', partition: P, horizon: 'forgottenUpTo', upTo: 1000 },

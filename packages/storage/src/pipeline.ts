@@ -2,16 +2,15 @@
  * The way of a batch: staged, appended to the durable log, taken into memory, and written to LevelDB by a later
  * checkpoint.
  */
-import { type DurableRecord, factsOf, IsochronError } from '@isochron/core';
+import { type DurableFact, type DurableRecord, factsOf, IsochronError } from '@isochron/core';
 import type { Checkpoints } from './checkpoint/checkpoints.js';
 import type { Collector } from './collector/collector.js';
-import type { CommitJob, JobWriter } from './commit-job.js';
+import type { CommitJob, Job, JobWriter } from './commit-job.js';
 import type { FirstFailure } from './failure.js';
-import type { ChainCache } from './memory/chain-cache.js';
 import type { ChainLoader } from './memory/chain-loader.js';
 import type { Staging } from './memory/staging.js';
 import type { VersionStoreStats } from './store.js';
-import type { DurableLog, Position } from './wal/durable-log.js';
+import type { DurableLog, LogSlice, Position } from './wal/durable-log.js';
 import type { LogRecords } from './wal/log-records.js';
 
 /** The parts of a pipeline. */
@@ -20,7 +19,6 @@ export interface PipelineParts {
   readonly packing: LogRecords;
   readonly staging: Staging;
   readonly loader: ChainLoader;
-  readonly cache: ChainCache;
   readonly writer: JobWriter;
   readonly checkpoints: Checkpoints;
   readonly collector: Collector;
@@ -45,27 +43,25 @@ export class Pipeline {
     const refusal = this.parts.failure.error ?? (this.#isClosed ? closedError() : undefined);
     if (refusal !== undefined) return Promise.reject(refusal);
     const packed = this.parts.packing.pack(records);
-    const facts = factsOf(records);
-    const chains = this.parts.staging.stage(facts);
+    const job = this.#staged(factsOf(records), packed);
     this.#counts.waiting++;
     this.#lastCommit = new Promise((resolve, reject) => {
-      this.#queue.push({ number: ++this.#jobs, records: records.length, facts, packed, chains, resolve, reject });
+      this.#queue.push({ ...job, records: records.length, resolve, reject });
     });
     this.#start();
     return this.#lastCommit;
   }
 
   /**
-   * Takes in a batch that the log held when it was opened, as if it had just been committed.
+   * Takes in batches that the log held when it was opened, as if they had just been committed: those of a slice
+   * together, as their keys are read from disk together.
    */
-  async replay(position: Position, packed: Uint8Array): Promise<void> {
-    const { packing, staging, loader, writer, checkpoints } = this.parts;
-    const facts = factsOf(packing.unpack(packed));
-    const chains = staging.stage(facts);
-    await loader.loadForCommit(chains);
-    writer.write({ number: ++this.#jobs, facts, chains });
-    staging.unstage(facts, chains);
-    checkpoints.applied(position, packed.length);
+  async replay({ first, records }: LogSlice): Promise<void> {
+    const { packing, loader } = this.parts;
+    const jobs = records.map((packed) => this.#staged(factsOf(packing.unpack(packed)), packed));
+    await loader.loadMany(jobs.flatMap(({ chains }) => chains));
+    this.#apply(jobs, first);
+    await this.#relieve();
   }
 
   /** Lets the collector go on after the replay. */
@@ -86,6 +82,10 @@ export class Pipeline {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#running;
+  }
+
+  #staged(facts: readonly DurableFact[], packed: Uint8Array): Job {
+    return { number: ++this.#jobs, facts, packed, chains: this.parts.staging.stage(facts) };
   }
 
   #start(): void {
@@ -150,7 +150,7 @@ export class Pipeline {
     return first;
   }
 
-  #apply(jobs: readonly CommitJob[], first: Position): void {
+  #apply(jobs: readonly Job[], first: Position): void {
     const { writer, staging, checkpoints } = this.parts;
     jobs.forEach((job, i) => {
       writer.write(job);
@@ -159,13 +159,10 @@ export class Pipeline {
     });
   }
 
-  /**
-   * Commits wait for a checkpoint when they come faster than LevelDB takes them, or when chains that wait for it fill
-   * the cache.
-   */
+  /** Commits wait for a checkpoint when they come faster than LevelDB takes them. */
   async #relieve(): Promise<void> {
-    const { cache, checkpoints } = this.parts;
-    if (checkpoints.isBehind || cache.isOverfull) await checkpoints.run();
+    const { checkpoints } = this.parts;
+    if (checkpoints.isBehind) await checkpoints.run();
   }
 }
 

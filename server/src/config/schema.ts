@@ -75,7 +75,7 @@ const SettingsSchema = Type.Object(
       DAY_MS,
       'how old stable snapshots may be before the status, metrics, log and SDKs report it',
     ),
-    cacheBytes: int(0, 2 ** 34, 'memory for the versions of one node'),
+    cacheBytes: int(0, 2 ** 34, 'memory for the keys of one node; a quarter of what its process may use by default'),
     diskQuotaBytes: int(0, 2 ** 50, 'bytes that the data folder of one node may take; 0 for no quota'),
     minFreeDiskBytes: int(0, 2 ** 50, 'bytes that must stay free on the disk of a node'),
     durability: Type.Optional(Type.String({ pattern: '^(synced|memory)$', description: 'synced or memory' })),
@@ -109,7 +109,7 @@ export const ClusterFileSchema = Type.Object(
 /** The content of a cluster file before defaults; also the input of `writeClusterFile`. */
 export type ClusterFile = Static<typeof ClusterFileSchema>;
 
-/** Default value of every setting. */
+/** Default value of every setting; that of `cacheBytes` depends on the machine. */
 export const DEFAULT_SETTINGS = {
   applyIntervalMs: 10,
   gossipIntervalMs: 10,
@@ -124,7 +124,7 @@ export const DEFAULT_SETTINGS = {
   commitTimeoutMs: 10_000,
   verifyTimeoutMs: 30_000,
   stalenessAlertMs: 10_000,
-  cacheBytes: 40 * 2 ** 20,
+  cacheBytes: undefined,
   diskQuotaBytes: 0,
   minFreeDiskBytes: 64 * 2 ** 20,
   durability: 'synced',

@@ -51,8 +51,8 @@ export interface NodeStatus {
   readonly clusterFile: ClusterFileStatus;
   readonly protection: ProtectionStatus;
   readonly disk: DiskStatus;
-  /** Memory of the versions that are cached, and how long the disk took for the latest batch. */
-  readonly storage: { readonly cacheBytes: number; readonly lastSyncMs: number };
+  /** Memory of the keys, its limit, and how long the disk took for the latest batch. */
+  readonly storage: { readonly cacheBytes: number; readonly cacheLimitBytes: number; readonly lastSyncMs: number };
   readonly rssBytes: number;
   readonly partitions: readonly PartitionStatus[];
   readonly links: readonly LinkSummary[];

@@ -26,6 +26,7 @@ import type { AnyNode, OperationsNode, TransactionsNode } from './api.js';
 import { openDataFolder } from './data-folder.js';
 import { releaseReserve } from './disk-watch.js';
 import { OPERATOR_MACHINE, OperatorPort } from './losses.js';
+import { cacheBytesOf, processMemory } from './memory.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
 import { type Described, Node, type Parts } from './node.js';
 import type { NodeOptions } from './options.js';
@@ -46,7 +47,9 @@ export async function openNode(options: NodeOptions): Promise<OpenedNode> {
   const topology = new Topology(clusterSpec(config));
   const held = topology.partitionsOn(node).map((id) => ({ id, name: topology.partitions[id]!.name }));
   const placement = { node, clusterId: config.cluster, protocol: config.protocol, partitions: held };
-  const { durability, cacheBytes } = config.settings;
+  const { durability } = config.settings;
+  const cacheBytes = cacheBytesOf(config, node, processMemory());
+  options.logger.info({ cacheBytes }, `keys take up to ${Math.round(cacheBytes / 2 ** 20)} MiB of memory`);
   const soleCopy = held.some(({ id }) => topology.partitions[id]!.regions.length === 1);
   const folder = { dataDir, placement, durability, cacheBytes, soleCopy, logger: options.logger };
   const data = await openDataFolder(folder).catch((error: unknown) => {

@@ -89,7 +89,11 @@ export function nodeStatus(
     clusterFile: { hash: config.hash, differsFrom: differingNodes(links) },
     protection,
     disk,
-    storage: { cacheBytes: stats.cache.bytes, lastSyncMs: stats.commits.lastSyncMs },
+    storage: {
+      cacheBytes: stats.cache.bytes,
+      cacheLimitBytes: stats.cache.limitBytes,
+      lastSyncMs: stats.commits.lastSyncMs,
+    },
     rssBytes: process.memoryUsage.rss(),
     partitions,
     links: links.map((link) => ({

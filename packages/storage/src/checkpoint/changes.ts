@@ -84,6 +84,11 @@ export class Changes {
     return this.#next.isEmpty;
   }
 
+  /** Memory of the chains with changes, and of those that are being loaded. */
+  get chainBytes(): number {
+    return this.cache.pinnedBytes;
+  }
+
   /** Puts a record. */
   put<T>(diskKey: string, content: T, seal: Seal<T>): void {
     this.#next.records.set(diskKey, { content, seal });
@@ -203,8 +208,8 @@ export class Changes {
     }
   }
 
-  /** LevelDB holds the changes of the checkpoint. */
-  written(): void {
+  /** LevelDB holds the changes of the checkpoint. Unpins its chains, one after each step. */
+  *written(): Generator<void> {
     const { chains, partitions } = this.#current!.set;
     this.#current = undefined;
     for (const [partition, { blocks }] of partitions) {
@@ -213,7 +218,10 @@ export class Changes {
         this.files.named(block.place);
       }
     }
-    for (const chain of chains) this.cache.unpin(chain);
+    for (const chain of chains) {
+      this.cache.unpin(chain);
+      yield;
+    }
   }
 
   #writeBlock({ keys }: Partition, entries: readonly LogEntry[]): BlockName {

@@ -1,6 +1,7 @@
 /**
  * LevelDB as the checkpoint of the durable log: the records that reach it, and the state after a crash.
  */
+import { cpSync } from 'node:fs';
 import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DurableRecord } from '@isochron/core';
@@ -27,7 +28,7 @@ import type { VersionStore } from '../store.js';
 import { openLogIn } from '../wal/segment-log.js';
 
 /** No checkpoint unless a test asks for one. */
-const NEVER = { bytes: 2 ** 40, ms: 2 ** 30 };
+const NEVER = { bytes: 2 ** 40, ms: 2 ** 30, chainBytes: 2 ** 40 };
 const prepare: DurableRecord = { kind: 'prepared', partition: P, txId: 't', record: prepared };
 const unprepare: DurableRecord = { kind: 'prepared', partition: P, txId: 't', record: null };
 const meta = (name: string, value: number): DurableRecord => ({ kind: 'meta', name, value });
@@ -274,6 +275,18 @@ describe('a checkpoint', () => {
     expect(batches).toEqual([]);
   });
 
+  it.each([
+    ['by the bytes of the log', { bytes: 1 }],
+    ['by the memory of the chains with changes', { chainBytes: 1 }],
+    ['by the time since the first change', { ms: 1 }],
+  ])('a checkpoint is due %s', async (_by, part) => {
+    await open({ checkpoint: { ...NEVER, ...part } });
+    const begun = jest.spyOn(ClassicLevel.prototype, 'batch');
+    await store!.commit([put('a', v(10))]);
+    while (begun.mock.calls.length === 0) await new Promise((done) => setTimeout(done, 1));
+    begun.mockRestore();
+  });
+
   it('a checkpoint that fails ends the writing, and loses nothing', async () => {
     await open({ checkpoint: { bytes: 1, ms: 2 ** 30 } });
     const full = Object.assign(new Error('no room'), { code: 'ENOSPC' });
@@ -307,6 +320,52 @@ describe('reads between two checkpoints', () => {
       ['b', 1],
       ['c', 2],
     ]);
+  });
+});
+
+describe('a store with a long log', () => {
+  /** Leaves a log of many segments, of which LevelDB holds nothing. */
+  const killedWithLongLog = async () => {
+    await open({ segmentBytes: 2000 });
+    for (let i = 0; i < 200; i++) await store!.commit([put(`k${i % 150}`, v(10 + i)), logged(10 + i)]);
+    await kill();
+  };
+  const opened = { segmentBytes: 2000, checkpoint: { ...NEVER, bytes: 500 } };
+
+  it('a store with a long log is opened with checkpoints on the way, and has everything', async () => {
+    await killedWithLongLog();
+    const segments = (await readdir(join(location, 'log'))).length;
+    expect(segments).toBeGreaterThan(5);
+    const batches = await batchesOf(async () => {
+      await open(opened);
+    });
+    expect(batches.length).toBeGreaterThan(3);
+    expect((await readdir(join(location, 'log'))).length).toBeLessThan(segments / 2);
+    for (let i = 0; i < 150; i++) expect(store!.read(P, `k${i}`, FOREVER)?.ts).toBe(10 + (i < 50 ? 150 + i : i));
+    expect(store!.stats().partitions.get(P)).toEqual({ keys: 150, versions: 200 });
+    await store!.prefetch({ kind: 'log', partition: P, after: 0, upTo: FOREVER });
+    expect(store!.log(P, 0, FOREVER).groups.length).toBe(200);
+  });
+
+  it('a store that is killed while it replays a long log goes on where the last checkpoint was', async () => {
+    await killedWithLongLog();
+    const whole = await replayed();
+    const left = `${location}+`;
+    const begin = ClassicLevel.prototype.batch;
+    let checkpoints = 0;
+    const spy = jest.spyOn(ClassicLevel.prototype, 'batch').mockImplementation(function (this: ClassicLevel) {
+      // The files that a kill would leave at the third checkpoint.
+      if (++checkpoints === 3) cpSync(location, left, { recursive: true });
+      return begin.call(this);
+    });
+    await open(opened);
+    spy.mockRestore();
+    await close();
+    location = left;
+    const rest = await replayed();
+    expect([rest > 0, rest < whole]).toEqual([true, true]);
+    await open();
+    expect(store!.stats().partitions.get(P)).toEqual({ keys: 150, versions: 200 });
   });
 });
 

@@ -11,7 +11,7 @@ import type { DurableLog, Position } from '../wal/durable-log.js';
 import { LogRecords } from '../wal/log-records.js';
 import type { Changes } from './changes.js';
 
-/** Operations that one turn of the event loop puts into a batch: about a millisecond. */
+/** Operations of a checkpoint in one turn of the event loop: about a millisecond. */
 const SLICE = 256;
 
 /** When a checkpoint is due. */
@@ -20,6 +20,8 @@ export interface CheckpointPolicy {
   readonly bytes: number;
   /** Or time since the first change that it lacks, ms. */
   readonly ms: number;
+  /** Or memory of the chains with changes that it lacks. */
+  readonly chainBytes: number;
 }
 
 /** The parts that a checkpoint works with. */
@@ -76,13 +78,19 @@ export class Checkpoints {
   /** Begins a checkpoint if one is due, and schedules the next one. */
   schedule(): void {
     if (this.#running !== undefined || this.#isComplete) return;
-    if (this.#bytes >= this.policy.bytes) void this.run().catch(() => undefined);
+    if (this.#isDue(1)) void this.run().catch(() => undefined);
     else this.#timer ??= setTimeout(() => void this.run().catch(() => undefined), this.policy.ms).unref();
   }
 
   /** Whether commits come faster than checkpoints, and must wait for one. */
   get isBehind(): boolean {
-    return this.#bytes >= 2 * this.policy.bytes;
+    return this.#isDue(2);
+  }
+
+  /** Whether some times as much as for one checkpoint has come together. */
+  #isDue(times: number): boolean {
+    const { bytes, chainBytes } = this.policy;
+    return this.#bytes >= times * bytes || this.parts.changes.chainBytes > times * chainBytes;
   }
 
   /**
@@ -135,17 +143,21 @@ export class Checkpoints {
     this.parts.changes.begin(batch);
     this.parts.partitions.mark(batch);
     batch.put(CHECKPOINT, sealCheckpoint(covered));
-    let operations = 0;
-    for (const _ of this.parts.changes.write(covered)) {
-      if (this.parts.files.isFull) await this.parts.files.write();
-      if (++operations % SLICE === 0) await nextTurn();
-    }
+    await this.#inSlices(this.parts.changes.write(covered));
     await this.parts.files.persist();
     await batch.write({ sync: this.sync });
-    this.parts.changes.written();
+    await this.#inSlices(this.parts.changes.written());
     for (const [partition, upTo] of truncated) await this.#clear(partition, upTo);
     await this.parts.files.removeUnused();
     await this.parts.log.cut(covered);
+  }
+
+  async #inSlices(operations: Iterable<void>): Promise<void> {
+    let done = 0;
+    for (const _ of operations) {
+      if (this.parts.files.isFull) await this.parts.files.write();
+      if (++done % SLICE === 0) await nextTurn();
+    }
   }
 
   /** Removes truncated log entries. Not synced: after a crash it is done again. */

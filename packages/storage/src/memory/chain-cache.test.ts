@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import type { StoredVersion } from '@isochron/core';
 import type { Chain } from './chain.js';
 import { ChainCache } from './chain-cache.js';
@@ -69,9 +70,24 @@ describe('keys in memory', () => {
     for (let i = 0; i < 50; i++) cache.unpin(loaded(cache, `row ${i}`, version(i)));
     expect(cache.rows.count).toBe(50);
     const pinned = Array.from({ length: 60 }, (_, i) => loaded(cache, `pinned ${i}`, version(i)));
-    expect([cache.isOverfull, cache.rows.count, cache.chains]).toEqual([true, 0, 60]);
+    expect(cache.pinnedBytes).toBeGreaterThan(20_000);
+    cache.unpin(loaded(cache, 'other', version(1)));
+    expect([cache.rows.count, cache.chains]).toEqual([0, 60]);
     for (const chain of pinned) cache.unpin(chain);
-    expect([cache.isOverfull, cache.chains]).toEqual([false, 0]);
+    expect([cache.pinnedBytes, cache.chains]).toEqual([0, 0]);
     expect(cache.rows.count).toBeGreaterThan(0);
+  });
+
+  it('chains take no more of the JavaScript heap than a third, whatever the limit', () => {
+    const heap = getHeapStatistics().heap_size_limit;
+    expect(new ChainCache(2 ** 20).chainLimitBytes).toBe(2 ** 20);
+    const cache = new ChainCache(2 ** 40);
+    expect(cache.chainLimitBytes).toBe(heap / 3);
+    const [first, second] = ['a', 'b'].map((key) => loaded(cache, key, version(1), version(2)));
+    for (const chain of [first!, second!]) cache.unpin(chain);
+    // A chain that says that it takes most of the heap.
+    cache.grow(second!, heap / 3);
+    cache.unpin(loaded(cache, 'c', version(1)));
+    expect([cache.chains, cache.rows.count, cache.get(partition, 'a')]).toEqual([0, 1, undefined]);
   });
 });

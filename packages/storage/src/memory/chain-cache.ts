@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8';
 import type { QualifiedKey } from '@isochron/core';
 import { Chain } from './chain.js';
 import type { Partition } from './partition.js';
@@ -5,6 +6,8 @@ import { Rows, type RowVersion } from './rows.js';
 
 /** Chains that are not pinned take at most this part of the rows' memory, once both together reach the limit. */
 const CHAINS_TO_ROWS = 1 / 3;
+/** Chains take at most this part of the JavaScript heap, which holds what a node does beside them, and garbage. */
+const HEAP_TO_CHAINS = 1 / 3;
 /** Pages of rows are at most this part of the limit. */
 const PAGES = 16;
 
@@ -22,6 +25,8 @@ export class ChainCache {
   #oldest: Chain | null = null;
   /** Settled keys. */
   readonly rows: Rows;
+  /** Of the limit, what the JavaScript heap has room for. */
+  readonly chainLimitBytes: number;
   chains = 0;
   hits = 0;
   misses = 0;
@@ -31,6 +36,12 @@ export class ChainCache {
 
   constructor(readonly limitBytes: number) {
     this.rows = new Rows(limitBytes / PAGES);
+    this.chainLimitBytes = Math.min(limitBytes, getHeapStatistics().heap_size_limit * HEAP_TO_CHAINS);
+  }
+
+  /** Of chains that must stay. */
+  get pinnedBytes(): number {
+    return this.#chainBytes - this.#idleBytes;
   }
 
   /** Estimate of the memory that chains take, and the memory of the rows. */
@@ -95,13 +106,8 @@ export class ChainCache {
     chain.bytes += bytes;
   }
 
-  /** Whether the pinned chains alone exceed the limit: only a checkpoint can change that. */
-  get isOverfull(): boolean {
-    this.#evict();
-    return this.bytes > this.limitBytes;
-  }
-
   #evict(): void {
+    while (this.#chainBytes > this.chainLimitBytes && this.#oldest !== null) this.#evictChain(this.#oldest);
     while (this.bytes > this.limitBytes) {
       const isOfChains = this.#idleBytes > this.rows.bytes * CHAINS_TO_ROWS || this.rows.count === 0;
       if (!isOfChains) this.rows.evict();

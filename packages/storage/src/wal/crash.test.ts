@@ -1,6 +1,7 @@
 /** The content of a log after a kill or a power failure at any step, and after errors of the disk. */
 
 import { append, checkSurvivor, cut, fresh, type Progress, SMALL } from '@isochron/testing/storage/wal/crash-checks';
+import { textsFrom } from '@isochron/testing/storage/wal/suite';
 import { VirtualDisk } from '@isochron/testing/storage/wal/virtual-disk';
 import type { LogFolder } from './files.js';
 import { openSegmentLog } from './segment-log.js';
@@ -53,7 +54,7 @@ async function runUntil(step: number, script: Script, disk = new VirtualDisk(), 
 /** Opens the files that a crash left, reads them, and appends. Records that were read count as acknowledged. */
 const readAndAppend: Script = async (folder, progress) => {
   const log = await openSegmentLog(folder, SMALL);
-  await log.read(log.first, () => undefined);
+  await textsFrom(log, log.first);
   progress.acknowledged = log.end;
   progress.bounds.splice(0, Infinity, ...progress.bounds.filter((bound) => bound <= log.end));
   await append(log, 2, progress);

@@ -30,7 +30,8 @@ async function readAll(files: Files): Promise<{ read: string[]; error: unknown }
   const read: string[] = [];
   try {
     const log = await openSegmentLog(new VirtualDisk(files).mount(), SMALL);
-    await log.read(0, (record) => read.push(Buffer.from(record).toString('latin1')));
+    for await (const { records } of log.read(0))
+      read.push(...records.map((record) => Buffer.from(record).toString('latin1')));
     return { read, error: undefined };
   } catch (error) {
     return { read, error };

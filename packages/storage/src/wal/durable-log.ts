@@ -5,8 +5,11 @@
 /** Number of a record in its log. The first record of a new log is 0, and each next one is one more. */
 export type Position = number;
 
-/** The callback of `read` for each record. The bytes may share memory with other records: copy them to keep them. */
-export type OnRecord = (record: Uint8Array, position: Position) => void;
+/** Records that follow each other. Their bytes may share memory: copy the bytes of a record to keep it alone. */
+export interface LogSlice {
+  readonly first: Position;
+  readonly records: readonly Uint8Array[];
+}
 
 /**
  * Opaque records in one order. The owner appends records before it acts on them, applies them to its database without
@@ -16,7 +19,7 @@ export type OnRecord = (record: Uint8Array, position: Position) => void;
  * - a record whose `append` resolved is read again until it is cut;
  * - the records of one `append` survive together or not at all;
  * - the surviving records are a prefix of the appended ones: no record is read without all that precede it;
- * - a record that `read` has passed on once is durable.
+ * - a record that `read` has passed on is durable.
  *
  * A log has one owner: the log does not notice a second one that is open on the same data. After the first failure
  * nothing more is written, as memory and disk may differ: the owner opens the log anew.
@@ -35,12 +38,12 @@ export interface DurableLog {
    */
   append(records: readonly Uint8Array[]): Promise<Position>;
   /**
-   * Calls `each` for the records from a position on, in order: at least all that were durable at the call. An error
-   * that `each` throws ends the reading.
+   * Reads the records from a position on, in order, in slices of a bounded size: at least all that are durable when the
+   * reading begins. Meanwhile the owner may append, and cut what the slices so far have passed on.
    * @throws IsochronError `STORAGE_FAILED`; of class `CorruptRecord` when a record is damaged, was cut, or should be
-   * there and is not: then `each` has received all records before it and none after it
+   * there and is not: then the slices have passed on all records before it and none after it
    */
-  read(from: Position, each: OnRecord): Promise<void>;
+  read(from: Position): AsyncIterable<LogSlice>;
   /**
    * Records below the position are not needed any more. The log may keep some of them: it frees whole files. Resolves
    * when the freed files are removed.

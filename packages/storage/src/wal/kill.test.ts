@@ -53,9 +53,8 @@ describe('a process that is killed with SIGKILL', () => {
       const log = await openLogIn(data, { segmentBytes: SEGMENT_BYTES });
       expect(log.first).toBeLessThanOrEqual(acknowledged);
       expect(log.end).toBeGreaterThan(acknowledged);
-      await log.read(log.first, (record, position) => {
-        expect(Buffer.compare(record, numbered(position))).toBe(0);
-      });
+      for await (const { first, records } of log.read(log.first))
+        for (const [i, record] of records.entries()) expect(Buffer.compare(record, numbered(first + i))).toBe(0);
       await log.close();
     }
   });

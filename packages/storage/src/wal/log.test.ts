@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { type LogHarness, runDurableLogSuite } from '@isochron/testing/storage/wal/suite';
 import { VirtualDisk } from '@isochron/testing/storage/wal/virtual-disk';
 import type { DurableLog } from './durable-log.js';
-import { MemoryLogState, openMemoryLog } from './memory-log.js';
 import { openLogIn, openSegmentLog } from './segment-log.js';
 
 const SMALL = { segmentBytes: 500 };
@@ -24,11 +23,6 @@ async function harnessOf(open: () => Promise<DurableLog>, remove = async () => {
     },
   };
 }
-
-runDurableLogSuite('in memory', () => {
-  const state = new MemoryLogState();
-  return harnessOf(async () => openMemoryLog(state));
-});
 
 runDurableLogSuite('segments on a virtual disk', () => {
   const disk = new VirtualDisk();

@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { IsochronError, invariant } from '@isochron/core';
 import { CorruptRecord, cannotOpen, storageFailed } from '../failure.js';
-import type { DurableLog, OnRecord, Position } from './durable-log.js';
+import type { DurableLog, LogSlice, Position } from './durable-log.js';
 import type { LogFile, LogFolder } from './files.js';
 import { encodeFrame, encodeSegmentHeader, FORMAT, frameBytes, SEGMENT_HEADER_BYTES } from './frame.js';
 import { openLogFolder } from './node-files.js';
@@ -188,15 +188,17 @@ class SegmentLog implements DurableLog {
     return done;
   }
 
-  read(from: Position, each: OnRecord): Promise<void> {
-    if (this.#closed !== undefined) return Promise.reject(closedError());
-    return this.#turn(async () => {
-      try {
-        await this.#read(from, guarded(each));
-      } catch (error) {
-        throw error instanceof ReaderError ? error.cause : storageFailed('Cannot read the log', error);
-      }
-    });
+  /** Each slice is the rest of a segment. */
+  async *read(from: Position): AsyncGenerator<LogSlice> {
+    for (let first = from; ; ) {
+      if (this.#closed !== undefined) throw closedError();
+      const records: Uint8Array[] = [];
+      const damage = await this.#turn(() => this.#readInto(records, first)).catch((error: unknown) => error);
+      if (records.length > 0) yield { first, records };
+      if (damage !== undefined) throw storageFailed('Cannot read the log', damage);
+      if (records.length === 0) return;
+      first += records.length;
+    }
   }
 
   cut(below: Position): Promise<void> {
@@ -306,20 +308,20 @@ class SegmentLog implements DurableLog {
 
   // Reading and cutting.
 
-  async #read(from: Position, each: OnRecord): Promise<void> {
+  /** Adds the durable records of one segment, from a position on: none at the end of the log. */
+  async #readInto(records: Uint8Array[], from: Position): Promise<void> {
     // The durable part: an append may be writing, and may begin a segment meanwhile.
-    const [segments, { size, position: end }] = [[...this.#segments], this.#active];
+    const { size, position: end } = this.#active;
     if (from < this.first || from > end)
       throw new CorruptRecord(null, 'missing', `The log holds positions ${this.first} to ${end}, and not ${from}`);
-    const start = segments.findLastIndex(({ first }) => first <= from);
-    for (let i = start; i < segments.length; i++) {
-      const [{ name }, next] = [segments[i]!, segments[i + 1]];
-      const bytes = await readFile(this.#folder, name, next === undefined ? size : undefined);
-      const found = scanSegment(name, bytes, false, from, each);
-      const following = next === undefined ? { first: end, chain: found.chain } : await this.#headerOf(next);
-      if (found.position !== following.first || found.chain !== following.chain)
-        throw logDamage(name, found.offset, 'missing', `the records before position ${following.first} are not there`);
-    }
+    if (from === end) return;
+    const i = this.#segments.findLastIndex(({ first }) => first <= from);
+    const [{ name }, next] = [this.#segments[i]!, this.#segments[i + 1]];
+    const bytes = await readFile(this.#folder, name, next === undefined ? size : undefined);
+    const found = scanSegment(name, bytes, false, from, (record) => records.push(record));
+    const following = next === undefined ? { first: end, chain: found.chain } : await this.#headerOf(next);
+    if (found.position !== following.first || found.chain !== following.chain)
+      throw logDamage(name, found.offset, 'missing', `the records before position ${following.first} are not there`);
   }
 
   async #headerOf({ name }: Segment) {
@@ -347,19 +349,6 @@ async function readFile(folder: LogFolder, name: string, size?: number): Promise
   } finally {
     await file.close();
   }
-}
-
-/** Carries an error that a reader of records throws past the errors of the disk. */
-class ReaderError extends Error {}
-
-function guarded(each: OnRecord): OnRecord {
-  return (record, position) => {
-    try {
-      each(record, position);
-    } catch (cause) {
-      throw new ReaderError('the reader of the log failed', { cause });
-    }
-  };
 }
 
 const closedError = (): IsochronError => new IsochronError('STORAGE_FAILED', 'The log is closed', { retryable: false });

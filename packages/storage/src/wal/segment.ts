@@ -1,6 +1,6 @@
 /** The content of a segment: whole frames, then its end, a torn frame, or damage. */
 import { CorruptRecord, type Damage, unknownFormat } from '../failure.js';
-import type { OnRecord, Position } from './durable-log.js';
+import type { Position } from './durable-log.js';
 import {
   decodeFrameHeader,
   decodeSegmentHeader,
@@ -64,7 +64,7 @@ export function scanSegment(
   bytes: Buffer,
   mayBeTorn: boolean,
   from: Position,
-  each: OnRecord,
+  each: (record: Uint8Array) => void,
 ): SegmentEnd {
   const { first, salt, chain } = openSegmentHeader(name, bytes);
   let end: SegmentEnd = { offset: SEGMENT_HEADER_BYTES, position: first, chain, lastFrame: undefined };
@@ -80,7 +80,7 @@ export function scanSegment(
       throw logDamage(name, offset, 'missing', `position ${header.position} follows instead of ${position}`);
     let at = position;
     for (const record of recordsIn(bytes, offset, header.records)) {
-      if (at >= from) each(record, at);
+      if (at >= from) each(record);
       at++;
     }
     end = { offset: header.end, position: at, chain: header.chain, lastFrame: offset };

@@ -1,4 +1,5 @@
 import { parseClusterFile, writeClusterFile } from '../../config/cluster-file.js';
+import { cacheBytesOf } from '../../node/memory.js';
 import { UsageError } from '../failures.js';
 import { type DevOptions, devClusterFile, planNodes } from './plan.js';
 
@@ -31,6 +32,11 @@ describe('the cluster file of isochron dev', () => {
     ]);
     expect(keyspaces).toEqual([{ name: 'default', partitions: 6, replication: 2 }]);
     expect([settings.durability, wan.oneWayMs]).toEqual(['synced', {}]);
+  });
+
+  it('the nodes of isochron dev share the memory of the machine', () => {
+    const memory = { machine: 12 * 2 ** 30, container: undefined };
+    expect(cacheBytesOf(configOf({}), 'oregon-1', memory)).toBe(2 ** 30);
   });
 
   it('the cluster file of isochron dev has URLs with TLS, and each node its certificates, on request', () => {

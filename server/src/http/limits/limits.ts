@@ -1,16 +1,10 @@
 /** Bounds of what callers may use of a node. `isochron node --limit NAME=NUMBER` sets each of them. */
-import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { DEFAULT_SERVING_LIMITS } from '@isochron/sessions/served/serving-limits';
+import { processMemory } from '../../node/memory.js';
 
 /** Requests are refused above this share of the available memory: before the heap is exhausted. */
 const MEMORY_SHARE = 0.9;
-
-/** The memory limit of the container; 0, which stands for no limit, without a container. */
-function containerBytes(): number {
-  const bytes = process.constrainedMemory?.() ?? 0;
-  return bytes < totalmem() ? Math.floor(MEMORY_SHARE * bytes) : 0;
-}
 
 /**
  * Every limit with its default. Limits per client are those of a principal, or of an address where callers need no key.
@@ -45,9 +39,9 @@ export const DEFAULT_NODE_LIMITS = {
   /** Connections to the peering port that are not authenticated yet. */
   peerStrangers: 128,
   peerStrangersPerAddress: 16,
-  /** Above these, requests are refused with `OVERLOADED`; `rssBytes` 0: no limit. */
+  /** Above these, requests are refused with `OVERLOADED`; `rssBytes` 0: no limit, as without a container. */
   heapBytes: Math.floor(MEMORY_SHARE * getHeapStatistics().heap_size_limit),
-  rssBytes: containerBytes(),
+  rssBytes: Math.floor(MEMORY_SHARE * (processMemory().container ?? 0)),
   eventLoopDelayMs: 2000,
 };
 

@@ -174,11 +174,12 @@ function nodeGauges(node: RunningNode, registry: Registry, serving: Serving): vo
     'Median of the clocks of other nodes minus that of this one.',
     () => node.status().clock.driftMs / 1000,
   );
+  gauge(registry, 'isochron_cache_bytes', 'Memory that keys take.', () => node.status().storage.cacheBytes);
   gauge(
     registry,
-    'isochron_cache_bytes',
-    'Memory of the versions that are cached.',
-    () => node.status().storage.cacheBytes,
+    'isochron_cache_limit_bytes',
+    'Memory that keys may take.',
+    () => node.status().storage.cacheLimitBytes,
   );
   gauge(
     registry,

@@ -23,7 +23,8 @@ export const recordsAt = (from: Position, count: number): Buffer[] =>
 /** Everything that a log holds from a position on, as text. */
 export async function textsFrom(log: DurableLog, from: Position): Promise<[Position, string][]> {
   const found: [Position, string][] = [];
-  await log.read(from, (record, position) => found.push([position, Buffer.from(record).toString('latin1')]));
+  for await (const { first, records } of log.read(from))
+    for (const [i, record] of records.entries()) found.push([first + i, Buffer.from(record).toString('latin1')]);
   return found;
 }
 
@@ -85,7 +86,7 @@ export function runDurableLogSuite(name: string, factory: LogFactory): void {
       for (const record of records) await log.append([record]);
       await reopen();
       const found: Buffer[] = [];
-      await log.read(0, (record) => found.push(Buffer.from(record)));
+      for await (const slice of log.read(0)) found.push(...slice.records.map((record) => Buffer.from(record)));
       expect(found.map((record) => record.length)).toEqual([...records, ...records].map(({ length }) => length));
       expect(Buffer.concat(found).equals(Buffer.concat([...records, ...records]))).toBe(true);
     });
@@ -137,24 +138,34 @@ export function runDurableLogSuite(name: string, factory: LogFactory): void {
       expect(error).toMatchObject({ code: 'STORAGE_FAILED', retryable: false, damage: 'missing', record: null });
     });
 
-    it('a log reads the records that were durable at the call while it is appended to and cut', async () => {
+    it('a log is read while it is appended to and cut below what was passed on', async () => {
       for (let i = 0; i < 60; i++) await log.append([recordAt(i)]);
-      const first = textsFrom(log, 0);
-      const changes = [log.cut(60), ...recordsAt(60, 40).map((record) => log.append([record]))];
-      const second = textsFrom(log, 60);
-      expect(await first).toEqual(expect.arrayContaining(textsAt(0, 60)));
-      await Promise.all(changes);
-      await second;
-      expect(await textsFrom(log, 60)).toEqual(textsAt(60, 40));
+      let [read, slices] = [0, 0];
+      for await (const { first, records } of log.read(0)) {
+        expect(first).toBe(read);
+        expect(records).toEqual(recordsAt(first, records.length));
+        read += records.length;
+        slices++;
+        await Promise.all([log.cut(read), read < 100 && log.append([recordAt(log.end)])]);
+      }
+      expect([read >= 60, slices > 3]).toEqual([true, true]);
+      expect(await textsFrom(log, log.first)).toEqual(textsAt(log.first, log.end - log.first));
     });
 
-    it('a log passes on the errors of its reader, and is readable afterwards', async () => {
+    it('a log reports records that are cut before a reading has passed them on as missing', async () => {
+      for (let i = 0; i < 60; i++) await log.append([recordAt(i)]);
+      const reading = log.read(0)[Symbol.asyncIterator]();
+      await reading.next();
+      await log.cut(60);
+      await expect(reading.next()).rejects.toMatchObject({ damage: 'missing' });
+    });
+
+    it('a log is readable after a reading that its reader has ended early', async () => {
       await log.append(recordsAt(0, 2));
-      const mine = new Error('enough');
-      const reading = log.read(0, () => {
-        throw mine;
-      });
-      await expect(reading).rejects.toBe(mine);
+      for await (const { first } of log.read(0)) {
+        expect(first).toBe(0);
+        break;
+      }
       expect(await textsFrom(log, 0)).toEqual(textsAt(0, 2));
     });
 
@@ -162,7 +173,7 @@ export function runDurableLogSuite(name: string, factory: LogFactory): void {
       const appended = log.append(recordsAt(0, 3));
       await log.close();
       expect(await appended).toBe(0);
-      for (const late of [log.append([recordAt(3)]), log.read(0, () => undefined), log.cut(1)])
+      for (const late of [log.append([recordAt(3)]), textsFrom(log, 0), log.cut(1)])
         await expect(late).rejects.toMatchObject({ code: 'STORAGE_FAILED', message: expect.stringMatching(/closed/) });
       await log.close();
       await reopen();
