@@ -23,10 +23,16 @@ export class LoggedProcess {
     args: readonly string[],
     readonly logFile: string,
     cwd?: string,
+    user: { readonly uid?: number; readonly gid?: number } = {},
   ) {
     const log = openSync(logFile, 'a');
     // A group of its own: a Ctrl-C in the terminal reaches only the benchmark, which then ends the others in order.
-    this.#child = spawn(command, args, { stdio: ['ignore', log, log], detached: true, ...(cwd && { cwd }) });
+    this.#child = spawn(command, args, {
+      stdio: ['ignore', log, log],
+      detached: true,
+      ...(cwd && { cwd }),
+      ...user,
+    });
     closeSync(log);
     running.add(this);
     this.#child.once('exit', () => running.delete(this));

@@ -9,11 +9,12 @@ import type {
   StartFrame,
   ValuesFrame,
 } from '@isochron/wire/session-frames';
-import { TransactionGenerator, type TransactionMix } from '@isochron/workload';
+import type { TransactionMix } from '@isochron/workload';
 import { WebSocket } from 'ws';
 import { answerJobs } from '../jobs.js';
 import type { Load } from '../rounds.js';
 import { loadCluster, plain } from './loaded-cluster.js';
+import { transactionsOf } from './mixes.js';
 import { type ValueRule, valueFor, verify, WRITERS } from './values.js';
 import { runWindow } from './window.js';
 
@@ -69,10 +70,7 @@ answerJobs<BareLoadJob, Load>(async (job) => {
   const sessions = await Promise.all(
     Array.from({ length: job.sessions }, (_, i) => Session.open(job.urls[i % job.urls.length]!)),
   );
-  const generators = sessions.map((_, i) => {
-    const region = job.regions[i % job.regions.length]!;
-    return new TransactionGenerator({ table, mix: job.mix, region, seed: job.seed * job.sessions + i });
-  });
+  const generators = transactionsOf(job, table);
   try {
     return await runWindow(sessions.length, job.durationMs, async (i) => {
       const session = sessions[i]!;

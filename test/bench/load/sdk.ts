@@ -1,12 +1,13 @@
 /** SDK load: sessions over WebSocket, each in a closed loop. Every value that is read is verified. */
 import { Random, type Topology } from '@isochron/core';
 import type { IsochronClient } from '@isochron/sdk';
-import { type KeyTable, TransactionGenerator, type TransactionMix } from '@isochron/workload';
+import type { KeyTable, TransactionMix } from '@isochron/workload';
 import { WebSocket } from 'ws';
 import { answerJobs } from '../jobs.js';
 import type { Load } from '../rounds.js';
 import { CountedWebSocket, type FrameCounts, framesSince, framesSoFar } from './counted-socket.js';
 import { hostedKeys, type LoadedCluster, loadCluster, plain } from './loaded-cluster.js';
+import { type KeyChoice, transactionsOf } from './mixes.js';
 import { numberedKey } from './numbered.js';
 import { type ValueRule, valueFor, verify, WRITERS } from './values.js';
 import { runWindow } from './window.js';
@@ -43,6 +44,8 @@ export interface CommitJob extends Timed {
 export interface TransactionJob extends Timed {
   readonly kind: 'transaction';
   readonly mix: TransactionMix;
+  /** `zipf` unless given. */
+  readonly keys?: KeyChoice;
 }
 
 /** Writes keys. `table`: those of a table with this many keys a partition; `numbered`: this many keys. */
@@ -127,10 +130,7 @@ async function commitOneByOne(
 /** The paper's transactions: all reads in parallel, then all writes, as the papers' clients do. */
 function transact({ values, ...job }: TransactionJob, table: KeyTable, clients: IsochronClient[]): Promise<Load> {
   const random = new Random(job.seed);
-  const generators = clients.map((_, i) => {
-    const region = job.regions[i % job.regions.length]!;
-    return new TransactionGenerator({ table, mix: job.mix, region, seed: job.seed * job.sessions + i });
-  });
+  const generators = transactionsOf(job, table);
   return runWindow(clients.length, job.durationMs, async (i) => {
     const { reads, writes } = generators[i]!.nextTransaction();
     const keys = reads.map(plain);

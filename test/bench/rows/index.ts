@@ -8,6 +8,7 @@ import { idle, idlePartitions, idleSessions } from './idle.js';
 import { logAppends } from './log.js';
 import { memoryBenchmarks } from './memory.js';
 import { profile } from './profile.js';
+import { raceBenchmarks } from './race.js';
 import { httpTransactions, sdkCommits, sdkReads, sdkTransactions, sharedSockets } from './sdk.js';
 import { staleness, stalenessWan } from './staleness.js';
 import { secondStart } from './start.js';
@@ -36,6 +37,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   stalenessWan,
   partitions,
   keys,
+  ...raceBenchmarks,
   hotKey,
   feed,
   fairness,

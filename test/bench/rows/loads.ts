@@ -58,7 +58,7 @@ export const transactions = (
   context: Context,
   cluster: Cluster,
   mix: TransactionMix,
-  more: Partial<Pick<TransactionJob, 'sessions' | 'keysPerPartition' | 'values'>> = {},
+  more: Partial<Pick<TransactionJob, 'sessions' | 'keysPerPartition' | 'values' | 'keys'>> = {},
 ): Contender => ({
   pids: cluster.pids,
   clientPids: [context.sdk().pid],
