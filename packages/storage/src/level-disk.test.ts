@@ -2,10 +2,10 @@ import { type ChildProcess, execFile } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { AppliedRecord, DurableRecord, KeyWrite } from '@isochron/core';
+import { CHILD_ENV, childScript } from '@isochron/testing/storage/child-script';
 import { testFolder } from '@isochron/testing/storage/folder';
 import { onRawDisk } from '@isochron/testing/storage/raw-disk';
 import { ClassicLevel } from 'classic-level';
-import { build } from 'esbuild';
 import { COUNTERS, openAs } from './level/records.js';
 import { openLevelStore } from './level-store.js';
 import type { VersionStore } from './store.js';
@@ -298,22 +298,9 @@ describe('the LevelDB store and its disk', () => {
   );
 
   describe('after kill -9', () => {
-    const root = resolve(__dirname, '../../..');
     let script: string;
     beforeEach(async () => {
-      script = join(location, 'child.cjs');
-      await build({
-        entryPoints: [join(root, 'packages/testing/src/storage/crash-child.ts')],
-        outfile: script,
-        bundle: true,
-        platform: 'node',
-        format: 'cjs',
-        external: ['classic-level', 'msgpackr'],
-        alias: {
-          '@isochron/core': join(root, 'packages/core/src'),
-          '@isochron/storage': join(root, 'packages/storage/src'),
-        },
-      });
+      script = await childScript('crash-child.ts', location);
     });
     /** Opens the files that are left, and returns the number of the next batch. */
     const check = async (data: string, acknowledged: number, logged = (last: number) => last + 1) => {
@@ -329,7 +316,7 @@ describe('the LevelDB store and its disk', () => {
       let first = 0;
       for (let round = 0; round < 4; round++) {
         const batches = 20 + 17 * round;
-        const acknowledged = await runChild(script, [data, String(first)], root, first, batches);
+        const acknowledged = await runChild(script, [data, String(first)], first, batches);
         first = await check(data, acknowledged);
       }
     }, 60_000);
@@ -338,9 +325,9 @@ describe('the LevelDB store and its disk', () => {
       'a store that died before or right after a step finds every batch whole or not at all: %s',
       async (step) => {
         const data = join(location, 'data');
-        let first = await check(data, await runChild(script, [data, '0'], root, 0, 20));
+        let first = await check(data, await runChild(script, [data, '0'], 0, 20));
         for (const count of [0, 1, 2, 3, 6, 9]) {
-          const acknowledged = await runChild(script, [data, String(first), step, String(count)], root, first);
+          const acknowledged = await runChild(script, [data, String(first), step, String(count)], first);
           // Its batches truncate the log up to the 20th before them.
           first = await check(data, acknowledged, step === 'clear' || step === 'cut' ? () => 21 : undefined);
         }
@@ -357,13 +344,11 @@ describe('the LevelDB store and its disk', () => {
 function runChild(
   script: string,
   args: readonly string[],
-  root: string,
   first: number,
   batches = Number.POSITIVE_INFINITY,
 ): Promise<number> {
   return new Promise((done, failed) => {
-    const env = { ...process.env, NODE_PATH: join(root, 'node_modules') };
-    const child: ChildProcess = execFile(process.execPath, [script, ...args], { env }, (error) => {
+    const child: ChildProcess = execFile(process.execPath, [script, ...args], { env: CHILD_ENV }, (error) => {
       if (error?.signal === 'SIGKILL') done(last);
       else failed(error ?? new Error('the child ended'));
     });

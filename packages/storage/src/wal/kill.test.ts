@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { childScript } from '@isochron/testing/storage/child-script';
 import { numbered } from '@isochron/testing/storage/wal/numbered';
-import { build } from 'esbuild';
 import { openLogIn } from './segment-log.js';
 
 const ROUNDS = 6;
@@ -31,19 +31,7 @@ describe('a process that is killed with SIGKILL', () => {
   afterEach(() => rm(folder, { recursive: true }));
 
   it('a process that is killed with SIGKILL leaves every acknowledged record in its log, and no damage', async () => {
-    const script = join(folder, 'child.cjs');
-    const packages = resolve(__dirname, '../../..');
-    await build({
-      entryPoints: [join(packages, 'testing/src/storage/wal/kill-child.ts')],
-      outfile: script,
-      bundle: true,
-      platform: 'node',
-      format: 'cjs',
-      alias: {
-        '@isochron/core': join(packages, 'core/src'),
-        '@isochron/storage': join(packages, 'storage/src'),
-      },
-    });
+    const script = await childScript('wal/kill-child.ts', folder);
     const seed = Number(process.env.SEED ?? randomInt(2 ** 31));
     console.log(`kills by seed ${seed}; SEED=${seed} repeats their times`);
     const below = numbersOf(seed);
