@@ -68,6 +68,23 @@ export function firstAbove(entries: readonly LogEntry[], ct: Timestamp): number 
   return low;
 }
 
+/** The entries, which are in order, of a range. */
+export const entriesIn = (entries: readonly LogEntry[], { after, upTo }: LogRange): LogEntry[] =>
+  entries.slice(firstAbove(entries, after), firstAbove(entries, upTo));
+
+/** The entries of two lists in order; of an entry that both have, the one of the second list. */
+export function mergeEntries(older: readonly LogEntry[], newer: readonly LogEntry[]): LogEntry[] {
+  const merged: LogEntry[] = [];
+  let i = 0;
+  for (const entry of newer) {
+    while (i < older.length && compareEntries(older[i]!, entry) < 0) merged.push(older[i++]!);
+    if (i < older.length && compareEntries(older[i]!, entry) === 0) i++;
+    merged.push(entry);
+  }
+  for (; i < older.length; i++) merged.push(older[i]!);
+  return merged;
+}
+
 /** Decides where a page of the log ends, from the entries in order. */
 export class PageCutter {
   #ct: Timestamp = -1;

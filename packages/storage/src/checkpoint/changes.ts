@@ -6,7 +6,7 @@
 import type { OutcomeRecord, PreparedRecord, TxId } from '@isochron/core';
 import type { BlockFiles } from '../changelog/block-files.js';
 import { contentOfBlock, cutBlocks } from '../changelog/log-blocks.js';
-import { insertEntry, type LogEntry } from '../changelog/log-entries.js';
+import { entriesIn, insertEntry, type LogEntry, type LogRange, mergeEntries } from '../changelog/log-entries.js';
 import type { Batch } from '../level/disk.js';
 import type { BlockName } from '../level/disk-keys.js';
 import {
@@ -23,6 +23,7 @@ import {
 import type { Chain } from '../memory/chain.js';
 import type { ChainCache } from '../memory/chain-cache.js';
 import type { Partition } from '../memory/partition.js';
+import { type Run, SortedKeys } from './sorted-keys.js';
 
 /** A record to be put. It is packed when the checkpoint writes it. */
 interface Put {
@@ -37,6 +38,8 @@ const sealPrepared: Seal<PreparedRecord> = (record, diskKey) => sealAs(PREPARED,
 
 /** The changes of one partition between two checkpoints. */
 class PartitionChanges {
+  /** Keys of the chains. */
+  readonly keys = new SortedKeys();
   readonly outcomes = new Map<TxId, OutcomeRecord>();
   /** In the order of the replication log. */
   readonly log: LogEntry[] = [];
@@ -135,10 +138,15 @@ export class Changes {
     insertEntry(this.#next.of(partition).log, entry);
   }
 
-  /** Log entries that LevelDB does not hold; of two entries of a transaction, the newer one comes first. */
-  *entriesOf(partition: Partition): Generator<LogEntry> {
-    yield* this.#next.partitions.get(partition)?.log ?? [];
-    yield* this.#current?.set.partitions.get(partition)?.log ?? [];
+  /** Log entries of a range that LevelDB does not hold. */
+  entriesOf(partition: Partition, range: LogRange): LogEntry[] {
+    const [older, newer] = this.#of(partition).map(({ log }) => entriesIn(log, range));
+    return newer === undefined ? (older ?? []) : mergeEntries(older!, newer);
+  }
+
+  /** The changes of a partition: those that the checkpoint on its way writes, and those after it. */
+  #of(partition: Partition): PartitionChanges[] {
+    return [this.#current?.set, this.#next].flatMap((set) => set?.partitions.get(partition) ?? []);
   }
 
   /** Must be called before a chain changes: the checkpoint on its way writes the chain as it was when it began. */
@@ -148,9 +156,10 @@ export class Changes {
 
   /** A chain has changed, and perhaps the counters of its partition. */
   changed(chain: Chain): void {
-    this.#next.of(chain.partition);
+    const { keys } = this.#next.of(chain.partition);
     if (this.#next.chains.has(chain)) return;
     this.#next.chains.add(chain);
+    keys.add(chain.key);
     this.cache.pin(chain);
   }
 
@@ -159,12 +168,9 @@ export class Changes {
     this.#next.of(partition);
   }
 
-  /** Chains of a partition that differ from LevelDB. */
-  *chainsOf(partition: Partition): Generator<Chain> {
-    for (const set of [this.#current?.set, this.#next]) {
-      if (set?.partitions.has(partition))
-        for (const chain of set.chains) if (chain.partition === partition) yield chain;
-    }
+  /** Keys of a partition whose chains differ from LevelDB. */
+  keysOf(partition: Partition): Run[] {
+    return this.#of(partition).flatMap(({ keys }) => keys.runs);
   }
 
   /**

@@ -9,6 +9,7 @@ import {
   type Timestamp,
   type Version,
 } from '@isochron/core';
+import { keysBetween, type Run } from '../checkpoint/sorted-keys.js';
 import { Folder } from '../memory/folds.js';
 import { contentBytes, freshestIn } from '../versions.js';
 
@@ -90,8 +91,11 @@ export class HeldPage {
     return this.#page !== undefined;
   }
 
-  fill(page: ListPage | CopyPage): void {
+  /** `changed`: keys of which LevelDB had the old versions when the reading began. Those of the page are looked up. */
+  fill(page: ListPage | CopyPage, changed: readonly Run[]): void {
     this.#page = page;
+    for (const run of changed)
+      for (const key of keysBetween(run, this.range.start, page.next ?? this.range.end)) this.#touched.add(key);
   }
 
   /** A version of this timestamp is added to a key, or removed. */

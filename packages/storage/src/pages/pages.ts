@@ -120,12 +120,11 @@ export class Pages {
     const page = new HeldPage(range, snapshot);
     return partition.lists.load(HeldPage.nameOf(range, snapshot), page, async () => {
       await pipeline.settled();
-      // LevelDB has the old values of these keys: they are looked up again when the page is used.
-      for (const { key } of changes.chainsOf(partition)) page.touch(key, 0);
-      if (snapshot === 'any') return page.fill(await scanChains(tails, partition, range));
+      const changed = changes.keysOf(partition);
+      if (snapshot === 'any') return page.fill(await scanChains(tails, partition, range), changed);
       const { later, ...listed } = await scanList(tails, partition, range, snapshot);
+      page.fill(listed, changed);
       for (const key of later) page.touch(key, 0);
-      page.fill(listed);
     });
   }
 
@@ -141,7 +140,7 @@ export class Pages {
     const range = { after, upTo };
     return partition.logs.load(HeldLog.nameOf(range), new HeldLog(range), async (page) => {
       await pipeline.settled();
-      for (const entry of changes.entriesOf(partition)) if (entry.ct > after && entry.ct <= upTo) page.fill(entry);
+      for (const entry of changes.entriesOf(partition, range)) page.addEarlier(entry);
       await scanLog(files, partition, page);
     });
   }
