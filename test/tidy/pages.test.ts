@@ -99,7 +99,6 @@ describe('paths in backticks', () => {
     'certs/ca-key.pem',
     'certs/ca.pem',
     'sdk-swift/.vectors',
-    'docs/tested.json',
     'test/dist/isochron',
   ]);
 
