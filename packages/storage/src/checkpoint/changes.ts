@@ -190,32 +190,32 @@ export class Changes {
   }
 
   /**
-   * Puts the changes into the batch, one operation after each step. `covered` tells blocks of outcomes of two
-   * checkpoints apart.
+   * Puts the changes into the batch, and gives the number of records of each step. `covered` tells blocks of outcomes
+   * of two checkpoints apart.
    */
-  *write(covered: number): Generator<void> {
+  *write(covered: number): Generator<number> {
     const { set, batch } = this.#current!;
     for (const [diskKey, put] of set.records) {
       if (put === null) batch.del(diskKey);
       else batch.put(diskKey, put.seal(put.content as never, diskKey));
-      yield;
+      yield 1;
     }
     for (const chain of set.chains) {
       if (chain.unwritten) this.#writeHead(chain, batch);
-      yield;
+      yield 1;
     }
     for (const [partition, changes] of set.partitions) {
       for (const entries of cutBlocks(changes.log, partition.horizons.logTruncatedUpTo)) {
         changes.blocks.push(this.#writeBlock(partition, entries));
-        yield;
+        yield entries.length;
       }
       yield* writeOutcomes(partition, changes.outcomes, covered, batch);
       batch.put(partition.keys.counters, sealAs(COUNTERS, changes.counters!, partition.keys.counters));
     }
   }
 
-  /** LevelDB holds the changes of the checkpoint. Unpins its chains, one after each step. */
-  *written(): Generator<void> {
+  /** LevelDB holds the changes of the checkpoint. Unpins its chains, one with each step. */
+  *written(): Generator<number> {
     const { chains, partitions } = this.#current!.set;
     this.#current = undefined;
     for (const [partition, { blocks }] of partitions) {
@@ -226,7 +226,7 @@ export class Changes {
     }
     for (const chain of chains) {
       this.cache.unpin(chain);
-      yield;
+      yield 1;
     }
   }
 
@@ -254,7 +254,7 @@ function* writeOutcomes(
   outcomes: ReadonlyMap<TxId, OutcomeRecord>,
   covered: number,
   batch: Batch,
-): Generator<void> {
+): Generator<number> {
   const ids: TxId[] = [];
   let newest = 0;
   for (const [txId, record] of outcomes) {
@@ -265,7 +265,7 @@ function* writeOutcomes(
       ids.push(txId);
       newest = Math.max(newest, record.ts);
     }
-    yield;
+    yield 1;
   }
   if (ids.length === 0) return;
   const block = keys.outcomesUpTo(newest, covered);

@@ -11,7 +11,7 @@ import type { DurableLog, Position } from '../wal/durable-log.js';
 import { LogRecords } from '../wal/log-records.js';
 import type { Changes } from './changes.js';
 
-/** Operations of a checkpoint in one turn of the event loop: about a millisecond. */
+/** Records of a checkpoint in one turn of the event loop: about a millisecond. */
 const SLICE = 256;
 
 /** When a checkpoint is due. */
@@ -152,11 +152,15 @@ export class Checkpoints {
     await this.parts.log.cut(covered);
   }
 
-  async #inSlices(operations: Iterable<void>): Promise<void> {
+  /** Does work in slices. Each step gives the number of records that it has dealt with. */
+  async #inSlices(steps: Iterable<number>): Promise<void> {
     let done = 0;
-    for (const _ of operations) {
+    for (const records of steps) {
       if (this.parts.files.isFull) await this.parts.files.write();
-      if (++done % SLICE === 0) await nextTurn();
+      done += records;
+      if (done < SLICE) continue;
+      done = 0;
+      await nextTurn();
     }
   }
 

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { HEAP_GROWTH_FLAG } from './heap.js';
+import { heapGrowthFlag } from './heap.js';
 
 /** Replaces 200,000 live objects over and over, and prints the heap at its largest, in bytes. */
 const CHURN = `
@@ -23,8 +23,12 @@ const largestHeap = async (...flags: string[]): Promise<number> => {
 };
 
 describe('the heap of a node', () => {
-  it('the heap of a node grows less between two collections than without its option, which V8 knows', async () => {
-    const [bounded, unbounded] = [await largestHeap(HEAP_GROWTH_FLAG), await largestHeap()];
+  it('the heap of a node with little memory grows less between two collections than without its option, which V8 knows', async () => {
+    const [bounded, unbounded] = [await largestHeap(heapGrowthFlag(2 ** 28 - 1)), await largestHeap()];
     expect(bounded).toBeLessThan(0.95 * unbounded);
+  });
+
+  it('the heap of a node with enough memory may double between two collections', () => {
+    expect(heapGrowthFlag(2 ** 28)).toBe('--heap-growing-percent=100');
   });
 });
