@@ -10,7 +10,7 @@ import type { ChainWriter } from './memory/chain-writer.js';
 import type { Partition } from './memory/partition.js';
 
 /** A batch that is staged. */
-export interface Job {
+export interface StagedBatch {
   readonly number: number;
   readonly facts: readonly DurableFact[];
   /** The batch as a record of the durable log. */
@@ -20,7 +20,7 @@ export interface Job {
 }
 
 /** One call of `commit` on its way to disk. */
-export interface CommitJob extends Job {
+export interface CommitJob extends StagedBatch {
   /** Number of its records. */
   readonly records: number;
   readonly resolve: () => void;
@@ -28,7 +28,7 @@ export interface CommitJob extends Job {
 }
 
 /** The chains of a job without repetitions; sets in each the number of its staged changes that belong to the job. */
-export function distinctChains(job: Pick<Job, 'number' | 'chains'>): Chain[] {
+export function distinctChains(job: Pick<StagedBatch, 'number' | 'chains'>): Chain[] {
   const distinct: Chain[] = [];
   for (const chain of job.chains) {
     if (chain.batch !== job.number) {
@@ -51,7 +51,7 @@ export class JobWriter {
     readonly raised: (partition: Partition, horizon: Horizon) => void,
   ) {}
 
-  write(job: Job): void {
+  write(job: StagedBatch): void {
     for (const fact of job.facts) this.#write(fact);
     // After the horizons, which prune the versions that are written here.
     for (const chain of distinctChains(job)) this.writer.add(chain, chain.batchCount);

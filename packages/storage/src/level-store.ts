@@ -45,8 +45,8 @@ import { openLogIn } from './wal/segment-log.js';
 
 /**
  * LevelDB sees a key that is written often once a checkpoint, and log entries and prepares that end before it never:
- * so checkpoints are far apart, and as far as a start after a crash, which reads the log since the last one, takes a
- * few seconds. Chains with changes take a quarter of what chains may, and less than twice as much.
+ * so checkpoints are far apart. A start after a crash reads the log since the last checkpoint, and takes a few seconds
+ * at most. Chains with changes take a quarter of what chains may, and less than twice as much.
  */
 const checkpointPolicy = ({ chainLimitBytes }: ChainCache): CheckpointPolicy => ({
   bytes: 8 * 1024 * 1024,

@@ -5,7 +5,7 @@
 import { type DurableFact, type DurableRecord, factsOf, IsochronError } from '@isochron/core';
 import type { Checkpoints } from './checkpoint/checkpoints.js';
 import type { Collector } from './collector/collector.js';
-import type { CommitJob, Job, JobWriter } from './commit-job.js';
+import type { CommitJob, JobWriter, StagedBatch } from './commit-job.js';
 import type { FirstFailure } from './failure.js';
 import type { ChainLoader } from './memory/chain-loader.js';
 import type { Staging } from './memory/staging.js';
@@ -53,7 +53,7 @@ export class Pipeline {
   }
 
   /**
-   * Takes in batches that the log held when it was opened, as if they had just been committed: those of a slice
+   * Takes in batches that the log held when it was opened, as if they had just been committed: the batches of a slice
    * together, as their keys are read from disk together.
    */
   async replay({ first, records }: LogSlice): Promise<void> {
@@ -84,7 +84,7 @@ export class Pipeline {
     await this.#running;
   }
 
-  #staged(facts: readonly DurableFact[], packed: Uint8Array): Job {
+  #staged(facts: readonly DurableFact[], packed: Uint8Array): StagedBatch {
     return { number: ++this.#jobs, facts, packed, chains: this.parts.staging.stage(facts) };
   }
 
@@ -150,7 +150,7 @@ export class Pipeline {
     return first;
   }
 
-  #apply(jobs: readonly Job[], first: Position): void {
+  #apply(jobs: readonly StagedBatch[], first: Position): void {
     const { writer, staging, checkpoints } = this.parts;
     jobs.forEach((job, i) => {
       writer.write(job);

@@ -16,7 +16,7 @@ ${settings}`,
 const alone = file(['a.example']);
 
 describe('the memory that the keys of a node take', () => {
-  it('keys take a quarter of the memory of the machine where the cluster file does not say how much', () => {
+  it('keys take a quarter of the memory of the machine where the cluster file sets no limit', () => {
     expect(cacheBytesOf(alone, 'n0', { machine: 16 * GIB, container: undefined })).toBe(4 * GIB);
   });
 
@@ -36,7 +36,7 @@ describe('the memory that the keys of a node take', () => {
     expect(cacheBytesOf(alone, 'n0', { machine: 16 * GIB, container: GIB / 16 })).toBe(64 * 2 ** 20);
   });
 
-  it('what the cluster file says is what keys take', () => {
+  it('the limit of the cluster file is what keys take', () => {
     const config = file(['a.example'], 'settings: { cacheBytes: 1000 }');
     expect(cacheBytesOf(config, 'n0', { machine: 16 * GIB, container: GIB })).toBe(1000);
   });

@@ -9,7 +9,7 @@ const LEAST_CACHE_BYTES = 64 * 2 ** 20;
 
 /** Memory that a process may use, in bytes. */
 export interface ProcessMemory {
-  /** Limit of the control group (cgroup v2 or v1); undefined without one. */
+  /** Limit of the control group (cgroup v2 or v1); undefined without a limit. */
   readonly container: number | undefined;
   readonly machine: number;
 }
@@ -22,8 +22,8 @@ export function processMemory(): ProcessMemory {
 }
 
 /**
- * Bytes for the keys of a node: as its cluster file says, or a share of the memory. Nodes that listen for their peers
- * at the same host share the memory of a machine, or of a container.
+ * Bytes for the keys of a node: the limit in its cluster file, or a share of the memory. Nodes that listen for their
+ * peers at the same host share the memory of a machine, or of a container.
  */
 export function cacheBytesOf(config: ClusterConfig, node: NodeId, { container, machine }: ProcessMemory): number {
   const { cacheBytes } = config.settings;

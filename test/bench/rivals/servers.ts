@@ -1,4 +1,4 @@
-/** Other stores on the same work: PostgreSQL and Redis as the system's packages install them, durable at each commit. */
+/** Other stores on the same work: PostgreSQL and Redis of the system's packages, durable at each commit. */
 import { execFileSync } from 'node:child_process';
 import { accessSync, chownSync, constants, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,18 +14,18 @@ export type RivalName = 'postgres' | 'redis';
 export interface RivalServer {
   /** The folder of its socket, or its port. */
   readonly address: string;
-  /** Its process, and those that it has started for connections. */
+  /** The process of the store, and the processes of its connections. */
   pids(): number[];
   stop(): Promise<void>;
 }
 
-/** The user that PostgreSQL runs as where this process is root, which PostgreSQL refuses: `nobody`. */
-const NOBODY = 65_534;
+/** The user that PostgreSQL runs as where this process is root, which PostgreSQL refuses: a user without rights. */
+const UNPRIVILEGED = 65_534;
 const READY_TIMEOUT_MS = 30_000;
 /** Connections of all loads. */
 const CONNECTIONS = 400;
 
-/** Folders in which packages put programs beside those of the PATH. */
+/** Folders of programs: PostgreSQL's own folder, which is not in the PATH, and the PATH. */
 function programFolders(): string[] {
   const postgres = '/usr/lib/postgresql';
   const versions = existsSync(postgres) ? readdirSync(postgres).sort((a, b) => Number(b) - Number(a)) : [];
@@ -66,8 +66,8 @@ async function startPostgres(folder: string): Promise<RivalServer | undefined> {
   const folders = programFolders();
   const [initdb, postgres] = ['initdb', 'postgres'].map((name) => programIn(folders, name));
   if (initdb === undefined || postgres === undefined) return undefined;
-  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
-  if ('uid' in user) chownSync(folder, NOBODY, NOBODY);
+  const user = process.getuid?.() === 0 ? { uid: UNPRIVILEGED, gid: UNPRIVILEGED } : {};
+  if ('uid' in user) chownSync(folder, UNPRIVILEGED, UNPRIVILEGED);
   const data = join(folder, 'data');
   execFileSync(initdb, ['-D', data, '-U', 'bench', '-A', 'trust', '--no-locale', '-E', 'UTF8'], {
     ...user,

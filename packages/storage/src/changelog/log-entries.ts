@@ -72,7 +72,7 @@ export function firstAbove(entries: readonly LogEntry[], ct: Timestamp): number 
 export const entriesIn = (entries: readonly LogEntry[], { after, upTo }: LogRange): LogEntry[] =>
   entries.slice(firstAbove(entries, after), firstAbove(entries, upTo));
 
-/** The entries of two lists in order; of an entry that both have, the one of the second list. */
+/** The entries of two lists in order; of an entry that both have, the entry of the second list. */
 export function mergeEntries(older: readonly LogEntry[], newer: readonly LogEntry[]): LogEntry[] {
   const merged: LogEntry[] = [];
   let i = 0;

@@ -87,7 +87,7 @@ export class Changes {
     return this.#next.isEmpty;
   }
 
-  /** Memory of the chains with changes, and of those that are being loaded. */
+  /** Memory of the chains with changes, and of the chains that are being loaded. */
   get chainBytes(): number {
     return this.cache.pinnedBytes;
   }
@@ -144,7 +144,7 @@ export class Changes {
     return newer === undefined ? (older ?? []) : mergeEntries(older!, newer);
   }
 
-  /** The changes of a partition: those that the checkpoint on its way writes, and those after it. */
+  /** The changes of a partition that the checkpoint on its way writes, and the changes after it. */
   #of(partition: Partition): PartitionChanges[] {
     return [this.#current?.set, this.#next].flatMap((set) => set?.partitions.get(partition) ?? []);
   }
@@ -214,7 +214,7 @@ export class Changes {
     }
   }
 
-  /** LevelDB holds the changes of the checkpoint. Unpins its chains, one with each step. */
+  /** LevelDB holds the changes of the checkpoint. Unpins its chains, a chain with each step. */
   *written(): Generator<number> {
     const { chains, partitions } = this.#current!.set;
     this.#current = undefined;

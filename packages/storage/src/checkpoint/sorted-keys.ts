@@ -39,7 +39,7 @@ function merged(a: Run, b: Run): Run {
   return keys;
 }
 
-/** The keys of a run from a key on, below another one; null: without an end. */
+/** The keys of a run from a key on, below another key; null: without an end. */
 export function* keysBetween(run: Run, start: QualifiedKey, end: QualifiedKey | null): Generator<QualifiedKey> {
   let [low, high] = [0, run.length];
   while (low < high) {

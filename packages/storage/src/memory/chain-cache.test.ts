@@ -85,7 +85,7 @@ describe('keys in memory', () => {
     expect(cache.chainLimitBytes).toBe(heap / 3);
     const [first, second] = ['a', 'b'].map((key) => loaded(cache, key, version(1), version(2)));
     for (const chain of [first!, second!]) cache.unpin(chain);
-    // A chain that says that it takes most of the heap.
+    // A chain that is counted as most of the heap.
     cache.grow(second!, heap / 3);
     cache.unpin(loaded(cache, 'c', version(1)));
     expect([cache.chains, cache.rows.count, cache.get(partition, 'a')]).toEqual([0, 1, undefined]);

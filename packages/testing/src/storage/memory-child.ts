@@ -1,6 +1,6 @@
 /**
  * A process that reads and writes keys of all sizes in a store, and prints, after each round, how much more memory its
- * heap and buffers take than before the first one, and what the store says of it. Run with `--expose-gc`.
+ * heap and buffers take than before the first round, and what the store counts. Run with `--expose-gc`.
  */
 import { type DurableRecord, Random, Update } from '@isochron/core';
 import { openLevelStore } from '@isochron/storage/level-store';
