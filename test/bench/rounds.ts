@@ -16,6 +16,8 @@ export interface Contender<L extends Load = Load> {
   run(durationMs: number, round: number): Promise<L>;
   /** Processes that do the work, without the load generators. */
   readonly pids: readonly number[];
+  /** How many of the processes are slower before they are warm; all unless given. */
+  readonly coldProcesses?: number;
   /** The load generators, if their CPU time is a part of the figure. */
   readonly clientPids?: readonly number[];
   /** Contenders with the same workload name run the same code on the same processes, and share a warm-up. */
@@ -88,7 +90,7 @@ export async function takeTurns<Name extends string, L extends Load = Load>(
 
 async function warmUp(name: string, contender: Contender, options: RoundOptions): Promise<void> {
   const { durationMs, warmUpOperations, onCold } = options;
-  const wanted = (warmUpOperations ?? 0) * Math.max(1, contender.pids.length);
+  const wanted = (warmUpOperations ?? 0) * Math.max(1, contender.coldProcesses ?? contender.pids.length);
   const began = performance.now();
   let done = 0;
   do {

@@ -46,10 +46,11 @@ import { openLogIn } from './wal/segment-log.js';
 /**
  * LevelDB sees a key that is written often once a checkpoint, and log entries and prepares that end before it never:
  * so checkpoints are far apart. A start after a crash reads the log since the last checkpoint, and takes a few seconds
- * at most. Chains with changes take a quarter of what chains may, and less than twice as much.
+ * at most. What waits for a checkpoint takes several times its bytes in the log: with little memory the log is shorter,
+ * and chains take a quarter of what chains may.
  */
-const checkpointPolicy = ({ chainLimitBytes }: ChainCache): CheckpointPolicy => ({
-  bytes: 8 * 1024 * 1024,
+const checkpointPolicy = ({ limitBytes, chainLimitBytes }: ChainCache): CheckpointPolicy => ({
+  bytes: Math.min(8 * 1024 * 1024, Math.max(1024 * 1024, limitBytes / 8)),
   ms: 60_000,
   chainBytes: chainLimitBytes / 4,
 });
@@ -62,7 +63,7 @@ export interface LevelStoreOptions {
   readonly location: string;
   /** `synced`: a commit resolves after fsync. `memory`: after the operating system has the data. */
   readonly durability: 'synced' | 'memory';
-  /** Limit of the version chains in memory. Chains on their way to disk may exceed it. */
+  /** Limit of the keys in memory. Chains that wait for a checkpoint may exceed it. */
   readonly cacheBytes: number;
   /** LevelDB's own cache of uncompressed blocks. 8 MiB unless given. */
   readonly blockCacheBytes?: number | undefined;
@@ -203,8 +204,18 @@ class LevelStore implements VersionStore {
     this.#pages = new Pages({ files, tails, partitions, changes, checkpoints, pipeline, chains });
   }
 
-  /** Replays the records that the log holds and LevelDB does not. */
+  /** Replays the records that the log holds and LevelDB does not. After a failure nothing is written any more. */
   async replay(): Promise<void> {
+    try {
+      await this.#replay();
+    } catch (error) {
+      await this.#checkpoints.stop();
+      throw error;
+    }
+    this.#checkpoints.schedule();
+  }
+
+  async #replay(): Promise<void> {
     await scan(this.#disk, allOf('p'), (key, bytes) => {
       this.#packing.prepared(partitionIn(key), restOf(key), openAs(PREPARED, bytes, key));
       this.#changes.preparedOnDisk(key);
@@ -212,7 +223,6 @@ class LevelStore implements VersionStore {
     });
     for await (const slice of this.#log.read(this.#covered)) await this.#pipeline.replay(slice);
     this.#pipeline.replayed();
-    this.#checkpoints.schedule();
   }
 
   read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {

@@ -13,6 +13,9 @@ import type { VersionStoreStats } from './store.js';
 import type { DurableLog, LogSlice, Position } from './wal/durable-log.js';
 import type { LogRecords } from './wal/log-records.js';
 
+/** Batches of the log that a start takes in together. */
+const REPLAYED_TOGETHER = 1000;
+
 /** The parts of a pipeline. */
 export interface PipelineParts {
   readonly log: DurableLog;
@@ -53,15 +56,19 @@ export class Pipeline {
   }
 
   /**
-   * Takes in batches that the log held when it was opened, as if they had just been committed: the batches of a slice
-   * together, as their keys are read from disk together.
+   * Takes in batches that the log held when it was opened, as if they had just been committed: many batches together,
+   * as their keys are read from disk together.
    */
   async replay({ first, records }: LogSlice): Promise<void> {
     const { packing, loader } = this.parts;
-    const jobs = records.map((packed) => this.#staged(factsOf(packing.unpack(packed)), packed));
-    await loader.loadMany(jobs.flatMap(({ chains }) => chains));
-    this.#apply(jobs, first);
-    await this.#relieve();
+    for (let at = 0; at < records.length; at += REPLAYED_TOGETHER) {
+      const batches = records
+        .slice(at, at + REPLAYED_TOGETHER)
+        .map((packed) => this.#staged(factsOf(packing.unpack(packed)), packed));
+      await loader.loadMany(batches.flatMap(({ chains }) => chains));
+      this.#apply(batches, first + at);
+      await this.#relieve();
+    }
   }
 
   /** Lets the collector go on after the replay. */

@@ -260,6 +260,22 @@ describe('a store whose checkpoints take long', () => {
     expect(committer.acknowledged).toEqual(committer.inOrder);
   });
 
+  it('whoever waits for a checkpoint waits until its batch is in LevelDB, also when the checkpoint is only beginning', async () => {
+    holdBatches();
+    const store = await open();
+    await new Committer(store).untilOneWaits(3, value);
+    batches.close();
+    const done: string[] = [];
+    const waits = ['first', 'second'].map((who) => store.recover().then(() => done.push(who)));
+    await batches.arrival();
+    waits.push(store.recover().then(() => done.push('third')));
+    await standstill();
+    expect(done).toEqual([]);
+    batches.open();
+    await Promise.all(waits);
+    expect(done.length).toBe(3);
+  });
+
   it('a store commits while the log is being cut', async () => {
     const store = await open(undefined, undefined, { checkpoint, segmentBytes: 500 });
     const remove = gateOf('remove');

@@ -36,7 +36,7 @@ export interface ClusterSettings {
   readonly verifyTimeoutMs: number;
   /** Stable snapshots older than this are reported as stale (D11). */
   readonly stalenessAlertMs: number;
-  /** Memory for the keys of one node; undefined: a share of what its process may use. */
+  /** Memory for the keys of one node; undefined: a share of its memory. */
   readonly cacheBytes: number | undefined;
   /**
    * Bytes that the data folder of one node may take; 0 for no quota. Above it, writes are refused with STORAGE_FULL

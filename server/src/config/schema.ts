@@ -6,6 +6,9 @@ import { DEFAULT_LIMITS } from '@isochron/core';
 import { PROTOCOL_NAMES } from '@isochron/protocols/session-rules';
 import { type Static, Type } from '@sinclair/typebox';
 
+/** The most memory for keys, in bytes: rows in memory have places for twice as many. */
+export const MAX_CACHE_BYTES = 2 ** 34;
+
 /** How long an Idempotency-Key, or the outcome of a commit, can be looked up by default: one day. */
 const DAY_MS = 86_400_000;
 
@@ -75,7 +78,7 @@ const SettingsSchema = Type.Object(
       DAY_MS,
       'how old stable snapshots may be before the status, metrics, log and SDKs report it',
     ),
-    cacheBytes: int(0, 2 ** 34, 'memory for the keys of one node; a quarter of what its process may use by default'),
+    cacheBytes: int(0, MAX_CACHE_BYTES, 'memory for the keys of one node; by default a share of its memory'),
     diskQuotaBytes: int(0, 2 ** 50, 'bytes that the data folder of one node may take; 0 for no quota'),
     minFreeDiskBytes: int(0, 2 ** 50, 'bytes that must stay free on the disk of a node'),
     durability: Type.Optional(Type.String({ pattern: '^(synced|memory)$', description: 'synced or memory' })),

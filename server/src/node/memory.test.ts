@@ -36,6 +36,10 @@ describe('the memory that the keys of a node take', () => {
     expect(cacheBytesOf(alone, 'n0', { machine: 16 * GIB, container: GIB / 16 })).toBe(64 * 2 ** 20);
   });
 
+  it('keys take 16 GiB at most', () => {
+    expect(cacheBytesOf(alone, 'n0', { machine: 1024 * GIB, container: undefined })).toBe(16 * GIB);
+  });
+
   it('the limit of the cluster file is what keys take', () => {
     const config = file(['a.example'], 'settings: { cacheBytes: 1000 }');
     expect(cacheBytesOf(config, 'n0', { machine: 16 * GIB, container: GIB })).toBe(1000);

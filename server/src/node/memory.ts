@@ -2,6 +2,7 @@
 import { totalmem } from 'node:os';
 import type { NodeId } from '@isochron/core';
 import type { ClusterConfig } from '../config/cluster-file.js';
+import { MAX_CACHE_BYTES } from '../config/schema.js';
 
 /** Of the memory that a process may use: the rest is for its heap, its buffers, LevelDB, and the system's cache. */
 const CACHE_SHARE = 1 / 4;
@@ -22,15 +23,18 @@ export function processMemory(): ProcessMemory {
 }
 
 /**
- * Bytes for the keys of a node: the limit in its cluster file, or a share of the memory. Nodes that listen for their
- * peers at the same host share the memory of a machine, or of a container.
+ * Bytes of memory for a node. Nodes that listen for their peers at the same host share the memory of a machine, or of a
+ * container.
  */
-export function cacheBytesOf(config: ClusterConfig, node: NodeId, { container, machine }: ProcessMemory): number {
-  const { cacheBytes } = config.settings;
-  if (cacheBytes !== undefined) return cacheBytes;
+export function memoryOf(config: ClusterConfig, node: NodeId, { container, machine }: ProcessMemory): number {
   const nodes = config.regions.flatMap((region) => region.nodes);
   const hostOf = ({ peer }: { readonly peer: string }) => new URL(peer).hostname;
   const own = hostOf(nodes.find(({ id }) => id === node)!);
-  const sharing = nodes.filter((other) => hostOf(other) === own).length;
-  return Math.max(LEAST_CACHE_BYTES, Math.floor(((container ?? machine) * CACHE_SHARE) / sharing));
+  return (container ?? machine) / nodes.filter((other) => hostOf(other) === own).length;
+}
+
+/** Bytes for the keys of a node: the limit in its cluster file, or a share of its memory. */
+export function cacheBytesOf(config: ClusterConfig, node: NodeId, memory: ProcessMemory): number {
+  const share = Math.floor(memoryOf(config, node, memory) * CACHE_SHARE);
+  return config.settings.cacheBytes ?? Math.min(MAX_CACHE_BYTES, Math.max(LEAST_CACHE_BYTES, share));
 }

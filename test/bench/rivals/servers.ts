@@ -103,8 +103,9 @@ async function startRedis(folder: string): Promise<RivalServer | undefined> {
 async function ready(server: LoggedProcess, isReady: () => boolean): Promise<void> {
   for (const deadline = performance.now() + READY_TIMEOUT_MS; !isReady(); await delay(50)) {
     server.check();
-    if (performance.now() > deadline)
-      throw new Error(`${server.name} is not ready in time; its log: ${server.logFile}`);
+    if (performance.now() < deadline) continue;
+    await server.stop();
+    throw new Error(`${server.name} is not ready in time:\n${readFileSync(server.logFile, 'utf8').slice(-2000)}`);
   }
 }
 

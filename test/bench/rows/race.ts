@@ -50,7 +50,7 @@ async function run(context: Context, { name, keys, choices }: Race): Promise<Lin
       if (started !== undefined) rivals.push(started);
     }
     const lines: Line[] = [];
-    for (const choice of choices)
+    for (const choice of context.settings.quick ? choices.slice(0, 1) : choices)
       for (const mix of ['readHeavy', 'writeHeavy'] as const) {
         const isochron: Contender = {
           ...transactions(context, cluster, MIXES[mix].mix, {
@@ -127,6 +127,8 @@ async function startFilled(
       get pids() {
         return server.pids();
       },
+      // Only the load generator is compiled while it runs.
+      coldProcesses: 1,
       clientPids: [helper.pid],
       workload: `${race} ${name} ${mix}`,
       run: (durationMs, round) =>

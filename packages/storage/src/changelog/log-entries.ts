@@ -38,21 +38,24 @@ export function compareEntries(a: LogEntry, b: LogEntry): number {
   return a.tx.txId < b.tx.txId ? -1 : a.tx.txId > b.tx.txId ? 1 : 0;
 }
 
-/** Inserts an entry in its place; replaces one of the same transaction, and returns it. */
+/** Inserts an entry in its place; replaces an entry of the same transaction, and returns it. */
 export function insertEntry(entries: LogEntry[], entry: LogEntry): LogEntry | undefined {
-  let i = entries.length;
-  while (i > 0) {
-    const order = compareEntries(entries[i - 1]!, entry);
-    if (order < 0) break;
-    i--;
-    if (order === 0) {
-      const replaced = entries[i];
-      entries[i] = entry;
-      return replaced;
-    }
+  const last = entries.at(-1);
+  // Most entries come in order.
+  let low = last === undefined || compareEntries(last, entry) < 0 ? entries.length : 0;
+  let high = entries.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compareEntries(entries[middle]!, entry) < 0) low = middle + 1;
+    else high = middle;
   }
-  if (i === entries.length) entries.push(entry);
-  else entries.splice(i, 0, entry);
+  const there = entries[low];
+  if (there !== undefined && compareEntries(there, entry) === 0) {
+    entries[low] = entry;
+    return there;
+  }
+  if (low === entries.length) entries.push(entry);
+  else entries.splice(low, 0, entry);
   return undefined;
 }
 

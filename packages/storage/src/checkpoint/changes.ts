@@ -87,7 +87,7 @@ export class Changes {
     return this.#next.isEmpty;
   }
 
-  /** Memory of the chains with changes, and of the chains that are being loaded. */
+  /** Memory of the chains that must stay: with changes, or waiting for a commit or for the disk. */
   get chainBytes(): number {
     return this.cache.pinnedBytes;
   }
@@ -248,15 +248,22 @@ export class Changes {
   }
 }
 
-/** Outcomes, and one record that lists them by the time at which all of them can be dropped. */
+/** Outcomes that one list names: as many as the collector drops in a slice. */
+const LISTED_OUTCOMES = 256;
+
+/** Outcomes, and lists of them by the time at which all outcomes of a list can be dropped. */
 function* writeOutcomes(
   { keys, horizons: { forgottenUpTo } }: Partition,
   outcomes: ReadonlyMap<TxId, OutcomeRecord>,
   covered: number,
   batch: Batch,
 ): Generator<number> {
-  const ids: TxId[] = [];
-  let newest = 0;
+  let [ids, newest, lists] = [[] as TxId[], 0, 0];
+  const list = (): void => {
+    const diskKey = keys.outcomesUpTo(newest, covered, lists++);
+    batch.put(diskKey, sealAs(OUTCOME_IDS, ids, diskKey));
+    [ids, newest] = [[], 0];
+  };
   for (const [txId, record] of outcomes) {
     const diskKey = keys.outcome(txId);
     if (record.ts < forgottenUpTo) batch.del(diskKey);
@@ -264,10 +271,9 @@ function* writeOutcomes(
       batch.put(diskKey, sealAs(OUTCOME, record, diskKey));
       ids.push(txId);
       newest = Math.max(newest, record.ts);
+      if (ids.length === LISTED_OUTCOMES) list();
     }
     yield 1;
   }
-  if (ids.length === 0) return;
-  const block = keys.outcomesUpTo(newest, covered);
-  batch.put(block, sealAs(OUTCOME_IDS, ids, block));
+  if (ids.length > 0) list();
 }

@@ -4,7 +4,7 @@
 import { cpSync } from 'node:fs';
 import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DurableRecord } from '@isochron/core';
+import type { DurableRecord, ListPage } from '@isochron/core';
 import { testFolder } from '@isochron/testing/storage/folder';
 import { onRawDisk } from '@isochron/testing/storage/raw-disk';
 import {
@@ -303,6 +303,27 @@ describe('a checkpoint', () => {
 });
 
 describe('reads between two checkpoints', () => {
+  it('a page of a listing looks up no more changed keys than it shows, and all pages together show each key once', async () => {
+    await open({ cacheBytes: 2 ** 24 });
+    const name = (i: number) => `k${String(i).padStart(4, '0')}`;
+    for (const first of [0, 1, 2]) {
+      await store!.commit([...Array(700).keys()].map((i) => put(name(3 * i + first), v(10))));
+      if (first === 0) await store!.recover();
+    }
+    const keys: string[] = [];
+    for (let start: string | null = ''; start !== null; ) {
+      const page = { ...range(), start, limit: 10 };
+      await store!.prefetch({ kind: 'list', partition: P, range: page, snapshot: FOREVER });
+      const before = store!.stats().cache;
+      const { entries, next }: ListPage = store!.list(P, page, FOREVER);
+      const after = store!.stats().cache;
+      expect(after.hits + after.misses - before.hits - before.misses).toBeLessThanOrEqual(11);
+      keys.push(...entries.map(({ key }) => key));
+      start = next;
+    }
+    expect(keys).toEqual([...Array(2100).keys()].map(name));
+  });
+
   it('reads between two checkpoints see in listings, logs and copies the records that LevelDB does not hold yet', async () => {
     await open({ logTailBytes: 0 });
     await store!.commit([put('a', v(10)), put('c', v(10)), logged(10)]);
@@ -345,6 +366,20 @@ describe('a store with a long log', () => {
     expect(store!.stats().partitions.get(P)).toEqual({ keys: 150, versions: 200 });
     await store!.prefetch({ kind: 'log', partition: P, after: 0, upTo: FOREVER });
     expect(store!.log(P, 0, FOREVER).groups.length).toBe(200);
+  });
+
+  it('a store with a long log that is damaged far behind is refused each time, and serves nothing', async () => {
+    await killedWithLongLog();
+    const whole = await replayed();
+    const damaged = join(location, 'log', (await readdir(join(location, 'log'))).sort().at(-3)!);
+    const bytes = await readFile(damaged);
+    bytes[bytes.length - 20]! ^= 0x10;
+    await writeFile(damaged, bytes);
+    for (let round = 0; round < 2; round++) {
+      await expect(open(opened)).rejects.toBeInstanceOf(CorruptRecord);
+      const rest = await replayed();
+      expect([rest > 0, rest < whole]).toEqual([true, true]);
+    }
   });
 
   it('a store that is killed while it replays a long log goes on where the last checkpoint was', async () => {

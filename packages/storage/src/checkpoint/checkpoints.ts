@@ -20,7 +20,7 @@ export interface CheckpointPolicy {
   readonly bytes: number;
   /** Or time since the first change that it lacks, ms. */
   readonly ms: number;
-  /** Or memory of the chains with changes that it lacks. */
+  /** Or memory of the chains that must stay: with changes that it lacks, or waiting for a commit or for the disk. */
   readonly chainBytes: number;
 }
 
@@ -59,7 +59,7 @@ export class Checkpoints {
     this.#covered = covered;
   }
 
-  /** Whether LevelDB holds all that memory does. */
+  /** Whether LevelDB holds all that memory does, or will with the checkpoint on its way. */
   get #isComplete(): boolean {
     return this.#applied === this.#covered && this.parts.changes.isEmpty;
   }
@@ -99,17 +99,17 @@ export class Checkpoints {
    */
   async run(): Promise<void> {
     this.parts.failure.check();
-    // The present one may have begun without the latest changes.
+    // The present checkpoint may have begun without the latest changes; a checkpoint that follows has all of them.
     await this.#running;
-    if (this.#isComplete) return;
+    if (this.#running === undefined && this.#isComplete) return;
     this.#running ??= this.#next();
     await this.#running;
   }
 
-  /** Waits for the present checkpoint. After a failure there is no further one. */
+  /** Waits for the present checkpoint, and for the next checkpoint if that is due already. */
   async stop(): Promise<void> {
     this.#cancel();
-    await this.#running?.catch(() => undefined);
+    while (this.#running !== undefined) await this.#running.catch(() => undefined);
     this.#cancel();
   }
 

@@ -111,7 +111,7 @@ export class Collector {
         partition.forgetting = diskKey;
         return false;
       }
-      ids.push(...openAs(OUTCOME_IDS, bytes, diskKey));
+      for (const txId of openAs(OUTCOME_IDS, bytes, diskKey)) ids.push(txId);
       this.changes.del(diskKey);
       return true;
     });

@@ -127,9 +127,11 @@ export class PartitionKeys {
     return this.#outcome + txId;
   }
 
-  /** A list of outcomes, the newest of them at a timestamp, which a checkpoint that covers a position has written. */
-  outcomesUpTo(newest: Timestamp, covered: number): string {
-    return `${this.#byTime}${digits(newest)}/${digits(covered)}`;
+  /**
+   * A list of outcomes, the newest of them at a timestamp: list number `list` of the checkpoint that covers a position.
+   */
+  outcomesUpTo(newest: Timestamp, covered: number, list: number): string {
+    return `${this.#byTime}${digits(newest)}/${digits(covered)}/${list}`;
   }
 
   /** Lists of outcomes that are all below `upTo`. */

@@ -75,6 +75,7 @@ export class HeldPage {
   /** The result for one snapshot, or the chains for any snapshot. */
   #page: ListPage | CopyPage | undefined;
   readonly #touched = new Set<QualifiedKey>();
+  #changed: readonly Run[] = [];
   /** Already used: may be dropped at the end of this turn of the event loop. */
   used = false;
 
@@ -91,11 +92,10 @@ export class HeldPage {
     return this.#page !== undefined;
   }
 
-  /** `changed`: keys of which LevelDB had the old versions when the reading began. Those of the page are looked up. */
+  /** `changed`: keys of which LevelDB had the old versions when the reading began. They are looked up again. */
   fill(page: ListPage | CopyPage, changed: readonly Run[]): void {
     this.#page = page;
-    for (const run of changed)
-      for (const key of keysBetween(run, this.range.start, page.next ?? this.range.end)) this.#touched.add(key);
+    this.#changed = changed;
   }
 
   /** A version of this timestamp is added to a key, or removed. */
@@ -109,18 +109,33 @@ export class HeldPage {
   take(belongs: Belongs, lookUp: (key: QualifiedKey) => Version | undefined): ListPage {
     this.used = true;
     const page = 'chains' in this.#page! ? pageOf(this.#page, belongs) : this.#page!;
-    if (this.#touched.size === 0) return page;
-    const merged = new Map(page.entries.map((entry) => [entry.key, entry.version]));
-    for (const key of this.#touched) {
-      if (page.next !== null && compareKeys(key, page.next) >= 0) continue;
-      const version = lookUp(key);
-      if (version === undefined || version.value === null) merged.delete(key);
-      else merged.set(key, version);
-    }
-    const builder = new PageBuilder(this.range.limit);
-    for (const [key, version] of [...merged].sort(([a], [b]) => compareKeys(a, b))) {
-      if (!builder.add(key, () => version)) break;
+    const { start, end, limit } = this.range;
+    const onDisk = new Map(page.entries.map((entry) => [entry.key, entry.version]));
+    const changed = [[...this.#touched].sort(compareKeys), ...this.#changed].map((run) =>
+      keysBetween(run, start, page.next ?? end),
+    );
+    const builder = new PageBuilder(limit);
+    for (const { key, sources } of inOrder([onDisk.keys(), ...changed])) {
+      const isAsOnDisk = sources === 1 && onDisk.has(key);
+      if (!builder.add(key, () => (isAsOnDisk ? onDisk.get(key) : lookUp(key)))) break;
     }
     return { entries: builder.entries, next: builder.next ?? page.next };
+  }
+}
+
+/** The keys of ordered sources in order, each once, with the number of sources that have the key. */
+function* inOrder(all: readonly Iterator<QualifiedKey>[]): Generator<{ key: QualifiedKey; sources: number }> {
+  const heads = all.map((source): QualifiedKey | undefined => source.next().value);
+  for (;;) {
+    let key: QualifiedKey | undefined;
+    for (const head of heads) if (head !== undefined && (key === undefined || compareKeys(head, key) < 0)) key = head;
+    if (key === undefined) return;
+    let sources = 0;
+    for (const [i, head] of heads.entries()) {
+      if (head !== key) continue;
+      heads[i] = all[i]!.next().value;
+      sources++;
+    }
+    yield { key, sources };
   }
 }

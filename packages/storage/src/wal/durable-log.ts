@@ -38,7 +38,7 @@ export interface DurableLog {
    */
   append(records: readonly Uint8Array[]): Promise<Position>;
   /**
-   * Reads the records from a position on, in order, in slices of a bounded size: at least all that are durable when the
+   * Reads the records from a position on, in order, a part at a time: at least all that are durable when the
    * reading begins. Meanwhile the owner may append, and cut what the slices so far have passed on.
    * @throws IsochronError `STORAGE_FAILED`; of class `CorruptRecord` when a record is damaged, was cut, or should be
    * there and is not: then the slices have passed on all records before it and none after it

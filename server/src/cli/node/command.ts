@@ -20,7 +20,7 @@ import { HttpLatency } from '../../http/metrics/latency.js';
 import { buildMetrics } from '../../http/metrics/metrics.js';
 import { isLoopback } from '../../http/requests/origins.js';
 import { listenAt } from '../../http/server.js';
-import { cacheBytesOf, processMemory } from '../../node/memory.js';
+import { memoryOf, processMemory } from '../../node/memory.js';
 import { openNode } from '../../node/open.js';
 import type { OwnProtection } from '../../node/protection.js';
 import { isDiskFailure } from '../../node/quarantine.js';
@@ -84,7 +84,7 @@ export async function runNode(options: NodeOptions): Promise<void> {
 async function start(options: NodeOptions): Promise<void> {
   const config = parseClusterFile(readFileSync(options.config, 'utf8'), options.config);
   const { api } = nodeConfig(config, options);
-  boundHeapGrowth(cacheBytesOf(config, options.node, processMemory()));
+  boundHeapGrowth(memoryOf(config, options.node, processMemory()));
   const peering = peeringOf(config, options.node, {
     // Environments often set a variable to an empty value instead of removing it.
     ...(options.peerListen ? { listen: options.peerListen } : {}),

@@ -24,11 +24,11 @@ const largestHeap = async (...flags: string[]): Promise<number> => {
 
 describe('the heap of a node', () => {
   it('the heap of a node with little memory grows less between two collections than without its option, which V8 knows', async () => {
-    const [bounded, unbounded] = [await largestHeap(heapGrowthFlag(2 ** 28 - 1)), await largestHeap()];
+    const [bounded, unbounded] = [await largestHeap(heapGrowthFlag(2 ** 30 - 1)), await largestHeap()];
     expect(bounded).toBeLessThan(0.95 * unbounded);
   });
 
   it('the heap of a node with enough memory may double between two collections', () => {
-    expect(heapGrowthFlag(2 ** 28)).toBe('--heap-growing-percent=100');
+    expect(heapGrowthFlag(2 ** 30)).toBe('--heap-growing-percent=100');
   });
 });

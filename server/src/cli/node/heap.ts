@@ -8,12 +8,12 @@ import { setFlagsFromString } from 'node:v8';
  * enough memory lets its heap double.
  */
 const GROWTH_PERCENT = { spare: 30, enough: 100 };
-/** Memory for keys that tells the two apart: a quarter of 1 GiB. */
-const ENOUGH_CACHE_BYTES = 2 ** 28;
+/** Memory of a node that tells the two apart. */
+const ENOUGH_BYTES = 2 ** 30;
 
-/** The option of V8 for a node whose keys may take so much memory. */
-export const heapGrowthFlag = (cacheBytes: number): string =>
-  `--heap-growing-percent=${cacheBytes < ENOUGH_CACHE_BYTES ? GROWTH_PERCENT.spare : GROWTH_PERCENT.enough}`;
+/** The option of V8 for a node with so much memory. */
+export const heapGrowthFlag = (memoryBytes: number): string =>
+  `--heap-growing-percent=${memoryBytes < ENOUGH_BYTES ? GROWTH_PERCENT.spare : GROWTH_PERCENT.enough}`;
 
 /** Keeps the memory of the process close to what is in use, for some CPU time while much is loaded. */
-export const boundHeapGrowth = (cacheBytes: number): void => setFlagsFromString(heapGrowthFlag(cacheBytes));
+export const boundHeapGrowth = (memoryBytes: number): void => setFlagsFromString(heapGrowthFlag(memoryBytes));
