@@ -181,7 +181,8 @@ describe('the LevelDB store and its disk', () => {
       put('long', 10 + i),
       put(`k${i}`, 10),
       { kind: 'version', partition: P, key: `k${i}`, version: { ...version(20), value: null } },
-      { ...applied(10 + i, `t${i}`), outcome: { attempt: 0, digest: null } },
+      // More outcomes of a timestamp than a list names.
+      { ...applied(10 + (i % 2), `t${i}`), outcome: { attempt: 0, digest: null } },
     ]);
     await store!.commit(records);
     await store!.recover();

@@ -260,7 +260,7 @@ describe('a store whose checkpoints take long', () => {
     expect(committer.acknowledged).toEqual(committer.inOrder);
   });
 
-  it('whoever waits for a checkpoint finds everything in LevelDB, also when another checkpoint is only beginning', async () => {
+  it('a caller that waits for a checkpoint finds everything in LevelDB, also when another checkpoint is only beginning', async () => {
     holdBatches();
     const store = await open();
     await store.commit([{ kind: 'meta', name: 'n', value: 7 }]);
