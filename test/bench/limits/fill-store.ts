@@ -6,15 +6,13 @@ import { randomBytes, randomInt } from 'node:crypto';
 import type { DurableRecord } from '@isochron/core';
 import { type LevelStoreOptions, openLevelStore } from '@isochron/storage';
 
-const [location, keys, again] = process.argv.slice(2);
+const [location, cacheBytes, keys, again] = process.argv.slice(2);
 /** About the size of a loaded node's apply round. */
 const BATCH = 100;
 const NO_CHECKPOINT = { bytes: 2 ** 40, ms: 2 ** 30, chainBytes: 2 ** 40 };
-/** A node of a machine with 3 GiB of memory. */
-const CACHE_BYTES = 768 * 2 ** 20;
 
 const open = (options: Partial<LevelStoreOptions> = {}) =>
-  openLevelStore({ location: location!, durability: 'synced', cacheBytes: CACHE_BYTES, ...options });
+  openLevelStore({ location: location!, durability: 'synced', cacheBytes: Number(cacheBytes), ...options });
 
 function put(key: number, ts: number): DurableRecord {
   const version = { ts, txId: `t${ts}.${key}`, region: 'one', value: randomBytes(75).toString('base64') };

@@ -13,6 +13,7 @@ const QUICK_KEYS = 2_000;
 /** Writes of the log that a start replays: 16 MiB, which is twice the part between two checkpoints. */
 const REPLAYED = 115_000;
 const FILL = fileURLToPath(new URL('../limits/fill-store.js', import.meta.url));
+/** Of a node with 3 GiB of memory. */
 const CACHE_BYTES = 768 * 2 ** 20;
 
 export const startAfterKill: Benchmark = {
@@ -41,7 +42,7 @@ export const startAfterKill: Benchmark = {
 };
 
 async function fill(location: string, keys: number, replayed: number): Promise<void> {
-  const args = [FILL, location, String(keys), String(replayed)];
+  const args = [FILL, location, ...[CACHE_BYTES, keys, replayed].map(String)];
   const child = spawn(process.execPath, args, { stdio: 'inherit' });
   const [, signal] = await once(child, 'exit');
   if (signal !== 'SIGKILL') throw new Error('the process that fills the store failed');

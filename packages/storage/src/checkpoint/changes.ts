@@ -87,11 +87,6 @@ export class Changes {
     return this.#next.isEmpty;
   }
 
-  /** Memory of the chains that must stay: with changes, or waiting for a commit or for the disk. */
-  get chainBytes(): number {
-    return this.cache.pinnedBytes;
-  }
-
   /** Puts a record. */
   put<T>(diskKey: string, content: T, seal: Seal<T>): void {
     this.#next.records.set(diskKey, { content, seal });
@@ -190,8 +185,8 @@ export class Changes {
   }
 
   /**
-   * Puts the changes into the batch, and gives the number of records of each step. `covered` tells blocks of outcomes
-   * of two checkpoints apart.
+   * Puts the changes into the batch, and gives the number of records of each step. `covered` is a part of the names of
+   * lists of outcomes, which differ from checkpoint to checkpoint.
    */
   *write(covered: number): Generator<number> {
     const { set, batch } = this.#current!;

@@ -90,7 +90,7 @@ export class Checkpoints {
   /** Whether some times as much as for one checkpoint has come together. */
   #isDue(times: number): boolean {
     const { bytes, chainBytes } = this.policy;
-    return this.#bytes >= times * bytes || this.parts.changes.chainBytes > times * chainBytes;
+    return this.#bytes >= times * bytes || this.parts.changes.cache.pinnedBytes > times * chainBytes;
   }
 
   /**

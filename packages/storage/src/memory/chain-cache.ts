@@ -39,7 +39,7 @@ export class ChainCache {
     this.chainLimitBytes = Math.min(limitBytes, getHeapStatistics().heap_size_limit * HEAP_TO_CHAINS);
   }
 
-  /** Of chains that must stay. */
+  /** Of chains that must stay: with changes, or waiting for a commit or for the disk. */
   get pinnedBytes(): number {
     return this.#chainBytes - this.#idleBytes;
   }

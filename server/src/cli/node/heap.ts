@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8';
  * enough memory lets its heap double.
  */
 const GROWTH_PERCENT = { spare: 30, enough: 100 };
-/** Memory of a node that tells the two apart. */
+/** Memory of a node from which on there is enough. */
 const ENOUGH_BYTES = 2 ** 30;
 
 /** The option of V8 for a node with so much memory. */
