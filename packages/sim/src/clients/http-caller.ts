@@ -92,6 +92,9 @@ export class HttpCaller {
     return this.#launched && this.#waiting === 0;
   }
 
+  /** Its session asks for no outcomes. */
+  readonly settling = false;
+
   get doing(): string {
     return `waits for ${this.#waiting} answers`;
   }

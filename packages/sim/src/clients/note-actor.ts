@@ -44,7 +44,11 @@ export class NoteActor<M extends AnyMessage> {
   }
 
   get finished(): boolean {
-    return this.#finished && !this.client.settling;
+    return this.#finished && !this.settling;
+  }
+
+  get settling(): boolean {
+    return this.client.settling;
   }
 
   start(): void {

@@ -2,8 +2,9 @@ import { PROTOCOLS } from '../protocols/index.js';
 import { unfinishedOf } from './unfinished.js';
 
 /** A round trip takes at most 1,000 ms between nodes, and at most 306 ms between a client and a node. */
-const environment = {
-  ...PROTOCOLS.get('paris')!.draw(1).environment,
+const { commitTimeoutMs: _, ...drawn } = PROTOCOLS.get('paris')!.draw(1).environment;
+const UNLIMITED = {
+  ...drawn,
   delayMs: [[50]],
   jitter: 1,
   slowLinks: [{ a: 'p-1', b: 'q-1', factor: 2 }],
@@ -12,19 +13,21 @@ const environment = {
   clocks: [{ skewMs: 0, driftPpm: 0 }],
 };
 const CLIENTS = [
-  { name: 'ended', finished: true, doing: 'finished' },
-  { name: 'asking', finished: false, doing: 'finished' },
-  { name: 'writing', finished: false, doing: 'committing' },
+  { name: 'ended', finished: true, doing: 'finished', settling: false },
+  { name: 'asking', finished: false, doing: 'finished', settling: true },
+  { name: 'waiting', finished: false, doing: 'committing', settling: true },
+  { name: 'reading', finished: false, doing: 'get', settling: false },
 ];
+const [ASKING, WAITING, READING] = ['asking (finished)', 'waiting (committing)', 'reading (get)'];
 
 describe('clients whose work has not ended', () => {
   it.each([
-    ['also', 'longer', 1_100, ['asking (finished)', 'writing (committing)']],
-    ['not', 'less', 900, ['writing (committing)']],
-  ])(
-    'clients that ask for the end of a commit are %s counted where coordinators wait %s than a round trip',
-    (_counted, _than, readDeadlineMs, unfinished) => {
-      expect(unfinishedOf(CLIENTS, { environment, settings: { readDeadlineMs } })).toEqual(unfinished);
-    },
-  );
+    ['are counted where coordinators wait longer than a round trip', 1_100, undefined, [ASKING, WAITING, READING]],
+    ['are counted while no write of theirs is undecided', 900, undefined, [READING]],
+    ['are counted while they wait for a commit longer than they may', 900, 300, [WAITING, READING]],
+  ])('clients that have not ended %s', (_are, readDeadlineMs, commitTimeoutMs, unfinished) => {
+    const patience = commitTimeoutMs === undefined ? {} : { commitTimeoutMs };
+    const plan = { environment: { ...UNLIMITED, ...patience }, settings: { readDeadlineMs } };
+    expect(unfinishedOf(CLIENTS, plan)).toEqual(unfinished);
+  });
 });
