@@ -4,11 +4,12 @@ import { type Command, Option } from 'commander';
 import { PORTS } from '../tls/exposure.js';
 import type { DevOptions } from './dev/plan.js';
 import { examples } from './help.js';
-import type { NodeOptions } from './node/command.js';
+import type { NodeOptions } from './node/options.js';
 import {
   hostNames,
   insecurePorts,
   integer,
+  nodeIds,
   nodeLimits,
   origins,
   peerDial,
@@ -66,10 +67,17 @@ export function clusterCommands(program: Command): void {
     .action(async (options: DevOptions) => (await import('./dev/command.js')).runDev(options));
   program
     .command('node')
-    .description('run one node of a cluster')
+    .description('run a node of a cluster, or several nodes of one machine')
     .requiredOption('--config <file>', 'cluster file')
-    .requiredOption('--node <id>', 'which node of the file this is')
-    .option('--data <folder>', 'folder of this node\'s data (default: "data/<id>")')
+    .requiredOption(
+      '--node <ids>',
+      'which node of the file this is; several with commas between them have a process each, and are kept running',
+      nodeIds,
+    )
+    .option(
+      '--data <folder>',
+      'folder of the node\'s data; {node} stands for its id in every option (default: "data/{node}")',
+    )
     .option(
       '--secret-file <file>',
       'file with the secret of the cluster; a second line is accepted too (default: environment ISOCHRON_SECRET)',
@@ -81,7 +89,7 @@ export function clusterCommands(program: Command): void {
     .option('--audit-log <file>', 'append what operators do, and refusals, to this file (default: to the log)')
     .option(
       '--metrics-port <port>',
-      'serve /metrics, /livez and /readyz on this port, without keys',
+      'serve /metrics, /livez and /readyz on this port, without keys; of several nodes on this one and the next ones',
       integer(1, MAX_PORT),
     )
     .addOption(
@@ -161,6 +169,7 @@ export function clusterCommands(program: Command): void {
       `\nLogs go to stderr as JSON lines. SIGTERM closes the node in order: sessions move to other nodes, requests that have begun are finished; a second one ends it at once. SIGHUP reads the files of credentials, rules and certificates again. ISOCHRON_API_KEYS holds API keys with all roles, with commas between them; without it and without --auth the API is open. Without TLS and credentials a port listens on loopback only, unless --insecure names it. Files of certificates and credentials are read again when they change. Of two nodes, the one with the lower id dials the other.\n${examples(
         'ISOCHRON_SECRET=… isochron node --config cluster.yaml --node virginia-1 --data /var/lib/isochron',
         'isochron node --config cluster.yaml --node virginia-1 --tls-cert api.pem --tls-key api-key.pem --peer-cert peer.pem --peer-key peer-key.pem --peer-ca ca.pem',
+        'isochron node --config cluster.yaml --node oregon-1,oregon-2 --data /var/lib/isochron/{node}',
         'isochron node --config cluster.yaml --node ireland-1 --insecure peer --peer-listen 0.0.0.0:7201 --peer-dial virginia-1=ws://10.0.0.7:7201',
       )}`,
     )

@@ -75,6 +75,13 @@ export function hostNames(text: string, before: readonly string[] = []): string[
   return [...before, ...given];
 }
 
+/** The id of a node, or several with commas between them. The last occurrence of the option counts. */
+export function nodeIds(text: string): readonly string[] {
+  const given = listed(text);
+  if (given.length > 0 && new Set(given).size === given.length) return given;
+  throw new InvalidArgumentError('Expected the id of a node, or different ids with commas between them.');
+}
+
 /** Ports with commas between them; all of them without a value. */
 export function insecurePorts(text: string): readonly Port[] {
   const given = listed(text);

@@ -92,7 +92,7 @@ export class HttpCaller {
     return this.#launched && this.#waiting === 0;
   }
 
-  /** Its session asks for no outcomes. */
+  /** The session of an HTTP caller asks for no outcomes. */
   readonly settling = false;
 
   get doing(): string {

@@ -1,12 +1,14 @@
 /** `isochron dev`: a cluster on this machine, one process per node. */
+import { stopOnSignals } from '../children/stop-on-signals.js';
+import { Supervisor } from '../children/supervisor.js';
 import { Interrupted } from '../failures.js';
 import { print, remark } from '../output.js';
 import { certificateOptions, ensureCertificates } from './certificates.js';
 import { type DevCluster, planCluster, writeFolder } from './files.js';
 import type { DevOptions, PlannedNode } from './plan.js';
 import { checkPorts } from './ports.js';
+import { waitUntilReady } from './ready.js';
 import { StartProgress, welcome, welcomeJson } from './screen.js';
-import { Supervisor } from './supervisor.js';
 
 /** Runs until it is stopped. @throws UsageError, IsochronError, ReportedFailure, Interrupted */
 export async function runDev(options: DevOptions): Promise<void> {
@@ -16,11 +18,15 @@ export async function runDev(options: DevOptions): Promise<void> {
   const secretFile = writeFolder(cluster, options);
   await ensureCertificates(cluster, options);
   const progress = new StartProgress(nodes);
-  const supervisor = new Supervisor(nodes, (node) => nodeArgs(node, cluster, secretFile, options), {
+  const supervisor = new Supervisor<PlannedNode>(nodes, (node) => nodeArgs(node, cluster, secretFile, options), {
+    untilReady: waitUntilReady,
     ready: (node, afterMs) => progress.ready(node, afterMs),
     remark: (line) => progress.line(line),
   });
-  const stop = stopOnSignals(supervisor, () => progress.end());
+  const stop = stopOnSignals(supervisor, ['SIGINT', 'SIGTERM', 'SIGHUP'], () => {
+    progress.end();
+    remark('\nStopping; once more to force it ...');
+  });
   try {
     await supervisor.started();
   } catch (error) {
@@ -46,28 +52,4 @@ function nodeArgs(node: PlannedNode, { configFile }: DevCluster, secretFile: str
     '--log-level',
     options.logLevel,
   ];
-}
-
-/** The first signal, or the end of a parent's channel, closes all nodes in order. The second signal ends them. */
-function stopOnSignals(supervisor: Supervisor, onStop: () => void): { readonly requested: boolean } {
-  const state = { requested: false };
-  const onSignal = (): void => {
-    if (state.requested) {
-      supervisor.kill();
-      return;
-    }
-    state.requested = true;
-    onStop();
-    remark('\nStopping; once more to force it ...');
-    void supervisor.stop();
-  };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
-  if (process.connected) {
-    process.once('disconnect', () => {
-      if (!state.requested) onSignal();
-    });
-    // Once all nodes have ended, an open channel must not keep the process alive.
-    process.channel?.unref();
-  }
-  return state;
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { IsochronError, type NodeId } from '@isochron/core';
+import { IsochronError } from '@isochron/core';
 import { Serving } from '@isochron/sessions';
 import { isOutOfRoom } from '@isochron/storage';
 import { type Logger, pino } from 'pino';
@@ -24,55 +24,34 @@ import { memoryOf, processMemory } from '../../node/memory.js';
 import { openNode } from '../../node/open.js';
 import type { OwnProtection } from '../../node/protection.js';
 import { isDiskFailure } from '../../node/quarantine.js';
-import { checkExposure, type Exposure, type Port } from '../../tls/exposure.js';
-import { loadCertificates, type NodeCertificates, type TlsFlags } from '../../tls/flags.js';
+import { checkExposure, type Exposure } from '../../tls/exposure.js';
+import { loadCertificates, type NodeCertificates } from '../../tls/flags.js';
+import { isSupervised, notifyParent } from '../children/parent.js';
 import { failureOf } from '../failures.js';
 import { type FollowedFile, reloadOnHangup } from './hangup.js';
 import { boundHeapGrowth } from './heap.js';
 import { logOutput } from './log-output.js';
-import { isSupervised, notifyParent } from './parent.js';
+import { type NodeOptions, type OwnOptions, optionsOf } from './options.js';
+import { runNodes } from './several.js';
 import { closeOnSignals, fatalExit } from './shutdown.js';
 import { whenDecided } from './when-decided.js';
 
 /** Pause before a node is opened again, ms: the cause of the failure may take a moment to pass. */
 const RESTART_AFTER_MS = 1_000;
 
-/** Options of `isochron node`. */
-export interface NodeOptions extends TlsFlags {
-  readonly config: string;
-  readonly node: string;
-  readonly data?: string;
-  readonly secretFile?: string;
-  /** File of issuers and API keys. */
-  readonly auth?: string;
-  /** File of the audit. */
-  readonly auditLog?: string;
-  readonly metricsPort?: number;
-  /** Address that the metrics listen on; default loopback. */
-  readonly metricsHost: string;
-  readonly apiHost?: string;
-  readonly corsOrigin?: readonly string[];
-  readonly allowHost?: readonly string[];
-  /** File of access rules. */
-  readonly rules?: string;
-  readonly limit?: Partial<NodeLimits>;
-  readonly peerListen?: string;
-  /** URLs at which peers are dialled, by node. */
-  readonly peerDial?: Readonly<Record<NodeId, string>>;
-  /** Partitions without a copy on any node come back empty. */
-  readonly acceptLoss: boolean;
-  /** The data have timestamps in the future: the node takes no writes. */
-  readonly acceptFutureTimestamps: boolean;
-  readonly clockSkewMs: number;
-  /** The ports that other machines may reach without TLS or credentials. */
-  readonly insecure?: readonly Port[];
-  readonly logLevel: string;
-}
-
-/** Starts the node; resolves once it listens. It ends by a signal, see {@link closeOnSignals}. */
+/**
+ * Starts the node; resolves once it listens. It ends by a signal, see {@link closeOnSignals}. Several nodes: resolves
+ * when all have ended.
+ */
 export async function runNode(options: NodeOptions): Promise<void> {
+  const [node, ...others] = options.node;
   try {
-    await start(options);
+    if (others.length === 0) await start(optionsOf(options, node!));
+    else {
+      const config = parseClusterFile(readFileSync(options.config, 'utf8'), options.config);
+      for (const id of options.node) nodeConfig(config, { ...options, node: id });
+      await runNodes(options);
+    }
   } catch (error) {
     await notifyParent(failureOf(error).line);
     // The channel would keep the process alive.
@@ -81,7 +60,7 @@ export async function runNode(options: NodeOptions): Promise<void> {
   }
 }
 
-async function start(options: NodeOptions): Promise<void> {
+async function start(options: OwnOptions): Promise<void> {
   const config = parseClusterFile(readFileSync(options.config, 'utf8'), options.config);
   const { api } = nodeConfig(config, options);
   boundHeapGrowth(memoryOf(config, options.node, processMemory()));
@@ -162,7 +141,7 @@ interface NodeParts {
 }
 
 /** Serves again, as soon as the disk has enough free space. */
-async function serveWhenThereIsRoom(options: NodeOptions, parts: NodeParts): Promise<() => Promise<void>> {
+async function serveWhenThereIsRoom(options: OwnOptions, parts: NodeParts): Promise<() => Promise<void>> {
   for (;;) {
     await delay(RESTART_AFTER_MS);
     try {
@@ -175,7 +154,7 @@ async function serveWhenThereIsRoom(options: NodeOptions, parts: NodeParts): Pro
 }
 
 /** Opens all parts, and returns a function that closes them. */
-async function serve(options: NodeOptions, parts: NodeParts): Promise<() => Promise<void>> {
+async function serve(options: OwnOptions, parts: NodeParts): Promise<() => Promise<void>> {
   const { config, peering, secrets, apiKeys, auth, access, protection, certificates, logger, onFailure } = parts;
   const dataDir = options.data ?? join('data', options.node);
   const { node: id, clockSkewMs, acceptLoss, acceptFutureTimestamps: acceptFuture } = options;
@@ -208,7 +187,7 @@ async function serve(options: NodeOptions, parts: NodeParts): Promise<() => Prom
     await close();
     throw error;
   }
-  logger.info({ api: parts.api, region: node.region, cluster: config.cluster }, 'listening');
+  logger.info({ api: parts.api, region: node.region, cluster: config.cluster, pid: process.pid }, 'listening');
   return close;
 }
 
@@ -231,7 +210,10 @@ function peerLimitsOf(limits: Partial<NodeLimits>) {
   return { maxStrangers, maxStrangersPerAddress };
 }
 
-function nodeConfig(config: ClusterConfig, { node, config: file }: NodeOptions): { readonly api: string } {
+function nodeConfig(
+  config: ClusterConfig,
+  { node, config: file }: Pick<OwnOptions, 'node' | 'config'>,
+): { readonly api: string } {
   const nodes = config.regions.flatMap((region) => region.nodes);
   const found = nodes.find(({ id }) => id === node);
   if (found !== undefined) return found;

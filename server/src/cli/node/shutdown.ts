@@ -1,8 +1,8 @@
 /** The end of a node's process: in order on a signal, at once after a fatal failure. */
 import closeWithGrace from 'close-with-grace';
 import type { Logger } from 'pino';
+import { isSupervised, notifyParent } from '../children/parent.js';
 import { failureOf } from '../failures.js';
-import { isSupervised, notifyParent } from './parent.js';
 
 /** Exit code of a node after a fatal failure (EX_SOFTWARE): an operator has to look at it. */
 export const FATAL_EXIT_CODE = 70;

@@ -3,18 +3,23 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { failureOf } from '../failures.js';
-import { isFailureNotice } from '../node/parent.js';
-import type { PlannedNode } from './plan.js';
+import { isFailureNotice } from './parent.js';
+
+/** A node that has a process of its own. */
+export interface SupervisedNode {
+  readonly id: string;
+  /** Where its output goes; default: that of this process. */
+  readonly logFile?: string;
+}
 
 /**
- * A node's process. Its output goes to its log file. It closes in order when the channel to it ends, by `stop` or
- * because this process has ended.
+ * A node's process. It closes in order when the channel to it ends, by `stop` or because this process has ended.
  */
-export class ChildNode {
+export class ChildNode<N extends SupervisedNode> {
   #process: ChildProcess | undefined;
 
   constructor(
-    readonly node: PlannedNode,
+    readonly node: N,
     /** Arguments after the name of this program. */
     readonly args: readonly string[],
   ) {}
@@ -24,9 +29,10 @@ export class ChildNode {
    * signal.
    */
   async run(): Promise<string> {
-    const log = openSync(this.node.logFile, 'a');
+    const { logFile } = this.node;
+    const log = logFile === undefined ? 'inherit' : openSync(logFile, 'a');
     const child = spawn(process.execPath, [process.argv[1]!, ...this.args], { stdio: ['ignore', log, log, 'ipc'] });
-    closeSync(log);
+    if (log !== 'inherit') closeSync(log);
     this.#process = child;
     let notice: string | undefined;
     child.on('message', (message: unknown) => {
@@ -42,9 +48,9 @@ export class ChildNode {
     if (this.#process?.connected) this.#process.disconnect();
   }
 
-  /** Ends it at once. */
-  kill(): void {
-    this.#process?.kill('SIGKILL');
+  /** Sends it a signal; SIGKILL ends it at once. */
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.kill(signal);
   }
 }
 

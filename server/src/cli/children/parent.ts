@@ -1,4 +1,4 @@
-/** The channel between a node and the `isochron dev` that started it. */
+/** The channel between a node and the process that started it: `isochron dev`, or `isochron node` for several nodes. */
 
 /** A message of a node to its parent before it ends. */
 export interface FailureNotice {

@@ -1,10 +1,8 @@
-/** Starts the nodes of a development cluster, keeps them running and stops them. */
+/** Starts nodes as processes of their own, keeps them running and stops them. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ReportedFailure } from '../failures.js';
 import { duration } from '../output.js';
-import { ChildNode } from './child.js';
-import type { PlannedNode } from './plan.js';
-import { waitUntilReady } from './ready.js';
+import { ChildNode, type SupervisedNode } from './child.js';
 
 const FIRST_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 10_000;
@@ -13,10 +11,12 @@ const STEADY_MS = 30_000;
 /** How long a node may take to close before it is ended, ms: a little longer than its own limit. */
 const STOP_TIMEOUT_MS = 22_000;
 
-/** Events of the supervisor. */
-export interface SupervisorEvents {
+/** What the supervisor asks, and reports. */
+export interface SupervisorEvents<N extends SupervisedNode> {
+  /** Resolves once a node that was started serves; rejects when the signal is aborted. */
+  untilReady(node: N, signal: AbortSignal): Promise<void>;
   /** A node serves. @param afterMs time since its start */
-  ready(node: PlannedNode, afterMs: number): void;
+  ready(node: N, afterMs: number): void;
   /** One line about a fault or a recovery. */
   remark(line: string): void;
 }
@@ -24,17 +24,17 @@ export interface SupervisorEvents {
 /** The pause before the `attempt`-th restart in a row, counted from 0, in ms. */
 export const backoffMs = (attempt: number): number => Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** attempt);
 
-export class Supervisor {
-  readonly #children: readonly ChildNode[];
+export class Supervisor<N extends SupervisedNode> {
+  readonly #children: readonly ChildNode<N>[];
   readonly #stopping = new AbortController();
   readonly #ended: Promise<unknown>;
   readonly #started: Promise<unknown>;
 
   /** Starts every node at once. @param argsOf the arguments of a node's process */
   constructor(
-    nodes: readonly PlannedNode[],
-    argsOf: (node: PlannedNode) => string[],
-    readonly events: SupervisorEvents,
+    nodes: readonly N[],
+    argsOf: (node: N) => string[],
+    readonly events: SupervisorEvents<N>,
   ) {
     this.#children = nodes.map((node) => new ChildNode(node, argsOf(node)));
     const first = this.#children.map((child) => this.#start(child));
@@ -63,20 +63,19 @@ export class Supervisor {
     for (const child of this.#children) child.stop();
     const timer = setTimeout(() => {
       this.events.remark('Some nodes do not close in time and are ended.');
-      this.kill();
+      this.signal('SIGKILL');
     }, STOP_TIMEOUT_MS);
     await this.#ended;
     clearTimeout(timer);
   }
 
-  /** Ends all nodes at once. */
-  kill(): void {
-    this.#stopping.abort();
-    for (const child of this.#children) child.kill();
+  /** Sends a signal to all nodes. */
+  signal(signal: NodeJS.Signals): void {
+    for (const child of this.#children) child.signal(signal);
   }
 
   /** The first start of a node, and the time until it ends for good. */
-  #start(child: ChildNode): { ready: Promise<void>; ended: Promise<void> } {
+  #start(child: ChildNode<N>): { ready: Promise<void>; ended: Promise<void> } {
     const run = this.#runOnce(child);
     const failed = run.ended.then((reason) => {
       throw new ReportedFailure(startFailure(child.node, reason));
@@ -90,12 +89,13 @@ export class Supervisor {
   }
 
   /** Restarts a node that served once, until all are stopped. */
-  async #keepRunning(child: ChildNode, firstReason: string): Promise<void> {
+  async #keepRunning(child: ChildNode<N>, firstReason: string): Promise<void> {
     let reason = firstReason;
     for (let attempt = 0; !this.#isStopping(); attempt++) {
       const pauseMs = backoffMs(attempt);
       const { id, logFile } = child.node;
-      this.events.remark(`${id} ended (${reason}); it starts again in ${duration(pauseMs)}. Its log: ${logFile}`);
+      const where = logFile === undefined ? '' : ` Its log: ${logFile}`;
+      this.events.remark(`${id} ended (${reason}); it starts again in ${duration(pauseMs)}.${where}`);
       if (!(await this.#pause(pauseMs))) return;
       const startedAt = performance.now();
       const run = this.#runOnce(child);
@@ -104,7 +104,7 @@ export class Supervisor {
     }
   }
 
-  #runOnce(child: ChildNode): { ready: Promise<void>; ended: Promise<string> } {
+  #runOnce(child: ChildNode<N>): { ready: Promise<void>; ended: Promise<string> } {
     const startedAt = performance.now();
     const over = new AbortController();
     const ended = child.run().then((reason) => {
@@ -112,9 +112,9 @@ export class Supervisor {
       return reason;
     });
     this.#stopping.signal.addEventListener('abort', () => over.abort(), { signal: over.signal });
-    const ready = waitUntilReady(child.node, over.signal).then(() =>
-      this.events.ready(child.node, performance.now() - startedAt),
-    );
+    const ready = this.events
+      .untilReady(child.node, over.signal)
+      .then(() => this.events.ready(child.node, performance.now() - startedAt));
     // It never became ready because it ended or is being stopped: `ended` reports that.
     const orNever = ready.catch(() => new Promise<void>(() => {}));
     return { ready: orNever, ended };
@@ -136,8 +136,10 @@ const isFulfilled = (promise: Promise<unknown>): Promise<boolean> =>
     () => false,
   );
 
-function startFailure(node: PlannedNode, reason: string): string {
+function startFailure(node: SupervisedNode, reason: string): string {
   const advice = /^(PLACEMENT_MISMATCH|STORAGE_FORMAT):/.test(reason) ? ' Use another --data, or delete this one.' : '';
-  const line = /^[A-Z_]+: /.test(reason) ? reason : `NODE_ENDED: ended with ${reason}; its log is ${node.logFile}`;
+  const line = /^[A-Z_]+: /.test(reason)
+    ? reason
+    : `NODE_ENDED: ended with ${reason}; its log is ${node.logFile ?? 'above'}`;
   return `${line.replace(/([^.!?])$/, '$1.')}${advice} (node ${node.id})`;
 }
