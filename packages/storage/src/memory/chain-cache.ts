@@ -74,6 +74,7 @@ export class ChainCache {
       this.#chains[partition.id] = chains;
     }
     chains.set(key, chain);
+    chain.isCached = true;
     this.#chainBytes += chain.bytes;
     this.chains++;
     return chain;
@@ -100,7 +101,7 @@ export class ChainCache {
   /** A read has kept folds of a chain: `bytes` more than before. Evicts at the next `unpin`. */
   grow(chain: Chain, bytes: number): void {
     // A chain that was evicted while it was read counts no more.
-    if (this.get(chain.partition, chain.key) !== chain) return;
+    if (!chain.isCached) return;
     this.#chainBytes += bytes;
     if (chain.pins === 0) this.#idleBytes += bytes;
     chain.bytes += bytes;
@@ -131,6 +132,7 @@ export class ChainCache {
 
   #drop(chain: Chain): void {
     this.#chains[chain.partition.id]!.delete(chain.key);
+    chain.isCached = false;
     this.#chainBytes -= chain.bytes;
     this.chains--;
   }

@@ -13,7 +13,7 @@ import { storageFailed } from '../failure.js';
 import type { Partitions } from '../level/partitions.js';
 import { type Tails, tailOf } from '../level/tails.js';
 import { freshestIn, indexAtOrBelow, insertSorted, visibleIn } from '../versions.js';
-import type { Chain } from './chain.js';
+import { Chain } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { ChainLoader } from './chain-loader.js';
 import { type Folder, KeptFolds } from './folds.js';
@@ -35,9 +35,8 @@ export class ChainReads {
 
   /** The fold of the versions at or below a snapshot. */
   read(partitionId: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {
-    const row = this.#row(partitionId, key);
-    if (row !== undefined) return row.ts <= snapshot ? row : undefined;
-    const chain = this.#chain(partitionId, key);
+    const chain = this.#held(partitionId, key);
+    if (!(chain instanceof Chain)) return chain.ts <= snapshot ? chain : undefined;
     if (chain.removals > 0) return this.find(partitionId, key, ({ ts }) => ts <= snapshot);
     let version = visibleIn(chain.versions, snapshot);
     if (version === undefined && !chain.whole)
@@ -50,9 +49,8 @@ export class ChainReads {
 
   /** The fold of the versions that belong to a snapshot. */
   find(partitionId: PartitionId, key: QualifiedKey, belongs: Belongs): Version | undefined {
-    const row = this.#row(partitionId, key);
-    if (row !== undefined) return belongs(row) ? row : undefined;
-    const chain = this.#chain(partitionId, key);
+    const chain = this.#held(partitionId, key);
+    if (!(chain instanceof Chain)) return belongs(chain) ? chain : undefined;
     const stored = chain.belonging(belongs);
     let version = freshestIn(chain.versions, stored);
     if (version === undefined && !chain.whole) version = this.#readTail((tails) => tails.find(tailOf(chain), stored));
@@ -128,20 +126,14 @@ export class ChainReads {
     return chain.loaded && (kind === 'keys' || chain.whole);
   }
 
-  /** The only version of a settled key, if the key is a row. */
-  #row(partitionId: PartitionId, key: QualifiedKey): RowVersion | undefined {
-    if (this.cache.get(this.partitions.of(partitionId), key) !== undefined) return undefined;
-    const row = this.cache.rows.read(partitionId, key);
-    if (row !== undefined) this.cache.hits++;
-    return row;
-  }
-
-  /** The chain of a key, loaded synchronously when it must be. */
-  #chain(partitionId: PartitionId, key: QualifiedKey): Chain {
+  /** The only version of a settled key that is a row, or the key's chain, loaded synchronously when it must be. */
+  #held(partitionId: PartitionId, key: QualifiedKey): RowVersion | Chain {
     const partition = this.partitions.of(partitionId);
     let chain = this.cache.get(partition, key);
-    if (chain?.loaded) this.cache.hits++;
-    else {
+    const row = chain === undefined ? this.cache.rows.read(partitionId, key) : undefined;
+    if (chain?.loaded || row !== undefined) this.cache.hits++;
+    if (row !== undefined) return row;
+    if (!chain?.loaded) {
       this.cache.misses++;
       chain = this.#loadSync(partition, key);
     }

@@ -83,6 +83,8 @@ export class Chain {
   folds: KeptFolds | null = null;
   /** Number of removals in `staged`. */
   removals = 0;
+  /** Whether the cache has the chain. */
+  isCached = false;
   /** Reasons not to evict the chain. */
   pins = 0;
   /** Read since eviction last considered it. */
