@@ -1,6 +1,7 @@
 import type { DurableFact } from '@isochron/core';
 import { changesRecord, type Loss } from '@isochron/protocols';
 import { MemoryState } from '@isochron/storage';
+import { appending } from '../evidence/documents.js';
 import { A, CheckBench, hold, prepares, TOPOLOGY, version } from '../fixtures.js';
 import { GOALS, type HealedWorld } from './convergence.js';
 
@@ -82,5 +83,11 @@ describe('the goals of a healed cluster', () => {
     expect(await missing({ 'p-1': [old, t], 'q-1': [old, t, collect] })).toEqual([]);
     const tombstone = version('v', 6, write(null));
     expect(await missing({ 'p-1': [t, tombstone], 'q-1': [t, tombstone, collect] })).toEqual([]);
+  });
+
+  it('the goals of a healed cluster do not count a tombstone that one replica has collected below an update', async () => {
+    const collect = { kind: 'horizon' as const, partition: 0, horizon: 'gcFloor' as const, upTo: 4 };
+    const versions = [version('u', 3, write(null)), version('t', 5, { key: A, value: appending('1') })];
+    expect(await missing({ 'p-1': versions, 'q-1': [...versions, collect] })).toEqual([]);
   });
 });

@@ -145,8 +145,7 @@ function differentChains(world: HealedWorld): string | undefined {
 
 /** The versions that snapshots from the floor on can see, without tombstones that hide nothing. */
 function liveChain(versions: readonly StoredVersion[], floor: Timestamp, depsTravel: boolean): string {
-  let first = versions.length - 1;
-  while (first > 0 && versions[first]!.ts > floor) first--;
+  const first = versions.findLastIndex(({ ts }) => ts <= floor);
   const live = versions.slice(Math.max(0, first));
   // One replica may have collected what another still folds.
   const oldest = foldOf(versions.slice(0, first + 1));
