@@ -280,13 +280,14 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
 
   /**
    * How long right clocks take to reach the highest timestamp of all nodes, if anything has to wait for them: under
-   * physical clocks, and where nodes refuse each other's timestamps (K1).
+   * physical clocks, where nodes refuse each other's timestamps (K1), and where a lost frame is the last heartbeat.
    */
   #leadMs(): number {
     const leads = this.#cluster.nodes.map(({ clock, protocol }) => wallOf(protocol?.hlc() ?? 0) - clock.now());
     const leadMs = Math.max(0, ...leads);
     const { maxClockDriftMs = DEFAULT_SETTINGS.maxClockDriftMs } = this.plan.settings;
-    return this.adapter.clocks === 'hybrid' && leadMs <= maxClockDriftMs ? 0 : leadMs;
+    const losesFrames = this.plan.faults.some(({ kind }) => kind === 'unrulyLink');
+    return this.adapter.clocks === 'hybrid' && leadMs <= maxClockDriftMs && !losesFrames ? 0 : leadMs;
   }
 
   /**
