@@ -12,6 +12,10 @@ describe('a node that does not start', () => {
     ['CERTIFICATE_INVALID', 0, false],
     ['CONFIG_INVALID', -120_000, false],
   ])('the error %s is explained by a clock that is off by %d ms: %s', (code, offsetMs, explained) => {
-    expect(refusesItsClock(stderrOf(code), clock(offsetMs))).toBe(explained);
+    expect(refusesItsClock(stderrOf(code), [clock(offsetMs)])).toBe(explained);
+  });
+
+  it('an error of a node whose clock was set back while it started is explained by that, also once the clock is right', () => {
+    expect(refusesItsClock(stderrOf('CLOCK_BEHIND_DATA'), [0, -54_364, 0].map(clock))).toBe(true);
   });
 });

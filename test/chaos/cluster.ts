@@ -44,7 +44,8 @@ export interface NodeClocks {
 interface Launched {
   readonly id: string;
   readonly child: Child;
-  readonly clock: WrongClock;
+  /** Its clock when it was launched, and since. */
+  readonly clocks: readonly WrongClock[];
 }
 
 export class ChaosCluster {
@@ -54,6 +55,8 @@ export class ChaosCluster {
   /** Failures that no fault explains: nodes that ended by themselves, or not in order. */
   readonly failures: string[] = [];
   readonly #clocks = new Map<string, WrongClock>();
+  /** The clocks of each node since it was launched last. */
+  readonly #since = new Map<string, WrongClock[]>();
   /** Processes that received a signal to end. */
   readonly #signalled = new Set<Child>();
   #closing = false;
@@ -115,7 +118,9 @@ export class ChaosCluster {
       execArgv: ['--import', CLOCK_MODULE],
       env: { [CLOCK_VARIABLE]: JSON.stringify(clock) },
     });
-    void child.exited.then((exit) => this.#ended({ id, child, clock }, exit));
+    const clocks = [clock];
+    this.#since.set(id, clocks);
+    void child.exited.then((exit) => this.#ended({ id, child, clocks }, exit));
   }
 
   /** Ends a node by a signal, and waits for its end. Sends no second SIGTERM to a node that is ending. */
@@ -152,6 +157,7 @@ export class ChaosCluster {
   setClock(id: string, offsetMs: number, rate = 0): void {
     const clock = { offsetMs, rate, sinceMs: Date.now() };
     this.#clocks.set(id, clock);
+    this.#since.get(id)?.push(clock);
     if (this.cluster.runs(id)) this.cluster.process(id).send(clock);
   }
 
@@ -251,9 +257,9 @@ export class ChaosCluster {
     await this.links.close();
   }
 
-  async #ended({ id, child, clock }: Launched, { code, signal }: Exit): Promise<void> {
+  async #ended({ id, child, clocks }: Launched, { code, signal }: Exit): Promise<void> {
     if (this.#signalled.has(child) || this.#closing) return;
-    if (refusesItsClock(child, clock)) {
+    if (refusesItsClock(child, clocks)) {
       await delay(CLOCK_PAUSE_MS);
       this.launch(id);
       return;
@@ -270,10 +276,16 @@ const MAX_CLOCK_DRIFT_MS = 5_000;
 
 /**
  * Whether a node refused to start because of its clock, as it should: the clock was behind (K5, no start on data of the
- * future), or the certificates were not valid at its time. The clock may have been set right since.
+ * future), or the certificates were not valid at its time.
+ *
+ * @param clocks that of its launch, and those that were set while it started
  */
-export const refusesItsClock = ({ stderr }: Pick<Child, 'stderr'>, { offsetMs }: WrongClock): boolean =>
-  (offsetMs < 0 && stderr.includes('CLOCK_BEHIND_DATA')) || (offsetMs !== 0 && stderr.includes('CERTIFICATE_INVALID'));
+export const refusesItsClock = ({ stderr }: Pick<Child, 'stderr'>, clocks: readonly WrongClock[]): boolean =>
+  clocks.some(
+    ({ offsetMs }) =>
+      (offsetMs < 0 && stderr.includes('CLOCK_BEHIND_DATA')) ||
+      (offsetMs !== 0 && stderr.includes('CERTIFICATE_INVALID')),
+  );
 
 const lastLine = ({ stderr }: Child): string => stderr.trimEnd().split('\n').at(-1) ?? '';
 
