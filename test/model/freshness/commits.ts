@@ -42,15 +42,13 @@ export class Commits {
     const { world } = this;
     const { tx, attempt: number } = attempt;
     const name = sliceName(tx, partition);
-    const isAhead = attempt.map > node.map;
     // M6: a node does not know outcomes for requests of a higher map.
-    if (isAhead && !world.is('knowsOutcomesOfHigherMap')) return;
+    if (attempt.map > node.map) return;
     const known = this.#committed(node, partition, tx);
     if (known !== undefined) {
       world.send(node, from, { type: 'Known', tx, attempt: number, result: resultOf(known) });
       return;
     }
-    if (isAhead) return;
     const outcome = node.outcomes.get(name);
     if (outcome !== undefined && outcome.attempt >= number) {
       world.send(node, from, { type: 'Refused', tx, attempt: number, highest: outcome.attempt });
@@ -61,9 +59,9 @@ export class Commits {
       if (prepared.attempt === number) this.#propose(node, from, prepared);
       return;
     }
-    // D4: whoever sends a later attempt knows that the earlier ones are refused.
+    // D4: the sender of a later attempt knows that the earlier attempts are refused.
     node.prepared.delete(name);
-    // M7: nobody decides a vote that was deferred.
+    // M7: no node decides a vote that was deferred.
     if (node.deferred.has(attemptName(tx, partition, number))) return;
     if (attempt.map < node.map) {
       node.outcomes.set(name, { attempt: number, isCommitted: false });
@@ -91,8 +89,7 @@ export class Commits {
     const all = coordinated.joined;
     for (const one of partitions)
       this.world.send(node, cohorts[one]!, { type: 'Commit', tx, attempt, partition: one, ct, behind: all });
-    const kept = this.world.is('ownBehindAlone') ? coordinated.behind : all;
-    this.#decided(node, coordinated, { tx, attempt, map, cohorts, behind: kept, first: first ?? ct, ct });
+    this.#decided(node, coordinated, { tx, attempt, map, cohorts, behind: all, first: first ?? ct, ct });
   }
 
   onKnown(node: ModelNode, { tx, attempt, result }: MessageOf<'Known'>): void {
@@ -161,12 +158,12 @@ export class Commits {
       node.outcomes.set(name, { attempt, isCommitted: false });
     } else {
       const about = attemptName(tx, of, attempt);
-      const heard = node.heard.get(about) ?? { proposals: { [of]: prepared.pt }, behind: prepared.behind };
-      heard.proposals[partition] = ts;
-      heard.behind = joined(heard.behind, behind);
-      node.heard.set(about, heard);
-      if (partitionsOf(prepared.cohorts).every((one) => heard.proposals[one] !== undefined))
-        this.#commit(node, prepared, Math.max(...Object.values(heard.proposals)), heard.behind);
+      const answers = node.answers.get(about) ?? { proposals: { [of]: prepared.pt }, behind: prepared.behind };
+      answers.proposals[partition] = ts;
+      answers.behind = joined(answers.behind, behind);
+      node.answers.set(about, answers);
+      if (partitionsOf(prepared.cohorts).every((one) => answers.proposals[one] !== undefined))
+        this.#commit(node, prepared, Math.max(...Object.values(answers.proposals)), answers.behind);
     }
   }
 
@@ -191,8 +188,7 @@ export class Commits {
   #commit(node: ModelNode, { partition, pt: _, ...slice }: Prepared, ct: number, behind: Behind): void {
     const name = sliceName(slice.tx, partition);
     node.prepared.delete(name);
-    const kept = this.world.is('ownBehindAlone') ? slice.behind : behind;
-    const entry = { ...slice, partition, ct, behind: kept, first: slice.first ?? ct, source: node.id };
+    const entry = { ...slice, partition, ct, behind, first: slice.first ?? ct, source: node.id };
     if (this.world.isDeferred(node, entry)) this.defer(node, entry, ct, true);
     else node.queue.push(entry);
     node.outcomes.set(name, { attempt: slice.attempt, isCommitted: true });

@@ -1,4 +1,6 @@
-/** Maps: one decision of single-decree Paxos for each version, whose promise is the seal (M1, M2, M3), and adoption (M5). */
+/**
+ * Maps: a decision of single-decree Paxos for each version, whose promise is the seal (M1, M2, M3), and adoption (M5).
+ */
 import type { Commits } from './commits.js';
 import { type ClusterMap, isMember, type ModelNode, mapOf, type Proposal } from './state.js';
 import { type MessageOf, Violation, type World } from './world.js';
@@ -133,7 +135,7 @@ export class Maps {
         if (source === node.id || (vv[source] ?? 0) <= horizon) continue;
         // Its stream is received again from the horizon.
         vv[source] = horizon;
-        if (!world.is('streamIsKept')) kept = kept.filter((entry) => entry.source !== source || entry.ct <= horizon);
+        kept = kept.filter((entry) => entry.source !== source || entry.ct <= horizon);
       }
       node.log[Number(partition)] = kept;
     }
@@ -148,7 +150,7 @@ export class Maps {
     if (suspends.includes(node.id)) world.counts.suspended++;
   }
 
-  /** Whether a node may propose a map: a member that knows of no later one. */
+  /** Whether a node may propose a map: a member that knows of no later map. */
   mayPropose(node: ModelNode): boolean {
     return node.isUp && isMember(node, node.id) && node.maps[node.map + 1] === undefined;
   }

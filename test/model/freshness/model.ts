@@ -219,7 +219,7 @@ export class Model {
     node.reports.clear();
     node.proposal = undefined;
     node.returning = undefined;
-    node.heard.clear();
+    node.answers.clear();
     for (const links of network) links[node.id] = [];
     network[node.id] = network.map(() => []);
     for (const session of sessions) if (session.at === node.id) session.read = undefined;

@@ -25,8 +25,7 @@ export class Rounds {
   onRound(node: ModelNode, from: number, { streams, minimum, clock, senderMap }: MessageOf<'Round'>): void {
     const { world } = this;
     if (senderMap < node.map) this.maps.tell(node, from);
-    const isStranger = !isMember(node, from) && senderMap < node.map;
-    if (isStranger && !world.is('strangersStreamIsTaken')) return;
+    if (!isMember(node, from) && senderMap < node.map) return;
     for (const { partition, from: start, to, entries } of streams) {
       const vv = node.vv[partition]!;
       const have = vv[from]!;

@@ -1,4 +1,4 @@
-/** Searches for schedules that break a promise: drawn ones, and all that differ from a fair schedule at one place. */
+/** Searches for schedules that break a promise: drawn schedules, and all that differ from a fair schedule at one place. */
 import { Random } from '@isochron/core/random';
 import { Model } from './model.js';
 import type { Shape } from './state.js';
@@ -114,7 +114,7 @@ export function scheduleOf(script: readonly string[], shape: Shape, nodes = 3): 
   return schedule;
 }
 
-/** Every schedule that differs from a given one at one place: an action more, an action less, or an early end. */
+/** Every schedule that differs from a given schedule at one place: an action more, an action less, or an early end. */
 export function* neighbours(schedule: Schedule, actions: readonly string[]): Generator<Schedule> {
   for (let at = 0; at <= schedule.length; at++) {
     for (const action of actions) yield [...schedule.slice(0, at), action, ...schedule.slice(at)];
@@ -122,29 +122,6 @@ export function* neighbours(schedule: Schedule, actions: readonly string[]): Gen
     yield [...schedule.slice(0, at), ...schedule.slice(at + 1)];
     yield schedule.slice(0, at);
   }
-}
-
-/** All actions of a small model, for {@link neighbours}. */
-export function allActions(shape: Shape, nodes = 3): string[] {
-  const ids = Array.from({ length: nodes }, (_, id) => id);
-  const ofNode = ['round', 'crash', 'start', 'adopt', 'resolve', 'beginReturn', 'goOn', 'unseal'];
-  const ofPair = ['cut', 'heal', 'suspend', 'return'];
-  const others = (id: number) => ids.filter((other) => other !== id);
-  const sessions = Array.from({ length: shape.sessions }, (_, number) => number);
-  const all = shape.hosts.map((_, partition) => partition);
-  const writes = all.flatMap((a) => [`${a}`, ...all.filter((b) => b > a).map((b) => `${a},${b}`)]);
-  return [
-    ...ids.flatMap((id) => ofNode.map((name) => `${name} ${id}`)),
-    ...ids.flatMap((id) => ids.map((to) => `deliver ${id} ${to}`)),
-    ...ids.flatMap((id) => others(id).flatMap((other) => ofPair.map((name) => `${name} ${id} ${other}`))),
-    ...sessions.flatMap((number) => [
-      ...ids.map((id) => `move ${number} ${id}`),
-      `repeat ${number}`,
-      `giveUp ${number}`,
-      `read ${number} ${all.join()} ${shape.hosts.map(([first]) => first).join()}`,
-      ...writes.map((partitions) => `write ${number} ${partitions}`),
-    ]),
-  ];
 }
 
 function violationOf(schedule: Schedule, run: () => void): Finding | undefined {

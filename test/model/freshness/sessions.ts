@@ -21,7 +21,7 @@ export class Sessions {
     readonly commits: Commits,
   ) {}
 
-  /** The session's oldest write that is deferred: later ones wait for it. */
+  /** The session's oldest write that is deferred: later writes wait for it. */
   deferredOf({ unstable }: Session): OwnWrite | undefined {
     return unstable.find(({ ct }) => ct === null);
   }

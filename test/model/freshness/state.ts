@@ -10,10 +10,7 @@ export type Mutant =
   | 'noFence'
   | 'cutAbortsVotes'
   | 'lateStreamIsTaken'
-  | 'strangersStreamIsTaken'
-  | 'streamIsKept'
   | 'servesHigherMap'
-  | 'knowsOutcomesOfHigherMap'
   | 'sessionIgnoresCuts'
   | 'sessionTrustsAnswers'
   | 'readsOfAnyMap'
@@ -22,7 +19,6 @@ export type Mutant =
   | 'returnsBackwards'
   | 'returnsByLastTime'
   | 'returnsWithoutBehind'
-  | 'ownBehindAlone'
   | 'laysOverBlindly'
   | 'minorityDecides'
   | 'ownMapWins'
@@ -49,7 +45,7 @@ export interface ClusterMap {
   readonly returns: readonly number[];
 }
 
-/** A write of a session below another one: a cohort node of it, and its commit timestamp. */
+/** The writes that a commit follows in its session: a cohort node of each, and the commit timestamp. */
 export type Behind = readonly (readonly [node: number, ct: number])[];
 /** The cohort node of each partition of a transaction. */
 export type Cohorts = Readonly<Record<number, number>>;
@@ -84,7 +80,7 @@ export interface Entry extends Attempt {
 /** A slice that a cut took out: in a record, in no queue. */
 export interface Deferred extends Attempt {
   readonly partition: number;
-  /** Its commit timestamp, or its proposal. */
+  /** The commit timestamp, or the proposal. */
   ct: number;
   behind: Behind;
   readonly first: number;
@@ -136,8 +132,8 @@ export interface Returning {
   above: number;
 }
 
-/** What a cohort has heard from the others about an overdue slice (D2). */
-export interface Heard {
+/** The answers of the other cohorts about an overdue slice (D2). */
+export interface Answers {
   readonly proposals: Record<number, number>;
   behind: Behind;
 }
@@ -172,7 +168,7 @@ export interface ModelNode {
   reports: Map<number, Map<number, { readonly minimum: number; readonly clock: number }>>;
   proposal: Proposal | undefined;
   returning: Returning | undefined;
-  heard: Map<string, Heard>;
+  answers: Map<string, Answers>;
 }
 
 /** A write of a session that is not known to be stable. */
@@ -183,7 +179,7 @@ export interface OwnWrite extends Omit<Result, 'ct'> {
   was: number;
   /** Versions of the maps that deferred the write. */
   cuts: number[];
-  /** The attempt that is under way, and the next one after refusals. */
+  /** The attempt that is under way, and the next attempt after refusals. */
   asked: number;
   next: number;
 }
@@ -266,7 +262,7 @@ export function newNode(id: number, nodes: readonly number[], hosts: Shape['host
     reports: new Map(),
     proposal: undefined,
     returning: undefined,
-    heard: new Map(),
+    answers: new Map(),
   };
 }
 
