@@ -44,7 +44,7 @@ export interface NodeClocks {
 interface Launched {
   readonly id: string;
   readonly child: Child;
-  /** Its clock when it was launched, and since. */
+  /** The clock of the launch, and the clocks since. */
   readonly clocks: readonly WrongClock[];
 }
 
@@ -278,7 +278,7 @@ const MAX_CLOCK_DRIFT_MS = 5_000;
  * Whether a node refused to start because of its clock, as it should: the clock was behind (K5, no start on data of the
  * future), or the certificates were not valid at its time.
  *
- * @param clocks that of its launch, and those that were set while it started
+ * @param clocks the clock of the launch, and the clocks that were set while the node started
  */
 export const refusesItsClock = ({ stderr }: Pick<Child, 'stderr'>, clocks: readonly WrongClock[]): boolean =>
   clocks.some(
