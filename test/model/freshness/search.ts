@@ -1,4 +1,4 @@
-/** Searches for schedules that break a promise: drawn schedules, and all that differ from a fair schedule at one place. */
+/** Searches for schedules that break a promise: drawn schedules, and the neighbours of a fair schedule. */
 import { Random } from '@isochron/core/random';
 import { Model } from './model.js';
 import type { Shape } from './state.js';
