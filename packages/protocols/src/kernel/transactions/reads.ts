@@ -292,7 +292,7 @@ export class Reads {
   }
 }
 
-/** Every page is in order, and complete below its `next`: so is the merge below the least of them. */
+/** Every page is complete below its `next`: so is the merge below the least of them. */
 function mergePages(
   pages: readonly ListSliceResp[],
   limit: number,
@@ -301,19 +301,11 @@ function mergePages(
   for (const { next } of pages) {
     if (next !== null && (bound === null || compareKeys(next, bound) < 0)) bound = next;
   }
-  const entries: ListedVersion[] = [];
-  const taken: number[] = new Array(pages.length).fill(0);
-  for (;;) {
-    let least: number | undefined;
-    let key = bound;
-    for (let i = 0; i < pages.length; i++) {
-      const head = pages[i]!.entries[taken[i]!];
-      if (head === undefined || (key !== null && compareKeys(head.key, key) >= 0)) continue;
-      least = i;
-      key = head.key;
-    }
-    if (least === undefined) return { entries, next: bound };
-    if (entries.length === limit) return { entries, next: key };
-    entries.push(pages[least]!.entries[taken[least]!++]!);
-  }
+  const end = bound;
+  const entries = pages
+    .flatMap((page) => page.entries)
+    .filter((entry) => end === null || compareKeys(entry.key, end) < 0)
+    .sort((a, b) => compareKeys(a.key, b.key));
+  if (entries.length <= limit) return { entries, next: bound };
+  return { entries: entries.slice(0, limit), next: entries[limit]!.key };
 }
