@@ -278,7 +278,7 @@ const MAX_CLOCK_DRIFT_MS = 5_000;
  * Whether a node refused to start because of its clock, as it should: the clock was behind (K5, no start on data of the
  * future), or the certificates were not valid at its time.
  *
- * @param clocks the clock of the launch, and the clocks that were set while the node started
+ * @param clocks the clock of the launch, and the clocks that were set since
  */
 export const refusesItsClock = ({ stderr }: Pick<Child, 'stderr'>, clocks: readonly WrongClock[]): boolean =>
   clocks.some(

@@ -76,7 +76,7 @@ export function clusterCommands(program: Command): void {
     )
     .option(
       '--data <folder>',
-      'folder of the node\'s data; {node} stands for its id in every option (default: "data/{node}")',
+      'folder of the node\'s data; {node} stands for its id in every path (default: "data/{node}")',
     )
     .option(
       '--secret-file <file>',

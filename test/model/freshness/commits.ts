@@ -3,7 +3,7 @@ import {
   type Attempt,
   attemptName,
   type Behind,
-  type Coordinated,
+  type CoordinatedAttempt,
   type Entry,
   joined,
   type ModelNode,
@@ -16,9 +16,9 @@ import type { MessageOf, World } from './world.js';
 
 /** How the client of an attempt learns its end. */
 export interface Ends {
-  decided(node: ModelNode, attempt: Coordinated, result: Result): void;
+  decided(node: ModelNode, attempt: CoordinatedAttempt, result: Result): void;
   /** @param next the attempt that may follow */
-  refused(node: ModelNode, attempt: Coordinated, next: number): void;
+  refused(node: ModelNode, attempt: CoordinatedAttempt, next: number): void;
 }
 
 export class Commits {
@@ -28,7 +28,7 @@ export class Commits {
   ) {}
 
   /** Sends an attempt to its cohorts. */
-  begin(node: ModelNode, attempt: Attempt, above: number, by: number): Coordinated {
+  begin(node: ModelNode, attempt: Attempt, above: number, by: number): CoordinatedAttempt {
     const coordinated = { ...attempt, above, by, proposals: {}, joined: [] };
     node.coordinated.set(attempt.tx, coordinated);
     const { tx, attempt: number, map, cohorts, behind, first } = attempt;
@@ -194,7 +194,7 @@ export class Commits {
     node.outcomes.set(name, { attempt: slice.attempt, isCommitted: true });
   }
 
-  #decided(node: ModelNode, attempt: Coordinated, result: Result): void {
+  #decided(node: ModelNode, attempt: CoordinatedAttempt, result: Result): void {
     node.coordinated.delete(attempt.tx);
     this.ends.decided(node, attempt, result);
   }

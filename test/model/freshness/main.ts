@@ -2,7 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { drawnRun, type Finding, neighbours, replay, scheduleOf, shrunk } from './search.js';
 import { actionsOf, FAIR, FIVE, SOLE_COPY, THREE } from './shapes.js';
-import type { Mutant, Shape } from './state.js';
+import { MUTANTS, type Mutant, type Shape } from './state.js';
 
 const SHAPES = { three: THREE, 'sole-copy': SOLE_COPY, five: FIVE } as const;
 
@@ -16,7 +16,7 @@ interface Options {
 }
 
 /** A schedule that was tried, and where it comes from. */
-interface Tried {
+interface TriedSchedule {
   readonly finding: Finding | undefined;
   readonly of: string;
 }
@@ -37,8 +37,12 @@ const options = new Command('model')
   )
   .option('--steps <n>', 'actions of a run', whole, 250)
   .addOption(new Option('--shape <name>', 'nodes and partitions').choices(Object.keys(SHAPES)).default('three'))
-  .option('--mutant <name>', 'break a rule; test/model/freshness/schedules.json has the names')
-  .option('--neighbours', 'instead, all schedules that differ from a fair schedule at one place', false)
+  .addOption(new Option('--mutant <name>', 'break a rule').choices(MUTANTS))
+  .addOption(
+    new Option('--neighbours', 'instead, all schedules that differ from a fair schedule at one place')
+      .conflicts('shape')
+      .default(false),
+  )
   .addHelpText('after', '\nExit code: 0 nothing was found, 1 a promise was broken.')
   .parse()
   .opts<Options>();
@@ -58,13 +62,13 @@ function search(shape: Shape, nodes: number): number {
   return 0;
 }
 
-function* drawn(shape: Shape, nodes: number): Generator<Tried> {
+function* drawn(shape: Shape, nodes: number): Generator<TriedSchedule> {
   const { seedStart, runs, steps } = options;
   for (let seed = seedStart; seed < seedStart + runs; seed++)
     yield { finding: drawnRun(seed, steps, shape, nodes).finding, of: `seed ${seed}` };
 }
 
-function* near(shape: Shape, nodes: number): Generator<Tried> {
+function* near(shape: Shape, nodes: number): Generator<TriedSchedule> {
   for (const [name, script] of Object.entries(FAIR))
     for (const schedule of neighbours(scheduleOf(script, shape, nodes), actionsOf(shape, nodes)))
       yield { finding: replay(schedule, shape, nodes), of: name };

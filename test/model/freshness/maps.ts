@@ -26,7 +26,7 @@ export class Maps {
   onSeal(node: ModelNode, from: number, { version, ballot }: MessageOf<'Seal'>): void {
     if (version > node.map + 1) return;
     if (node.maps[version] !== undefined) {
-      this.tell(node, from);
+      this.sendMaps(node, from);
       return;
     }
     const promise = promiseOf(node, version);
@@ -76,11 +76,11 @@ export class Maps {
     if (proposal.acceptedBy.length < (world.is('minorityDecides') ? 1 : world.majority)) return;
     node.proposal = undefined;
     if (node.maps.length === proposal.version) node.maps.push(proposal.map);
-    for (const { id } of world.nodes) if (id !== node.id) this.tell(node, id);
+    for (const { id } of world.nodes) if (id !== node.id) this.sendMaps(node, id);
   }
 
   /** Sends a node all maps. */
-  tell(node: ModelNode, to: number): void {
+  sendMaps(node: ModelNode, to: number): void {
     this.world.send(node, to, { type: 'Maps', maps: [...node.maps] });
   }
 

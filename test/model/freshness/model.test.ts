@@ -8,14 +8,14 @@ import { drawnRun, neighbours, replay, scheduleOf, shrunk } from './search.js';
 import { actionsOf, FAIR, FIVE, SOLE_COPY, THREE } from './shapes.js';
 import type { Mutant, Shape } from './state.js';
 
-interface Kept extends Shape {
+interface KeptSchedule extends Shape {
   readonly rule: string;
   readonly mutant: Mutant;
   readonly promise: string;
   readonly schedule: readonly string[];
 }
 
-const KEPT = JSON.parse(readFileSync(join(__dirname, 'schedules.json'), 'utf8')) as readonly Kept[];
+const KEPT = JSON.parse(readFileSync(join(__dirname, 'schedules.json'), 'utf8')) as readonly KeptSchedule[];
 const IS_ALL = TIER === 'all';
 /** The first seed, and the part of the schedules near fair schedules: the commit picks both. */
 const NUMBER = commitNumber();

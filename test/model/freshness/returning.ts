@@ -3,8 +3,8 @@ import type { Commits } from './commits.js';
 import {
   type Attempt,
   type ClusterMap,
-  type Coordinated,
-  type Deferred,
+  type CoordinatedAttempt,
+  type DeferredSlice,
   isMember,
   type ModelNode,
   mapOf,
@@ -125,12 +125,12 @@ export class Returns {
     returning.owed = this.world.is('returnsBackwards') ? owed.reverse() : owed;
   }
 
-  decided(node: ModelNode, { tx }: Coordinated, result: Result): void {
+  decided(node: ModelNode, { tx }: CoordinatedAttempt, result: Result): void {
     if (node.returning?.current?.tx === tx) node.returning.result = result;
   }
 
   /** Another round of the same map; under another map the return begins anew. */
-  refused(node: ModelNode, { tx, attempt, map }: Coordinated, next: number): void {
+  refused(node: ModelNode, { tx, attempt, map }: CoordinatedAttempt, next: number): void {
     const { returning } = node;
     if (map !== node.map) node.returning = undefined;
     else if (returning?.current?.tx === tx && returning.current.attempt === attempt)
@@ -161,7 +161,7 @@ export class Returns {
   }
 
   /** M11: a transaction that also waits for a node that is still away stays. */
-  #waits(node: ModelNode, slice: Deferred): boolean {
+  #waits(node: ModelNode, slice: DeferredSlice): boolean {
     if (this.world.is('returnsWhatWaits')) return false;
     const isAway = (id: number) => !isMember(node, id);
     const horizon = node.maps.find((map) => this.world.defers(map, slice, slice.ct))?.horizon ?? 0;
@@ -170,10 +170,10 @@ export class Returns {
 }
 
 /** The transactions of which all slices of an attempt are there, the latest attempt of each, in their first order. */
-function wholeTransactions(slices: readonly Deferred[], byLast: boolean) {
-  const attempts = new Map<number, Map<number, Deferred[]>>();
+function wholeTransactions(slices: readonly DeferredSlice[], byLast: boolean) {
+  const attempts = new Map<number, Map<number, DeferredSlice[]>>();
   for (const slice of slices) {
-    const ofTx = attempts.get(slice.tx) ?? new Map<number, Deferred[]>();
+    const ofTx = attempts.get(slice.tx) ?? new Map<number, DeferredSlice[]>();
     attempts.set(slice.tx, ofTx);
     ofTx.set(slice.attempt, [...(ofTx.get(slice.attempt) ?? []), slice]);
   }
@@ -182,7 +182,7 @@ function wholeTransactions(slices: readonly Deferred[], byLast: boolean) {
       const partitions = partitionsOf(found[0]!.cohorts);
       if (!partitions.every((partition) => found.some((slice) => slice.partition === partition))) continue;
       const committed = found.find(({ isCommitted }) => isCommitted);
-      const timeOf = (slice: Deferred) => (byLast ? slice.ct : slice.first);
+      const timeOf = (slice: DeferredSlice) => (byLast ? slice.ct : slice.first);
       const first = committed === undefined ? Math.max(...found.map(timeOf)) : timeOf(committed);
       return [{ tx, first, partitions }];
     }

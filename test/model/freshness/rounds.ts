@@ -24,7 +24,7 @@ export class Rounds {
 
   onRound(node: ModelNode, from: number, { streams, minimum, clock, senderMap }: MessageOf<'Round'>): void {
     const { world } = this;
-    if (senderMap < node.map) this.maps.tell(node, from);
+    if (senderMap < node.map) this.maps.sendMaps(node, from);
     if (!isMember(node, from) && senderMap < node.map) return;
     for (const { partition, from: start, to, entries } of streams) {
       const vv = node.vv[partition]!;

@@ -6,7 +6,7 @@ import {
   type Behind,
   type ClusterMap,
   type Cohorts,
-  type Coordinated,
+  type CoordinatedAttempt,
   type ModelNode,
   mapOf,
   type OwnWrite,
@@ -139,7 +139,7 @@ export class Sessions {
     this.commits.begin(node, session.pending!, session.pending!.above, session.number);
   }
 
-  decided(node: ModelNode, { tx, by }: Coordinated, result: Result): void {
+  decided(node: ModelNode, { tx, by }: CoordinatedAttempt, result: Result): void {
     const session = this.world.sessions[by]!;
     if (session.at !== node.id) return;
     if (session.pending?.tx !== tx) {
@@ -155,7 +155,7 @@ export class Sessions {
     session.pending = undefined;
   }
 
-  refused(node: ModelNode, { tx, by, attempt }: Coordinated, next: number): void {
+  refused(node: ModelNode, { tx, by, attempt }: CoordinatedAttempt, next: number): void {
     const session = this.world.sessions[by]!;
     if (session.at !== node.id) return;
     const { pending } = session;

@@ -1,28 +1,30 @@
 /** The state of the model: nodes, links and sessions as plain data. A node is a region, and a voter. */
 
-/** A broken rule: what a mutant of the model does instead. */
-export type Mutant =
-  | 'sealedNodeReports'
-  | 'horizonIsStableTime'
-  | 'cutIgnoresBehind'
-  | 'adoptsBelowHorizon'
-  | 'adoptsAboveOwnStableTime'
-  | 'noFence'
-  | 'cutAbortsVotes'
-  | 'lateStreamIsTaken'
-  | 'servesHigherMap'
-  | 'sessionIgnoresCuts'
-  | 'sessionTrustsAnswers'
-  | 'readsOfAnyMap'
-  | 'doubtIsForgotten'
-  | 'returnsWhatWaits'
-  | 'returnsBackwards'
-  | 'returnsByLastTime'
-  | 'returnsWithoutBehind'
-  | 'laysOverBlindly'
-  | 'minorityDecides'
-  | 'ownMapWins'
-  | 'deferredIsSilent';
+/** The broken rules: what a mutant of the model does instead. */
+export const MUTANTS = [
+  'sealedNodeReports',
+  'horizonIsStableTime',
+  'cutIgnoresBehind',
+  'adoptsBelowHorizon',
+  'adoptsAboveOwnStableTime',
+  'noFence',
+  'cutAbortsVotes',
+  'lateStreamIsTaken',
+  'servesHigherMap',
+  'sessionIgnoresCuts',
+  'sessionTrustsAnswers',
+  'readsOfAnyMap',
+  'doubtIsForgotten',
+  'returnsWhatWaits',
+  'returnsBackwards',
+  'returnsByLastTime',
+  'returnsWithoutBehind',
+  'laysOverBlindly',
+  'minorityDecides',
+  'ownMapWins',
+  'deferredIsSilent',
+] as const;
+export type Mutant = (typeof MUTANTS)[number];
 
 /** How large a model is, and how it is broken. */
 export interface Shape {
@@ -78,7 +80,7 @@ export interface Entry extends Attempt {
 }
 
 /** A slice that a cut took out: in a record, in no queue. */
-export interface Deferred extends Attempt {
+export interface DeferredSlice extends Attempt {
   readonly partition: number;
   /** The commit timestamp, or the proposal. */
   ct: number;
@@ -96,7 +98,7 @@ export interface Outcome {
 export type Result = Omit<Entry, 'partition' | 'source'>;
 
 /** An attempt at its coordinator. */
-export interface Coordinated extends Attempt {
+export interface CoordinatedAttempt extends Attempt {
   /** The number of its session; of a returning node -1. */
   readonly by: number;
   readonly above: number;
@@ -121,12 +123,12 @@ export interface Accepted {
 }
 
 /** The return of a node: what it commits again, in order. */
-export interface Returning {
+export interface NodeReturn {
   readonly map: number;
-  readonly lists: Record<number, readonly Deferred[]>;
+  readonly lists: Record<number, readonly DeferredSlice[]>;
   /** Undefined until all members have answered. */
   owed: { readonly tx: number; readonly first: number; readonly partitions: readonly number[] }[] | undefined;
-  current: Coordinated | undefined;
+  current: CoordinatedAttempt | undefined;
   result: Result | undefined;
   behind: Behind;
   above: number;
@@ -154,7 +156,7 @@ export interface ModelNode {
   queue: Entry[];
   readonly prepared: Map<string, Prepared>;
   readonly outcomes: Map<string, Outcome>;
-  readonly deferred: Map<string, Deferred>;
+  readonly deferred: Map<string, DeferredSlice>;
   readonly paxos: Map<number, { promised: number; accepted: Accepted | null }>;
   /** The version of the map that the node is sealed for; 0 for none. */
   sealedFor: number;
@@ -164,10 +166,10 @@ export interface ModelNode {
   /** The clocks with which all members adopted a map. */
   fence: { readonly map: number; readonly clock: number };
   /** Lost with a crash, from here on: attempts by transaction, and reports by map and node. */
-  coordinated: Map<number, Coordinated>;
+  coordinated: Map<number, CoordinatedAttempt>;
   reports: Map<number, Map<number, { readonly minimum: number; readonly clock: number }>>;
   proposal: Proposal | undefined;
-  returning: Returning | undefined;
+  returning: NodeReturn | undefined;
   answers: Map<string, Answers>;
 }
 
@@ -185,7 +187,7 @@ export interface OwnWrite extends Omit<Result, 'ct'> {
 }
 
 /** A commit of a session without an answer. */
-export interface Pending extends Attempt {
+export interface PendingCommit extends Attempt {
   readonly above: number;
   readonly cuts: number[];
   isRefused: boolean;
@@ -210,7 +212,7 @@ export interface Session {
   map: number;
   readonly cuts: ClusterMap[];
   unstable: OwnWrite[];
-  pending: Pending | undefined;
+  pending: PendingCommit | undefined;
   read: SnapshotRead | undefined;
   past: Set<number>;
   left: number;

@@ -3,7 +3,7 @@ import {
   type Attempt,
   type Behind,
   type ClusterMap,
-  type Deferred,
+  type DeferredSlice,
   type Entry,
   isMember,
   type ModelNode,
@@ -104,7 +104,7 @@ type Body =
   | { readonly type: 'Accepted'; readonly version: number; readonly ballot: number }
   | { readonly type: 'Maps'; readonly maps: readonly ClusterMap[] }
   | { readonly type: 'DeferredReq'; readonly map: number; readonly fence: number }
-  | { readonly type: 'DeferredResp'; readonly map: number; readonly list: readonly Deferred[] };
+  | { readonly type: 'DeferredResp'; readonly map: number; readonly list: readonly DeferredSlice[] };
 
 /** A message, with the clock and the map of its sender. */
 export type Message = Body & { readonly clock: number; readonly senderMap: number };

@@ -105,11 +105,11 @@ export class Actor {
 
   /** Whether none of its requests is under way any more. */
   get finished(): boolean {
-    return this.#dead || (this.#finished && this.#beside === 0 && !this.settling);
+    return this.#dead || (this.#finished && this.#beside === 0 && !this.client.settling);
   }
 
-  get settling(): boolean {
-    return this.client.settling;
+  get awaitsOutcome(): boolean {
+    return this.client.settling && (this.#finished || this.doing.startsWith('committing'));
   }
 
   /**

@@ -93,7 +93,7 @@ export class HttpCaller {
   }
 
   /** The session of an HTTP caller asks for no outcomes. */
-  readonly settling = false;
+  readonly awaitsOutcome = false;
 
   get doing(): string {
     return `waits for ${this.#waiting} answers`;

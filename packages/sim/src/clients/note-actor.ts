@@ -44,11 +44,11 @@ export class NoteActor<M extends AnyMessage> {
   }
 
   get finished(): boolean {
-    return this.#finished && !this.settling;
+    return this.#finished && !this.client.settling;
   }
 
-  get settling(): boolean {
-    return this.client.settling;
+  get awaitsOutcome(): boolean {
+    return this.client.settling && (this.#finished || this.#ruled.isCommitting);
   }
 
   start(): void {

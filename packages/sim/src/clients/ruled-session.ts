@@ -7,6 +7,9 @@ import { type BeginOptions, RequestFailed } from './session.js';
 import { MachineTransaction } from './transactions.js';
 
 export class RuledSession<M extends AnyMessage> {
+  /** Whether a commit of it waits for its result. */
+  isCommitting = false;
+
   constructor(
     readonly session: MachineSession<M>,
     readonly note: (what: () => string) => void,
@@ -39,7 +42,9 @@ export class RuledSession<M extends AnyMessage> {
   /** @throws RequestFailed for one that has not committed, and never will */
   *commit(tx: MachineTransaction): Co<'committed' | 'unknown'> {
     this.note(() => `commits ${tx.id}: ${tx.tx.writes.map(({ key, value }) => `${key}=${String(value)}`).join(' ')}`);
+    this.isCommitting = true;
     const result = yield* tx.commit({ duplicated: false, sent: () => {} });
+    this.isCommitting = false;
     this.note(() => `receives that ${tx.id} is ${JSON.stringify(result)}`);
     if (result.status === 'aborted') throw new RequestFailed(result.code);
     return result.status;

@@ -14,7 +14,7 @@ import {
 import { type Address, DEFAULT_SETTINGS, type Envelope, type Input, type PrepareReq } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import { type Failure, type FailureKind, toAll } from '../checks/check.js';
-import { GOALS } from '../checks/liveness/convergence.js';
+import { GOALS, type Goal, mayLackHeartbeat } from '../checks/liveness/convergence.js';
 import { outwaitsLinks } from '../checks/liveness/undisturbed.js';
 import { Actor } from '../clients/actor.js';
 import { Client } from '../clients/client.js';
@@ -280,14 +280,14 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
 
   /**
    * How long right clocks take to reach the highest timestamp of all nodes, if anything has to wait for them: under
-   * physical clocks, where nodes refuse each other's timestamps (K1), and where a lost frame is the last heartbeat.
+   * physical clocks, where nodes refuse each other's timestamps (K1), and where the goal needs a lost heartbeat.
    */
-  #leadMs(): number {
+  #leadMs(goal?: Goal): number {
     const leads = this.#cluster.nodes.map(({ clock, protocol }) => wallOf(protocol?.hlc() ?? 0) - clock.now());
     const leadMs = Math.max(0, ...leads);
     const { maxClockDriftMs = DEFAULT_SETTINGS.maxClockDriftMs } = this.plan.settings;
-    const losesFrames = this.plan.faults.some(({ kind }) => kind === 'unrulyLink');
-    return this.adapter.clocks === 'hybrid' && leadMs <= maxClockDriftMs && !losesFrames ? 0 : leadMs;
+    const isFollowed = this.adapter.clocks === 'hybrid' && leadMs <= maxClockDriftMs;
+    return isFollowed && !mayLackHeartbeat(goal, this.plan) ? 0 : leadMs;
   }
 
   /**
@@ -310,7 +310,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
       if (message === undefined) reached++;
       if (reached === GOALS.length || this.#over) return undefined;
       if (message === undefined) continue;
-      lead = Math.max(lead, this.#leadMs());
+      lead = Math.max(lead, this.#leadMs(GOALS[reached]));
       if (time.now >= healedAt + (this.limits.livenessMs ?? LIVENESS_MS + lead))
         return { goal: GOALS[reached]!.name, message };
       time.runUntil(time.now + ROUND_MS / 4, () => this.#over);

@@ -13,17 +13,17 @@ const UNLIMITED = {
   clocks: [{ skewMs: 0, driftPpm: 0 }],
 };
 const CLIENTS = [
-  { name: 'ended', finished: true, doing: 'finished', settling: false },
-  { name: 'asking', finished: false, doing: 'finished', settling: true },
-  { name: 'waiting', finished: false, doing: 'committing', settling: true },
-  { name: 'reading', finished: false, doing: 'get', settling: false },
+  { name: 'ended', finished: true, doing: 'finished', awaitsOutcome: false },
+  { name: 'asking', finished: false, doing: 'finished', awaitsOutcome: true },
+  { name: 'waiting', finished: false, doing: 'committing', awaitsOutcome: true },
+  { name: 'reading', finished: false, doing: 'get', awaitsOutcome: false },
 ];
 const [ASKING, WAITING, READING] = ['asking (finished)', 'waiting (committing)', 'reading (get)'];
 
 describe('clients whose work has not ended', () => {
   it.each([
     ['are counted where coordinators wait longer than a round trip', 1_100, undefined, [ASKING, WAITING, READING]],
-    ['are counted while no write of theirs is undecided', 900, undefined, [READING]],
+    ['are counted while they wait for anything but the outcome of a write', 900, undefined, [READING]],
     ['are counted while they wait for a commit longer than they may', 900, 300, [WAITING, READING]],
   ])('clients that have not ended %s', (_are, readDeadlineMs, commitTimeoutMs, unfinished) => {
     const patience = commitTimeoutMs === undefined ? {} : { commitTimeoutMs };

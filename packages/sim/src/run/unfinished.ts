@@ -6,8 +6,8 @@ interface Working {
   readonly name: string;
   readonly finished: boolean;
   readonly doing: string;
-  /** Whether a write of its session is undecided. */
-  readonly settling: boolean;
+  /** Whether it waits for the outcome of a write, or for nothing else any more. */
+  readonly awaitsOutcome: boolean;
 }
 
 /**
@@ -18,8 +18,8 @@ interface Working {
 export function unfinishedOf(clients: readonly Working[], plan: Pick<Plan, 'environment' | 'settings'>): string[] {
   const mayAskForEver = !outwaitsLinks(plan);
   const mayWaitForEver = plan.environment.commitTimeoutMs === undefined;
-  const isExcused = ({ settling, doing }: Working) =>
-    mayAskForEver && settling && (mayWaitForEver || doing === 'finished');
+  const isExcused = ({ awaitsOutcome, doing }: Working) =>
+    mayAskForEver && awaitsOutcome && (mayWaitForEver || doing === 'finished');
   return clients
     .filter((client) => !client.finished && !isExcused(client))
     .map(({ name, doing }) => `${name} (${doing})`);

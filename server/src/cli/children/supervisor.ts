@@ -10,6 +10,8 @@ const MAX_BACKOFF_MS = 10_000;
 const STEADY_MS = 30_000;
 /** How long a node may take to close before it is ended, ms: a little longer than its own limit. */
 const STOP_TIMEOUT_MS = 22_000;
+/** The reason of a node that closed in order. */
+const CLOSED = 'exit code 0';
 
 /** What the supervisor asks, and reports. */
 export interface SupervisorEvents<N extends SupervisedNode> {
@@ -29,6 +31,8 @@ export class Supervisor<N extends SupervisedNode> {
   readonly #stopping = new AbortController();
   readonly #ended: Promise<unknown>;
   readonly #started: Promise<unknown>;
+  /** How each node ended last. */
+  readonly #ends = new Map<string, string>();
 
   /** Starts every node at once. @param argsOf the arguments of a node's process */
   constructor(
@@ -55,6 +59,11 @@ export class Supervisor<N extends SupervisedNode> {
   /** Resolves when every node has ended for good. */
   async ended(): Promise<void> {
     await this.#ended;
+  }
+
+  /** Nodes whose last process did not close in order, with the reason. */
+  get unclean(): string[] {
+    return [...this.#ends].flatMap(([id, reason]) => (reason === CLOSED ? [] : [`${id} (${reason})`]));
   }
 
   /** Closes all nodes in order; ends those that take too long. */
@@ -108,6 +117,7 @@ export class Supervisor<N extends SupervisedNode> {
     const startedAt = performance.now();
     const over = new AbortController();
     const ended = child.run().then((reason) => {
+      this.#ends.set(child.node.id, reason);
       over.abort();
       return reason;
     });

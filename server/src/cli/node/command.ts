@@ -1,5 +1,3 @@
-/** `isochron node`: one server process. */
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { IsochronError } from '@isochron/core';
@@ -9,11 +7,7 @@ import { type Logger, pino } from 'pino';
 import { FollowedRules } from '../../access/followed-rules.js';
 import { protectionOf } from '../../access/protection.js';
 import { auditFile } from '../../audit/audit.js';
-import { AuthFile } from '../../auth/auth-file.js';
-import { apiKeysFromEnv } from '../../auth/hook.js';
-import { type ClusterConfig, parseClusterFile } from '../../config/cluster-file.js';
-import { type Peering, peeringOf } from '../../config/peering.js';
-import { loadSecrets, type Secrets } from '../../config/secret.js';
+import type { ClusterConfig } from '../../config/cluster-file.js';
 import { buildApi } from '../../http/api.js';
 import { DEFAULT_NODE_LIMITS, type NodeLimits } from '../../http/limits/limits.js';
 import { HttpLatency } from '../../http/metrics/latency.js';
@@ -24,14 +18,13 @@ import { memoryOf, processMemory } from '../../node/memory.js';
 import { openNode } from '../../node/open.js';
 import type { OwnProtection } from '../../node/protection.js';
 import { isDiskFailure } from '../../node/quarantine.js';
-import { checkExposure, type Exposure } from '../../tls/exposure.js';
-import { loadCertificates, type NodeCertificates } from '../../tls/flags.js';
 import { isSupervised, notifyParent } from '../children/parent.js';
 import { failureOf } from '../failures.js';
 import { type FollowedFile, reloadOnHangup } from './hangup.js';
 import { boundHeapGrowth } from './heap.js';
 import { logOutput } from './log-output.js';
 import { type NodeOptions, type OwnOptions, optionsOf } from './options.js';
+import { type NodeSettings, readSettings } from './settings.js';
 import { runNodes } from './several.js';
 import { closeOnSignals, fatalExit } from './shutdown.js';
 import { whenDecided } from './when-decided.js';
@@ -47,11 +40,7 @@ export async function runNode(options: NodeOptions): Promise<void> {
   const [node, ...others] = options.node;
   try {
     if (others.length === 0) await start(optionsOf(options, node!));
-    else {
-      const config = parseClusterFile(readFileSync(options.config, 'utf8'), options.config);
-      for (const id of options.node) nodeConfig(config, { ...options, node: id });
-      await runNodes(options);
-    }
+    else await runNodes(options);
   } catch (error) {
     await notifyParent(failureOf(error).line);
     // The channel would keep the process alive.
@@ -61,34 +50,15 @@ export async function runNode(options: NodeOptions): Promise<void> {
 }
 
 async function start(options: OwnOptions): Promise<void> {
-  const config = parseClusterFile(readFileSync(options.config, 'utf8'), options.config);
-  const { api } = nodeConfig(config, options);
-  boundHeapGrowth(memoryOf(config, options.node, processMemory()));
-  const peering = peeringOf(config, options.node, {
-    // Environments often set a variable to an empty value instead of removing it.
-    ...(options.peerListen ? { listen: options.peerListen } : {}),
-    ...(options.peerDial === undefined ? {} : { dial: options.peerDial }),
-  });
-  const secrets = loadSecrets({ secretFile: options.secretFile });
-  const apiKeys = apiKeysFromEnv(process.env);
-  const isOpen = apiKeys.length === 0 && options.auth === undefined;
-  const listen = listenAddress(api, options.apiHost);
-  const insecure = new Set(options.insecure);
   const logger = pino({ level: options.logLevel, base: { name: options.node } }, logOutput());
   const files: FollowedFile[] = [];
   reloadOnHangup(logger, files);
-  const auth = options.auth === undefined ? undefined : new AuthFile(options.auth, logger);
-  const certificates = loadCertificates(config, options.node, options, insecure.has('api'), logger);
-  const { metricsPort, metricsHost } = options;
-  const exposure: Exposure = {
-    api: { host: listen.host, encrypted: certificates.api !== undefined, authenticated: !isOpen },
-    peer: { host: peering.listen.host, encrypted: certificates.peer !== undefined },
-    metrics: metricsPort === undefined ? undefined : { host: metricsHost },
-  };
-  checkExposure(exposure, insecure);
+  const settings = readSettings(options, logger);
+  const { config, auth, apiKeys, certificates, listen } = settings;
+  boundHeapGrowth(memoryOf(config, options.node, processMemory()));
   const fatal = fatalExit(logger);
   process.on('uncaughtException', fatal);
-  if (isOpen) {
+  if (settings.isOpen) {
     const who = isLoopback(listen.host)
       ? 'every program that reaches it from this machine'
       : 'every program that reaches it';
@@ -99,7 +69,7 @@ async function start(options: OwnOptions): Promise<void> {
   auth?.watch();
   files.push(...[auth, access, ...Object.values(certificates)].filter((one) => one !== undefined));
   const protection = protectionOf({ access, auth, apiKeys });
-  const parts = { config, peering, secrets, apiKeys, auth, access, protection, certificates, api, listen, logger };
+  const parts = { ...settings, access, protection, logger };
   // A node whose disk must not be used is opened again: the verdict on its data was written down before it failed
   // (D10). So is a node that could not write because its disk was full (D11).
   const onFailure = (error: unknown): void => {
@@ -123,19 +93,9 @@ async function start(options: OwnOptions): Promise<void> {
 const DECIDE_TIMEOUT_MS = 3000;
 
 /** Parts of a node beside its options. */
-interface NodeParts {
-  readonly config: ClusterConfig;
-  readonly peering: Peering;
-  readonly secrets: Secrets;
-  readonly apiKeys: readonly string[];
-  readonly auth: AuthFile | undefined;
-  readonly certificates: NodeCertificates;
+interface NodeParts extends NodeSettings {
   readonly access: FollowedRules | undefined;
   readonly protection: OwnProtection;
-  /** URL of this node's API. */
-  readonly api: string;
-  /** Where the API listens. */
-  readonly listen: ListenAddress;
   readonly logger: Logger;
   readonly onFailure: (error: unknown) => void;
 }
@@ -208,29 +168,4 @@ function peerLimitsOf(limits: Partial<NodeLimits>) {
     ...limits,
   };
   return { maxStrangers, maxStrangersPerAddress };
-}
-
-function nodeConfig(
-  config: ClusterConfig,
-  { node, config: file }: Pick<OwnOptions, 'node' | 'config'>,
-): { readonly api: string } {
-  const nodes = config.regions.flatMap((region) => region.nodes);
-  const found = nodes.find(({ id }) => id === node);
-  if (found !== undefined) return found;
-  const known = nodes.map(({ id }) => id).join(', ');
-  throw new IsochronError('CONFIG_INVALID', `${file} has no node "${node}"; it has ${known}`);
-}
-
-interface ListenAddress {
-  readonly host: string;
-  readonly port: number;
-}
-
-/** The address where the API of a URL listens: another host, where one is given. */
-function listenAddress(api: string, apiHost: string | undefined): ListenAddress {
-  const { hostname, port, protocol } = new URL(api);
-  return {
-    host: apiHost ?? hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: Number(port || (protocol === 'https:' ? 443 : 80)),
-  };
 }

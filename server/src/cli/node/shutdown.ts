@@ -34,6 +34,15 @@ const NOT_OURS: closeWithGrace.AllEvents[] = [
  */
 export function closeOnSignals(logger: Logger, close: () => Promise<void>): void {
   const supervised = isSupervised();
+  let closed: Promise<void> | undefined;
+  const closeInOrder = async (signal: string | undefined): Promise<void> => {
+    logger.info({ signal }, 'closing');
+    await close().catch((error: unknown) => {
+      logger.error({ err: error }, 'closing failed');
+      throw error;
+    });
+    logger.info('closed');
+  };
   const skip: closeWithGrace.AllEvents[] = supervised ? [...NOT_OURS, 'SIGINT'] : NOT_OURS;
   const closing = closeWithGrace(
     {
@@ -42,13 +51,10 @@ export function closeOnSignals(logger: Logger, close: () => Promise<void>): void
       skip,
       onTimeout: () => logger.error('closing took too long; the node ends without it'),
     },
-    async ({ signal }) => {
-      logger.info({ signal }, 'closing');
-      await close().catch((error: unknown) => {
-        logger.error({ err: error }, 'closing failed');
-        throw error;
-      });
-      logger.info('closed');
+    // A signal to a whole group comes twice: as a signal, and as the end of the parent's channel.
+    ({ signal }) => {
+      closed ??= closeInOrder(signal);
+      return closed;
     },
   );
   if (!supervised) return;

@@ -1,9 +1,10 @@
 import type { DurableFact } from '@isochron/core';
 import { changesRecord, type Loss } from '@isochron/protocols';
 import { MemoryState } from '@isochron/storage';
+import type { FaultPlan } from '../../plan/plan.js';
 import { appending } from '../evidence/documents.js';
 import { A, CheckBench, hold, prepares, TOPOLOGY, version } from '../fixtures.js';
-import { GOALS, type HealedWorld } from './convergence.js';
+import { GOALS, type HealedWorld, mayLackHeartbeat } from './convergence.js';
 
 const write = (value: string | null) => ({ key: A, value });
 
@@ -51,6 +52,14 @@ const logged: DurableFact = {
 };
 
 describe('the goals of a healed cluster', () => {
+  it('the goal of stable time alone waits for right clocks where a link loses frames', () => {
+    const unruly: FaultPlan = { kind: 'unrulyLink', atMs: 1, forMs: 1, a: 'p-1', b: 'q-1', share: 1 };
+    const cut: FaultPlan = { kind: 'cutLink', atMs: 1, forMs: 1, a: 'p-1', b: 'q-1' };
+    const waiting = (faults: readonly FaultPlan[]) => GOALS.filter((goal) => mayLackHeartbeat(goal, { faults }));
+    expect(waiting([cut, unruly]).map(({ name }) => name)).toEqual(['stable-time-passes-every-commit']);
+    expect(waiting([cut])).toEqual([]);
+  });
+
   it('the goals of a healed cluster are reached when replicas are equal and nothing is left over', async () => {
     expect(await missing({ 'p-1': [t], 'q-1': [t] })).toEqual([]);
   });

@@ -12,6 +12,7 @@ import type {
 } from '@isochron/core';
 import { changesRecord, type Loss } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
+import type { Plan } from '../../plan/plan.js';
 import { foldOf, textOf } from '../evidence/documents.js';
 import type { Ledger } from '../evidence/ledger.js';
 
@@ -54,6 +55,13 @@ function unfinishedOperations(world: HealedWorld): string | undefined {
   const unfinished = world.unfinished();
   return unfinished.length === 0 ? undefined : `still under way: ${unfinished.join(', ')}`;
 }
+
+/**
+ * Whether a goal may wait for right clocks. A frame that was lost may have been the last heartbeat; the next heartbeat
+ * comes when right clocks pass its timestamp.
+ */
+export const mayLackHeartbeat = (goal: Goal | undefined, { faults }: Pick<Plan, 'faults'>): boolean =>
+  goal?.missing === lateStableTime && faults.some(({ kind }) => kind === 'unrulyLink');
 
 function lateStableTime({ topology, ledger, ust }: HealedWorld): string | undefined {
   for (const node of topology.nodes) {
