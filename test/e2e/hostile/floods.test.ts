@@ -1,4 +1,5 @@
 /** Floods of every resource that callers can use up: each has a cap, and other callers are served meanwhile. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectClient } from '@isochron/sdk';
 import { WebSocket } from 'ws';
 import { TIER } from '../../tier.js';
@@ -37,15 +38,20 @@ const victim = target({ regions: ['virginia'], args: ['--limit', limits.join(','
 /** Differences of a node's memory that have other causes, in MB. */
 const NOISE_MB = 120;
 
+/** Pause between large documents: many of them would take memory themselves, in LevelDB and its mapped files. */
+const PAUSE_MS = 250;
+
 /** Waits for the memory while the node handles large documents, which makes it collect garbage. */
 async function memoryIsBack(before: number): Promise<void> {
   const body = { text: 'x'.repeat(MIB / 2) };
   const isBack = async () => {
     await call(victim.api, 'PUT', keyPath('back'), { body });
     await call(victim.api, 'GET', keyPath('back'));
+    await delay(PAUSE_MS);
     return memory(victim.cluster) - before < NOISE_MB;
   };
-  await until('memory is back', isBack, { timeoutMs: 60_000 });
+  const explain = () => `${memory(victim.cluster).toFixed(0)} MB, ${before.toFixed(0)} before`;
+  await until('memory is back', isBack, { timeoutMs: 60_000, explain });
 }
 
 it(
