@@ -114,6 +114,7 @@ export class Maps {
     node.sealedFor = 0;
     if (node.proposal !== undefined && node.proposal.version <= node.map) node.proposal = undefined;
     if (map.suspends.length > 0) this.#cut(node, map);
+    if (this.world.is('debtEndsWithMap')) node.owes = false;
     if (map.returns.includes(node.id)) {
       this.world.counts.returned++;
       node.hasToOpen = true;

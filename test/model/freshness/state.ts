@@ -21,6 +21,7 @@ export const MUTANTS = [
   'returnsWithoutBehind',
   'laysOverBlindly',
   'minorityDecides',
+  'debtEndsWithMap',
   'ownMapWins',
   'deferredIsSilent',
 ] as const;
