@@ -4,6 +4,7 @@ import {
   endpointList,
   hostNames,
   integer,
+  nodeIds,
   nodeLimits,
   origins,
   peerDial,
@@ -76,6 +77,13 @@ describe('origins', () => {
       expect(() => origins(text)).toThrow(InvalidArgumentError);
     },
   );
+});
+
+describe('nodeIds', () => {
+  it('nodeIds are different names with commas between them', () => {
+    expect(nodeIds('a-1, b-1')).toEqual(['a-1', 'b-1']);
+    for (const text of ['', ',', 'a-1,a-1']) expect(() => nodeIds(text)).toThrow(InvalidArgumentError);
+  });
 });
 
 describe('hostNames', () => {
