@@ -63,6 +63,20 @@ describe('a new attempt of a commit', () => {
     ]);
   });
 
+  it('an attempt names the map of its node, and the attempt after one of an older map the new map (M6)', async () => {
+    const node = await server(threeRegions(), { regions: REGIONS });
+    const app = await client([node]);
+    node.script = (frame) => {
+      if (frame.type !== 'commit') return undefined;
+      if (frame.maps !== undefined) return { type: 'committed', id: frame.id, ts: node.cluster.clock + 1 };
+      node.push({ type: 'ust', ust: node.cluster.ust, freshness: node.freshness(), map: 3 });
+      return { type: 'error', id: frame.id, code: 'TRANSACTION_ABORTED', detail: '', retryable: false };
+    };
+    await app.set('a', 1);
+    await app.set('a', 2);
+    expect(node.received('commit').map(({ maps }) => maps)).toEqual([undefined, [0, 3], [3]]);
+  });
+
   it('a new attempt begins where the cohorts of the last one do not decide and another region has stopped answering', async () => {
     const node = await server(threeRegions(), { regions: REGIONS });
     const app = await client([node]);
@@ -75,6 +89,22 @@ describe('a new attempt of a commit', () => {
     expect(node.received('commit').at(-1)).toMatchObject({
       attemptRegions: ['virginia', 'virginia'],
       avoids: [[], ['oregon']],
+    });
+  });
+
+  it('a new attempt begins where the cohorts of the last one do not decide and another map is in force (M7)', async () => {
+    const node = await server(threeRegions(), { regions: REGIONS });
+    const app = await client([node]);
+    node.script = (frame) => {
+      if (frame.type !== 'commit') return undefined;
+      if (frame.maps !== undefined) return { type: 'committed', id: frame.id, ts: node.cluster.clock + 1 };
+      node.push({ type: 'ust', ust: node.cluster.ust, freshness: node.freshness(), map: 3 });
+      return { type: 'error', id: frame.id, code: 'OUTCOME_PENDING', detail: '', retryable: true };
+    };
+    await app.set('a', 1);
+    expect(node.received('commit').at(-1)).toMatchObject({
+      attemptRegions: ['virginia', 'virginia'],
+      maps: [0, 3],
     });
   });
 });

@@ -82,7 +82,7 @@ describe('connect', () => {
     }
     const options = { endpoints: ['https://app.example'], WebSocket: Refused };
     const message = await messageOf(connect(options));
-    expect(message).toMatch(/wss:\/\/app\.example\/v1\/session cannot be reached: no node answers there, or something/);
+    expect(message).toMatch(/wss:\/\/app\.example\/v1\/session cannot be reached: no node answers, or a proxy/);
   });
 
   it('a refused origin is ORIGIN_NOT_ALLOWED, with the reason of the node', async () => {

@@ -19,6 +19,7 @@ import type { IncomingConnections } from '@isochron/transport';
 import { UNPROTECTED } from '@isochron/wire';
 import { type ClusterConfig, clusterSpec } from '../src/config/cluster-file.js';
 import type { Costs, DiskStatus, LinkSummary, NodeStatus, PartitionStatus, TransactionsNode } from '../src/node/api.js';
+import type { StayReason } from '../src/node/leaving.js';
 import { PeerProtection } from '../src/node/protection.js';
 import { type ServedTransactions, servedTransactions } from '../src/node/protocols.js';
 import { newSessionId } from '../src/session/ids.js';
@@ -90,7 +91,7 @@ export class TestNode implements TransactionsNode {
       now: () => performance.now(),
     }),
   ) {
-    this.topology = new Topology(clusterSpec(cluster.config));
+    this.topology = Topology.of(clusterSpec(cluster.config));
     this.region = this.topology.regionOf(id);
     const { coordinator } = cluster.family.serve(id, `api ${newSessionId()}`);
     if (coordinator === undefined) throw new Error(`${cluster.config.protocol} has no transactions`);
@@ -166,6 +167,24 @@ export class TestNode implements TransactionsNode {
 
   now(): number {
     return Math.floor(this.cluster.now);
+  }
+
+  /** The version of its map. */
+  mapVersion = 0;
+
+  map(): number {
+    return this.mapVersion;
+  }
+
+  /** Why it stays a member when it is asked to leave. */
+  staying: StayReason | undefined = 'no-members';
+
+  leave(): Promise<StayReason | undefined> {
+    return Promise.resolve(this.staying);
+  }
+
+  comeBack(): void {
+    this.staying = 'returns';
   }
 
   ust(): Timestamp {
@@ -253,6 +272,7 @@ export class TestNode implements TransactionsNode {
       disk: this.disk,
       storage: { cacheBytes: 1, cacheLimitBytes: 2, lastSyncMs: 1 },
       rssBytes: 1,
+      map: { version: this.mapVersion, away: [], suspended: [], deferred: 0, isSealed: false },
       partitions: this.replicas,
       links: this.peers,
       blocking: {

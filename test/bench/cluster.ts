@@ -211,7 +211,7 @@ export class Cluster {
       const start = (): LoggedProcess => new LoggedProcess(id, process.execPath, args, log);
       return new ClusterNode(id, region, api, metrics, data, inspector, ca, token, start);
     });
-    const cluster = new Cluster(nodes, new Topology(clusterSpec(config)), configFile, ca);
+    const cluster = new Cluster(nodes, Topology.of(clusterSpec(config)), configFile, ca);
     try {
       await Promise.all(nodes.map((node) => node.ready()));
     } catch (error) {

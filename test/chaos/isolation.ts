@@ -107,9 +107,7 @@ class Isolation {
 
   #sessions(): Promise<unknown> {
     const { cluster, recorder, options } = this;
-    const topology = new Topology(
-      clusterSpec(parseClusterFile(writeClusterFile(cluster.cluster.file), 'cluster.yaml')),
-    );
+    const topology = Topology.of(clusterSpec(parseClusterFile(writeClusterFile(cluster.cluster.file), 'cluster.yaml')));
     const shared = {
       recorder,
       topology,

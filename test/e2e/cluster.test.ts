@@ -270,7 +270,6 @@ function otherVersion(cluster: Cluster, id: string): Promise<WebSocketTransport<
     secret: readFileSync(cluster.secretFile, 'utf8'),
     clusterHash: config.hash,
     storeId: 'any',
-    epoch: 0,
     version: PROTOCOL_VERSION + 1,
     codec: new FrameCodec(transactionSchema),
     hlc: () => 0,

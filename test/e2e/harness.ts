@@ -263,6 +263,13 @@ export interface ClusterStatus {
     readonly node: string;
     readonly ust: number;
     readonly stalenessMs: number;
+    readonly map: {
+      readonly version: number;
+      readonly away: readonly string[];
+      readonly suspended: readonly string[];
+      readonly deferred: number;
+      readonly isSealed: boolean;
+    };
     readonly openTransactions: number;
     readonly partitions: readonly { partition: string; prepared: number; committed: number; keys: number }[];
     readonly links: readonly { node: string; up: boolean; reconnects: number; lastError: string | null }[];

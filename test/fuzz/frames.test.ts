@@ -33,7 +33,6 @@ const messages: readonly NodeMessage[] = [...Object.values(paris), ...sessions];
 /** A frame of one to five messages. */
 const frames = fc.array(fc.constantFrom(...messages), { minLength: 1, maxLength: 5 }).map((chosen) => ({
   hlc: NOW,
-  epoch: 0,
   envelopes: chosen.map((message) => ({ to: 'replica/0', from: 'coordinator', message })),
 }));
 
@@ -59,7 +58,7 @@ describe('frames', () => {
   it.each(messages.map((message) => [message.type, message] as const))(
     'a frame of %s is decoded as it was encoded',
     (_, message) => {
-      const frame = { hlc: NOW, epoch: 0, envelopes: [{ to: 'a', from: 'b', message }] };
+      const frame = { hlc: NOW, envelopes: [{ to: 'a', from: 'b', message }] };
       expect(codec.decode(codec.encode(frame))).toEqual(frame);
     },
   );

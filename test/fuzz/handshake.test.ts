@@ -22,7 +22,6 @@ const info = (nodeId: string): PeerInfo => ({
   storeId: `store-of-${nodeId}`,
   version: PROTOCOL_VERSION,
   clusterHash: 'c0ffee',
-  epoch: 0,
   hlc: 200_000_000_000_000,
   protection: { rules: null, users: null },
 });

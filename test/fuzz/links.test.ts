@@ -17,8 +17,8 @@ const SECRET = 'a secret for tests only';
 const { now: NOW } = SAMPLE_CONTEXT;
 const codec = new FrameCodec<NodeMessage>(nodeSchema(servedProtocol('paris')));
 const samples = transactionSamples(SAMPLE_CONTEXT);
-const frameOf = (message: NodeMessage, epoch = 0): Uint8Array =>
-  codec.encode({ hlc: NOW, epoch, envelopes: [{ to: 'replica/0', from: 'coordinator', message }] });
+const frameOf = (message: NodeMessage): Uint8Array =>
+  codec.encode({ hlc: NOW, envelopes: [{ to: 'replica/0', from: 'coordinator', message }] });
 const frames = fc.constantFrom(...Object.values(samples)).map((message) => frameOf(message));
 
 /** The identity of the node that links. */
@@ -27,7 +27,6 @@ const self = {
   storeId: 'store-a',
   version: PROTOCOL_VERSION,
   clusterHash: 'c0ffee',
-  epoch: 0,
   hlc: NOW,
   protection: UNPROTECTED,
 };
@@ -48,7 +47,6 @@ describe('the peering port', () => {
       secret: SECRET,
       clusterHash: 'c0ffee',
       storeId: 'store-b',
-      epoch: 0,
       codec,
       hlc: () => NOW,
       events: {
@@ -159,11 +157,6 @@ describe('the peering port', () => {
       expect(received).toEqual([]);
     },
   );
-
-  it('the peering port ends the link of a peer of another epoch', async () => {
-    expect(await peer(frameOf(samples.Heartbeat, 7))).toBe(CLOSE_CODES.PEER_CONFIG_MISMATCH);
-    expect(received).toEqual([]);
-  });
 
   it('the peering port ends a connection whose message declares 4 GB, before its payload arrives', async () => {
     const answer = await exchangeFrames(transport.port, '/', GIANT_FRAME);

@@ -119,11 +119,11 @@ function another(old: unknown, pick: number, now: Timestamp, undecided: string):
 
 /** A message after encoding and decoding: undefined when the decoder refuses it. */
 function overTheWire(message: TransactionMessage, edit: (fields: unknown) => unknown): TransactionMessage | undefined {
-  const whole = unpack(codec.encode({ hlc: 1, epoch: 0, envelopes: [{ to: 'a', from: 'b', message }] })) as unknown[];
-  const [[to, from, tag, ...fields]] = whole[2] as [unknown[]];
+  const whole = unpack(codec.encode({ hlc: 1, envelopes: [{ to: 'a', from: 'b', message }] })) as unknown[];
+  const [[to, from, tag, ...fields]] = whole[1] as [unknown[]];
   const edited = edit(fields);
   try {
-    const bytes = pack([1, 0, [[to, from, tag, ...(Array.isArray(edited) ? edited : [edited])]]]);
+    const bytes = pack([1, [[to, from, tag, ...(Array.isArray(edited) ? edited : [edited])]]]);
     return codec.decode(bytes).envelopes[0]!.message;
   } catch (error) {
     if (error instanceof MalformedMessage) return undefined;

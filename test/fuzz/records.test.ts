@@ -4,7 +4,7 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type DurableRecord, IsochronError, isTimestamp } from '@isochron/core';
+import { type DurableRecord, firstMap, IsochronError, isTimestamp } from '@isochron/core';
 import { CorruptRecord, openLevelStore, PLACEMENT_FILE, type VersionStore, verifyPlacement } from '@isochron/storage';
 import { crc32Portable } from '@isochron/storage/crc32';
 import { FOLDER_FORMAT, LOGGED, openAs, openHead, openSegment, seal, unseal } from '@isochron/storage/level/records';
@@ -268,8 +268,11 @@ describe('records on disk', () => {
 
   fuzz('a damaged placement file is refused, or still names its owner', 60, [damages], async (changes) => {
     const location = join(folder, `run-${runs++}`);
-    const partitions = [{ id: 0, name: 'default/0' }];
-    const placement = { clusterId: 'c1', protocol: 'paris', node: 'virginia-1', partitions };
+    const map = firstMap({
+      regions: [{ id: 'virginia', nodes: [{ id: 'virginia-1' }] }],
+      keyspaces: [{ name: 'default', partitions: 1 }],
+    });
+    const placement = { clusterId: 'c1', protocol: 'paris', node: 'virginia-1', map };
     await verifyPlacement(location, placement);
     const file = join(location, PLACEMENT_FILE);
     await writeFile(file, damaged(await readFile(file), changes));

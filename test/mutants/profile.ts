@@ -50,7 +50,7 @@ function carryingTokens({ seed, cluster }: Plan, session: SessionPlan): SessionP
 
 function drawHttp(plan: Plan, limits: Required<Profile>['http'], repeats: boolean): Plan['http'] {
   const random = new Streams(plan.seed).of('profile http');
-  const topology = new Topology(plan.cluster);
+  const topology = Topology.of(plan.cluster);
   const { callers } = drawCallers(random, topology, keysOf(plan));
   return repeats ? repeating(random, topology, { callers, limits }) : { callers, limits };
 }
@@ -64,21 +64,21 @@ function drawReaders(plan: Plan, reads: 'changes' | 'documents'): Plan['readers'
 }
 
 const drawAlbums = (plan: Plan): Plan['albums'] =>
-  drawSomeAlbums(new Streams(plan.seed).of('profile albums'), new Topology(plan.cluster));
+  drawSomeAlbums(new Streams(plan.seed).of('profile albums'), Topology.of(plan.cluster));
 
 function drawBoards({ seed, cluster }: Plan): Plan['albums'] {
-  const [random, topology] = [new Streams(seed).of('profile boards'), new Topology(cluster)];
+  const [random, topology] = [new Streams(seed).of('profile boards'), Topology.of(cluster)];
   return { keyspace: topology.keyspaces[0]!, sessions: [], boards: drawSomeBoards(random, topology) };
 }
 
 function drawNotes({ seed, cluster }: Plan): Plan['albums'] {
-  const [random, topology] = [new Streams(seed).of('profile notes'), new Topology(cluster)];
+  const [random, topology] = [new Streams(seed).of('profile notes'), Topology.of(cluster)];
   return { keyspace: topology.keyspaces[0]!, sessions: [], notes: drawSomeNotes(random, topology) };
 }
 
 function drawBursts(plan: Plan, count: number): Plan['sessions'] {
   const random = new Streams(plan.seed).of('profile bursts');
-  const [topology, keys] = [new Topology(plan.cluster), keysOf(plan)];
+  const [topology, keys] = [Topology.of(plan.cluster), keysOf(plan)];
   return plan.sessions.map((session) => {
     const bursts = Array.from({ length: count }, () => drawBurst(random, topology, keys));
     return { ...session, transactions: [...bursts, ...session.transactions] };
@@ -91,7 +91,7 @@ function drawFaults(
 ): FaultPlan[] {
   const random = new Streams(seed).of('profile');
   const scene = {
-    topology: new Topology(cluster),
+    topology: Topology.of(cluster),
     sessions: sessions.map(({ name }) => name),
     crashPoints: PROTOCOLS.get(protocol)!.crashPoints,
   };

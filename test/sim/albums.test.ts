@@ -11,7 +11,7 @@ const paris = PROTOCOLS.get('paris')!;
 /** A plan of the seed that has albums and boards. */
 function planWithAlbums(seed: number): Plan {
   const plan = paris.draw(seed);
-  const [streams, topology] = [new Streams(seed), new Topology(plan.cluster)];
+  const [streams, topology] = [new Streams(seed), Topology.of(plan.cluster)];
   const boards = drawSomeBoards(streams.of('boards'), topology);
   return { ...plan, albums: { ...drawSomeAlbums(streams.of('albums'), topology), boards } };
 }
@@ -19,7 +19,7 @@ function planWithAlbums(seed: number): Plan {
 /** A plan of the seed that has notes alone. */
 function planWithNotes(seed: number): Plan {
   const plan = paris.draw(seed);
-  const topology = new Topology(plan.cluster);
+  const topology = Topology.of(plan.cluster);
   const notes = drawSomeNotes(new Streams(seed).of('notes'), topology);
   return { ...plan, albums: { keyspace: topology.keyspaces[0]!, sessions: [], notes } };
 }

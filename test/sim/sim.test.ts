@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { formatFailures, formatPlan, PROTOCOLS, readKept, type SimulatedProtocol } from '@isochron/sim';
+import { DEFAULT_SIZE, formatFailures, formatPlan, PROTOCOLS, readKept, type SimulatedProtocol } from '@isochron/sim';
 import type { Summary } from '@isochron/sim/cli/summary';
 import { TIER } from '../tier.js';
 import { simulate, simulatePlans } from './command.js';
@@ -39,6 +39,23 @@ describe('the simulation of kept plans', () => {
   it('the kept plans of a protocol have different seeds', () => {
     expect(summaries.size).toBe(kept.length);
   });
+});
+
+/** Nodes that do not answer are suspended: runs with other plans. */
+const SUSPENDING = seedsFrom(1, { quick: 2, default: 8, all: 60 }[TIER]);
+const SUSPEND_AFTER_MS = 400;
+
+describe('the simulation with suspensions', () => {
+  it(
+    `the simulation of paris with suspensions passes the seeds ${SUSPENDING[0]} to ${SUSPENDING.at(-1)}`,
+    async () => {
+      const size = { ...DEFAULT_SIZE, suspendAfterMs: SUSPEND_AFTER_MS };
+      const plans = SUSPENDING.map((seed) => PROTOCOLS.get('paris')!.draw(seed, size));
+      const failed = (await simulatePlans(plans)).filter(({ ok }) => !ok);
+      expect(failed.map(({ seed }) => seed)).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
 });
 
 describe('the simulation', () => {

@@ -1,4 +1,5 @@
 import type { Deps, NodeId, PartitionId, QualifiedKey, RegionId, StoredVersion, Timestamp, TxId } from './ids.js';
+import type { Need } from './needs.js';
 import type { Change, KeyWrite, LoggedTx, OutcomeRecord } from './versions.js';
 
 /** A prepared transaction on one cohort: all data needed to finish it (D2, D4, D5, P8). */
@@ -10,9 +11,9 @@ export interface PreparedRecord {
   readonly attempt: number;
   /** The session's `ust` when it first sent the commit. */
   readonly sentAfter: Timestamp;
-  /** Epoch of the topology that the cohort list was computed under. */
-  readonly epoch: number;
-  /** All partitions that the transaction writes, ascending; with `home` and `epoch` they name the cohorts. */
+  /** Version of the map that the cohorts follow from. */
+  readonly map: number;
+  /** All partitions that the transaction writes, ascending; with `home` and `map` they name the cohorts. */
   readonly cohorts: readonly PartitionId[];
   /** Digest of `writes` and the principal. */
   readonly digest: string;
@@ -20,12 +21,15 @@ export interface PreparedRecord {
   readonly writes: readonly KeyWrite[];
   /** The dependencies of the transaction's versions. */
   readonly deps?: Deps | undefined;
-  /** As in the log ({@link LoggedTx}). */
+  /** Whether each replica keeps the outcome, as the log states ({@link LoggedTx}). */
   readonly repeatable?: boolean | undefined;
+  readonly needs?: readonly Need[] | undefined;
   /** Regions that the attempt avoids, sorted; with `home` they fix its cohorts. Absent if it avoids none. */
   readonly avoid?: readonly RegionId[] | undefined;
   /** The commit timestamp, if the commit is decided (D10): no crash and no other record takes the decision back. */
   readonly ct?: Timestamp | undefined;
+  /** The version of the map that has deferred the slice (M4), and the first timestamp of the slice (M11). */
+  readonly deferred?: { readonly map: number; readonly first: Timestamp } | undefined;
 }
 
 /** A committed transaction at one replica. */
@@ -83,7 +87,7 @@ export const HORIZONS: readonly Horizon[] = ['gcFloor', 'forgottenUpTo', 'logCon
  *   when it is not there. Reads and listings miss it at once, pages of a copy once the removal is durable.
  *   Versions that a rise of `gcFloor` dropped in its favour do not come back.
  * - `prepared`: store, or with `record: null` remove, a prepared transaction.
- * - `outcome`: the outcome of a transaction that has aborted.
+ * - `outcome`: the outcome of a transaction that has aborted, or whose commit was taken back.
  * - `horizon`: raise a horizon of a partition to `upTo`, with its effect ({@link Horizons}). With `bytes`,
  *   `logTruncatedUpTo` also drops the oldest log entries at or below the meta value `ust`, while they take more than
  *   `bytes` on disk.
@@ -161,8 +165,8 @@ export function versionsIn({ ct: ts, tx, region, localDeps }: Omit<AppliedRecord
   return writes.map(({ key, value }) => ({ key, version: { ts, txId, region, value, deps, depends, siblings } }));
 }
 
-/** A small durable value: a timestamp, or timestamps by name. */
-export type MetaValue = Timestamp | { readonly [name: string]: Timestamp };
+/** A small durable value: a timestamp, timestamps by name, or a text. */
+export type MetaValue = Timestamp | string | { readonly [name: string]: Timestamp };
 
 /** The data of a store after a restart (D7). The log is read through `VersionReader.log`. */
 export interface RecoveredState {

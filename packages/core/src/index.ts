@@ -1,4 +1,6 @@
 export * from './backoff.js';
+export * from './cluster-map.js';
+export * from './cuts.js';
 export * from './depth.js';
 export * from './durable.js';
 export * from './error-advice.js';
@@ -10,6 +12,7 @@ export * from './ids.js';
 export * from './invariant.js';
 export * from './limits.js';
 export * from './merge-patch.js';
+export * from './needs.js';
 export * from './normal-form.js';
 export * from './principal.js';
 export * from './quota.js';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
+import type { ClusterSpec } from './cluster-map.js';
 import { hashKey } from './hash.js';
-import { type ClusterSpec, Topology } from './topology.js';
+import { Topology } from './topology.js';
 
 const REGIONS = ['virginia', 'oregon', 'ireland', 'tokyo', 'sydney'];
 
@@ -28,7 +29,7 @@ const cluster: fc.Arbitrary<ClusterSpec> = fc
   });
 
 const forAll = (holds: (topology: Topology, spec: ClusterSpec) => void): void =>
-  fc.assert(fc.property(cluster, (spec) => holds(new Topology(spec), spec)));
+  fc.assert(fc.property(cluster, (spec) => holds(Topology.of(spec), spec)));
 
 test('every region of a partition has its replica on one of its nodes, and no other region has one', () => {
   forAll((topology) => {
@@ -74,7 +75,7 @@ test('a keyspace has as many replicas of a partition as its replication, or as i
 });
 
 test('a key is in the partition of its keyspace that its hash names', () => {
-  const topology = new Topology({
+  const topology = Topology.of({
     regions: [{ id: 'virginia', nodes: [{ id: 'virginia-1' }] }],
     keyspaces: [
       { name: 'a', partitions: 3 },
@@ -114,7 +115,7 @@ test('a cohort is the first preferred replica that the attempt does not avoid, o
 });
 
 test('the home of an attempt is the next region in turn that it does not avoid', () => {
-  const topology = new Topology({
+  const topology = Topology.of({
     regions: ['a', 'b', 'c'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
     keyspaces: [{ name: 'default', partitions: 1 }],
   });
@@ -125,7 +126,7 @@ test('the home of an attempt is the next region in turn that it does not avoid',
 });
 
 test('a list of regions to avoid is sorted, names regions of the cluster, and each of them once', () => {
-  const topology = new Topology({
+  const topology = Topology.of({
     regions: ['a', 'b'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
     keyspaces: [{ name: 'default', partitions: 1 }],
   });

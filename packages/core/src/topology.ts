@@ -1,21 +1,8 @@
+import { type ClusterMap, type ClusterSpec, firstMap } from './cluster-map.js';
 import { IsochronError } from './errors.js';
 import { hashKey } from './hash.js';
 import type { NodeId, PartitionId, QualifiedKey, RegionId } from './ids.js';
 import { invariant } from './invariant.js';
-
-/** A keyspace: spread round-robin with a `replication` factor, or pinned to `regions` (data residency). */
-export interface KeyspaceSpec {
-  readonly name: string;
-  readonly partitions: number;
-  readonly replication?: number | undefined;
-  readonly regions?: readonly RegionId[] | undefined;
-}
-
-/** The part of the cluster file that decides the placement of data. */
-export interface ClusterSpec {
-  readonly regions: readonly { readonly id: RegionId; readonly nodes: readonly { readonly id: NodeId }[] }[];
-  readonly keyspaces: readonly KeyspaceSpec[];
-}
 
 /** One partition and the regions of its replicas. */
 export interface Partition {
@@ -25,58 +12,77 @@ export interface Partition {
   readonly index: number;
   /** A name that survives a reordering of keyspaces in the file: `default/3`. Used on disk. */
   readonly name: string;
-  /** Regions that host a replica, in the order of the cluster file's round-robin. */
+  /** Regions that host a replica, in the order of the map. */
   readonly regions: readonly RegionId[];
 }
 
 /**
- * Placement as a pure function of the cluster file: the partition of a key, the regions that host it, the node of a
- * region that holds the replica, and the replica that a region without one uses.
+ * The placement of a map, by key, partition, region and node: the partition of a key, the regions that host it, the
+ * node of a region that holds the replica, and the replica that a region without one uses.
  */
 export class Topology {
   readonly regions: readonly RegionId[];
   readonly nodes: readonly NodeId[];
+  /** The nodes whose reports make stable time. */
+  readonly members: readonly NodeId[];
+  /** The nodes that decide the next map. */
+  readonly voters: readonly NodeId[];
   readonly partitions: readonly Partition[];
   readonly #keyspaces = new Map<string, { first: PartitionId; count: number }>();
+  readonly #numbers: ReadonlyMap<NodeId, number>;
   readonly #regionOf = new Map<NodeId, RegionId>();
   readonly #nodesOf = new Map<RegionId, readonly NodeId[]>();
   /** `region` → per partition the hosting node, or undefined. */
-  readonly #host = new Map<RegionId, (NodeId | undefined)[]>();
+  readonly #host = new Map<RegionId, readonly (NodeId | undefined)[]>();
+  readonly #members: ReadonlySet<NodeId>;
+  /** Whether every node is a member. */
+  readonly isWhole: boolean;
 
-  constructor(spec: ClusterSpec) {
-    this.regions = spec.regions.map((r) => r.id);
-    this.nodes = spec.regions.flatMap((r) => r.nodes.map((n) => n.id));
-    for (const region of spec.regions) {
+  constructor(readonly map: ClusterMap) {
+    this.regions = map.regions;
+    this.nodes = map.nodes.map(({ id }) => id);
+    this.#numbers = new Map(this.nodes.map((node, number) => [node, number]));
+    this.members = map.members.map((number) => this.nodes[number]!);
+    this.#members = new Set(this.members);
+    this.isWhole = this.members.length === this.nodes.length;
+    this.voters = map.voters.map((number) => this.nodes[number]!);
+    for (const { id, region } of map.nodes) this.#regionOf.set(id, region);
+    for (const region of this.regions)
       this.#nodesOf.set(
-        region.id,
-        region.nodes.map((n) => n.id),
+        region,
+        this.nodes.filter((node) => this.#regionOf.get(node) === region),
       );
-      for (const node of region.nodes) this.#regionOf.set(node.id, region.id);
-    }
-    this.partitions = this.#placePartitions(spec.keyspaces);
-    for (const region of this.regions) this.#host.set(region, this.#hostsIn(region));
+    const hosts = map.replicas.map((numbers) => numbers.map((number) => this.nodes[number]!));
+    this.partitions = this.#partitionsIn(hosts);
+    for (const region of this.regions)
+      this.#host.set(
+        region,
+        hosts.map((nodes) => nodes.find((node) => this.#regionOf.get(node) === region)),
+      );
   }
 
-  #placePartitions(keyspaces: readonly KeyspaceSpec[]): Partition[] {
+  /** The topology of map 0 of a cluster file. */
+  static of(spec: ClusterSpec): Topology {
+    return new Topology(firstMap(spec));
+  }
+
+  /** The version of the map. */
+  get version(): number {
+    return this.map.version;
+  }
+
+  #partitionsIn(hosts: readonly (readonly NodeId[])[]): Partition[] {
     const partitions: Partition[] = [];
-    for (const keyspace of keyspaces) {
-      this.#keyspaces.set(keyspace.name, { first: partitions.length, count: keyspace.partitions });
-      for (let index = 0; index < keyspace.partitions; index++) {
-        const regions =
-          keyspace.regions ??
-          Array.from({ length: keyspace.replication ?? 1 }, (_, k) => this.regions[(index + k) % this.regions.length]!);
-        const id = partitions.length;
-        partitions.push({ id, keyspace: keyspace.name, index, name: `${keyspace.name}/${index}`, regions });
+    for (const { name: keyspace, partitions: count } of this.map.keyspaces) {
+      const first = partitions.length;
+      this.#keyspaces.set(keyspace, { first, count });
+      for (let index = 0; index < count; index++) {
+        const id = first + index;
+        const regions = hosts[id]!.map((node) => this.#regionOf.get(node)!);
+        partitions.push({ id, keyspace, index, name: `${keyspace}/${index}`, regions });
       }
     }
     return partitions;
-  }
-
-  /** Spreads a region's replicas over its nodes in turn. */
-  #hostsIn(region: RegionId): (NodeId | undefined)[] {
-    const nodes = this.nodesOf(region);
-    let turn = 0;
-    return this.partitions.map((p) => (p.regions.includes(region) ? nodes[turn++ % nodes.length] : undefined));
   }
 
   /** The region of a node. */
@@ -93,6 +99,18 @@ export class Topology {
 
   hasNode(node: NodeId): boolean {
     return this.#regionOf.has(node);
+  }
+
+  /** The number of a node in the placement. */
+  numberOf(node: NodeId): number {
+    const number = this.#numbers.get(node);
+    invariant(number !== undefined, () => `node ${node} is not in the cluster file`);
+    return number;
+  }
+
+  /** Whether a node's reports make stable time. */
+  isMember(node: NodeId): boolean {
+    return this.#members.has(node);
   }
 
   hasKeyspace(name: string): boolean {
@@ -144,13 +162,38 @@ export class Topology {
     return regions.map((_, k) => regions[(start + k) % regions.length]!);
   }
 
+  /** Whether a region's replica of a partition is on a member. */
+  hasMember(partition: PartitionId, region: RegionId): boolean {
+    return this.isWhole || this.#members.has(this.replicaNode(partition, region)!);
+  }
+
+  /**
+   * The regions to try for a partition whose replicas are on members, in the order of {@link preferredRegions}; all
+   * regions where no replica is on a member.
+   */
+  memberRegions(partition: PartitionId, region: RegionId): readonly RegionId[] {
+    const preferred = this.preferredRegions(partition, region);
+    if (this.isWhole) return preferred;
+    const held = preferred.filter((other) => this.hasMember(partition, other));
+    return held.length === 0 ? preferred : held;
+  }
+
+  /** Whether each partition on a node has a replica on another member, too: a map without the node has all data. */
+  mayLeave(node: NodeId): boolean {
+    const isSpare = (partition: PartitionId): boolean =>
+      this.partitions[partition]!.regions.some(
+        (region) => this.hasMember(partition, region) && this.replicaNode(partition, region) !== node,
+      );
+    return this.partitionsOn(node).every(isSpare);
+  }
+
   /**
    * The replica that prepares writes of an attempt with the home `home` that avoids the regions `avoid`: the first
-   * preferred replica whose region is not avoided, or the first preferred one if all are avoided. Depends on the
-   * cluster file and these two alone, never on load or reachability: a retry from anywhere finds the same cohort (D4).
+   * preferred replica on a member whose region is not avoided, or the first preferred one if all are avoided. Depends
+   * on the map and these two alone, never on load or reachability: a retry from anywhere finds the same cohort (D4).
    */
   cohort(partition: PartitionId, home: RegionId, avoid: readonly RegionId[] = []): { region: RegionId; node: NodeId } {
-    const preferred = this.preferredRegions(partition, home);
+    const preferred = this.memberRegions(partition, home);
     const region = preferred.find((other) => !avoid.includes(other)) ?? preferred[0]!;
     return { region, node: this.replicaNode(partition, region)! };
   }

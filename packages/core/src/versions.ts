@@ -12,6 +12,7 @@ import type {
   Version,
 } from './ids.js';
 import { invariant } from './invariant.js';
+import type { Need } from './needs.js';
 import { Update } from './updates/update.js';
 
 /** Part of a partition's key order (by UTF-8 bytes): from `start` on, below `end`, at most `limit` keys. */
@@ -86,10 +87,13 @@ export interface LoggedTx {
   /** As in every version of it ({@link Version}). */
   readonly siblings?: readonly PartitionId[] | undefined;
   /**
-   * The request of the write may be repeated for minutes under the same id (an Idempotency-Key): each replica keeps
-   * the outcome, so that a cohort that loses its disk can ask for it (D5, D10).
+   * The attempt that has committed, where each replica keeps the outcome: the request of the write may be repeated for
+   * minutes under the same id (an Idempotency-Key), so that a cohort that loses its disk can ask for the outcome (D5,
+   * D10), or a map may have deferred an earlier attempt (M8).
    */
-  readonly repeatable?: boolean | undefined;
+  readonly attempt?: number | undefined;
+  /** What the transaction needs beside the node that logs the slice; absent, never empty, without any. */
+  readonly needs?: readonly Need[] | undefined;
 }
 
 /** All transactions of one commit timestamp on one partition: applied and replicated together (P4). */
@@ -163,7 +167,8 @@ export type ReadNeeds =
 
 /** The outcome of a transaction on a cohort. Kept until `forgottenUpTo` passes `ts` (D5). */
 export interface OutcomeRecord {
-  readonly status: 'committed' | 'aborted';
+  /** `deferred`: a map has taken the commit back (M4), and the transaction is undecided. */
+  readonly status: 'committed' | 'aborted' | 'deferred';
   /** The commit timestamp; for an abort tombstone the clock at its writing. */
   readonly ts: Timestamp;
   /** The attempt that ended so (D4). */

@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type ClusterSpec, firstMap } from '@isochron/core';
 import { openLevelStore } from './level-store.js';
 import { PLACEMENT_FILE, verifyPlacement } from './placement.js';
 
@@ -11,15 +12,21 @@ describe('placement on disk (D14)', () => {
   });
   afterEach(() => rm(location, { recursive: true, force: true }));
 
-  const placement = {
+  const regions = [
+    { id: 'virginia', nodes: [{ id: 'virginia-1' }, { id: 'virginia-2' }] },
+    { id: 'oregon', nodes: [{ id: 'oregon-1' }, { id: 'oregon-2' }] },
+  ];
+  const keyspaces = [
+    { name: 'default', partitions: 2, replication: 2 },
+    { name: 'eu', partitions: 1, replication: 2 },
+  ];
+  const placementOf = (spec: Partial<ClusterSpec> = {}) => ({
     clusterId: 'c1',
     protocol: 'paris',
     node: 'virginia-1',
-    partitions: [
-      { id: 0, name: 'default/0' },
-      { id: 2, name: 'default/2' },
-    ],
-  };
+    map: firstMap({ regions, keyspaces, ...spec }),
+  });
+  const placement = placementOf();
   const mismatch = (message: RegExp) => ({ code: 'PLACEMENT_MISMATCH', message: expect.stringMatching(message) });
 
   it('the check of the placement gives a new folder a random store id and keeps it', async () => {
@@ -41,26 +48,42 @@ describe('placement on disk (D14)', () => {
     expect(await verifyPlacement(location, placement)).toEqual({ storeId });
   });
 
-  it('the order of the partitions does not matter to the check of the placement', async () => {
+  it('the placement file holds map 0 as a table', async () => {
     await verifyPlacement(location, placement);
-    await verifyPlacement(location, { ...placement, partitions: [...placement.partitions].reverse() });
+    expect(JSON.parse(await readFile(join(location, PLACEMENT_FILE), 'utf8'))).toMatchObject({
+      node: 'virginia-1',
+      map: {
+        version: 0,
+        nodes: expect.arrayContaining([{ id: 'oregon-1', region: 'oregon' }]),
+        replicas: [
+          [0, 2],
+          [3, 1],
+          [0, 2],
+        ],
+      },
+    });
   });
 
   it.each([
     [
       'a partition moved away',
-      { ...placement, partitions: placement.partitions.slice(1) },
+      placementOf({ keyspaces: [{ name: 'default', partitions: 2, regions: ['oregon'] }, keyspaces[1]!] }),
       /moves partition default\/0 away/,
     ],
     [
       'a partition was renumbered',
-      { ...placement, partitions: [placement.partitions[0]!, { id: 3, name: 'default/2' }] },
-      /renumbers partition default\/2 from 2 to 3/,
+      placementOf({ keyspaces: [{ name: 'first', partitions: 2, replication: 2 }, ...keyspaces] }),
+      /renumbers partition default\/0 from 0 to 2/,
     ],
     [
       'a partition would be held without data',
-      { ...placement, partitions: [...placement.partitions, { id: 4, name: 'eu/0' }] },
-      /places partition eu\/0 on node virginia-1/,
+      placementOf({ keyspaces: [...keyspaces, { name: 'us', partitions: 2, regions: ['virginia'] }] }),
+      /places partition us\/1 on node virginia-1/,
+    ],
+    [
+      'another node is new',
+      placementOf({ regions: [regions[0]!, { id: 'oregon', nodes: [...regions[1]!.nodes, { id: 'oregon-3' }] }] }),
+      /differs in the nodes, or in the placement of their data/,
     ],
     ['the data is of another node', { ...placement, node: 'oregon-1' }, /belongs to node virginia-1, not to oregon-1/],
     [
@@ -85,7 +108,7 @@ describe('placement on disk (D14)', () => {
     },
   );
 
-  it.each(['', '{', '{}', '{"format":2,"storeId":7}'])(
+  it.each(['', '{', '{}', '{"format":3,"storeId":7}'])(
     'the check of the placement refuses a damaged file: %j',
     async (text) => {
       await writeFile(join(location, PLACEMENT_FILE), text);
@@ -102,7 +125,7 @@ describe('placement on disk (D14)', () => {
     await writeFile(join(location, PLACEMENT_FILE), text);
     await expect(verifyPlacement(location, placement)).rejects.toMatchObject({
       code: 'STORAGE_FORMAT',
-      message: expect.stringMatching(/has format 1, and .* reads 2\. Start the version .* or move the folder away/),
+      message: expect.stringMatching(/has format 1, and .* reads 3\. Start the version .* or move the folder away/),
     });
     expect(await readFile(join(location, PLACEMENT_FILE), 'utf8')).toBe(text);
   });

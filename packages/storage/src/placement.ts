@@ -5,7 +5,16 @@
 import { randomUUID } from 'node:crypto';
 import { access, open, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { IsochronError, type NodeId, type PartitionId } from '@isochron/core';
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type ClusterMap,
+  clusterMap,
+  IsochronError,
+  isConsistent,
+  type NodeId,
+  type PartitionId,
+  Topology,
+} from '@isochron/core';
 import { cannotOpen, codeOf, unknownFormat } from './failure.js';
 import { makeFolder } from './folder.js';
 
@@ -16,13 +25,13 @@ export interface Placement {
   /** The protocol that wrote the data: another one would misread the dependencies of versions. */
   readonly protocol: string;
   readonly node: NodeId;
-  /** The partitions that the node holds: number and name (`default/3`). */
-  readonly partitions: readonly { readonly id: PartitionId; readonly name: string }[];
+  /** Map 0, which the cluster file gives. */
+  readonly map: ClusterMap;
 }
 
 /** File inside the data folder. */
 export const PLACEMENT_FILE = 'PLACEMENT.json';
-const FORMAT = 2;
+const FORMAT = 3;
 
 /**
  * Writes the placement into a new data folder, or compares it with the stored one. Call it before the store is opened.
@@ -30,7 +39,7 @@ const FORMAT = 2;
  * @param hasData whether the folder holds data although it has no placement file; by default, whether a LevelDB is in
  * it or in a folder directly below
  * @returns the random id of the store, made with the folder (D10)
- * @throws IsochronError `PLACEMENT_MISMATCH` when the data is another node's or the partitions differ; `STORAGE_FORMAT`
+ * @throws IsochronError `PLACEMENT_MISMATCH` when the data is another node's or the placement differs; `STORAGE_FORMAT`
  * for a folder of another format; `STORAGE_FAILED` when the folder cannot be used or the file is damaged
  */
 export async function verifyPlacement(
@@ -80,13 +89,26 @@ function parse(file: string, text: string): StoredPlacement {
 
 function isStored(raw: unknown): raw is StoredPlacement {
   if (typeof raw !== 'object' || raw === null) return false;
-  const { format, storeId, clusterId, node, partitions, protocol } = raw as Record<string, unknown>;
+  const { format, storeId, clusterId, node, map, protocol } = raw as Record<string, unknown>;
   return (
-    format === FORMAT &&
-    [storeId, clusterId, node, protocol].every((field) => typeof field === 'string') &&
-    Array.isArray(partitions) &&
-    partitions.every((p) => Number.isInteger(p?.id) && typeof p?.name === 'string')
+    format === FORMAT && [storeId, clusterId, node, protocol].every((field) => typeof field === 'string') && isMap(map)
   );
+}
+
+function isMap(raw: unknown): raw is ClusterMap {
+  try {
+    const map = clusterMap.decode(clusterMap.encode(raw as ClusterMap));
+    return isDeepStrictEqual(map, raw) && isConsistent(map);
+  } catch {
+    return false;
+  }
+}
+
+/** The numbers of the partitions that a node holds, by name. */
+function heldBy(node: NodeId, map: ClusterMap): ReadonlyMap<string, PartitionId> {
+  const topology = new Topology(map);
+  const held = topology.hasNode(node) ? topology.partitionsOn(node) : [];
+  return new Map(held.map((id) => [topology.partitions[id]!.name, id]));
 }
 
 /** Returns the store's id when nothing has moved. */
@@ -103,8 +125,8 @@ function compare(stored: StoredPlacement, wanted: Placement, location: string): 
       `The data in ${location} was written under the protocol ${stored.protocol}, not ${wanted.protocol}. Start with an empty folder, or with that protocol`,
     );
   }
-  const wantedIds = new Map(wanted.partitions.map(({ id, name }) => [name, id]));
-  const storedIds = new Map(stored.partitions.map(({ id, name }) => [name, id]));
+  const wantedIds = heldBy(wanted.node, wanted.map);
+  const storedIds = heldBy(stored.node, stored.map);
   for (const [name, id] of storedIds) {
     const now = wantedIds.get(name);
     if (now === undefined)
@@ -122,6 +144,10 @@ function compare(stored: StoredPlacement, wanted: Placement, location: string): 
         `The cluster file places partition ${name} on node ${wanted.node}, but ${location} has no data of it. ${advice}`,
       );
   }
+  if (!isDeepStrictEqual(stored.map, wanted.map))
+    throw mismatch(
+      `The cluster file differs in the nodes, or in the placement of their data, from that with which ${location} was made. ${advice}`,
+    );
   return stored.storeId;
 }
 

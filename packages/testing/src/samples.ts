@@ -1,11 +1,21 @@
 /**
  * One message of every type that machines send, as in a small cluster: tests build theirs from these, or damage them.
  */
-import type { KeyWrite, PartitionId, QualifiedKey, RegionId, Timestamp, TxId, Version } from '@isochron/core';
+import {
+  firstMap,
+  type KeyWrite,
+  type PartitionId,
+  type QualifiedKey,
+  type RegionId,
+  type Timestamp,
+  type TxId,
+  type Version,
+} from '@isochron/core';
 import type { OperationMessage, RotSliceReq } from '@isochron/protocols/kernel/operations/messages';
 import type { Loss } from '@isochron/protocols/kernel/replication/losses';
 import type { CopyReq, ReplicationMessage } from '@isochron/protocols/kernel/replication/messages';
-import type { CommitIdentity, SuspectsReq, TransactionMessage } from '@isochron/protocols/kernel/transactions/messages';
+import type { CommitIdentity, TransactionMessage } from '@isochron/protocols/kernel/transactions/messages';
+import type { SuspectsReq } from '@isochron/protocols/kernel/transactions/settlement-messages';
 
 /** The partitions, the key, the transaction, the regions and the time of the samples. */
 export interface SampleContext {
@@ -84,6 +94,7 @@ function replicationSamples(context: SampleContext): ReplicationSamples {
       sourced: 0,
     },
     ResyncRefused: { type: 'ResyncRefused', partition, source, truncatedUpTo: now - 9000 },
+    ReadUnstable: { type: 'ReadUnstable', after: 5, upTo: 9 },
     ReplayLog: { type: 'ReplayLog', region: source, after: now - 5000, upTo: now },
     JoinReq: { type: 'JoinReq' },
     JoinResp: {
@@ -116,6 +127,11 @@ function replicationSamples(context: SampleContext): ReplicationSamples {
   };
 }
 
+const FOUNDING = firstMap({
+  regions: ['virginia', 'oregon'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
+  keyspaces: [{ name: 'default', partitions: 2, replication: 2 }],
+});
+
 /** A sample of every message of nodes with interactive transactions. */
 export function transactionSamples(context: SampleContext): TransactionSamples {
   const { partition, other, key, txId, now, home, source } = context;
@@ -124,7 +140,7 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
     txId,
     attempt: 0,
     home,
-    epoch: 0,
+    map: 0,
     cohorts: [partition, other].sort((a, b) => a - b),
   };
   const range = { start: 'default/', end: 'default0', limit: 10 };
@@ -132,8 +148,34 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
   const suspectsReq: SuspectsReq = { type: 'SuspectsReq', partition, after: now - 9000 };
   const suspect = { txId, attempt: 0, committed: true, ts: now - 10, partitions: [partition], keys: [key] };
   const loss: Loss = { ...suspect, takenBack: true, node: 'oregon-1', acknowledged: false, overtaken: false };
+  const map = { ...FOUNDING, version: 1, horizon: now - 8000 };
   return {
     ...replicationSamples(context),
+    LeaveReq: { type: 'LeaveReq', ref: 16 },
+    LeaveResp: { type: 'LeaveResp', ref: 16, why: 'only-replica' },
+    ReturnReq: { type: 'ReturnReq', ref: 17 },
+    DeferredReq: { type: 'DeferredReq', version: 2 },
+    DeferredResp: { type: 'DeferredResp', version: 2, clock: 9, slices: [] },
+    DropDeferred: { type: 'DropDeferred', partition: 1, txId, attempt: 0 },
+    Silent: { type: 'Silent', nodes: ['ireland-1'] },
+    Leaving: { type: 'Leaving' },
+    MemberReq: { type: 'MemberReq', version: 0, leaves: true },
+    NewestMap: { type: 'NewestMap', version: 1 },
+    ProposeMap: { type: 'ProposeMap' },
+    SealReq: { type: 'SealReq', version: 1, ballot: 4 },
+    Sealed: {
+      type: 'Sealed',
+      version: 1,
+      ballot: 4,
+      minimum: now - 8000,
+      stable: now - 9000,
+      votes: true,
+      accepted: { ballot: 3, map },
+    },
+    StillSealed: { type: 'StillSealed', version: 1 },
+    AcceptReq: { type: 'AcceptReq', ballot: 4, map },
+    Accepted: { type: 'Accepted', version: 1, ballot: 4 },
+    DecidedMaps: { type: 'DecidedMaps', maps: [map] },
     ChangesReq: { type: 'ChangesReq', ref: 9, prefix: 'default/', after: now - 9000, waitMs: 1000, limitBytes: 1e6 },
     ChangesResp: {
       type: 'ChangesResp',
@@ -222,7 +264,7 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
     OutcomeReq: { type: 'OutcomeReq', ref: 10, partition, txId },
     OutcomeResp: { type: 'OutcomeResp', ref: 10, partition, state: 'committed', ts: now, attempt: 0 },
     LossNotice: { type: 'LossNotice', incarnation: now - 9000 },
-    LossNoticed: { type: 'LossNoticed', incarnation: now - 9000, losses: [loss], reported: [loss] },
+    LossNoticed: { type: 'LossNoticed', incarnation: now - 9000, losses: [loss], reported: [loss], map: 1 },
     SuspectsReq: suspectsReq,
     ReadSuspects: { type: 'ReadSuspects', node: 'oregon-1', request: suspectsReq, queued: [suspect], upTo: now },
     SuspectsResp: {

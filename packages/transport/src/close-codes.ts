@@ -12,7 +12,7 @@ export const CLOSE_CODES = {
   FRAME_NOT_BINARY: 4402,
   /** Wrong secret, unknown or doubled node, or another message in place of a handshake. */
   PEER_REFUSED: 4403,
-  /** Another cluster file, in a part that must agree, or another epoch. */
+  /** Another cluster file, in a part that must agree. */
   PEER_CONFIG_MISMATCH: 4406,
   /** Another protocol version. */
   PEER_VERSION_MISMATCH: 4407,

@@ -19,7 +19,6 @@ export interface InMemoryNode<M extends AnyMessage> {
   readonly node: NodeId;
   readonly events: TransportEvents<M>;
   readonly hlc: () => Timestamp;
-  readonly epoch?: number;
   readonly storeId?: string;
 }
 
@@ -125,14 +124,13 @@ class InMemoryTransport<M extends AnyMessage> implements Transport<M> {
   ) {}
 
   get info(): PeerInfo {
-    const { node, storeId = `store-of-${node}`, epoch = 0, hlc } = this.options;
+    const { node, storeId = `store-of-${node}`, hlc } = this.options;
     return {
       nodeId: node,
       storeId,
       version: PROTOCOL_VERSION,
       clusterHash: 'in-memory',
       protection: UNPROTECTED,
-      epoch,
       hlc: hlc(),
       wallMs: this.wallClock(),
     };
@@ -207,11 +205,11 @@ class InMemoryTransport<M extends AnyMessage> implements Transport<M> {
   #port(node: NodeId): Port<M> {
     const known = this.#ports.get(node);
     if (known !== undefined) return known;
-    const { node: self, hlc, epoch = 0, events } = this.options;
+    const { node: self, hlc, events } = this.options;
     const measures = events.sent !== undefined;
     const maxFrameBytes = Number.POSITIVE_INFINITY;
     const port: Port<M> = {
-      packer: new Packer(self, node, { codec: this.codec, hlc, epoch, maxFrameBytes, measures }),
+      packer: new Packer(self, node, { codec: this.codec, hlc, maxFrameBytes, measures }),
       counters: new LinkCounters(this.wallClock),
       line: new DelayLine(this.network.scheduler, (frame) => this.network.deliver(self, node, frame)),
       up: false,

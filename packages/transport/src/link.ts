@@ -4,7 +4,7 @@ import type { Connection, ConnectionEnd } from './connection.js';
 import { LinkCounters } from './counters.js';
 import type { Envelope } from './envelope.js';
 import type { Log } from './options.js';
-import { EpochMismatch, type Packer } from './packing.js';
+import type { Packer } from './packing.js';
 import type { LinkStatus, TransportEvents } from './transport.js';
 
 export interface LinkOptions<M extends AnyMessage> {
@@ -98,9 +98,8 @@ export class Link<M extends AnyMessage> {
     try {
       return this.#options.packer.unpack(bytes);
     } catch (error) {
-      if (error instanceof MalformedMessage) connection.close('FRAME_INVALID', error.message);
-      else if (error instanceof EpochMismatch) connection.close('PEER_CONFIG_MISMATCH', error.message);
-      else throw error;
+      if (!(error instanceof MalformedMessage)) throw error;
+      connection.close('FRAME_INVALID', error.message);
       return undefined;
     }
   }

@@ -69,8 +69,6 @@ export interface WebSocketTransportOptions<M extends AnyMessage> {
   readonly storeId: string;
   /** The hashes of the node's rules and of its users' settings now; by default it has none. */
   readonly protection?: () => Protection;
-  /** Epoch of the topology. */
-  readonly epoch: number;
   /** Protocol version; this build's by default. */
   readonly version?: number;
   readonly codec: FrameCodec<M>;

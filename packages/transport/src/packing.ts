@@ -15,16 +15,10 @@ export interface PackerOptions<M extends AnyMessage> {
   readonly codec: FrameCodec<M>;
   /** The node's clock, read once for every frame. */
   readonly hlc: () => Timestamp;
-  readonly epoch: number;
   /** Largest frame that is sent, in bytes. */
   readonly maxFrameBytes: number;
   /** Whether the bytes of each message in a frame are measured. */
   readonly measures: boolean;
-}
-
-/** A frame of a peer whose topology has another epoch. */
-export class EpochMismatch extends Error {
-  override readonly name = 'EpochMismatch';
 }
 
 /** One address object per machine of a node, so that messages share them. */
@@ -57,7 +51,7 @@ export class Packer<M extends AnyMessage> {
 
   /** The messages in one frame, or in several if one would be too large. A single message too large is left out. */
   pack(envelopes: readonly Envelope<M>[]): PackedFrame<M>[] {
-    const { codec, hlc, epoch, maxFrameBytes, measures } = this.#options;
+    const { codec, hlc, maxFrameBytes, measures } = this.#options;
     const count = envelopes.length;
     if (count === 0) return [];
     if (count > codec.maxEnvelopes) return this.#packHalves(envelopes);
@@ -67,7 +61,7 @@ export class Packer<M extends AnyMessage> {
       named[i] = { to: to.machine, from: from.machine, message };
     }
     const sizes: number[] = [];
-    const bytes = codec.encode({ hlc: hlc(), epoch, envelopes: named }, measures ? sizes : undefined);
+    const bytes = codec.encode({ hlc: hlc(), envelopes: named }, measures ? sizes : undefined);
     if (bytes.length <= maxFrameBytes) return [{ bytes, envelopes, sizes }];
     return count === 1 ? [] : this.#packHalves(envelopes);
   }
@@ -77,12 +71,9 @@ export class Packer<M extends AnyMessage> {
     return [...this.pack(envelopes.slice(0, half)), ...this.pack(envelopes.slice(half))];
   }
 
-  /** Throws `MalformedMessage`, or {@link EpochMismatch}. */
+  /** Throws `MalformedMessage`. */
   unpack(bytes: Uint8Array): { hlc: Timestamp; envelopes: Envelope<M>[] } {
     const frame = this.#options.codec.decode(bytes);
-    if (frame.epoch !== this.#options.epoch) {
-      throw new EpochMismatch(`a frame of epoch ${frame.epoch}, this node is in ${this.#options.epoch}`);
-    }
     const envelopes = new Array<Envelope<M>>(frame.envelopes.length);
     for (let i = 0; i < envelopes.length; i++) {
       const { to, from, message } = frame.envelopes[i]!;

@@ -170,10 +170,10 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
   }
 
   #addPeer(peer: PeerAddress): void {
-    const { self, codec, hlc, epoch, events, wallClock = Date.now, random = Math.random } = this.#options;
+    const { self, codec, hlc, events, wallClock = Date.now, random = Math.random } = this.#options;
     const { maxFrameBytes } = this.#tuning;
     const measures = events.sent !== undefined;
-    const packer = new Packer(self, peer.node, { codec, hlc, epoch, maxFrameBytes, measures });
+    const packer = new Packer(self, peer.node, { codec, hlc, maxFrameBytes, measures });
     this.#links.set(peer.node, new Link({ node: peer.node, packer, events, log: this.#log, wallClock }));
     if (dials(self, peer.node)) this.#dialers.set(peer.node, new Dialer(() => this.#dial(peer), this.#tuning, random));
   }
@@ -205,11 +205,11 @@ export class WebSocketTransport<M extends AnyMessage> implements Transport<M> {
   }
 
   #handshake(options: Pick<HandshakeOptions, 'role' | 'expected' | 'admit'>): Handshake {
-    const { self, storeId, version = PROTOCOL_VERSION, clusterHash, epoch, hlc } = this.#options;
+    const { self, storeId, version = PROTOCOL_VERSION, clusterHash, hlc } = this.#options;
     const { wallClock = Date.now, secret, secondSecret } = this.#options;
     const wallMs = Math.max(0, Math.floor(wallClock()));
     const protection = this.#options.protection?.() ?? UNPROTECTED;
-    const info: PeerInfo = { nodeId: self, storeId, version, clusterHash, epoch, hlc: hlc(), protection, wallMs };
+    const info: PeerInfo = { nodeId: self, storeId, version, clusterHash, hlc: hlc(), protection, wallMs };
     return new Handshake({ ...options, self: info, secret, secondSecret, nonce: randomNonce() });
   }
 

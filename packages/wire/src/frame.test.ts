@@ -51,12 +51,11 @@ const schema: MessageSchema<Message> = {
 
 const codec = new FrameCodec<Message>(schema, { maxEnvelopes: 40 });
 const packr = new Packr({ useRecords: false });
-const frameOf = (...envelopes: unknown[]) => packr.pack([5, 1, envelopes]);
+const frameOf = (...envelopes: unknown[]) => packr.pack([5, envelopes]);
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
 const fixed: Frame<Message> = {
   hlc: 123_456_789_012_345,
-  epoch: 3,
   envelopes: [
     { to: 'replica/3', from: 'coordinator', message: { type: 'Ping', n: 300 } },
     { to: 'client', from: 'replica/3', message: { type: 'Stop' } },
@@ -99,7 +98,6 @@ const messageOf: fc.Arbitrary<Message> = fc.oneof(
 const nameOf = fc.string({ minLength: 1, maxLength: 64 });
 const anyFrame = fc.record({
   hlc: tsOf,
-  epoch: fc.nat(),
   envelopes: fc.array(fc.record({ to: nameOf, from: nameOf, message: messageOf }), { maxLength: 40 }),
 });
 
@@ -115,7 +113,7 @@ function decodesOrRefuses(bytes: Uint8Array): void {
 describe('FrameCodec', () => {
   it('FrameCodec keeps its format: these bytes are what older nodes send and newer nodes read', () => {
     const golden =
-      '93cb42dc12218377de40039394a97265706c6963612f33ab636f6f7264696e61746f7201cd012c93a6636c69656e74a97265' +
+      '92cb42dc12218377de409394a97265706c6963612f33ab636f6f7264696e61746f7201cd012c93a6636c69656e74a97265' +
       '706c6963612f330298a97265706c6963612f33a97265706c6963612f3307cb42dc1221836bd0009392aa64656661756c742f' +
       'c3a9a77b2261223a317d92a16bc40300ff0792a4676f6e65c001c3c0';
     expect(hex(codec.encode(fixed))).toBe(golden);
@@ -173,9 +171,8 @@ describe('FrameCodec', () => {
 
   it.each<[string, unknown]>([
     ['something that is not an array', { hlc: 5 }],
-    ['a clock that is not a timestamp', ['5', 1, []]],
-    ['a negative epoch', [5, -1, []]],
-    ['envelopes that are not an array', [5, 1, 'x']],
+    ['a clock that is not a timestamp', ['5', []]],
+    ['envelopes that are not an array', [5, 'x']],
   ])('FrameCodec refuses %s as a frame', (_what, raw) => {
     expect(() => codec.decode(packr.pack(raw))).toThrow(MalformedMessage);
   });
@@ -185,14 +182,13 @@ describe('FrameCodec', () => {
     expect(codec.decode(frameOf(...Array(40).fill(stop))).envelopes).toHaveLength(40);
     expect(() => codec.decode(frameOf(...Array(41).fill(stop)))).toThrow('at most 40 messages');
     const envelope = { to: 'a', from: 'b', message: { type: 'Stop' } } as const;
-    expect(() => codec.encode({ hlc: 1, epoch: 1, envelopes: Array(41).fill(envelope) })).toThrow('41 messages');
+    expect(() => codec.encode({ hlc: 1, envelopes: Array(41).fill(envelope) })).toThrow('41 messages');
   });
 
   it('FrameCodec ignores fields that a newer minor version appended, to messages and to frames', () => {
-    const raw = packr.pack([5, 1, [['a', 'b', 1, 42, 'new', { more: true }]], 'newer']);
+    const raw = packr.pack([5, [['a', 'b', 1, 42, 'new', { more: true }]], 'newer']);
     expect(codec.decode(raw)).toEqual({
       hlc: 5,
-      epoch: 1,
       envelopes: [{ to: 'a', from: 'b', message: { type: 'Ping', n: 42 } }],
     });
   });

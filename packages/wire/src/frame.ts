@@ -6,7 +6,6 @@ import {
   MalformedMessage,
   type MessageSchema,
   type Timestamp,
-  uint,
   withoutAbsentEnd,
 } from '@isochron/core';
 import { pack, unpack } from './msgpack.js';
@@ -31,8 +30,6 @@ export interface FrameEnvelope<M extends AnyMessage> {
 export interface Frame<M extends AnyMessage> {
   /** The sender's clock when the frame was made (T2). */
   readonly hlc: Timestamp;
-  /** Epoch of the sender's topology. */
-  readonly epoch: number;
   readonly envelopes: readonly FrameEnvelope<M>[];
 }
 
@@ -48,7 +45,7 @@ interface Shape {
 const FIRST_FIELD = 3;
 
 /**
- * Frames as bytes: `[hlc, epoch, [[to, from, tag, field…], …]]` in MessagePack, fields by position. A decoded
+ * Frames as bytes: `[hlc, [[to, from, tag, field…], …]]` in MessagePack, fields by position. A decoded
  * frame has the declared shape; fields that a newer minor version appended are ignored.
  */
 export class FrameCodec<M extends AnyMessage> {
@@ -81,21 +78,21 @@ export class FrameCodec<M extends AnyMessage> {
       raw[i] = fields;
       sizes?.push(packedSize(fields));
     }
-    return pack([frame.hlc, frame.epoch, raw]);
+    return pack([frame.hlc, raw]);
   }
 
   /** The frame in `bytes`, which are not kept. Throws `MalformedMessage` if any part is not as declared. */
   decode(bytes: Uint8Array): Frame<M> {
     const raw = unpack(bytes);
     if (!Array.isArray(raw)) throw new MalformedMessage('expected a frame');
-    const [hlc, epoch, envelopes] = raw as unknown[];
+    const [hlc, envelopes] = raw as unknown[];
     if (!isTimestamp(hlc)) throw new MalformedMessage('hlc: expected a timestamp');
     if (!Array.isArray(envelopes) || envelopes.length > this.maxEnvelopes) {
       throw new MalformedMessage(`expected an array of at most ${this.maxEnvelopes} messages`);
     }
     const decoded = new Array<FrameEnvelope<M>>(envelopes.length);
     for (let i = 0; i < decoded.length; i++) decoded[i] = this.#decodeEnvelope(envelopes[i]);
-    return { hlc, epoch: uint.decode(epoch), envelopes: decoded };
+    return { hlc, envelopes: decoded };
   }
 
   #encodeEnvelope({ to, from, message }: FrameEnvelope<M>): unknown[] {

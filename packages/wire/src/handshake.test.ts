@@ -7,7 +7,6 @@ const info = (nodeId: string, changes: Partial<PeerInfo> = {}): PeerInfo => ({
   storeId: `store-of-${nodeId}`,
   version: 1,
   clusterHash: 'c0ffee',
-  epoch: 2,
   hlc: 123_456_789_012_345,
   protection: { rules: 'rules', users: null },
   ...changes,
@@ -55,7 +54,7 @@ function converse(first: Handshake, second: Handshake): Run {
 const refused = (by: 'self' | 'peer', code: string) => expect.objectContaining({ status: 'refused', by, code });
 
 describe('Handshake', () => {
-  it('a handshake succeeds on both sides when secret, version, cluster file and epoch agree', () => {
+  it('a handshake succeeds on both sides when secret, version and cluster file agree', () => {
     const { outcomes } = converse(initiator(), acceptor());
     expect(outcomes).toEqual([
       { status: 'accepted', peer: info('b-1') },
@@ -67,8 +66,8 @@ describe('Handshake', () => {
     expect(converse(initiator(), acceptor()).sent.map((bytes) => Buffer.from(bytes).toString('hex'))).toEqual([
       '93a869736f6368726f6e01930100c4200101010101010101010101010101010101010101010101010101010101010101',
       '93a869736f6368726f6e01930101c4200202020202020202020202020202020202020202020202020202020202020202',
-      '93a869736f6368726f6e02c4417037f9251109da3806b3c8d3cdbd403fa59d6f228396939e34f1bc2e4c5a6b96013144dbbf0667389eda98fd41d3a3cd50a0152f70115f627e8e95f5328e071c01',
-      '93a869736f6368726f6e02c43cccac72a866cc0c7af56c159838f11bd54d7b4bbd2c1f352b6cbf8cc6adf300cab17928738ec7ef1ba7d540aefa77b3f0f539379362b86693cd997f23',
+      '93a869736f6368726f6e02c4407137f9251109da3806b3c8d3cdbd403fa59d6f228396939e34f175a7d2945834f598da0988d1602197cc2bfd2212ecd170e2115a7c776152fb5fb32ac9af740a',
+      '93a869736f6368726f6e02c43bcdac72a866cc0c7af56c159838f11bd54d7b4bbd2c1f352b6cbf454f333d336845d0b6a1b910e802aec3f3c665ddffb69616c62a267f8adcc22c25',
     ]);
   });
 
@@ -154,7 +153,6 @@ describe('Handshake', () => {
   it.each<[string, Partial<PeerInfo>, string]>([
     ['another version', { version: 2 }, 'PEER_VERSION_MISMATCH'],
     ['another cluster file', { clusterHash: 'decaf' }, 'PEER_CONFIG_MISMATCH'],
-    ['another epoch', { epoch: 3 }, 'PEER_CONFIG_MISMATCH'],
     ["the other side's name", { nodeId: 'b-1' }, 'PEER_REFUSED'],
   ])('a handshake refuses a peer with %s, and both sides get the reason', (_what, changes, code) => {
     const { outcomes } = converse(initiator({ self: info('a-1', changes) }), acceptor());

@@ -173,6 +173,5 @@ function unlike(peer: PeerInfo, self: PeerInfo): Refusal | undefined {
   const differs = (detail: string): Refusal => ({ code: 'PEER_CONFIG_MISMATCH', detail });
   if (peer.clusterHash !== self.clusterHash)
     return differs(`the peer's cluster file has the hash ${peer.clusterHash}, not ${self.clusterHash}`);
-  if (peer.epoch !== self.epoch) return differs(`the peer is in epoch ${peer.epoch}, this node in ${self.epoch}`);
   return undefined;
 }

@@ -15,7 +15,7 @@ import { pack, unpack } from './msgpack.js';
 import { NONCE_BYTES } from './proof.js';
 
 /** Version of frames and messages. Nodes of different versions do not link. */
-export const PROTOCOL_VERSION = 5;
+export const PROTOCOL_VERSION = 6;
 
 /** The dialling side of a link, and the listening side. */
 export type HandshakeRole = 'initiator' | 'acceptor';
@@ -60,8 +60,6 @@ const peerInfo = {
   storeId: text(64),
   /** Hash of the parts of the cluster file that two linked nodes must share. */
   clusterHash: text(128),
-  /** Epoch of the topology. */
-  epoch: uint,
   /** The node's clock (T2). */
   hlc: timestamp,
   protection: Protection,

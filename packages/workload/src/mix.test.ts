@@ -5,7 +5,7 @@ import { KeyTable, READ_HEAVY, TransactionGenerator, type TransactionMix, WRITE_
 const REGIONS = ['virginia', 'oregon', 'ireland', 'tokyo', 'sydney'];
 
 const topologyOf = (partitions: number, replication: number) =>
-  new Topology({
+  Topology.of({
     regions: REGIONS.map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
     keyspaces: [
       { name: 'eu', partitions: 2, regions: ['ireland'] },

@@ -2,7 +2,7 @@ import { Topology } from '@isochron/core';
 import { KeyTable } from './mix.js';
 import { OperationGenerator, type OperationMix, shareOfWrites } from './operations.js';
 
-const topology = new Topology({
+const topology = Topology.of({
   regions: ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
   keyspaces: [
     { name: 'default', partitions: 9, replication: 2 },

@@ -18,6 +18,7 @@ const REQUESTS: readonly [string, string, unknown, 'read' | 'write' | 'operate' 
   ['POST', '/v1/transactions', undefined, 'read'],
   ['GET', '/v1/losses', undefined, 'operate'],
   ['POST', '/v1/losses/acknowledge', { all: true }, 'operate'],
+  ['POST', '/v1/drain', {}, 'operate'],
   ['GET', '/v1/clock', undefined, 'any'],
   ['GET', '/v1/cluster', undefined, 'any'],
 ];

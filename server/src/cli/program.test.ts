@@ -17,6 +17,7 @@ const COMMANDS = [
   'export',
   'status',
   'losses',
+  'drain',
   'bench',
   'certs',
   'rules',

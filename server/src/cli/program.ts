@@ -11,6 +11,7 @@ import type { DataOptions } from './data/client.js';
 import type { ListOptions, ReadOptions, WriteOptions } from './data/keys.js';
 import type { OutcomeOptions } from './data/outcome.js';
 import type { ExportOptions, ImportOptions } from './data/transfer.js';
+import type { DrainOptions } from './drain/command.js';
 import { failureOf, UsageError } from './failures.js';
 import { examples } from './help.js';
 import { apiKeyCommands } from './keys/commands.js';
@@ -284,6 +285,21 @@ that it may never have been acknowledged.${examples('isochron losses', 'isochron
     );
 }
 
+function drainCommand(program: Command): void {
+  connected(program.command('drain').description('let a node leave the members before it is stopped, or come back'))
+    .argument('<node>', 'id of the node')
+    .option('--end', 'become a member again', false)
+    .addHelpText(
+      'after',
+      `\nStable time waits for every member: it goes on when a node that has left is stopped. Until it comes back, the node
+serves reads and prepares no commits; other replicas take them. It comes back with --end, or when it starts again.
+A node that is closed with SIGTERM leaves by itself.${examples('isochron drain ireland-1', 'isochron drain ireland-1 --end')}`,
+    )
+    .action(async (id: string, options: Given<DrainOptions>) =>
+      (await import('./drain/command.js')).runDrain(id, connecting(options)),
+    );
+}
+
 const JSON_LINES = 'A line is {"key": …, "value": …}, {"key": …, "delete": true} or {"key": …, "bytes": base64}.';
 
 function transferCommands(program: Command): void {
@@ -339,6 +355,7 @@ function observeCommands(program: Command): void {
       (await import('./status/command.js')).runStatus(connecting(options)),
     );
   lossesCommand(program);
+  drainCommand(program);
   connected(
     program
       .command('bench')

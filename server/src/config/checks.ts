@@ -106,7 +106,7 @@ function checkPlacement(file: ClusterFile, index: number, refuse: Refuse): void 
 /** The protocol must be able to serve the keyspace where the file places it. */
 function checkSupport(file: ClusterFile, index: number, protocol: ProtocolName, refuse: Refuse): void {
   const keyspace = file.keyspaces[index]!;
-  const reason = servedProtocol(protocol).unsupported(new Topology({ regions: file.regions, keyspaces: [keyspace] }));
+  const reason = servedProtocol(protocol).unsupported(Topology.of({ regions: file.regions, keyspaces: [keyspace] }));
   if (reason !== undefined) refuse(['keyspaces', index], `protocol "${protocol}": ${reason}`);
 }
 

@@ -35,7 +35,7 @@ describe('a cluster file', () => {
     expect(config.settings.limits.maxKeysPerRequest).toBe(1000);
     expect(config.hash).toMatch(/^[0-9a-f]{64}$/);
     expect(config.cluster).toMatch(/^c-[0-9a-f]{12}$/);
-    expect(new Topology(clusterSpec(config)).partitions).toHaveLength(8);
+    expect(Topology.of(clusterSpec(config)).partitions).toHaveLength(8);
   });
 
   it('a cluster file has one hash for equal contents, in any order of fields', () => {
@@ -47,7 +47,10 @@ describe('a cluster file', () => {
     ['a limit', `${GOOD}settings: { limits: { maxValueBytes: 1000 } }\n`],
     ['an alert', `${GOOD}settings: { stalenessAlertMs: 2000 }\n`],
     ['an interval', `${GOOD}settings: { gossipIntervalMs: 6, applyIntervalMs: 7 }\n`],
-    ['a time-out', `${GOOD}settings: { readTimeoutMs: 999, verifyTimeoutMs: 1, maxTransactionMs: 999 }\n`],
+    [
+      'a time-out',
+      `${GOOD}settings: { readTimeoutMs: 999, verifyTimeoutMs: 1, maxTransactionMs: 999, suspendAfterMs: 9 }\n`,
+    ],
     ['memory and disk', `${GOOD}settings: { cacheBytes: 1, diskQuotaBytes: 1, durability: memory }\n`],
     ['an API address', GOOD.replace('127.0.0.1:7101', '10.0.0.1:80')],
     ['a peering address', GOOD.replace('127.0.0.1:7201', '10.0.0.1:81')],

@@ -34,6 +34,8 @@ export interface ClusterSettings {
   readonly commitTimeoutMs: number;
   /** A restarted node that no peer replica of some partition has reported to by then continues unverified (D10). */
   readonly verifyTimeoutMs: number;
+  /** After this time the other members go on without a node that does not answer (M3); 0: they wait for it. */
+  readonly suspendAfterMs: number;
   /** Stable snapshots older than this are reported as stale (D11). */
   readonly stalenessAlertMs: number;
   /** Memory for the keys of one node; undefined: a share of its memory. */

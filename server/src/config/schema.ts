@@ -73,6 +73,11 @@ const SettingsSchema = Type.Object(
       DAY_MS,
       'how long a started node waits for a peer replica to confirm that its disk was not rolled back',
     ),
+    suspendAfterMs: int(
+      0,
+      DAY_MS,
+      'how long a node may not answer before stable time goes on without it; 0: the others wait for it',
+    ),
     stalenessAlertMs: int(
       100,
       DAY_MS,
@@ -126,6 +131,7 @@ export const DEFAULT_SETTINGS = {
   readTimeoutMs: 1000,
   commitTimeoutMs: 10_000,
   verifyTimeoutMs: 30_000,
+  suspendAfterMs: 0,
   stalenessAlertMs: 10_000,
   cacheBytes: undefined,
   diskQuotaBytes: 0,

@@ -41,7 +41,11 @@ export const dataApi = (node: AnyNode, parts: ApiParts): DataApi =>
   runsTransactions(node) ? transactionsApi(node, parts) : operationsApi(node, parts);
 
 function transactionsApi(node: TransactionsNode, { secrets, rules, auth, log, serving, access }: ApiParts): DataApi {
-  const sessions = new HttpSessions(node, sessionTokens(secrets, node.config), serving);
+  const sessions = new HttpSessions(
+    node,
+    sessionTokens(secrets, node.config, () => node.map()),
+    serving,
+  );
   const api = new TransactionsContext(node, rules, sessions, auth, log, serving, access);
   const oneShots = new TransactionOneShots(api);
   return {

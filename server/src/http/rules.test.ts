@@ -88,7 +88,7 @@ const ASKED: Readonly<Record<string, Ask>> = {
 
 /** Operations whose answers do not depend on any document. */
 const WITHOUT_DOCUMENTS = [
-  ...['isAlive', 'isReady', 'getClock', 'waitStable', 'getCluster', 'getLosses', 'acknowledgeLosses'],
+  ...['isAlive', 'isReady', 'getClock', 'waitStable', 'getCluster', 'getLosses', 'acknowledgeLosses', 'drain'],
   ...['startTransaction', 'endTransaction', 'getTransactionStatus'],
 ];
 

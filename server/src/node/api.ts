@@ -5,6 +5,7 @@ import type { CoordinatorPort, Done, OperationsPort, SessionsMachine } from '@is
 import type { IncomingConnections } from '@isochron/transport';
 import type { HeldBack } from '@isochron/wire/session-frames';
 import type { ClusterConfig } from '../config/cluster-file.js';
+import type { StayReason } from './leaving.js';
 import type { ServedOperations, ServedProtocol, ServedTransactions } from './protocols.js';
 import type { Sent, TrafficKind, TrafficScope } from './traffic.js';
 import type { Blocked } from './waits.js';
@@ -49,6 +50,7 @@ export interface NodeStatus {
   /** Transactions of which a lost disk took a part (D10), and that no operator has acknowledged. */
   readonly losses: { readonly open: number };
   readonly clusterFile: ClusterFileStatus;
+  readonly map: MapStatus;
   readonly protection: ProtectionStatus;
   readonly disk: DiskStatus;
   /** Memory of the keys, its limit, and how long the disk took for the latest batch. */
@@ -67,6 +69,19 @@ export interface ClusterFileStatus {
   readonly hash: string;
   /** The nodes that do not link because they have another hash. */
   readonly differsFrom: readonly NodeId[];
+}
+
+/** The map of the cluster that the node has adopted (M1). */
+export interface MapStatus {
+  readonly version: number;
+  /** The nodes that are no members: stable time goes on without them. */
+  readonly away: readonly NodeId[];
+  /** The nodes among them that did not answer. */
+  readonly suspended: readonly NodeId[];
+  /** The slices of transactions that need a suspended node: they become visible after its return. */
+  readonly deferred: number;
+  /** Whether the node waits for the next map, and reports nothing for stable time. */
+  readonly isSealed: boolean;
 }
 
 /** The access rules of the node and its users' settings, compared with the rules of the nodes that it has met. */
@@ -138,6 +153,15 @@ export interface RunningNode {
   latest(): Timestamp;
   /** Universal stable time on this node. */
   ust(): Timestamp;
+  /** Version of the map that the node has adopted. */
+  map(): number;
+  /**
+   * Leaves the members in order, so that stable time goes on without the node, until it starts again or `comeBack`.
+   * Resolves once the node has left, or with why it stays a member, after `timeoutMs` at the latest.
+   */
+  leave(timeoutMs: number): Promise<StayReason | undefined>;
+  /** Leaves no more, or becomes a member again once the node has what it lacks. */
+  comeBack(): void;
   /** The node's hybrid logical clock. */
   hlc(): Timestamp;
   /** Age of the stable snapshot in ms. */

@@ -21,7 +21,7 @@ describe('losses', () => {
   it('losses are a line each in the log, with transaction, keys and the node whose disk was lost', () => {
     const lines: unknown[] = [];
     const logger = { error: (fields: object) => lines.push(fields) };
-    lossLogger(logger, new Topology(clusterSpec(testConfig())))([loss, { ...loss, txId: 'b', keys: [] }]);
+    lossLogger(logger, Topology.of(clusterSpec(testConfig())))([loss, { ...loss, txId: 'b', keys: [] }]);
     expect(lines).toMatchObject([
       {
         transaction: loss.txId,

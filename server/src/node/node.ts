@@ -39,6 +39,7 @@ import type { Costs, NodeStatus, RunningNode } from './api.js';
 import { differingNodes, reportDifferences } from './cluster-file-log.js';
 import type { OpenedData } from './data-folder.js';
 import { DiskWatch } from './disk-watch.js';
+import type { LeavingPort, StayReason } from './leaving.js';
 import { lossLogger, type OperatorPort } from './losses.js';
 import type { NodeOptions } from './options.js';
 import { outsiderLogger } from './outsider-log.js';
@@ -54,9 +55,6 @@ import { reportVerification } from './verification-log.js';
 import { VisibilitySampler } from './visibility.js';
 import type { Blocked } from './waits.js';
 import { WakeTimer } from './wake-timer.js';
-
-/** Epoch of the topology: incremented when an operation changes the placement. */
-const EPOCH = 0;
 
 /** Requests whose only effect is on disk. */
 const WRITES: ReadonlySet<string> = new Set(['CommitReq', 'PutReq', 'AcknowledgeLossesReq']);
@@ -81,6 +79,8 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   abstract readonly port: { close(): void };
   protected abstract readonly machines: TransactionNode | OperationNode;
   protected abstract readonly operator: OperatorPort;
+  /** Under protocols with maps. */
+  protected readonly leaving: LeavingPort | undefined;
   protected abstract readonly schema: MessageSchema<M>;
   readonly id: NodeId;
   readonly region: string;
@@ -125,7 +125,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     this.config = options.config;
     this.region = topology.regionOf(this.id);
     this.#traffic = new Traffic(this.region, (node) => topology.regionOf(node));
-    this.#health = new PeerHealth(this.id, topology, options.logger);
+    this.#health = new PeerHealth(this.id, topology, options.logger, () => this.machines.maps);
     const { protection = NO_PROTECTION, logger } = options;
     this.#protection = new PeerProtection(protection);
     this.#protection.onMissing(() => logger.error(`the node serves no client: it is ${this.#protection.missing}`));
@@ -152,7 +152,6 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     this.common = {
       node: this.id,
       topology,
-      epoch: EPOCH,
       settings,
       reader: store,
       recovered,
@@ -206,7 +205,6 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
       clusterHash: config.hash,
       protection: () => this.#protection.own.current,
       storeId,
-      epoch: EPOCH,
       codec: new FrameCodec(this.schema),
       hlc: () => this.machines.clock.last,
       delayMs: (from, to) => oneWayDelayMs(config, this.topology.regionOf(from), this.topology.regionOf(to)),
@@ -233,6 +231,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
         },
       },
     });
+    this.#health.onChange(() => this.silent(this.#health.silent));
     this.#health.start((peer) => this.#transport?.silentMs(peer));
     this.host.run();
     const stops = [
@@ -243,6 +242,9 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
       for (const stop of stops) stop();
     };
   }
+
+  /** The nodes from which nothing comes have changed. */
+  protected silent(_nodes: readonly NodeId[]): void {}
 
   get unresponsive(): Unresponsive {
     return this.#health.unresponsive;
@@ -262,6 +264,18 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
 
   ust(): Timestamp {
     return this.machines.stable.value;
+  }
+
+  map(): number {
+    return this.machines.maps.current.version;
+  }
+
+  leave(timeoutMs: number): Promise<StayReason | undefined> {
+    return this.leaving?.leave(timeoutMs) ?? Promise.resolve('no-members');
+  }
+
+  comeBack(): void {
+    this.leaving?.comeBack();
   }
 
   hlc(): Timestamp {
@@ -298,11 +312,15 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   /** After a loss, commits are accepted from sessions born later (D10): not before UST has passed it. */
   ready(): boolean {
     const { membership, stabilization, stable } = this.machines;
-    const whole = membership.joined && stable.value >= membership.incarnation;
+    const whole = membership.joined && stable.value >= membership.incarnation && this.#isMember;
     const clocked = this.#acceptsFuture || this.machines.clock.problem === undefined;
     if (this.#closing !== undefined || !whole || !clocked || !stabilization.hasStableTime) return false;
     if (this.#protection.missing !== undefined) return false;
     return this.verification().state !== 'verifying';
+  }
+
+  get #isMember(): boolean {
+    return this.machines.maps.current.isMember(this.id);
   }
 
   unprotected(): string | undefined {
@@ -379,6 +397,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     this.#visibility?.close();
     this.port.close();
     this.operator.close();
+    this.leaving?.close();
     await this.#disk.stop();
     this.#health.stop();
     await this.#transport?.close();

@@ -1,8 +1,9 @@
 /** Opens a node: disk, machines, links (D7, D14). The APIs in `http/` and `ws/` build on the result. */
 import { randomInt } from 'node:crypto';
-import { type MessageSchema, type QualifiedKey, Topology, type Version } from '@isochron/core';
+import { type MessageSchema, type NodeId, type QualifiedKey, Topology, type Version } from '@isochron/core';
 import {
   clientRequests,
+  MAPS_MACHINE,
   type OperationMessage,
   type OperationNode,
   type OperationRequestMap,
@@ -25,6 +26,7 @@ import { snapshotChecks } from '../session/tokens.js';
 import type { AnyNode, OperationsNode, TransactionsNode } from './api.js';
 import { openDataFolder } from './data-folder.js';
 import { releaseReserve } from './disk-watch.js';
+import { LEAVING_MACHINE, LeavingPort } from './leaving.js';
 import { OPERATOR_MACHINE, OperatorPort } from './losses.js';
 import { cacheBytesOf, processMemory } from './memory.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
@@ -44,13 +46,12 @@ export type OpenedNode = Described & AnyNode;
  */
 export async function openNode(options: NodeOptions): Promise<OpenedNode> {
   const { config, node, dataDir } = options;
-  const topology = new Topology(clusterSpec(config));
-  const held = topology.partitionsOn(node).map((id) => ({ id, name: topology.partitions[id]!.name }));
-  const placement = { node, clusterId: config.cluster, protocol: config.protocol, partitions: held };
+  const topology = Topology.of(clusterSpec(config));
+  const placement = { node, clusterId: config.cluster, protocol: config.protocol, map: topology.map };
   const { durability } = config.settings;
   const cacheBytes = cacheBytesOf(config, node, processMemory());
   options.logger.info({ cacheBytes }, `keys take up to ${Math.round(cacheBytes / 2 ** 20)} MiB of memory`);
-  const soleCopy = held.some(({ id }) => topology.partitions[id]!.regions.length === 1);
+  const soleCopy = topology.partitionsOn(node).some((id) => topology.partitions[id]!.regions.length === 1);
   const folder = { dataDir, placement, durability, cacheBytes, soleCopy, logger: options.logger };
   const data = await openDataFolder(folder).catch((error: unknown) => {
     // The space of the reserve is enough to start on a full disk.
@@ -79,6 +80,7 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
   protected readonly schema: MessageSchema<NodeMessage>;
   protected readonly machines: TransactionNode;
   protected readonly operator: OperatorPort;
+  protected override readonly leaving: LeavingPort | undefined;
 
   constructor(parts: Parts, protocol: ServedTransactions) {
     super(parts);
@@ -96,12 +98,21 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
       firstRef: randomInt(2 ** 32),
     });
     this.operator = new OperatorPort(this.id, this.portDriver());
+    const hasMaps = protocol.capabilities.has('stable-snapshots');
+    this.leaving = hasMaps ? new LeavingPort(this.id, this.portDriver()) : undefined;
     const ports = [
       [CLIENT_MACHINE, this.port],
       [SESSIONS_MACHINE, this.sessions],
       [OPERATOR_MACHINE, this.operator],
+      ...(this.leaving === undefined ? [] : [[LEAVING_MACHINE, this.leaving] as const]),
     ] as const;
     this.add([...this.machines.machines, ...ports], parts.data.retiring);
+  }
+
+  protected override silent(nodes: readonly NodeId[]): void {
+    if (this.leaving === undefined) return;
+    const maps = { node: this.id, machine: MAPS_MACHINE };
+    this.host.post({ to: maps, from: maps, message: { type: 'Silent', nodes } });
   }
 
   protected figures(): Figures {

@@ -24,7 +24,7 @@ keyspaces:
 `,
   'cluster.yaml',
 );
-const topology = new Topology(clusterSpec(CONFIG));
+const topology = Topology.of(clusterSpec(CONFIG));
 const partitionOf = (node: string) => topology.partitionsOn(node)[0]!;
 
 /** A peer whose machines are the test: it answers a node that starts, and keeps all other messages. */
@@ -37,7 +37,6 @@ async function openPeer(self: string) {
     secret: SECRET,
     clusterHash: CONFIG.hash,
     storeId: self,
-    epoch: 0,
     codec: new FrameCodec(transactionSchema),
     hlc: () => packWall(Date.now()),
     events: {
@@ -84,7 +83,7 @@ it('a decision about the prepare of another coordinator is ignored, counted and 
     const [partition, other] = [partitionOf('a-1'), partitionOf('b-1')];
     const to = { node: 'a-1', machine: `replica/${partition}` };
     const txId = 'abcdefghijklmnopqrstuv.0';
-    const identity = { txId, attempt: 0, home: 'here', epoch: 0, cohorts: [partition, other].sort((a, b) => a - b) };
+    const identity = { txId, attempt: 0, home: 'here', map: 0, cohorts: [partition, other].sort((a, b) => a - b) };
     const times = { ust: 0, ht: 0, sentAfter: 0, principal: 'anonymous' };
     let i = 0;
     while (topology.partitionOf(`default/k${i}`) !== partition) i++;

@@ -15,8 +15,14 @@ export class PeerHealth {
     node: NodeId,
     topology: Topology,
     readonly log: Pick<Logger, 'info' | 'warn'>,
+    maps: ConstructorParameters<typeof PeerWatch>[3],
   ) {
-    this.#watch = new PeerWatch(node, topology, performance.now());
+    this.#watch = new PeerWatch(node, topology, performance.now(), maps);
+  }
+
+  /** The nodes from which nothing comes. */
+  get silent(): readonly NodeId[] {
+    return this.#watch.silent;
   }
 
   get unresponsive(): Unresponsive {
@@ -47,7 +53,13 @@ export class PeerHealth {
       const silentMs = this.#silentMs(node);
       return silentMs === undefined ? undefined : now - silentMs;
     };
+    const before = this.unresponsive;
     if (!this.#watch.look(now, receivedAtMs)) return;
+    if (this.unresponsive !== before) this.#report();
+    for (const listener of this.#listeners) listener();
+  }
+
+  #report(): void {
     const { nodes, regions } = this.unresponsive;
     // After a start the links are not up yet: that is not reported.
     const started = this.#allAnswered;
@@ -55,6 +67,5 @@ export class PeerHealth {
     if (nodes.length > 0 && started)
       this.log.warn({ nodes, regions }, 'nodes do not answer: new writes avoid their regions');
     else if (nodes.length === 0) this.log.info('every node answers');
-    for (const listener of this.#listeners) listener();
   }
 }

@@ -5,7 +5,7 @@ import { type ServedProtocol, servedProtocol, servedTransactions } from './proto
 
 const regions = ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] }));
 const placedIn = (replication: number) =>
-  new Topology({ regions, keyspaces: [{ name: 'default', partitions: 3, replication }] });
+  Topology.of({ regions, keyspaces: [{ name: 'default', partitions: 3, replication }] });
 const namesOf = (kind: ServedProtocol['kind']) =>
   PROTOCOL_NAMES.filter((name) => servedProtocol<ProtocolName>(name).kind === kind);
 

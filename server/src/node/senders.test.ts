@@ -3,7 +3,7 @@ import { testConfig } from '../../testing/test-cluster.js';
 import { clusterSpec } from '../config/cluster-file.js';
 import { foreignSource } from './senders.js';
 
-const topology = new Topology(clusterSpec(testConfig()));
+const topology = Topology.of(clusterSpec(testConfig()));
 const from = { node: 'oregon-1', machine: 'x' };
 const to = { node: 'virginia-1', machine: 'x' };
 const reasonFor = (message: { readonly type: string }) => foreignSource(topology, 'oregon-1', [{ from, to, message }]);

@@ -4,7 +4,7 @@ import type { VersionStore } from '@isochron/storage';
 import type { LinkStatus } from '@isochron/transport';
 import type { HeldBack } from '@isochron/wire/session-frames';
 import { VERSION } from '../version.js';
-import type { DiskStatus, NodeStatus, PartitionStatus, ProtectionStatus, RunningNode } from './api.js';
+import type { DiskStatus, MapStatus, NodeStatus, PartitionStatus, ProtectionStatus, RunningNode } from './api.js';
 import { differingNodes } from './cluster-file-log.js';
 
 /** Figures of a node's own machines beside the figures of every protocol. */
@@ -87,6 +87,7 @@ export function nodeStatus(
     openTransactions: figures.openTransactions,
     losses: { open: machines.losses.open.length },
     clusterFile: { hash: config.hash, differsFrom: differingNodes(links) },
+    map: mapStatus(machines),
     protection,
     disk,
     storage: {
@@ -108,6 +109,14 @@ export function nodeStatus(
     clock: { problem: node.clockProblem() ?? null, driftMs: Math.round(machines.drift.medianMs) },
     counters: counters(machines, figures, store, links, clocks),
   };
+}
+
+function mapStatus({ maps, replicas }: TransactionNode | OperationNode): MapStatus {
+  const { current, isSealed } = maps;
+  const away = current.nodes.filter((id) => !current.isMember(id));
+  const suspended = away.filter((id) => maps.isSuspended(id));
+  const deferred = replicas.reduce((sum, one) => sum + ('cohort' in one ? one.cohort.slices.deferred.size : 0), 0);
+  return { version: current.version, away, suspended, deferred, isSealed };
 }
 
 /** Times are in `blocking`: the longest of several cannot be summed. */

@@ -20,7 +20,7 @@ function frameOf(...messages: Message[]): Counted {
   }));
   const sizes: number[] = [];
   const named = envelopes.map(({ message }) => ({ to: 'replica/1', from: 'replica/1', message: message as never }));
-  const bytes = codec.encode({ hlc: TS, epoch: 0, envelopes: named }, sizes);
+  const bytes = codec.encode({ hlc: TS, envelopes: named }, sizes);
   return { bytes, envelopes, sizes } satisfies PackedFrame<AnyMessage> as Counted;
 }
 

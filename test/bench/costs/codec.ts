@@ -50,7 +50,7 @@ function frameOf(messages: readonly TransactionMessage[]): Frame<TransactionMess
     from: 'coordinator',
     message: messages[i % messages.length]!,
   }));
-  return { hlc: 2 ** 40, epoch: 0, envelopes };
+  return { hlc: 2 ** 40, envelopes };
 }
 
 /** The fastest of several rounds: interruptions only make a round slower. */

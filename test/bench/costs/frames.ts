@@ -80,7 +80,6 @@ class PingPong {
       secret: 'costs',
       clusterHash: 'costs',
       storeId: `store-of-${self}`,
-      epoch: 0,
       codec: new FrameCodec(transactionSchema),
       hlc: () => 2 ** 40,
       events: {

@@ -29,7 +29,7 @@ export function loadCluster(configFile: string): LoadedCluster {
 
 function readCluster(configFile: string): LoadedCluster {
   const config = parseClusterFile(readFileSync(configFile, 'utf8'), configFile);
-  const topology = new Topology(clusterSpec(config));
+  const topology = Topology.of(clusterSpec(config));
   const endpoints = new Map(config.regions.map(({ id, nodes }) => [id, nodes.map(({ api }) => api)]));
   const tables = new Map<number, KeyTable>();
   const caFile = join(dirname(configFile), 'certs/ca.pem');

@@ -81,7 +81,7 @@ class RecordedGround implements Ground {
   readonly warmUps: RegionJob[] = [];
   readonly jobs: RegionJob[] = [];
   readonly events: string[] = [];
-  readonly #topology = new Topology({
+  readonly #topology = Topology.of({
     regions: ['virginia', 'oregon'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
     keyspaces: [{ name: 'default', partitions: 2, replication: 2 }],
   });

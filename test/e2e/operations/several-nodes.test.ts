@@ -56,7 +56,8 @@ describe('several nodes by one command', () => {
       expect(several.stderr).toContain('virginia-2 ended (signal SIGKILL); it starts again in 250 ms.');
       expect(pidsOf(several.stderr, 'virginia-1')).toHaveLength(1);
       await ready();
-      expect((await call(second!.api, 'GET', keyPath('one'))).text).toBe('1');
+      // Stable time stood while the process was gone.
+      await until('the write is visible', async () => (await call(second!.api, 'GET', keyPath('one'))).text === '1');
 
       several.signal('SIGHUP');
       await until('both nodes read their files again', () => several.stderr.split('"SIGHUP: ').length === 3, {

@@ -138,8 +138,7 @@ export class Commits {
       if (!this.world.is('deferredIsSilent')) answer('deferred');
     } else if (prepared?.attempt === attempt) answer('prepared', prepared.pt, prepared.behind);
     else if (map <= node.map) {
-      const outcome = node.outcomes.get(name);
-      if (outcome === undefined || outcome.attempt < attempt) node.outcomes.set(name, { attempt, isCommitted: false });
+      this.#abort(node, name, attempt);
       answer('aborted');
     }
   }
@@ -155,7 +154,7 @@ export class Commits {
       this.defer(node, prepared, prepared.pt, false);
     } else if (state === 'aborted') {
       node.prepared.delete(name);
-      node.outcomes.set(name, { attempt, isCommitted: false });
+      this.#abort(node, name, attempt);
     } else {
       const about = attemptName(tx, of, attempt);
       const answers = node.answers.get(about) ?? { proposals: { [of]: prepared.pt }, behind: prepared.behind };
@@ -165,6 +164,12 @@ export class Commits {
       if (partitionsOf(prepared.cohorts).every((one) => answers.proposals[one] !== undefined))
         this.#commit(node, prepared, Math.max(...Object.values(answers.proposals)), answers.behind);
     }
+  }
+
+  /** An attempt never commits, nor does any attempt before: answers about earlier attempts may come late (D4). */
+  #abort(node: ModelNode, name: string, attempt: number): void {
+    const outcome = node.outcomes.get(name);
+    if (outcome === undefined || outcome.attempt < attempt) node.outcomes.set(name, { attempt, isCommitted: false });
   }
 
   /** Puts a slice into a record, where it holds nothing back. */

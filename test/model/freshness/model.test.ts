@@ -60,6 +60,16 @@ describe('the model of suspension and return', () => {
     },
   );
 
+  it('a late answer about an earlier attempt lets no attempt be prepared that was answered as aborted (D4)', () => {
+    const schedule = [
+      ...['move 1 2', 'suspend 0 1', 'deliver 0 0', 'deliver 0 0', 'deliver 0 2', 'deliver 2 0', 'deliver 0 2'],
+      ...['deliver 0 0', 'deliver 0 0', 'deliver 0 1', 'deliver 1 0', 'adopt 0', 'write 1 0,1', 'deliver 2 0'],
+      ...['deliver 2 0', 'deliver 0 2', 'deliver 2 2', 'deliver 0 2', 'adopt 2', 'repeat 1', 'resolve 2'],
+      ...['deliver 2 0', 'resolve 0'],
+    ];
+    expect(replay(schedule, SOLE_COPY)).toBeUndefined();
+  });
+
   it('a returned node commits the deferred writes of a lost session again, in their order', () => {
     const shape = { ...THREE, sessions: 1 };
     const model = new Model(shape);

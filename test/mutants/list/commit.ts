@@ -123,8 +123,8 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
       {
         file: COMMITS,
         in: 'Commits.#begin',
-        find: 'previous: attempts.slice(settled, -1),',
-        replace: 'previous: attempts.slice(0, -1).slice(-1).slice(settled),',
+        find: 'attempts.slice(settled, -1).filter',
+        replace: 'attempts.slice(0, -1).slice(-1).slice(settled).filter',
       },
     ],
     seeds: { from: 212, count: 200 },
@@ -138,8 +138,8 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
       {
         file: COMMITS,
         in: 'Commits.#begin',
-        find: 'previous: attempts.slice(settled, -1),',
-        replace: 'previous: attempts.slice(settled, 0),',
+        find: 'attempts.slice(settled, -1).filter',
+        replace: 'attempts.slice(settled, 0).filter',
       },
     ],
     seeds: { from: 2, count: 200 },
@@ -153,7 +153,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
       {
         file: COHORT,
         in: 'Cohort.#answerKnown',
-        find: "} else if (stored.attempt === attempt && !stored.digest.endsWith(fullDigest('', request.identity))) {",
+        find: '} else if (stored.attempt === attempt && !sameCohorts(stored.digest, request.identity, this.state.maps)) {',
         replace: '} else if (stored.attempt < 0) {',
       },
     ],

@@ -4,6 +4,8 @@ const REPLICATION_FOLDER = 'packages/protocols/src/kernel/replication';
 const TRANSACTIONS = 'packages/protocols/src/kernel/transactions';
 
 export const COHORT = `${TRANSACTIONS}/cohort.ts`;
+export const MAP_MACHINE = 'packages/protocols/src/kernel/maps/map-machine.ts';
+export const CUTS = 'packages/core/src/cuts.ts';
 export const HOSTED_PARTITION = 'packages/protocols/src/kernel/hosted-partition.ts';
 export const PREPARED_QUEUE = `${TRANSACTIONS}/prepared-queue.ts`;
 export const OUTCOMES = 'packages/protocols/src/kernel/outcomes.ts';

@@ -8,6 +8,7 @@ import { COMMIT_MUTANTS } from './commit.js';
 import { DISK_MUTANTS } from './disks.js';
 import { FAMILY_MUTANTS } from './family.js';
 import { LIVE_MUTANTS } from './live.js';
+import { MAP_MUTANTS } from './maps.js';
 import { NAMED_MUTANTS } from './named.js';
 import { OPERATION_MUTANTS } from './operations.js';
 import { ORBE_MUTANTS } from './orbe.js';
@@ -35,6 +36,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...NAMED_MUTANTS,
   ...ORBE_MUTANTS,
   ...STABLE_MUTANTS,
+  ...MAP_MUTANTS,
   ...SESSION_MUTANTS,
   ...AVAILABILITY_MUTANTS,
   ...DISK_MUTANTS,

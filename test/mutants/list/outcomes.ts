@@ -8,7 +8,7 @@ export const OUTCOME_MUTANTS: readonly Mutant[] = [
     name: 'decided-where-it-is-repeated',
     breaks: 'D4',
     does: 'decides the repetition of a write over HTTP in the region of the node that it reaches',
-    patches: [{ file: HOME_IN_ID, in: 'attemptInId', find: 'homeInId(txId, topology) ?? ', replace: '' }],
+    patches: [{ file: HOME_IN_ID, in: 'attemptInId', find: 'homeInId(txId, node.topology) ?? ', replace: '' }],
     seeds: { from: 1, count: 40 },
     profile: { http: {}, repeats: true },
   },

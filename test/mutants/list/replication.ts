@@ -1,7 +1,7 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { READS, REBUILD, RECEIVER, REPLICA_STATE, REPLICATION, RETENTION, SENDER, VERIFICATION } from './files.js';
+import { READS, REBUILD, RECEIVER, REPLICATION, RETENTION, SENDER, VERIFICATION } from './files.js';
 import { TINY_RANGES } from './variants.js';
 
 /** Single frames are lost, repeated or late, while the connections stay. */
@@ -42,11 +42,6 @@ const OLD_DISKS: Profile = {
     count: 16,
     untilMs: 5_000,
   },
-};
-
-/** Disks that are rolled back while the other nodes crash, too. */
-const OLD_DISKS_AND_CRASHES: Profile = {
-  faults: { kinds: ['rollback', 'rollback', 'massCrash', 'crash', 'crash', 'cutLink'], count: 24, untilMs: 4_000 },
 };
 
 /** Disks that are rolled back, and links that come up late after it. */
@@ -153,7 +148,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       {
         file: RETENTION,
         in: 'Retention.collect',
-        find: 'this.#logged.truncate(this.peers.values(), state.stable.aggregated)',
+        find: 'this.#logged.truncate(this.peers.values(), Math.min(state.stable.aggregated, ...confirmed))',
         replace: 'this.#logged.truncate([], this.#logged.last)',
       },
       {
@@ -223,36 +218,6 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     profile: LOST_DISKS,
   },
   {
-    name: 'rollback-forgotten-by-peer',
-    breaks: 'D10',
-    does: 'loses in a crash the positions that it received from peers, so that no node can detect their rolled-back disks',
-    patches: [
-      {
-        file: REPLICA_STATE,
-        in: 'peersOf',
-        find: 'group: recovered.highestGroups[region] ?? 0,',
-        replace: 'group: 0,',
-      },
-    ],
-    seeds: { from: 43, count: 20 },
-    profile: OLD_DISKS_AND_CRASHES,
-  },
-  {
-    name: 'losses-not-settled',
-    breaks: 'D10',
-    does: 'takes part again without settlement of the writes that its disk lost',
-    patches: [
-      {
-        file: REBUILD,
-        in: 'Rebuild.#finish',
-        find: 'this.options.settles && this.#hadData ? Math.max(1, forgottenUpTo) : 0;',
-        replace: '0;',
-      },
-    ],
-    seeds: { from: 27, count: 60 },
-    profile: TORN_BY_LOST_DISKS,
-  },
-  {
     name: 'unverified-counts',
     breaks: 'D10',
     does: 'counts the version clock of an unverified disk for UST',
@@ -289,9 +254,9 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: REPLICATION,
-        in: 'Replication.stableMin',
-        find: 'peer.cap ?? durableMin)',
-        replace: '(peer.resentUpTo === undefined ? peer.cap : undefined) ?? durableMin)',
+        in: 'Replication.stableMinIn',
+        find: '{ cap }] of this.#peers) if (',
+        replace: '{ cap, resentUpTo }] of this.#peers) if (resentUpTo === undefined && ',
       },
     ],
     seeds: { from: 71, count: 1 },

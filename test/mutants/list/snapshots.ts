@@ -31,8 +31,8 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
       {
         file: NODE_PARTS,
         in: 'stableMinimum',
-        find: 'replicas.map(({ replication }) => replication.stableMin);',
-        replace: 'replicas.slice(0, Math.max(1, replicas.length - 1)).map(({ replication }) => replication.stableMin);',
+        find: 'replicas.map(({ replication }) => of(replication));',
+        replace: 'replicas.slice(0, Math.max(1, replicas.length - 1)).map(({ replication }) => of(replication));',
       },
     ],
     seeds: { from: 1, count: 50 },

@@ -61,9 +61,9 @@ export const UPDATE_MUTANTS: readonly Mutant[] = [
       {
         file: COPIES,
         in: 'Copies.onReadCopy',
-        find: 'source === null || (version.region === source',
+        find: 'isWanted(version.region) &&',
         replace:
-          "(!(typeof version.value === 'object' && version.value !== null && 'operations' in version.value)) && (source === null || version.region === source",
+          "(!(typeof version.value === 'object' && version.value !== null && 'operations' in version.value)) && isWanted(version.region) &&",
       },
     ],
     seeds: { from: 19, count: 200 },

@@ -40,8 +40,8 @@ export const CLIENT: readonly PlantedBug[] = [
     'chained-in-silence',
     'sends a commit behind another one without its `after`',
     COMMITS,
-    'after: before, writes',
-    'after: planted ? nil : before, writes',
+    'after: before,',
+    'after: planted ? nil : before,',
   ),
   inSteps(
     'held-for-ever',

@@ -68,6 +68,7 @@ export class Cluster {
   readonly #outcomes = new Map<string, Outcome>();
   readonly #stored = new Map<string, readonly [Timestamp, WireValue]>();
   readonly #credits: number;
+  #reports = 0;
   readonly #maxRequestBytes: number;
   #seen: Timestamp = 0;
   #tokens = 0;
@@ -116,6 +117,7 @@ export class Cluster {
       hwt: token !== undefined && this.#random.chance(0.7) ? this.times.recent() : 0,
       freshness: this.freshness(),
       ...(unresponsive === undefined ? {} : { unresponsive }),
+      ...this.#mapField(),
       token: this.#token(),
       credits: this.#credits,
       limits: {
@@ -147,7 +149,19 @@ export class Cluster {
 
   ust(unresponsive: Unresponsive | undefined): ServerFrame {
     const ust = this.#world.stable();
-    return { type: 'ust', ust, freshness: this.freshness(), ...(unresponsive === undefined ? {} : { unresponsive }) };
+    return {
+      type: 'ust',
+      ust,
+      freshness: this.freshness(),
+      ...(unresponsive === undefined ? {} : { unresponsive }),
+      ...this.#mapField(),
+    };
+  }
+
+  /** The version of the map of a node. Nodes adopt a map every 25 reports: that leaves the other draws as they are. */
+  #mapField(): { readonly map?: number } {
+    const map = Math.floor(this.#reports++ / 25);
+    return map === 0 ? {} : { map };
   }
 
   /** The answer of a node to a request, or its refusal. */

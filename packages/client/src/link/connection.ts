@@ -110,6 +110,10 @@ export class Connection implements SocketListener, Carrier {
     return this.welcome.regions.every(({ id }) => regions.includes(id)) ? [] : [...regions].sort();
   }
 
+  get map(): number {
+    return this.#report?.map ?? 0;
+  }
+
   get codec(): Codec {
     return this.settings.codec;
   }
@@ -334,7 +338,7 @@ function closeError(
 ): IsochronError {
   const isAttempt = code === ABNORMAL && !wasWelcomed;
   const message = isAttempt
-    ? `${url} cannot be reached: ${reason || 'no node answers there, or something on the way refuses WebSockets'}`
+    ? `${url} cannot be reached: ${reason || 'no node answers, or a proxy refuses WebSockets'}`
     : `${url} closed the connection (${code}${reason === '' ? '' : `: ${reason}`})`;
   return new IsochronError(CLOSE_CODES[code] ?? 'CONNECTION_LOST', message);
 }

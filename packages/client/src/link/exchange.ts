@@ -12,6 +12,8 @@ export interface Carrier {
   readonly region: RegionId;
   /** The regions that a new attempt of a commit through the node avoids (D4). */
   readonly avoid: readonly RegionId[];
+  /** Version of the node's map, to which a new attempt belongs (M6). */
+  readonly map: number;
   readonly codec: Codec;
 }
 

@@ -65,6 +65,7 @@ class CommitExchange extends OutcomeExchange {
     this.#sentOpen = open;
     const attempts = this.sending(connection);
     const avoids = attempts.map(({ avoid }) => avoid);
+    const maps = attempts.map(({ map }) => map);
     this.#writes ??= writes.map(({ key, value }) => ({ key, value: wireContent(connection.codec, value) }));
     return {
       type: 'commit',
@@ -75,6 +76,7 @@ class CommitExchange extends OutcomeExchange {
       sentAfter,
       attemptRegions: attempts.map(({ home }) => home),
       ...(avoids.flat().length > 0 && { avoids }),
+      ...(maps.at(-1) && { maps }),
       ...(after && { after }),
       writes: this.#writes,
     };

@@ -117,7 +117,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
   get session(): Session {
     const { session } = this.engine;
     if (session !== undefined) return session;
-    throw this.unsupported('has no transactions, snapshots and listings: get, set and delete keys');
+    throw this.unsupported('has only get, set and delete');
   }
 
   /** The error of a call that the cluster's protocol does not support. */
@@ -137,7 +137,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
 
   /** Throws NOT_SUPPORTED_BY_PROTOCOL if the cluster's protocol has no updates. */
   requireUpdates(): void {
-    if (!this.can('updates')) throw this.unsupported('has no updates and claims: read the document, and set it');
+    if (!this.can('updates')) throw this.unsupported('has no updates: get and set');
   }
 
   status(nowMs: number): ClientStatus {

@@ -72,9 +72,11 @@ interface Cohorts {
   readonly home: RegionId;
   /** Regions that did not answer the node when the attempt was made. */
   readonly avoid: readonly RegionId[];
+  /** Version of the node's map at that time. */
+  readonly map: number;
 }
 
-const cohortsOf = ({ region, avoid }: Carrier): Cohorts => ({ home: region, avoid });
+const cohortsOf = ({ region, avoid, map }: Carrier): Cohorts => ({ home: region, avoid, map });
 
 /** Answers that exclude an effect: the node refused before it began. */
 const NOT_STARTED = new Set([
@@ -291,14 +293,14 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
 
   /**
    * The cohorts do not decide. At home, the region may be cut off from one of them, and another region not: returns
-   * whether to ask there. Elsewhere, or when other regions are to be avoided by now, other cohorts become the next
-   * attempt (D4). It begins only when a cohort of the old one has durably given that up, so an early request does no
-   * harm.
+   * whether to ask there. Elsewhere, under another map, or when other regions are to be avoided by now, other cohorts
+   * become the next attempt (D4). It begins only when a cohort of the old attempt has durably given that up, so an
+   * early request does no harm.
    */
   #stuck(connection: Carrier): boolean {
     const next = cohortsOf(connection);
     const last = this.#attempts.at(-1);
-    if (last?.home === next.home && last.avoid.join() === next.avoid.join()) return this.#attempts.length === 1;
+    if (JSON.stringify(last) === JSON.stringify(next)) return this.#attempts.length === 1;
     this.#addAttempt(connection);
     return false;
   }

@@ -11,7 +11,7 @@ import type { Address, Effects, WriteSeq } from '../machine.js';
 import { type NodeState, replicaName } from './node-state.js';
 import { Outcomes } from './outcomes.js';
 import type { Gate } from './replication/gate.js';
-import type { ReadCopy, ReplayLog, ReplicationMessage } from './replication/messages.js';
+import type { ReadCopy, ReadUnstable, ReplayLog, ReplicationMessage } from './replication/messages.js';
 import type { RebuiltReplica, RecoveredReplica } from './replication/replica-state.js';
 import type { Written } from './replication/replica-writer.js';
 import { Replication } from './replication/replication.js';
@@ -39,8 +39,9 @@ export class HostedPartition {
     { written, gate }: Applying = {},
   ) {
     this.self = { node: state.node, machine: replicaName(partition) };
-    this.replication = new Replication(partition, state, recovered, (now) => state.activity.touch(now), written, gate);
     this.outcomes = new Outcomes(partition, state, recovered.forgottenUpTo);
+    const received = (now: WallMs) => state.activity.touch(now);
+    this.replication = new Replication(partition, state, recovered, this.outcomes, received, written, gate);
   }
 
   /** Starts its work with data that were copied from its peers, durably (D10). */
@@ -86,9 +87,10 @@ export class HostedPartition {
   }
 
   /** The data with which it answers a peer. */
-  needs(message: ReplayLog | ReadCopy): ReadNeeds {
+  needs(message: ReplayLog | ReadCopy | ReadUnstable): ReadNeeds {
     const { partition } = this;
     if (message.type === 'ReadCopy') return { kind: 'copy', partition, start: message.request.start };
-    return { kind: 'log', partition, after: message.after, upTo: message.upTo };
+    const kind = message.type === 'ReplayLog' ? 'log' : 'changes';
+    return { kind, partition, after: message.after, upTo: message.upTo };
   }
 }

@@ -158,7 +158,7 @@ describe('queues', () => {
     home: 'a',
     attempt: 0,
     sentAfter: 0,
-    epoch: 0,
+    map: 0,
     cohorts: [0, 1],
     digest: '',
     coordinator: 'n',

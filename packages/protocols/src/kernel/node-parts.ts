@@ -15,6 +15,7 @@ import {
 } from '@isochron/core';
 import { Activity } from './activity.js';
 import { type ClockReadings, DriftWatch } from './drift-watch.js';
+import { Maps } from './maps/maps.js';
 import type { NodeClock } from './node-clock.js';
 import type { Conflict, NodeState, OutsidersMessage } from './node-state.js';
 import { changesRecord } from './replication/change-retention.js';
@@ -25,6 +26,7 @@ import { RegionalTimes } from './replication/regional-times.js';
 import type { RecoveredReplica } from './replication/replica-state.js';
 import type { Replication } from './replication/replication.js';
 import { StableTime } from './replication/stable-time.js';
+import { COPIED_UNDER } from './replication/unstable.js';
 import { Verification } from './replication/verification.js';
 import type { ProtocolSettings } from './settings.js';
 
@@ -32,7 +34,6 @@ import type { ProtocolSettings } from './settings.js';
 export interface CommonNodeOptions {
   readonly node: NodeId;
   readonly topology: Topology;
-  readonly epoch: number;
   readonly settings: ProtocolSettings;
   readonly reader: VersionReader;
   readonly recovered: RecoveredState;
@@ -66,7 +67,7 @@ export interface ProtocolParts {
   readonly Clock: new (start: Timestamp, ceiling: Timestamp, drift: DriftWatch) => NodeClock;
   readonly entries: number;
   readonly regional: RegionalTimes;
-  readonly keepsChanges: boolean;
+  readonly stableSnapshots: boolean;
 }
 
 /**
@@ -88,16 +89,19 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
   const ust = durableUst(recovered);
   const ceiling = timestampOf(recovered.meta.get('ceiling'));
   const drift = new DriftWatch(settings.maxClockDriftMs, topology.nodes.length - 1, options.readings);
+  const maps = new Maps(topology, recovered.meta);
   const start = Math.max(ceiling, ust, known, highestVector(recovered));
   refuseFuture(start, drift, options.readings);
   return {
     node,
     region: topology.regionOf(node),
-    topology,
-    epoch: options.epoch,
+    maps,
+    get topology() {
+      return maps.current;
+    },
     settings,
     entries: parts.entries,
-    keepsChanges: parts.keepsChanges,
+    stableSnapshots: parts.stableSnapshots,
     clock: new parts.Clock(start, ceiling, drift),
     stable: new StableTime(ust),
     regional: parts.regional,
@@ -157,17 +161,22 @@ export function regionalTimes(
 /** The state of one partition's replica on the disk. */
 export function recoverReplicaState(
   partition: PartitionId,
-  { topology, recovered }: Pick<CommonNodeOptions, 'topology' | 'recovered'>,
+  { node, topology, recovered }: Pick<CommonNodeOptions, 'node' | 'topology' | 'recovered'>,
+  maps: Maps,
 ): RecoveredReplica {
   const { meta, logEnds } = recovered;
   const durable = vectorOf(meta.get(`vv/${partition}`));
   const ust = durableUst(recovered);
   return {
-    // A UST that was computed proves that every entry had reached it (D7).
-    versionVector: topology.partitions[partition]!.regions.map(
-      (region) => [region, Math.max(durable[region] ?? 0, ust)] as const,
-    ),
+    // A UST that was computed proves that every entry that counts had reached it (D7), an adopted map its horizon (M5).
+    // The own entry always counts.
+    versionVector: topology.partitions[partition]!.regions.map((region) => {
+      const source = topology.replicaNode(partition, region)!;
+      const proven = source === node ? ust : maps.reached(source, ust);
+      return [region, Math.max(durable[region] ?? 0, proven)] as const;
+    }),
     highestGroups: vectorOf(meta.get(`highestGroups/${partition}`)),
+    copiedUnder: timestampOf(meta.get(COPIED_UNDER)),
     incarnations: vectorOf(meta.get(`incarnations/${partition}`)),
     limits: vectorOf(meta.get(`limits/${partition}`)),
     evidence: vectorOf(meta.get(`evidence/${partition}`)),
@@ -198,17 +207,20 @@ function changesFromIn({ meta }: RecoveredState, partition: PartitionId): Timest
  * The contribution of a node's replicas to UST; null without replicas. Until a lost disk is settled, it is at most the
  * stable time at the loss: a recovered version clock may lie above lost data if the lost disk was itself a rolled-back
  * one.
+ *
+ * @param of the contribution of a replica; that under another map than the present one, if given
  */
 export function stableMinimum(
   replicas: readonly { readonly replication: Replication }[],
   { settled, unsettledAfter }: Pick<Membership, 'settled' | 'unsettledAfter'>,
+  of = ({ stableMin }: Replication): Timestamp => stableMin,
 ): Timestamp | null {
   if (replicas.length === 0) return null;
-  const minima = replicas.map(({ replication }) => replication.stableMin);
+  const minima = replicas.map(({ replication }) => of(replication));
   return Math.min(...minima, settled ? Number.POSITIVE_INFINITY : unsettledAfter);
 }
 
-/** The region and the partition of the lowest durable version vector entry; undefined without a replica. */
+/** The region and the partition of the lowest durable version vector entry that counts; undefined without a replica. */
 export function lowestEntry(
   replicas: readonly { readonly replication: Pick<Replication, 'partition' | 'vv'> }[],
 ): HeldBackBy | undefined {
@@ -216,7 +228,7 @@ export function lowestEntry(
   let found: HeldBackBy | undefined;
   for (const { replication } of replicas)
     for (const [region, ts] of Object.entries(replication.vv.durableEntries())) {
-      if (ts >= lowest) continue;
+      if (ts >= lowest || !replication.vv.counts(region)) continue;
       lowest = ts;
       found = { region, partition: replication.partition };
     }

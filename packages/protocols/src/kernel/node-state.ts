@@ -13,6 +13,7 @@ import type {
 import type { Address } from '../machine.js';
 import type { Activity } from './activity.js';
 import type { DriftWatch } from './drift-watch.js';
+import type { Maps } from './maps/maps.js';
 import type { NodeClock } from './node-clock.js';
 import type { Losses } from './replication/losses.js';
 import type { Membership } from './replication/membership.js';
@@ -29,13 +30,17 @@ import type { ProtocolSettings } from './settings.js';
 export interface NodeState {
   readonly node: NodeId;
   readonly region: RegionId;
+  readonly maps: Maps;
+  /** That of the adopted map. */
   readonly topology: Topology;
-  readonly epoch: number;
   readonly settings: ProtocolSettings;
   /** Number of entries of a snapshot beside its timestamp, under this protocol. */
   readonly entries: number;
-  /** Whether replicas keep the log of all regions for readers of changes (CF2). */
-  readonly keepsChanges: boolean;
+  /**
+   * Whether readers see only what is stable: replicas keep the log of all regions for readers of changes (CF2), and
+   * writes above the stable time know what they need (M4).
+   */
+  readonly stableSnapshots: boolean;
   readonly clock: NodeClock;
   readonly stable: StableTime;
   /** What the region's nodes have installed, under protocols whose snapshots use it. */
@@ -84,22 +89,24 @@ export const replicaName = (partition: PartitionId): string => `replica/${partit
 
 /** Fixes, with the partitions that it writes, the cohorts of an attempt (D4). */
 export interface Attempt {
+  /** Version of the map that the attempt belongs to. */
+  readonly map: number;
   readonly home: RegionId;
   readonly avoid?: readonly RegionId[] | undefined;
 }
 
-/** Addresses of all replicas and the first nodes of regions, made once. */
+/** Addresses of all replicas, made once. */
 export class Addresses {
   readonly #replicas = new Map<string, Address>();
 
-  constructor(readonly topology: Topology) {}
+  constructor(readonly maps: Maps) {}
 
   /** The replica `p^m_n`; the region must host the partition. */
   replica(partition: PartitionId, region: RegionId): Address {
     const name = `${region}/${partition}`;
     let address = this.#replicas.get(name);
     if (address === undefined) {
-      address = { node: this.topology.replicaNode(partition, region)!, machine: replicaName(partition) };
+      address = { node: this.maps.current.replicaNode(partition, region)!, machine: replicaName(partition) };
       this.#replicas.set(name, address);
     }
     return address;
@@ -114,8 +121,15 @@ export class Addresses {
     return attempt.cohorts.includes(partition) && this.cohort(partition, attempt).node === node;
   }
 
-  /** The cohort of a partition in an attempt (D4). */
-  cohort(partition: PartitionId, { home, avoid }: Attempt): Address {
-    return this.replica(partition, this.topology.cohort(partition, home, avoid).region);
+  /** Whether a node that was a member in the map of an attempt has left since, in order. */
+  isGone(node: NodeId, { map }: Pick<Attempt, 'map'>): boolean {
+    const { current } = this.maps;
+    const isAway = map < current.version && !current.isMember(node) && this.maps.at(map)!.isMember(node);
+    return isAway && !this.maps.suspendedSince(map, [node]);
+  }
+
+  /** The cohort of a partition in an attempt (D4), whose map is known here. */
+  cohort(partition: PartitionId, { map, home, avoid }: Attempt): Address {
+    return this.replica(partition, this.maps.at(map)!.cohort(partition, home, avoid).region);
   }
 }

@@ -3,6 +3,7 @@ import type { AnyMessage, Timestamp } from '@isochron/core';
 import type { Machine } from '../machine.js';
 import { ROUNDS_MACHINE } from './activity.js';
 import type { DriftWatch } from './drift-watch.js';
+import type { Maps } from './maps/maps.js';
 import type { NodeClock } from './node-clock.js';
 import { type CommonNodeOptions, lowestEntry, stableMinimum } from './node-parts.js';
 import { type NodeState, replicaName } from './node-state.js';
@@ -27,6 +28,7 @@ export interface ProtocolNode<M extends AnyMessage, Coordinator, Replica> {
   readonly replicas: readonly Replica[];
   readonly stabilization: Stabilization;
   readonly membership: Membership;
+  readonly maps: Maps;
   /** Transactions of which a lost disk took a part (D10). */
   readonly losses: Losses;
   readonly verification: Verification;
@@ -78,6 +80,7 @@ export function assembleNode<
     replicas,
     stabilization,
     membership: state.membership,
+    maps: state.maps,
     losses: state.losses,
     verification: state.verification,
     rebuild,

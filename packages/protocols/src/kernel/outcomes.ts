@@ -78,6 +78,12 @@ export class Outcomes {
     this.#recent.add(txId, record, out.write({ kind: 'outcome', partition: this.partition, txId, record }));
   }
 
+  /** A map has deferred a committed transaction (M4): its outcome here is taken back. */
+  deferred(txId: TxId, ts: Timestamp, out: Out): void {
+    const record: OutcomeRecord = { status: 'deferred', ts, attempt: 0, digest: null };
+    this.#recent.add(txId, record, out.write({ kind: 'outcome', partition: this.partition, txId, record }));
+  }
+
   /** D5: drops outcomes below `min(ust, now - outcomeRetention)`. Each step is a scan. */
   discard(now: WallMs, out: Out): void {
     const { stable, settings, drift } = this.state;

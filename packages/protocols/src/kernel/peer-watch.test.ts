@@ -1,14 +1,14 @@
 import { Topology } from '@isochron/core';
 import { PeerWatch } from './peer-watch.js';
 
-const topology = new Topology({
+const topology = Topology.of({
   regions: ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }, { id: `${id}-2` }] })),
   keyspaces: [{ name: 'default', partitions: 1, replication: 2 }],
 });
 
 /** A watch on virginia-1 that received a frame from every peer at `receivedMs`, except from those named. */
-function watched() {
-  const watch = new PeerWatch('virginia-1', topology, 0);
+function watched(maps?: ConstructorParameters<typeof PeerWatch>[3]) {
+  const watch = new PeerWatch('virginia-1', topology, 0, maps);
   const receivedAt = new Map<string, number | undefined>();
   let now = 0;
   const look = (untilMs: number) => {
@@ -50,5 +50,23 @@ describe('which nodes do not answer', () => {
     expect(look(now() + 1_000)).toBe(false);
     expect(look(now() + 500)).toBe(true);
     expect(watch.unresponsive).toEqual({ nodes: topology.nodes.slice(1).sort(), regions: ['oregon'] });
+  });
+
+  it('a node that leaves is reported like a node that does not answer, with its region', () => {
+    const leaving = new Set<string>();
+    const { watch, look } = watched(() => ({ current: topology, leaving }));
+    look(1_000);
+    leaving.add('oregon-1');
+    expect(look(1_250)).toBe(true);
+    expect(watch.unresponsive).toEqual({ nodes: ['oregon-1'], regions: ['oregon'] });
+  });
+
+  it('a node that is no member is reported without its region: no attempt of its map has a cohort there', () => {
+    const members = topology.map.members.filter((number) => topology.nodes[number] !== 'oregon-1');
+    const current = new Topology({ ...topology.map, version: 1, members });
+    const { watch, receivedAt, look } = watched(() => ({ current, leaving: new Set() }));
+    receivedAt.set('oregon-1', undefined);
+    look(250);
+    expect(watch.unresponsive).toEqual({ nodes: ['oregon-1'], regions: [] });
   });
 });

@@ -1,4 +1,5 @@
 import type { NodeId, RegionId, Topology } from '@isochron/core';
+import type { Maps } from './maps/maps.js';
 
 /** How often a driver calls {@link PeerWatch.look}. */
 export const LOOK_INTERVAL_MS = 250;
@@ -17,9 +18,9 @@ const equal = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((name, i) => name === b[i]);
 
 /**
- * Which other nodes do not respond: their link is down, or no frame from them arrived for a second. New attempts of
- * commits avoid their regions. The watch has no clock and no links: its driver calls `look` with a steady time, about
- * every 250 ms and when a link comes up or goes down.
+ * Which other nodes do not respond: their link is down, no frame from them arrived for a second, or they are about to
+ * leave. New attempts of commits avoid the regions of such members. The watch has no clock and no links: its
+ * driver calls `look` with a steady time, about every 250 ms and when a link comes up or goes down.
  */
 export class PeerWatch {
   readonly #others: readonly NodeId[];
@@ -27,14 +28,22 @@ export class PeerWatch {
   /** When this process last continued after it stood still. */
   #resumedAtMs = Number.NEGATIVE_INFINITY;
   #unresponsive: Unresponsive = { nodes: [], regions: [] };
+  #silent: readonly NodeId[] = [];
 
   constructor(
     node: NodeId,
     readonly topology: Topology,
     nowMs: number,
+    /** The node's maps. */
+    readonly maps: () => Pick<Maps, 'current' | 'leaving'> = () => ({ current: topology, leaving: new Set() }),
   ) {
     this.#others = topology.nodes.filter((other) => other !== node).sort();
     this.#lookedAtMs = nowMs;
+  }
+
+  /** The nodes from which nothing was received, as of the last look. */
+  get silent(): readonly NodeId[] {
+    return this.#silent;
   }
 
   /** As of the last look. */
@@ -51,13 +60,19 @@ export class PeerWatch {
   look(nowMs: number, receivedAtMs: (node: NodeId) => number | undefined): boolean {
     if (nowMs - this.#lookedAtMs > STALLED_AFTER_MS) this.#resumedAtMs = nowMs;
     this.#lookedAtMs = nowMs;
-    const nodes = this.#others.filter((node) => !this.#answers(nowMs, receivedAtMs(node)));
-    if (equal(nodes, this.#unresponsive.nodes)) return false;
-    const regions = nodes
-      .filter((node) => this.topology.partitionsOn(node).length > 0)
+    const { current, leaving } = this.maps();
+    const silent = this.#others.filter((node) => !this.#answers(nowMs, receivedAtMs(node)));
+    const nodes = this.#others.filter((node) => leaving.has(node) || silent.includes(node));
+    const regionsOf = nodes
+      .filter((node) => current.isMember(node) && this.topology.partitionsOn(node).length > 0)
       .map((node) => this.topology.regionOf(node));
-    this.#unresponsive = { nodes, regions: [...new Set(regions)].sort() };
-    return true;
+    const regions = [...new Set(regionsOf)].sort();
+    const before = this.#unresponsive;
+    const isSame = equal(silent, this.#silent);
+    this.#silent = silent;
+    const isAsBefore = equal(nodes, before.nodes) && equal(regions, before.regions);
+    if (!isAsBefore) this.#unresponsive = { nodes, regions };
+    return !isSame || !isAsBefore;
   }
 
   #answers(nowMs: number, receivedAtMs: number | undefined): boolean {

@@ -34,6 +34,8 @@ export interface ProtocolSettings {
   readonly maxPendingBytes: number;
   /** A started node continues unverified if, for some partition, no peer replica has reported by then (D10). */
   readonly verifyTimeoutMs: number;
+  /** A member that does not answer a majority of the voters is suspended after this time; 0: never. */
+  readonly suspendAfterMs: number;
 }
 
 export const DEFAULT_SETTINGS: ProtocolSettings = {
@@ -54,4 +56,5 @@ export const DEFAULT_SETTINGS: ProtocolSettings = {
   treeFanOut: 4,
   maxPendingBytes: 64 * 2 ** 20,
   verifyTimeoutMs: 30_000,
+  suspendAfterMs: 0,
 };

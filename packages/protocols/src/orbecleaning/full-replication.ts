@@ -35,8 +35,8 @@ export class FullReplication implements ReplicaPart {
 
   constructor(readonly replica: ReplicaView) {
     const { partition, replication } = replica;
-    const { topology, region, stable } = replication.state;
-    const addresses = new Addresses(topology);
+    const { maps, topology, region, stable } = replication.state;
+    const addresses = new Addresses(maps);
     this.#completed = stable.aggregated;
     for (const other of topology.regions) {
       this.#rvv.set(other, stable.aggregated);

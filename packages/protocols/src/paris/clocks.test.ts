@@ -117,7 +117,7 @@ describe('PaRiS: timestamps of others (K1)', () => {
       (ht) => ({
         type: 'PrepareReq',
         partition: 0,
-        identity: { txId: 'some-session-00001.0', attempt: 0, home: 'oregon', epoch: 0, cohorts: [0] },
+        identity: { txId: 'some-session-00001.0', attempt: 0, home: 'oregon', map: 0, cohorts: [0] },
         ust: 0,
         ht,
         sentAfter: 0,

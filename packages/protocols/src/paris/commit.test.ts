@@ -161,7 +161,7 @@ describe('PaRiS: a commit decision (D1, D10)', () => {
     // Virginia has the commit message, and applies it in a second; the other cohort has none, and asks.
     const cohort = world.node('virginia-1').parts.replicas.find(({ partition }) => partition === 0)!.cohort;
     world.until(() => cohort.slices.committed.get(id(0)) !== undefined, 500);
-    const identity = { txId: id(0), attempt: 0, home: 'virginia', epoch: 0, cohorts: [0, 1] };
+    const identity = { txId: id(0), attempt: 0, home: 'virginia', map: 0, cohorts: [0, 1] };
     const to = { node: 'virginia-1', machine: 'replica/0' };
     const from = { node: 'oregon-1', machine: 'replica/1' };
     world.inject(to, from, { type: 'ResolveReq', partition: 0, identity, sentAfter: commit.sentAfter });

@@ -139,7 +139,7 @@ describe('PaRiS: one phase on one node (P11)', () => {
   it('an attempt that one cohort has durably aborted commits at none in one phase', () => {
     const world = settled();
     const commit = commitOver(world, id(0), HERE);
-    const identity = { txId: id(0), attempt: 0, home: 'virginia', epoch: 0, cohorts: HERE };
+    const identity = { txId: id(0), attempt: 0, home: 'virginia', map: 0, cohorts: HERE };
     world.inject(
       { node: V, machine: 'replica/3' },
       { node: 'oregon-1', machine: 'coordinator' },

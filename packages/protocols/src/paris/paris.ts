@@ -1,6 +1,6 @@
 /**
- * The snapshots of PaRiS (Algorithm 2 lines 1–5, Algorithm 3 lines 1–8): the universal stable time, a timestamp up to
- * which every region has everything. So every replica has the snapshot, and no read ever waits.
+ * The snapshots of PaRiS (Algorithm 2 lines 1–5, Algorithm 3 lines 1–8): the universal stable time, a timestamp up
+ * to which every region has everything. So every replica has the snapshot, and no read ever waits.
  *
  * Invariant: PC1 an assigned snapshot is at least the client's `ust` and at most this node's stable time.
  */
@@ -30,21 +30,24 @@ class StableSnapshots extends TimestampSnapshots {
   /** Alg. 2 lines 2–4, bounded by P5. */
   assign({ ts: ust }: Snapshot): Snapshot | undefined {
     const { stable } = this.state;
-    stable.learn(ust);
+    this.observeSnapshot({ ts: ust });
     return ust > stable.value ? undefined : this.#assigned(stable.value);
   }
 
   confirm({ ts }: Snapshot): Snapshot | undefined {
     const { stable } = this.state;
-    stable.learn(ts);
+    this.observeSnapshot({ ts });
     if (ts > stable.value) return undefined;
     refuseCollected(ts, this.state);
     return this.#assigned(ts);
   }
 
-  /** A transaction's snapshot is stable: a node that receives it may use it too, as far as its own vectors go (P5). */
+  /**
+   * A transaction's snapshot is stable: a node that receives it may use it too, as far as its own vectors go (P5).
+   * While the node is sealed, the snapshot may belong to the next map (M2).
+   */
   observeSnapshot({ ts }: Snapshot): void {
-    this.state.stable.learn(ts);
+    if (!this.state.maps.isSealed) this.state.stable.learn(ts);
   }
 
   invariants(): void {

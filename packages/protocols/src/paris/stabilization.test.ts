@@ -223,7 +223,7 @@ describe('PaRiS: invalid messages of peers', () => {
     {
       type: 'PrepareReq',
       partition: 0,
-      identity: { txId: 'x', attempt: 0, home: 'atlantis', epoch: 0, cohorts: [0, 999] },
+      identity: { txId: 'x', attempt: 0, home: 'atlantis', map: 0, cohorts: [0, 999] },
       ust: 0,
       ht: 0,
       sentAfter: 0,
@@ -233,7 +233,7 @@ describe('PaRiS: invalid messages of peers', () => {
     {
       type: 'ResolveReq',
       partition: 0,
-      identity: { txId: 'x', attempt: 0, home: 'oregon', epoch: 0, cohorts: [999] },
+      identity: { txId: 'x', attempt: 0, home: 'oregon', map: 0, cohorts: [999] },
       sentAfter: 0,
     },
     // Requests and responses of a node that has lost its disk (D10).

@@ -45,23 +45,42 @@ export interface CommitCall extends Omit<CoordinatorRequest<'CommitReq'>, 'type'
   readonly known: Snapshot | null;
 }
 
+/** What a commit has given. */
+export interface PlacedCommit extends Snapshot {
+  /** Numbers of the nodes with slices; absent where the coordinator does not know them. */
+  readonly nodes?: readonly number[] | undefined;
+}
+
 /**
  * Commits, and distinguishes a refusal from a lost answer. Ends with the commit timestamp and its dependencies, with an
  * UndecidedError if it may have taken effect, or with another IsochronError if it has not.
  */
 export function commitThrough(
   port: CoordinatorPortFor<'CommitReq'>,
-  { txId, known, hwt, sentAfter, attemptRegions, avoids, principal, writes }: CommitCall,
-  done: Done<Snapshot>,
+  { txId, known, hwt, sentAfter, attemptRegions, avoids, maps, principal, writes, behind }: CommitCall,
+  done: Done<PlacedCommit>,
   coordinator?: NodeId,
 ): void {
   const [snapshot, deps] = [known?.ts ?? null, known?.deps];
   port.ask(
     // Every field by its name: Node 20 takes 8 µs for a literal with spreads here.
-    { type: 'CommitReq', txId, snapshot, hwt, sentAfter, attemptRegions, principal, writes, deps, avoids },
+    {
+      type: 'CommitReq',
+      txId,
+      snapshot,
+      hwt,
+      sentAfter,
+      attemptRegions,
+      principal,
+      writes,
+      deps,
+      avoids,
+      maps,
+      behind,
+    },
     (result) => {
       if (result instanceof IsochronError) done(undecided(txId, result));
-      else done({ ts: result.ct, deps: result.deps });
+      else done({ ts: result.ct, deps: result.deps, nodes: result.nodes });
     },
     coordinator,
   );

@@ -3,7 +3,7 @@ import { attemptsAt, homeInId, homeOfKey, partWithHome } from './home-in-id.js';
 
 const REGIONS = ['virginia', 'oregon', 'ireland'];
 const topologyOf = (regions: readonly string[]) =>
-  new Topology({
+  Topology.of({
     regions: regions.map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
     keyspaces: [{ name: 'default', partitions: 1, replication: 2 }],
   });

@@ -7,7 +7,15 @@
  * - the id of an Idempotency-Key: the region that the key names (`virginia:…`), or a region that the text of the key
  *   selects, the same one everywhere. Such an attempt avoids no region, as a repetition could not know which.
  */
-import { hashKey, packWall, type RegionId, type Timestamp, type Topology, type TxId } from '@isochron/core';
+import {
+  hashKey,
+  type IsochronError,
+  packWall,
+  type RegionId,
+  type Timestamp,
+  type Topology,
+  type TxId,
+} from '@isochron/core';
 import type { CommitReq } from '@isochron/protocols';
 
 /** The attempt of a write: the same in every repetition. */
@@ -47,13 +55,41 @@ export function homeInId(txId: TxId, { regions }: Topology): HomeInId | undefine
   return { home, avoid: regions.filter((_, i) => i < MAX_AVOIDED && Math.floor(bits / 2 ** i) % 2 === 1).sort() };
 }
 
-/** The attempt of a commit over HTTP, on whatever node: the one that its id names. Without a home in its id, here. */
+/**
+ * The first attempt of a commit over HTTP, on whatever node: its id names the home; it belongs to the node's map.
+ * Without a home in the id it is here.
+ */
 export function attemptInId(
   txId: TxId,
-  { topology, region }: { readonly topology: Topology; readonly region: RegionId },
-): Pick<CommitReq, 'attemptRegions' | 'avoids'> {
-  const { home, avoid } = homeInId(txId, topology) ?? { home: region, avoid: [] };
-  return { attemptRegions: [home], ...(avoid.length === 0 ? {} : { avoids: [avoid] }) };
+  node: { readonly topology: Topology; readonly region: RegionId; map(): number },
+): Pick<CommitReq, 'attemptRegions' | 'avoids' | 'maps'> {
+  const { home, avoid } = homeInId(txId, node.topology) ?? { home: node.region, avoid: [] };
+  const version = node.map();
+  return {
+    attemptRegions: [home],
+    ...(avoid.length === 0 ? {} : { avoids: [avoid] }),
+    ...(version === 0 ? {} : { maps: [version] }),
+  };
+}
+
+/** Further attempts of a commit over HTTP, and the pause before each: a node may be leaving. */
+export const MORE_ATTEMPTS = 8;
+export const ATTEMPT_PAUSE_MS = 250;
+
+/** Whether a commit has had no effect, and its next attempt may: a cohort has durably refused the present one (D4). */
+export const mayTryAgain = ({ code }: IsochronError, { attemptRegions }: Pick<CommitReq, 'attemptRegions'>): boolean =>
+  code === 'TRANSACTION_ABORTED' && attemptRegions.length <= MORE_ATTEMPTS;
+
+/** The attempts of a commit over HTTP, and one more in the node's map, with the same home and no regions to avoid. */
+export function withNextAttempt(
+  { attemptRegions, avoids, maps }: Pick<CommitReq, 'attemptRegions' | 'avoids' | 'maps'>,
+  node: { map(): number },
+): Pick<CommitReq, 'attemptRegions' | 'avoids' | 'maps'> {
+  return {
+    attemptRegions: [...attemptRegions, attemptRegions.at(-1)!],
+    avoids: [...(avoids ?? attemptRegions.map(() => [])), []],
+    maps: [...(maps ?? attemptRegions.map(() => 0)), node.map()],
+  };
 }
 
 /** The home of the writes of an Idempotency-Key. */

@@ -1,10 +1,10 @@
 /** Commits of one connection that its client has sent without waiting for those before them (P8). */
 import { IsochronError, type Timestamp, type TxId } from '@isochron/core';
-import type { Snapshot } from '@isochron/protocols';
+import type { PlacedCommit } from '../coordinator/outcomes.js';
 import type { Done } from '../coordinator/request-port.js';
 
 /** Begins a commit, whose timestamp has to be above `above`. */
-type Begin = (above: Timestamp, done: Done<Snapshot>) => void;
+type Begin = (above: Timestamp, done: Done<PlacedCommit>) => void;
 
 /** A commit that others may follow. */
 class Predecessor {
@@ -34,7 +34,7 @@ export class CommitOrder {
    * ends in any other way, the commit does not begin, and ends with SESSION_BLOCKED.
    * @throws IsochronError SESSION_BLOCKED where it follows another one than the last
    */
-  add(txId: TxId, after: TxId | null, begin: Begin, done: Done<Snapshot>): void {
+  add(txId: TxId, after: TxId | null, begin: Begin, done: Done<PlacedCommit>): void {
     const before = this.#last;
     if (after !== null && before?.txId !== after) throw blocked(after);
     const own = new Predecessor(txId);

@@ -59,3 +59,79 @@ describe('a commit of a session that has seen another region since', () => {
     expect(session.committed()).toEqual(everything);
   });
 });
+
+describe('the needs of unstable writes', () => {
+  const home = 'p';
+
+  /** A session of PaRiS, and the needs that its commits name. */
+  function writer(token?: { readonly hwt: Timestamp }) {
+    const node = new TestNode({}, new Set(['transactions', 'stable-snapshots']));
+    const { connection } = node.connect();
+    connection.receive({ type: 'hello', token: token && node.tokens.mintPlain({ ts: UST }, token.hwt, '') });
+    let n = 0;
+    const commit = (ct: Timestamp, nodes?: readonly number[], hwt = 0): unknown => {
+      const tx = txIdOf('session-of-the-test-01', ++n);
+      const order = { id: n, tx, hwt, sentAfter: UST, attemptRegions: [home], snapshot: UST, writes: [WRITE] };
+      connection.receive({ type: 'commit', ...order });
+      const request = node.posted.at(-1)!;
+      node.answer({ type: 'CommitResp', ref: request.ref, txId: tx, ct, nodes });
+      return 'behind' in request ? request.behind : undefined;
+    };
+    const learn = (hwt: Timestamp) =>
+      connection.receive({ type: 'ping', id: ++n, token: node.tokens.mintPlain({ ts: UST }, hwt, '') });
+    return { node, commit, learn };
+  }
+
+  it('a commit names the latest unstable write of its session on each node (M4)', () => {
+    const { commit } = writer();
+    expect(commit(at(1), [0, 2])).toBeUndefined();
+    expect(commit(at(2), [1])).toEqual([
+      { node: 0, ct: at(1) },
+      { node: 2, ct: at(1) },
+    ]);
+    expect(commit(at(3), [2])).toEqual([
+      { node: 0, ct: at(1) },
+      { node: 2, ct: at(1) },
+      { node: 1, ct: at(2) },
+    ]);
+    expect(commit(at(4), [2])).toEqual([
+      { node: 0, ct: at(1) },
+      { node: 1, ct: at(2) },
+      { node: 2, ct: at(3) },
+    ]);
+  });
+
+  it('a write whose nodes are not known may need any node (M4)', () => {
+    const { commit } = writer();
+    commit(at(1));
+    commit(at(2), [1]);
+    expect(commit(at(3), [1])).toEqual([{ ct: at(1) }, { node: 1, ct: at(2) }]);
+  });
+
+  it('a session that goes on from a token, or claims a later write, may need any node for that (M4)', () => {
+    const { commit } = writer({ hwt: at(5) });
+    expect(commit(at(6), [0])).toEqual([{ ct: at(5) }]);
+    expect(commit(at(8), [1], at(7))).toEqual([{ ct: at(5) }, { node: 0, ct: at(6) }, { ct: at(7) }]);
+    expect(commit(at(9), [1])).toEqual([{ ct: at(5) }, { node: 0, ct: at(6) }, { ct: at(7) }, { node: 1, ct: at(8) }]);
+  });
+
+  it('a write that is stable by now is needed no more (M4)', () => {
+    const { node, commit } = writer();
+    commit(at(1));
+    commit(at(2), [0]);
+    node.ust = at(1);
+    commit(at(3), [1]);
+    expect(commit(at(4), [1])).toEqual([
+      { node: 0, ct: at(2) },
+      { node: 1, ct: at(3) },
+    ]);
+  });
+
+  it('a session that takes a token of another copy may need any node for the last write of that (M4)', () => {
+    const { commit, learn } = writer();
+    commit(at(1), [0]);
+    learn(at(2));
+    commit(at(3), [1]);
+    expect(commit(at(4), [1])).toEqual([{ node: 0, ct: at(1) }, { ct: at(2) }, { node: 1, ct: at(3) }]);
+  });
+});

@@ -215,6 +215,16 @@ export function avoidsOf(
   throw invalid('"avoids" is not a list of sorted regions for each of "attemptRegions".');
 }
 
+/** The versions of the attempts' maps. @throws IsochronError `INVALID_REQUEST` */
+export function mapsOf({
+  maps,
+  attemptRegions,
+}: Checked<Pick<CommitFrame, 'maps' | 'attemptRegions'>>): readonly number[] | undefined {
+  if (maps == null) return undefined;
+  if (maps.length === attemptRegions.length) return maps;
+  throw invalid('"maps" is not a number for each of "attemptRegions".');
+}
+
 /** The writes of a commit. @throws IsochronError for what the rules refuse */
 export function writesOf(writes: CommitFrame['writes'], rules: Rules): KeyWrite[] {
   if (writes.length === 0) throw invalid('"writes" is empty.');

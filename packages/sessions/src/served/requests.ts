@@ -4,6 +4,7 @@ import {
   IsochronError,
   type KeyWrite,
   type ListRange,
+  type Need,
   type Principal,
   type Timestamp,
   type TxId,
@@ -15,7 +16,7 @@ import type { Infer, Kind, ObjectForm } from '@isochron/wire/session-frames/nota
 import { REQUEST_FRAMES as FRAMES } from '@isochron/wire/session-frames/requests';
 import { type AccessRules, readClaim } from '../access/judged-coordinator.js';
 import type { CoordinatorPort } from '../coordinator/coordinator-port.js';
-import { commitThrough, type OutcomeQuestions } from '../coordinator/outcomes.js';
+import { commitThrough, type OutcomeQuestions, type PlacedCommit } from '../coordinator/outcomes.js';
 import { clientTxId, storedTxId } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
 import { answerBytes, cutPage } from '../requests/answer-size.js';
@@ -34,6 +35,7 @@ import {
   checkOf,
   depsOf,
   keysOf,
+  mapsOf,
   type RawFrame,
   writesOf,
 } from './frames.js';
@@ -69,7 +71,9 @@ export interface TransactionRequests extends RequestContext {
   /** The snapshot of a transaction that began here; nothing, which belongs to no region, where it is not known. */
   readBy(txId: TxId): Snapshot;
   /** As `saw`, for a commit. @param sent the snapshot that it was sent with */
-  committed(commit: Snapshot, sent: Snapshot): string | undefined;
+  committed(commit: PlacedCommit, sent: Snapshot): string | undefined;
+  /** What the session's unstable writes up to `hwt` need (M4); undefined without any. */
+  behind(hwt: Timestamp): readonly Need[] | undefined;
   /** What a commit depends on that was sent with this snapshot, behind commits that the session has seen meanwhile. */
   depending(snapshot: Snapshot): Snapshot;
 }
@@ -224,6 +228,7 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   const hwt = claimed(context, frame.hwt, 'hwt');
   const sentAfter = claimed(context, frame.sentAfter, 'sentAfter');
   const avoids = avoidsOf(frame, (avoid) => topology.isAvoidList(avoid));
+  const maps = mapsOf(frame);
   const principal = context.principal.id;
   const writes = commitWrites(frame, context);
   // The coordinator alone knows what it has read: the commit comes again with that, once the one before is decided.
@@ -236,8 +241,10 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
     (above, done) => {
       if (above > 0) sent = context.depending(sent);
       const known = snapshot && sent;
-      const order = { txId, known, hwt: Math.max(hwt, above), sentAfter, attemptRegions, avoids, principal, writes };
-      commitThrough(context.parts.coordinator, order, done);
+      const attempts = { attemptRegions, avoids, maps };
+      const highest = Math.max(hwt, above);
+      const session = { hwt: highest, sentAfter, principal, behind: context.behind(highest) };
+      commitThrough(context.parts.coordinator, { txId, known, writes, ...attempts, ...session }, done);
     },
     answered(reply, (committed) => {
       context.node.serving.transactions.end(storedOf(context, txId));

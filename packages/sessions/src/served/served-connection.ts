@@ -62,6 +62,8 @@ export class ServedConnection {
   /** Whether its credentials are being checked. */
   #authenticating = false;
   #sentAway = false;
+  /** Version of the map that the client knows of. */
+  #map = 0;
   #closed = false;
   #inFlight = 0;
   /**
@@ -152,7 +154,17 @@ export class ServedConnection {
     )
       return;
     this.session.sentUst = Math.max(ust, this.session.sentUst);
-    this.#send({ type: 'ust', ust, freshness: this.node.freshness(), ...this.#unresponsive() });
+    this.#report();
+  }
+
+  #report(): void {
+    const ust = this.node.ust();
+    this.#map = this.node.map();
+    this.#send({ type: 'ust', ust, freshness: this.node.freshness(), ...this.#unresponsive(), ...this.#mapField() });
+  }
+
+  #mapField(): { readonly map?: number } {
+    return this.#map === 0 ? {} : { map: this.#map };
   }
 
   /** Sends the client elsewhere: it may come back after `delayMs`. Until it has gone it is served. */
@@ -224,6 +236,7 @@ export class ServedConnection {
     this.#share = new Share(this.node.serving, client, () => this.node.random());
     this.#idleRounds = 0;
     this.link.greeted?.();
+    this.#map = this.node.map();
     this.#send(this.#welcome());
   }
 
@@ -245,6 +258,7 @@ export class ServedConnection {
       ...this.session.greeting(),
       freshness: this.node.freshness(),
       ...this.#unresponsive(),
+      ...this.#mapField(),
       ...(expiresAt === null ? {} : { expiresAt }),
       credits: this.node.credits,
       limits: rules.limits,
@@ -337,8 +351,11 @@ export class ServedConnection {
     this.link.close(code, reason);
   }
 
+  /** The client learns of a map before anything that belongs to the map (M6). */
   #send(outgoing: Outgoing): void {
-    if (!this.#closed) this.link.send(outgoing);
+    if (this.#closed) return;
+    if (this.#greeted && this.#map !== this.node.map()) this.#report();
+    this.link.send(outgoing);
   }
 }
 

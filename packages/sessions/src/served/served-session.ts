@@ -36,6 +36,8 @@ export interface ServedNode {
   /** Its stable time. */
   ust(): Timestamp;
   freshness(): Freshness;
+  /** Version of the map that it has adopted (M6). */
+  map(): number;
   /** Nodes and regions that do not answer this one. */
   unresponsive(): Unresponsive;
   /**

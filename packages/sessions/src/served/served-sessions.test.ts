@@ -41,6 +41,30 @@ describe('a connection', () => {
     expect(node.timers.count).toBe(0);
   });
 
+  it('a client gets the version of the map with its welcome, and a new one before any other frame (M6)', () => {
+    node.map = 2;
+    const { link, connection } = node.connect();
+    connection.receive({ type: 'hello' });
+    expect(link.frames).toMatchObject([{ type: 'welcome', map: 2 }]);
+    node.map = 3;
+    connection.receive({ type: 'ping', id: 1 });
+    connection.receive({ type: 'ping', id: 2 });
+    expect(link.frames.slice(1)).toMatchObject([
+      { type: 'ust', ust: UST, map: 3 },
+      { type: 'pong', id: 1 },
+      { type: 'pong', id: 2 },
+    ]);
+  });
+
+  it('a commit names the map of each attempt, or none (M6, D4)', () => {
+    const { link, connection } = node.greeted();
+    const commit = { ...COMMIT, attemptRegions: ['p', 'p'], avoids: [[], []] };
+    connection.receive({ ...commit, id: 1, tx: TX[0], maps: [0, 3] });
+    connection.receive({ ...commit, id: 2, tx: TX[1], maps: [3] });
+    expect(node.posted).toMatchObject([{ type: 'CommitReq', maps: [0, 3] }]);
+    expect(codes(link)).toEqual(['INVALID_REQUEST']);
+  });
+
   it('a connection without a hello in time is closed', () => {
     const { link } = node.connect();
     node.timers.runAll();

@@ -1,7 +1,8 @@
 /** A connection's session under protocols with transactions. */
-import { holderOf, type Principal, RecentMap, type Timestamp, type TxId, type WallMs } from '@isochron/core';
+import { holderOf, type Need, type Principal, RecentMap, type Timestamp, type TxId, type WallMs } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import { JudgedCoordinator, type JudgedSession } from '../access/judged-coordinator.js';
+import type { PlacedCommit } from '../coordinator/outcomes.js';
 import { OwnedCoordinator } from '../coordinator/owned-ids.js';
 import type { Done } from '../coordinator/request-port.js';
 import { depsField, NOTHING_SEEN, sameSnapshot } from '../snapshot.js';
@@ -27,6 +28,9 @@ const OWN_WRITES_MS = 2_000;
 /** The latest transactions of a session whose snapshots the session knows. */
 const BEGAN = 64;
 
+/** What an earlier write needs. */
+type WriteNeed = Need & { readonly ct: Timestamp };
+
 export class TransactionSession implements ServedSession, TransactionRequests, JudgedSession {
   sentUst: Timestamp = 0;
   readonly identity: Identity;
@@ -40,6 +44,8 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   readonly #began = new RecentMap<TxId, Snapshot>(BEGAN);
   #seen: Snapshot = NOTHING_SEEN;
   #hwt: Timestamp = 0;
+  /** What unstable writes of the session need, in their order. */
+  #behind: readonly WriteNeed[] = [];
   #token = '';
 
   constructor(
@@ -92,6 +98,7 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
       const claims = tokens.decode(token, node.latest(), holderOf(principal));
       this.#seen = claims.seen;
       this.#hwt = claims.hwt;
+      this.#wrote(claims.hwt);
     }
     this.#seen = this.#stable(this.#seen, node.ust());
     this.sentUst = this.#stableSnapshots ? this.#seen.ts : node.ust();
@@ -150,7 +157,9 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
     return this.#began.get(txId) ?? NOTHING_SEEN;
   }
 
-  committed(commit: Snapshot, sent: Snapshot): string | undefined {
+  committed(commit: PlacedCommit, sent: Snapshot): string | undefined {
+    const { ts: ct, nodes } = commit;
+    this.#follow(nodes?.map((node) => ({ node, ct })) ?? [{ ct }]);
     return this.#renew(this.#rules.committed(this.#seen, commit, sent), Math.max(this.#hwt, commit.ts));
   }
 
@@ -160,7 +169,25 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
 
   learn(token: string): string | undefined {
     const { seen, hwt } = this.parts.tokens.decode(token, this.node.latest(), holderOf(this.principal));
+    this.#wrote(hwt);
     return this.#renew(this.#rules.merge(this.#seen, seen), Math.max(this.#hwt, hwt));
+  }
+
+  behind(hwt: Timestamp): readonly Need[] | undefined {
+    this.#wrote(hwt);
+    return this.#behind.length === 0 ? undefined : this.#behind;
+  }
+
+  /** The session has written up to here: of a write that is not known, any node may be needed. */
+  #wrote(hwt: Timestamp): void {
+    if (hwt > (this.#behind.at(-1)?.ct ?? 0)) this.#follow([{ ct: hwt }]);
+  }
+
+  /** Only the latest write on a node counts; what is stable counts no longer. */
+  #follow(needs: readonly WriteNeed[]): void {
+    const ust = this.node.ust();
+    const others = this.#behind.filter(({ node }) => node === undefined || needs.every((need) => need.node !== node));
+    this.#behind = [...others, ...needs].filter(({ ct }) => ct > ust);
   }
 
   /** Whether everything in a snapshot is stable. */

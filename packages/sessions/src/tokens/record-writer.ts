@@ -50,6 +50,13 @@ export class RecordWriter {
     this.#length += 8;
   }
 
+  /** A whole number in as few bytes as it needs, 7 bits in each, the lowest first. */
+  uint(value: number): void {
+    let rest = value;
+    for (; rest > 127; rest = Math.floor(rest / 128)) this.byte((rest % 128) + 128);
+    this.byte(rest);
+  }
+
   #room(bytes: number): void {
     const needed = this.#length + bytes;
     if (needed > this.#memory.length) this.#memory = Buffer.concat([this.#memory], 2 * needed);

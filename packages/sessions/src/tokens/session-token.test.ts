@@ -69,6 +69,16 @@ describe('a session token', () => {
     }
   });
 
+  it('a session token names the map of its node, and a node that has not adopted that map refuses it (M6)', () => {
+    const at = (map: number) => sessionTokens('paris', {}, map);
+    const claims = { seen: { ts: 1000 }, hwt: 2000 };
+    for (const map of [0, 1, 127, 128, 300, 100_000]) {
+      const token = at(map).mint(claims);
+      for (const node of [map, map + 1]) expect(at(node).decode(token, LATEST)).toEqual(claims);
+      if (map > 0) expect(codeOf(token, at(map - 1))).toBe('NOT_READY');
+    }
+  });
+
   it('a session token is refused where its cache has no name', () => {
     expect(codeOf(tokens.mint({ seen: { ts: 1 }, hwt: 2, cache: { session: '', node: 'n', changes: 1 } }))).toBe(
       'TOKEN_INVALID',

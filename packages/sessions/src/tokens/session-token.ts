@@ -2,14 +2,14 @@
  * Session tokens (D13) under protocols with transactions: a caller carries them between requests, opaque to it. The
  * fields in the record of `signed.ts` are
  *
- *     ust 8 · hwt 8 · number of entries · the entries of what was seen, 8 each
+ *     version of the map · ust 8 · hwt 8 · number of entries · the entries of what was seen, 8 each
  *
  * A token with a write cache names it behind them, with the node that keeps the cache, and the number of its changes
  * that the bearer depends on:
  *
  *     length and session id · length and node id · changes 8
  */
-import type { Timestamp } from '@isochron/core';
+import { IsochronError, type Timestamp } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import type { SessionClaims } from '../claims.js';
 import { sameSnapshot } from '../snapshot.js';
@@ -20,8 +20,9 @@ import type { SnapshotChecks } from './snapshot-checks.js';
 /** Longest token of a session without entries, in characters. */
 export const MAX_TOKEN_LENGTH = 256;
 
-/** The tokens of one cluster. */
+/** The tokens of one cluster, as one of its nodes makes and takes them. */
 export class SessionTokens extends SignedTokens<SessionClaims> {
+  #lastMap = -1;
   #lastSeen: Snapshot = { ts: -1 };
   #lastHwt: Timestamp = -1;
   #lastHolder = '';
@@ -32,6 +33,8 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
     /** The session rules of the cluster's protocol. */
     readonly rules: SessionRules,
     readonly checks: SnapshotChecks,
+    /** Version of the map that the node has adopted: no snapshot in its tokens belongs to a later map. */
+    readonly map: () => number = () => 0,
   ) {
     super(MAX_TOKEN_LENGTH + 11 * checks.entries, cluster);
   }
@@ -48,9 +51,12 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
   /** A token without a cache: the same text for repeated arguments. */
   mintPlain(seen: Snapshot, hwt: Timestamp, holder = ''): string {
     const live = this.#isLive(seen, hwt) ? hwt : 0;
-    if (live !== this.#lastHwt || holder !== this.#lastHolder || !sameSnapshot(seen, this.#lastSeen)) {
+    const map = this.map();
+    const isRepeated = map === this.#lastMap && live === this.#lastHwt;
+    if (!isRepeated || holder !== this.#lastHolder || !sameSnapshot(seen, this.#lastSeen)) {
       this.#lastToken = this.#sign({ seen, hwt: live }, holder);
       this.#lastHolder = holder;
+      this.#lastMap = map;
       this.#lastSeen = seen;
       this.#lastHwt = live;
     }
@@ -58,7 +64,9 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
   }
 
   protected read(fields: Fields): SessionClaims {
+    const map = fields.uint();
     const [ts, hwt] = [fields.timestamp(), fields.timestamp()];
+    if (map > this.map()) throw ofAHigherMap();
     const deps = Array.from({ length: fields.byte() }, () => fields.timestamp());
     if (!this.checks.fits(deps.length === 0 ? undefined : deps)) throw damaged();
     const seen = deps.length === 0 ? { ts } : { ts, deps };
@@ -79,6 +87,7 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
 
   #sign({ seen: { ts, deps = [] }, hwt, cache }: SessionClaims, holder: string): string {
     const write = (record: RecordWriter): void => {
+      record.uint(this.map());
       record.timestamp(ts);
       record.timestamp(hwt);
       record.byte(deps.length);
@@ -91,3 +100,7 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
     return this.sign(write, holder);
   }
 }
+
+/** M6 */
+const ofAHigherMap = (): IsochronError =>
+  new IsochronError('NOT_READY', 'This node has not adopted the newest map of the cluster yet. Ask another node.');

@@ -25,7 +25,7 @@ export interface TokenCluster {
 }
 
 /** Number of the format. A token of another format is refused. */
-const FORMAT = 6;
+const FORMAT = 7;
 const TAG_BYTES = 8;
 const MAC_BYTES = 16;
 const HEAD_BYTES = 1 + TAG_BYTES;
@@ -168,6 +168,18 @@ export class Fields {
     const count = this.record.readUInt32BE(this.#at - 8) * 2 ** 32 + this.record.readUInt32BE(this.#at - 4);
     if (!Number.isSafeInteger(count)) throw damaged();
     return count;
+  }
+
+  /** A whole number as `RecordWriter.uint` writes it. */
+  uint(): number {
+    let [value, scale] = [0, 1];
+    for (; ; scale *= 128) {
+      const byte = this.byte();
+      value += (byte % 128) * scale;
+      if (byte < 128) break;
+      if (scale > 2 ** 21) throw damaged();
+    }
+    return value;
   }
 
   /** The result, if no bytes are left. */

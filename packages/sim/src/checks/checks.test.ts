@@ -133,7 +133,7 @@ describe('a lost disk, in the ledger', () => {
 describe('stable-is-installed', () => {
   function watched() {
     const bench = new CheckBench();
-    return { bench, check: new StableIsInstalled(bench.context, bench.ledger) };
+    return { bench, check: new StableIsInstalled(bench.context, bench.ledger, () => bench.context.topology) };
   }
 
   it('stable-is-installed accepts a stable time once every replica has everything below', () => {

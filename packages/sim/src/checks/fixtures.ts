@@ -9,7 +9,7 @@ import type { ClientView } from './evidence/observations.js';
 import { UP_TO_A_TIMESTAMP } from './evidence/visibility.js';
 
 /** Two regions of one node; every partition is in both. */
-export const TOPOLOGY = new Topology({
+export const TOPOLOGY = Topology.of({
   regions: ['p', 'q'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
   keyspaces: [{ name: 'default', partitions: 2, replication: 2 }],
 });
@@ -55,7 +55,7 @@ export function prepares(txId: TxId, pt: Timestamp, writes: readonly KeyWrite[],
       home: 'p',
       attempt,
       sentAfter: 0,
-      epoch: 0,
+      map: 0,
       cohorts,
       digest: '',
       coordinator: 'p-1',

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import type { Failure, FailureKind } from '../checks/check.js';
-import { DEFAULT_SIZE } from '../plan/draw.js';
+import { DEFAULT_SIZE, type PlanSize } from '../plan/draw.js';
 import type { Plan } from '../plan/plan.js';
 import { PROTOCOLS, type SimulatedProtocol } from '../protocols/index.js';
 import { formatFailures, formatPlan, formatTrace, linesAbout } from '../run/report.js';
@@ -47,11 +47,11 @@ export async function runSimCommand(args: readonly string[]): Promise<number> {
 class UnreadablePlan extends Error {}
 
 async function simulate(options: SimOptions): Promise<FailureKind | undefined> {
-  const { seed, plan, kept, protocol, transactions } = options;
+  const { seed, plan, kept, protocol } = options;
   if (kept !== undefined) return all(keptPlans(kept), options);
   const simulated = PROTOCOLS.get(protocol)!;
   if (plan !== undefined) return single(simulatedBy(readPlan(plan)), readPlan(plan), options);
-  if (seed !== undefined) return single(simulated, simulated.draw(seed, { transactions }), options);
+  if (seed !== undefined) return single(simulated, simulated.draw(seed, sizeOf(options)), options);
   return many(simulated, options);
 }
 
@@ -93,7 +93,7 @@ function single(simulated: SimulatedProtocol, plan: Plan, options: SimOptions): 
 async function all(plans: readonly Plan[], options: SimOptions): Promise<FailureKind | undefined> {
   const failed: Summary[] = [];
   let next = 0;
-  await new Pool(options.protocol, options.transactions, options.workers).run(
+  await new Pool(options.protocol, sizeOf(options), options.workers).run(
     () => plans[next++],
     (summary) => {
       if (options.json) process.stdout.write(`${JSON.stringify(summary)}\n`);
@@ -115,7 +115,7 @@ async function many(simulated: SimulatedProtocol, options: SimOptions): Promise<
   const progress = new SeedProgress(simulated.name, seedStart, total, endMs);
   const failed: Summary[] = [];
   let next = seedStart;
-  const pool = new Pool(simulated.name, options.transactions, options.workers);
+  const pool = new Pool(simulated.name, sizeOf(options), options.workers);
   await pool.run(
     () => {
       const over = total === undefined ? performance.now() >= endMs! : next >= seedStart + total;
@@ -162,8 +162,14 @@ function explain(simulated: SimulatedProtocol, result: Result, options: SimOptio
   print(`${formatPlan(plan)}\n${formatTrace(linesAbout(traced.trace, same))}`);
 }
 
-const sizeFlag = ({ transactions }: SimOptions): string =>
-  transactions === DEFAULT_SIZE.transactions ? '' : ` --transactions ${transactions}`;
+const sizeOf = ({ transactions, suspendAfter: suspendAfterMs }: SimOptions): PlanSize => ({
+  transactions,
+  suspendAfterMs,
+});
+
+const sizeFlag = ({ transactions, suspendAfter }: SimOptions): string =>
+  (transactions === DEFAULT_SIZE.transactions ? '' : ` --transactions ${transactions}`) +
+  (suspendAfter === undefined ? '' : ` --suspend-after ${suspendAfter}`);
 
 function smaller(simulated: SimulatedProtocol, { plan, failures }: Result): Plan {
   const { check } = failures[0]!;

@@ -12,6 +12,7 @@ export interface SimOptions {
   readonly seedStart?: number;
   readonly minutes?: number;
   readonly transactions: number;
+  readonly suspendAfter: number | undefined;
   readonly workers?: number;
   readonly shrink: boolean;
   readonly save: string;
@@ -94,6 +95,11 @@ export function simCommand(run: (options: SimOptions) => Promise<void>): Command
       new Option('--transactions <n>', 'transactions of a seed, about')
         .argParser(whole(1, 100_000))
         .default(DEFAULT_SIZE.transactions),
+    )
+    .addOption(
+      new Option('--suspend-after <ms>', 'PaRiS suspends nodes that do not answer for so long').argParser(
+        whole(1, 600_000),
+      ),
     )
     .addOption(new Option('--workers <n>', 'threads (default: one for each processor)').argParser(whole(1, 256)))
     .option('--no-shrink', 'show failures as they are')

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
+import type { PlanSize } from '../plan/draw.js';
 import type { Plan } from '../plan/plan.js';
 import { runSeed } from '../run/run-seed.js';
 import { type Summary, summaryOf } from './summary.js';
@@ -10,12 +11,12 @@ export type Job = number | Plan;
 /** The input of a thread. */
 export interface WorkerTask {
   readonly protocol: string;
-  readonly transactions: number;
+  readonly size: PlanSize;
 }
 
 /** Runs a job. Keeps only the part of its result that `--json` prints. */
-export const summaryOfJob = (job: Job, { protocol, transactions }: WorkerTask): Summary =>
-  summaryOf(runSeed(typeof job === 'number' ? protocol : job.protocol, job, {}, { transactions }));
+export const summaryOfJob = (job: Job, { protocol, size }: WorkerTask): Summary =>
+  summaryOf(runSeed(typeof job === 'number' ? protocol : job.protocol, job, {}, size));
 
 /** Runs jobs on several threads; if there is only one, on the calling thread. */
 export class Pool {
@@ -23,7 +24,7 @@ export class Pool {
 
   constructor(
     readonly protocol: string,
-    readonly transactions: number,
+    readonly size: PlanSize,
     threads: number | undefined,
   ) {
     this.#threads = threads ?? availableParallelism();
@@ -35,7 +36,7 @@ export class Pool {
       await this.#runHere(nextJob, onDone);
       return;
     }
-    const workerData: WorkerTask = { protocol: this.protocol, transactions: this.transactions };
+    const workerData: WorkerTask = { protocol: this.protocol, size: this.size };
     const file = new URL('./worker.js', import.meta.url);
     const workers = Array.from({ length: this.#threads }, () => new Worker(file, { workerData }));
     try {

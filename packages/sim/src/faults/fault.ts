@@ -38,10 +38,14 @@ export interface FaultyCluster {
   isolate(region: RegionId, isolated: boolean): void;
   /** A message of a compromised node arrives, in its own name. */
   inject(from: Address, to: Address, message: AnyMessage): void;
+  /** A request of an operator arrives at a machine of a node. */
+  operate(to: Address, message: AnyMessage): void;
   crash(node: NodeId, batchSurvives: boolean): void;
   restart(node: NodeId): void;
   /** The node takes no more HTTP requests, and hands the sessions of its callers over. */
   drain(node: NodeId, done: () => void): void;
+  /** Whether a node is a member of the newest map that it knows. */
+  isMember(node: NodeId): boolean;
   /** Whether a node may lose its data: the cluster has them elsewhere. */
   maySpare(node: NodeId): boolean;
   /** Whether a node's clock may be set far off: the clocks of all others are about right. */

@@ -40,6 +40,12 @@ export const drawLostAnswers = (random: Random, scene: FaultScene, spanMs: numbe
 export const drawOutsiders = (random: Random, scene: FaultScene, spanMs: number): FaultPlan[] =>
   drawKind(random, 'outsider', random.chance(0.85) ? 0 : 1 + random.below(3), scene, spanMs);
 
+/** Maps that voters decide, and nodes that leave, in half of the runs. */
+export const drawMaps = (random: Random, scene: FaultScene, spanMs: number): FaultPlan[] =>
+  random.chance(0.5)
+    ? []
+    : (['nextMap', 'leave'] as const).flatMap((kind) => drawKind(random, kind, random.below(4), scene, spanMs));
+
 function drawKind(random: Random, kind: FaultName, count: number, scene: FaultScene, spanMs: number): FaultPlan[] {
   const { draw, forMs } = faultKind(kind)!;
   return Array.from({ length: count }, () => {
@@ -49,3 +55,7 @@ function drawKind(random: Random, kind: FaultName, count: number, scene: FaultSc
     return parameters === undefined ? [] : [{ kind, atMs, forMs: length, ...parameters }];
   }).flat();
 }
+
+/** Half of the nodes that leave stay where they are, and are asked to come back. */
+export const withStays = (random: Random, faults: readonly FaultPlan[]): readonly FaultPlan[] =>
+  faults.map((fault) => (fault.kind === 'leave' && random.chance(0.5) ? { ...fault, stays: true } : fault));

@@ -1,7 +1,7 @@
 import { Random, Topology } from '@isochron/core';
 import { withRepeats } from './draw-repeats.js';
 
-const topology = new Topology({
+const topology = Topology.of({
   regions: ['p', 'q'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
   keyspaces: [{ name: 'default', partitions: 2 }],
 });

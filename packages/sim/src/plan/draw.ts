@@ -8,7 +8,7 @@ import { drawRoom, drawVerification } from '../protocols/settings.js';
 import { drawAlbums } from './draw-albums.js';
 import { withBoards } from './draw-boards.js';
 import { withBursts } from './draw-bursts.js';
-import { drawDrains, drawFaults, drawLostAnswers, drawOutsiders } from './draw-faults.js';
+import { drawDrains, drawFaults, drawLostAnswers, drawMaps, drawOutsiders, withStays } from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
 import { withLive } from './draw-live.js';
 import { withNotes } from './draw-notes.js';
@@ -39,6 +39,8 @@ export interface DrawnProtocol {
   readonly drawsLive: boolean;
   /** Whether sessions may be under access rules. */
   readonly drawsAlbums: boolean;
+  /** Whether nodes decide maps. */
+  readonly drawsMaps: boolean;
   /** Opens the HTTP API of a node, under protocols that have one here. */
   readonly openHttp?: unknown;
 }
@@ -47,7 +49,15 @@ export interface DrawnProtocol {
 export interface PlanSize {
   /** Transactions of all sessions together; about 200 by default. */
   readonly transactions: number;
+  /**
+   * After this time a node that does not answer is suspended, under protocols with maps; never, if absent. Seeds pass
+   * without it.
+   */
+  readonly suspendAfterMs?: number | undefined;
 }
+
+/** Faults that take data from disks. */
+const LOSING: ReadonlySet<string> = new Set(['rollback', 'wipe']);
 
 export const DEFAULT_SIZE: PlanSize = { transactions: 200 };
 
@@ -55,7 +65,7 @@ export const DEFAULT_SIZE: PlanSize = { transactions: 200 };
 export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize = DEFAULT_SIZE): Plan {
   const streams = new Streams(seed);
   const cluster = protocol.fit(drawCluster(streams.of('draw cluster')), streams.of('draw fit'));
-  const topology = new Topology(cluster);
+  const topology = Topology.of(cluster);
   const drawn = drawEnvironment(streams.of('draw environment'), topology);
   const environment = {
     ...(protocol.drawTimes?.(drawn, streams.of('draw times'), topology) ?? drawn),
@@ -87,15 +97,24 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const albums = protocol.drawsAlbums ? drawRuled(streams, topology) : undefined;
   const lostAnswers = drawLostAnswers(streams.of('draw lost answers'), scene, spanMs);
   const outsiders = drawOutsiders(streams.of('draw outsiders'), scene, spanMs);
-  const faults = [...drawFaults(streams, scene, spanMs), ...drains, ...lostAnswers, ...outsiders].sort(
-    (a, b) => a.atMs - b.atMs,
-  );
+  const disturbances = drawFaults(streams, scene, spanMs);
+  const drawnMaps = protocol.drawsMaps ? drawMaps(streams.of('draw maps'), scene, spanMs) : [];
+  const maps = withStays(streams.of('draw stays'), drawnMaps);
+  // A disk is not yet repaired right while a node is no member.
+  const changes = disturbances.some(({ kind }) => LOSING.has(kind))
+    ? maps.filter(({ kind }) => kind !== 'leave')
+    : maps;
+  const faults = [...disturbances, ...drains, ...lostAnswers, ...outsiders, ...changes].sort((a, b) => a.atMs - b.atMs);
   return {
     draw: DRAW_VERSION,
     protocol: protocol.name,
     seed,
     cluster,
-    settings: follows ? { ...settings, ...drawRetention(streams.of('draw retention')) } : settings,
+    settings: {
+      ...settings,
+      ...(follows ? drawRetention(streams.of('draw retention')) : {}),
+      ...(protocol.drawsMaps && size.suspendAfterMs !== undefined ? { suspendAfterMs: size.suspendAfterMs } : {}),
+    },
     environment: observing === updating && albums === undefined ? environment : withCreditsToWait(environment),
     sessions: observing,
     ...(http === undefined ? {} : { http: withRepeats(streams.of('draw repeats'), topology, http, settings) }),

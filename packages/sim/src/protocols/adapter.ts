@@ -17,7 +17,7 @@ import type {
   VersionReader,
   WallMs,
 } from '@isochron/core';
-import type { Address, ClockGreeting, ClockReadings, Envelope, Loss, Machine } from '@isochron/protocols';
+import type { Address, ClockGreeting, ClockReadings, Envelope, Loss, Machine, Maps } from '@isochron/protocols';
 import type { Observations } from '../checks/evidence/observations.js';
 import type { VisibilityIn } from '../checks/evidence/visibility.js';
 import type { DrawMix } from '../plan/mix.js';
@@ -94,6 +94,8 @@ export interface ProtocolAdapter<M extends AnyMessage> {
   readonly drawsLive: boolean;
   /** Whether requests can be judged by access rules in the snapshot that they read. */
   readonly drawsAlbums: boolean;
+  /** Whether nodes decide maps. */
+  readonly drawsMaps: boolean;
   readonly atOnce: AtOnce;
   /** Draws settings, small enough to take effect within a run. */
   drawSettings(random: Random): Settings;
@@ -157,6 +159,8 @@ export interface ProtocolNode<M extends AnyMessage> {
   latest(): Timestamp;
   /** The stable time in the welcome of a client. */
   ust(): Timestamp;
+  /** The maps of the node. */
+  readonly maps: Pick<Maps, 'at' | 'current' | 'newest' | 'leaving'>;
   /** The time that every node of every region serves, as far as the node knows. */
   served(): Timestamp;
   /** A client waits until `ts` is served. */

@@ -78,6 +78,8 @@ export interface HttpWorld<M extends AnyMessage> {
   /** The latest timestamp that a client may name (T1). */
   latest(): Timestamp;
   ust(): Timestamp;
+  /** Version of the map that the node has adopted. */
+  map(): number;
   post(envelope: Envelope<M>): void;
   fire(machine: string, timer: TimerKind): void;
   /** Runs something later, unless the process has ended. */

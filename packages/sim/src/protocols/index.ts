@@ -20,6 +20,8 @@ export interface SimulatedProtocol {
   /** Messages around which a plan may let a node crash. */
   readonly crashPoints: readonly string[];
   readonly atOnce: AtOnce;
+  /** Whether nodes decide maps. */
+  readonly drawsMaps: boolean;
   draw(seed: number, size?: PlanSize): Plan;
   run(plan: Plan, limits?: Limits): Result;
 }
@@ -31,6 +33,7 @@ function simulated<M extends AnyMessage>(adapter: ProtocolAdapter<M>): Simulated
     caughtBy: adapter.demands.beyond.map((level) => `${level}-history`),
     crashPoints: adapter.crashPoints,
     atOnce: adapter.atOnce,
+    drawsMaps: adapter.drawsMaps,
     draw: (seed, size) => drawPlan(adapter, seed, size),
     run: (plan, limits) => new Simulation(plan, adapter, limits).run(),
   };

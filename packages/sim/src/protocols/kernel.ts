@@ -43,7 +43,6 @@ export const everywhere = ({ regions, keyspaces }: ClusterSpec): ClusterSpec => 
 /** The options with which a driver starts a node. */
 export const startOf = ({ settings, diskIsFull, ...options }: SimulatedNodeOptions) => ({
   ...options,
-  epoch: 0,
   settings: { ...DEFAULT_SETTINGS, ...settings },
   writable: () => (diskIsFull() ? ('STORAGE_FULL' as const) : undefined),
 });
@@ -52,11 +51,14 @@ export const startOf = ({ settings, diskIsFull, ...options }: SimulatedNodeOptio
 export function driven<M extends AnyMessage>(
   node: Pick<
     TransactionNode | OperationNode,
-    'clock' | 'drift' | 'membership' | 'stabilization' | 'stable' | 'verification'
+    'clock' | 'drift' | 'maps' | 'membership' | 'stabilization' | 'stable' | 'verification'
   >,
-  { readings: { wall }, settings }: SimulatedNodeOptions,
+  { node: id, readings: { wall }, settings }: SimulatedNodeOptions,
   schema: MessageSchema<M>,
-): Pick<ProtocolNode<M>, 'hlc' | 'greeting' | 'meets' | 'receives' | 'ready' | 'latest' | 'ust' | 'served' | 'want'> {
+): Pick<
+  ProtocolNode<M>,
+  'hlc' | 'greeting' | 'meets' | 'receives' | 'ready' | 'latest' | 'ust' | 'maps' | 'served' | 'want'
+> {
   const { clock, drift } = node;
   const peers = new PeerClocks<M>(clock, drift, newestTimestamp(schema));
   return {
@@ -67,10 +69,12 @@ export function driven<M extends AnyMessage>(
     ready: (now) => {
       const { membership, stabilization, stable, verification } = node;
       const whole = membership.joined && stable.value >= membership.incarnation && stabilization.hasStableTime;
-      return whole && clock.problem === undefined && verification.status(now).state !== 'verifying';
+      const serves = whole && node.maps.current.isMember(id);
+      return serves && clock.problem === undefined && verification.status(now).state !== 'verifying';
     },
     latest: () => clock.latest(wall(), (settings.maxClockDriftMs ?? DEFAULT_SETTINGS.maxClockDriftMs) / 2),
     ust: () => node.stable.value,
+    maps: node.maps,
     served: () => node.stable.served,
     want: (ts) => node.stable.want(ts),
   };

@@ -53,6 +53,8 @@ export interface SessionsWorld<M extends AnyMessage> {
   latest(): Timestamp;
   ready(): boolean;
   ust(): Timestamp;
+  /** Version of the map that the node has adopted. */
+  map(): number;
   served(): Timestamp;
   want(ts: Timestamp): void;
   unresponsive(): Unresponsive;
@@ -138,6 +140,7 @@ export function sessionsNode<M extends AnyMessage>(
       stale: false,
       heldBackBy: null,
     }),
+    map: () => world.map(),
     unresponsive: () => world.unresponsive(),
     authenticate: (credentials, done) => done(principalOf(credentials, now())),
     refused: () => undefined,

@@ -42,6 +42,7 @@ import { UndisturbedAreAnswered } from '../checks/liveness/undisturbed.js';
 import { VisibleInTheEnd } from '../checks/liveness/visible-in-the-end.js';
 import { WritesGoOn } from '../checks/liveness/writes-go-on.js';
 import { CompleteIsEverywhere } from '../checks/stability/complete-is-everywhere.js';
+import { OneMapAVersion } from '../checks/stability/maps.js';
 import { StableIsServed } from '../checks/stability/stable-is-served.js';
 import { StableIsInstalled, StableTimeIsMonotonic } from '../checks/stability/stable-time.js';
 import type { Actor } from '../clients/actor.js';
@@ -79,6 +80,14 @@ export function createChecks<M extends AnyMessage>(
   const unstable = takesBack ? 'nothing' : visibility === undefined ? 'all' : 'own';
   const usts = () => cluster.nodes.map(({ id }) => cluster.node(id).protocol?.ust() ?? 0);
   const highest = () => Math.max(...usts());
+  const mapOf = (node: string) => cluster.node(node).protocol?.maps.current ?? cluster.topology;
+  // Up to the horizon of a map, the members of the map before have everything (M3); its new members follow (M5).
+  const mapFor = (node: string, stable: number) => {
+    const maps = cluster.node(node).protocol?.maps;
+    let topology = mapOf(node);
+    while (topology.version > 0 && stable <= topology.map.horizon) topology = maps!.at(topology.version - 1)!;
+    return topology;
+  };
   const lowestClock = () => Math.min(...cluster.nodes.map(({ id }) => cluster.node(id).clock.now()));
   const ledger = new Ledger(context, visibility ?? UP_TO_A_TIMESTAMP, reports, unstable, highest);
   const loadOf = (node: string) => cluster.node(node).protocol?.load() ?? {};
@@ -97,15 +106,16 @@ export function createChecks<M extends AnyMessage>(
     new LiveQueriesAreEvaluated(context),
     reports,
     new NothingBeforeReports(context, ledger, reports),
-    new StableIsInstalled(context, ledger),
+    new StableIsInstalled(context, ledger, mapFor),
     new CompleteIsEverywhere(context, ledger),
-    new StableIsServed(context, ledger, visibility),
+    new StableIsServed(context, ledger, visibility, () => context.topology.nodes.every((node) => mapOf(node).isWhole)),
     new StableTimeIsMonotonic(context),
+    new OneMapAVersion(context),
     new NothingBelowVersionClock(context, ledger),
     new PromisesAreDurable(context, ledger),
     new OneOutcome(context, ledger),
     new OneEffect(context, ledger, applied),
-    new SurvivorsAgree(context),
+    new SurvivorsAgree(context, ledger.deferrals),
     ...(visibility === undefined ? [] : [new SnapshotReads(context, ledger, visibility)]),
     ...(visibility === undefined || !clientSnapshots ? [] : [new ClientReads(context, ledger, visibility)]),
     ...(readsWait === 'never' ? [new ReadsNeverWait(context)] : []),

@@ -16,7 +16,7 @@ export type Group = (typeof GROUPS)[number];
 /** The first pattern that fits a kind of work decides. */
 const PATTERNS: readonly (readonly [RegExp, Group])[] = [
   [/persisted$/, 'durable batches'],
-  [/Gossip|^Clock|^Wake|^stabilization/, 'stabilisation'],
+  [/Gossip|^Clock|^Wake|^stabilization|Seal|^Accept|Map|^Leav|^MemberReq|^ReturnReq|^Silent|Deferred/, 'stabilisation'],
   [/Replicate|Heartbeat|Resync|^rounds/, 'replication'],
   [/StartTx|Read|List|Changes|^Live/, 'reads'],
   [/Commit|Prepare|Abort|EndTx|Resolve/, 'commits'],

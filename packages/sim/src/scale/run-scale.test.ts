@@ -18,7 +18,7 @@ function clusterOf(regions: number, nodesPerRegion: number) {
     })),
     keyspaces: [{ name: 'default', partitions: (regions * nodesPerRegion) / 2, replication: 2 }],
   };
-  const topology = new Topology(spec);
+  const topology = Topology.of(spec);
   const keys = new Map<number, QualifiedKey>();
   for (let i = 0; keys.size < topology.partitions.length; i++) {
     const key = qualify('default', `key-${i}`);

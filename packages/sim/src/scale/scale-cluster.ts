@@ -84,7 +84,7 @@ export class ScaleCluster {
     readonly options: ScaleClusterOptions,
     readonly listener: LoopListener,
   ) {
-    this.topology = new Topology(options.spec);
+    this.topology = Topology.of(options.spec);
     this.#random = new Random(options.seed);
     this.nodes = this.topology.nodes.map((id, i) => this.#node(id, options.skewsMs[i % options.skewsMs.length] ?? 0));
     for (const node of this.nodes) this.#byId.set(node.id, node);
@@ -130,7 +130,7 @@ export class ScaleCluster {
     }
     const clock = new WallClock(this.time, { skewMs, driftPpm: 0 });
     const settings = { ...DEFAULT_SETTINGS, ...options.settings };
-    const common = { node: id, topology, epoch: 0, settings, reader: store, recovered: FOUNDED };
+    const common = { node: id, topology, settings, reader: store, recovered: FOUNDED };
     const world = {
       time: this.time,
       model: options.model,

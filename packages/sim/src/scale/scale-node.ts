@@ -110,7 +110,7 @@ export class ScaleNode {
 
   #framesWorld(): SessionsWorld<NodeMessage> {
     const { topology, settings, time, random } = this.world;
-    const { clock, stable } = this.parts;
+    const { clock, maps, stable } = this.parts;
     return {
       node: this.id,
       region: this.region,
@@ -123,6 +123,7 @@ export class ScaleNode {
       latest: () => clock.latest(this.clock.now(), settings.maxClockDriftMs / 2),
       ready: () => true,
       ust: () => stable.value,
+      map: () => maps.current.version,
       served: () => stable.served,
       want: (ts) => stable.want(ts),
       unresponsive: () => ({ nodes: [], regions: [] }),

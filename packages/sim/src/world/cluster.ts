@@ -74,7 +74,7 @@ export class Cluster<M extends AnyMessage> {
     readonly adapter: ProtocolAdapter<M>,
     readonly listener: ClusterListener<M>,
   ) {
-    this.topology = new Topology(plan.cluster);
+    this.topology = Topology.of(plan.cluster);
     this.streams = new Streams(plan.seed);
     this.#access = accessOf(plan, this.topology);
     this.nodes = this.topology.nodes.map((id, i) => this.#node(id, i));
@@ -192,6 +192,16 @@ export class Cluster<M extends AnyMessage> {
     node.receive(from.node, { hlc, envelopes: [{ from, to, message: reencoded(this.adapter.schema, message) }] });
   }
 
+  operate({ node: id, machine }: Address, message: AnyMessage): void {
+    const from = { node: id, machine: 'driver' };
+    this.node(id).deliver([{ from, to: { node: id, machine }, message: reencoded(this.adapter.schema, message) }]);
+  }
+
+  isMember(id: NodeId): boolean {
+    const newest = this.node(id).protocol?.maps.newest;
+    return newest?.members.includes(this.topology.numberOf(id)) ?? true;
+  }
+
   isolate(region: RegionId, isolated: boolean): void {
     this.#isolated.set(region, (this.#isolated.get(region) ?? 0) + (isolated ? 1 : -1));
     for (const link of this.borderOf(region)) {
@@ -266,6 +276,7 @@ export class Cluster<M extends AnyMessage> {
       transmit: (from, to, frame) => this.#transmit(from, to, frame),
       topology: this.topology,
       pings: (peer, node) => this.link(peer, node).whole && this.node(peer).up && !this.node(peer).paused,
+      operate: (to, message) => this.operate(to, message),
       refuse: (from, peer, why) => {
         this.listener.refused(from.id, peer, why);
         this.link(from.id, peer).drop();

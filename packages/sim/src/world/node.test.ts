@@ -38,7 +38,7 @@ function started() {
   const hooks = { onTransmit: (): void => {} };
   let clerk = new Clerk();
   const disk = new Disk(time, { syncMs: () => 10 }, false, (records) => durable.push(...records));
-  const topology = new Topology({ regions: [{ id: 'r', nodes: [{ id: 'a' }] }], keyspaces: [] });
+  const topology = Topology.of({ regions: [{ id: 'r', nodes: [{ id: 'a' }] }], keyspaces: [] });
   const node: SimNode<Note> = new SimNode<Note>('a', 'r', new WallClock(time, { skewMs: 0, driftPpm: 0 }), disk, {
     time,
     topology,
@@ -76,6 +76,7 @@ function started() {
         ready: () => true,
         latest: () => 0,
         ust: () => 0,
+        maps: { at: () => topology, current: topology, newest: topology.map, leaving: new Set() },
         served: () => 0,
         want: () => {},
         load: () => ({}),
@@ -84,6 +85,7 @@ function started() {
       };
     },
     refuse: () => {},
+    operate: () => undefined,
     transmit: (_from, to, frame) => {
       sent.push(...frame.envelopes.map(({ message }) => `${to}:${message.n}`));
       hooks.onTransmit();

@@ -7,7 +7,7 @@ import {
   type Random,
   type RegionId,
 } from '@isochron/core';
-import { type Envelope, Host, type Unresponsive } from '@isochron/protocols';
+import { type Address, type Envelope, Host, MAPS_MACHINE, type Silent, type Unresponsive } from '@isochron/protocols';
 import type { ServedConnection, SessionLink } from '@isochron/sessions';
 import type { LinkEnd } from '@isochron/simulated-world/link';
 import { WakeTimer } from '@isochron/simulated-world/wake-timer';
@@ -24,7 +24,10 @@ import { type Listener, Tap } from './tap.js';
 const LEAVE_MS = 1_000;
 
 /** The parts of the process that the HTTP API of a node uses. */
-export type HttpProcess<M extends AnyMessage> = Pick<HttpWorld<M>, 'post' | 'fire' | 'after' | 'ust' | 'latest'>;
+export type HttpProcess<M extends AnyMessage> = Pick<
+  HttpWorld<M>,
+  'post' | 'fire' | 'after' | 'ust' | 'map' | 'latest'
+>;
 
 /** The parts of the process that the session frames of a node use. */
 export type SessionsProcess<M extends AnyMessage> = Omit<
@@ -45,6 +48,8 @@ export interface NodeWorld<M extends AnyMessage> extends HealthWorld {
   /** Opens the session frames of a process. */
   openSessions(node: SimNode<M>, process: SessionsProcess<M>): SessionsNode<M>;
   transmit(from: SimNode<M>, to: NodeId, frame: Frame<M>): void;
+  /** A request of a node's driver arrives at a machine of the node. */
+  operate(to: Address, message: AnyMessage): void;
   /** A node closes its link to a peer. */
   refuse(node: SimNode<M>, peer: NodeId, why: string): void;
 }
@@ -130,7 +135,15 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
       const alive = () => this.up && this.incarnation === incarnation;
       host.add(name, new Tap({ node: id, machine: name }, machine, world.listener, alive));
     }
-    this.#health = new SimPeerHealth(id, world, () => this.#sessions?.sessions.tick(true));
+    this.#health = new SimPeerHealth(
+      id,
+      world,
+      () => {
+        this.#sessions?.sessions.tick(true);
+        this.#reportSilent(protocol);
+      },
+      () => protocol.maps,
+    );
     this.#health.start((ms, run) => {
       world.time.after(ms, () => {
         if (this.incarnation === incarnation && this.up) this.#whenRunning(run);
@@ -139,6 +152,13 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     world.listener.started(id);
     host.run();
     return true;
+  }
+
+  /** As the server's driver: the nodes from which nothing comes. */
+  #reportSilent({ machines }: ProtocolNode<M>): void {
+    if (!machines.some(([name]) => name === MAPS_MACHINE)) return;
+    const message: Silent = { type: 'Silent', nodes: this.#health!.silent };
+    this.world.operate({ node: this.id, machine: MAPS_MACHINE }, message);
   }
 
   #create(): ProtocolNode<M> | undefined {
@@ -194,6 +214,11 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
     });
   }
 
+  /** Messages of its own driver. */
+  deliver(envelopes: Frame<M>['envelopes']): void {
+    this.#whenRunning(() => this.#host?.receive(envelopes));
+  }
+
   /** Whether the clocks of a node at the other end of a link that opens are accepted here. */
   meets(peer: SimNode<M>): boolean {
     const greeting = peer.protocol?.greeting();
@@ -240,6 +265,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
       fire: (machine, timer) => host.fire(machine, timer),
       latest: () => protocol.latest(),
       ust: () => protocol.ust(),
+      map: () => protocol.maps.current.version,
       after: (ms, run) => {
         this.world.time.after(ms, () => {
           if (this.incarnation === incarnation && this.up) this.#whenRunning(run);

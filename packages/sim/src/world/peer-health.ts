@@ -24,8 +24,14 @@ export class SimPeerHealth {
     readonly world: HealthWorld,
     /** Called after every change. */
     readonly changed: () => void,
+    maps: ConstructorParameters<typeof PeerWatch>[3],
   ) {
-    this.#watch = new PeerWatch(node, world.topology, world.time.now);
+    this.#watch = new PeerWatch(node, world.topology, world.time.now, maps);
+  }
+
+  /** The nodes from which nothing was received. */
+  get silent(): readonly NodeId[] {
+    return this.#watch.silent;
   }
 
   get unresponsive(): Unresponsive {

@@ -464,7 +464,7 @@ describe('a data folder of another format', () => {
   const refusal = (format: number) => ({
     code: 'STORAGE_FORMAT',
     retryable: false,
-    message: expect.stringMatching(new RegExp(`has format ${format}, and .* reads 6\\. Start the version .* or move`)),
+    message: expect.stringMatching(new RegExp(`has format ${format}, and .* reads 7\\. Start the version .* or move`)),
   });
 
   it('a data folder of an earlier format is refused, and left as it is', async () => {
@@ -472,7 +472,7 @@ describe('a data folder of another format', () => {
     await store!.commit([put('a', v(10))]);
     await close();
     const covered = await onRawDisk(location, async (disk) => openCheckpoint((await disk.get('m/checkpoint'))!));
-    for (const format of [2, 3, 4, 5]) {
+    for (const format of [2, 3, 4, 5, 6]) {
       const bytes = Buffer.from(seal(covered, 'm/checkpoint', format));
       await onRawDisk(location, (disk) => disk.put('m/checkpoint', bytes));
       await expect(open()).rejects.toMatchObject(refusal(format));

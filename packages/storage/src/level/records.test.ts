@@ -22,13 +22,13 @@ describe('records of what has one timestamp', () => {
     expect(bytes(sealHead(head(v(10)), 0, KEY))).toEqual(bytes(seal([1, 2, 20, ...plain], KEY)));
     expect(bytes(sealSegment([v(10)], KEY))).toEqual(bytes(seal(plain, KEY)));
     expect(bytes(sealAs(LOGGED, tx, KEY))).toEqual(bytes(seal(writes, KEY)));
-    const { pt, home, attempt, sentAfter, epoch, cohorts, digest, coordinator } = prepared;
+    const { pt, home, attempt, sentAfter, map, cohorts, digest, coordinator } = prepared;
     const fields = [
       pt,
       home,
       attempt,
       sentAfter,
-      epoch,
+      map,
       cohorts,
       digest,
       coordinator,
@@ -95,8 +95,9 @@ describe('records with dependencies', () => {
     for (const all of [
       { ...tx, siblings: [0, 4] },
       { ...tx, deps: [5], siblings: [4], depends },
-      { ...tx, siblings: [4], repeatable: true },
-      { writes: [], repeatable: true },
+      { ...tx, siblings: [4], attempt: 0 },
+      { writes: [], attempt: 3 },
+      { ...tx, deps: [1], attempt: 2, needs: [{ node: 2 }, { ct: 8 }] },
     ])
       expect(openAs(LOGGED, bytes(sealAs(LOGGED, all, KEY)), KEY)).toStrictEqual(all);
     expect(openAs(PREPARED, bytes(sealAs(PREPARED, { ...prepared, repeatable: true }, KEY)), KEY)).toStrictEqual({

@@ -18,8 +18,11 @@ import {
   list,
   MalformedMessage,
   type MetaValue,
+  type Need,
+  need,
   nullable,
   type OutcomeRecord,
+  object,
   oneOf,
   optional,
   type PartitionId,
@@ -276,20 +279,26 @@ const depends: Kind<readonly Dependency[]> = list(DEPENDENCY);
 const WRITE: Kind<KeyWrite> = struct<KeyWrite>({ key: text(65536), value: content });
 const writes: Kind<readonly KeyWrite[]> = list(WRITE);
 
+const needs: Kind<readonly Need[]> = list(need);
+
 const name = text(65536);
 const region = text(1024);
 
-/** The mark in front of a logged transaction that may be repeated. */
-const REPEATABLE = true;
+/** The mark in front of the attempt that has committed, of a logged transaction whose outcome is kept. */
+const KEPT = true;
+/** The mark in front of the nodes that a logged transaction needs. */
+const NEEDS = false;
 
 /**
- * A logged transaction without its id: its writes, each of them a list, and before them whether it may be repeated, and
- * its dependencies and siblings: the numbers, and one list of lists with dependencies that name keys.
+ * A logged transaction without its id: its writes, each of them a list, and before them the nodes that it needs,
+ * its attempt, and its dependencies and siblings: the numbers, and one list of lists with dependencies
+ * that name keys.
  */
 export const LOGGED: Kind<Omit<LoggedTx, 'txId'>> = {
   // Hot: a logged transaction is packed for the log, and again for its block.
-  encode: ({ writes: all, deps, depends: named, siblings, repeatable }) => {
-    const flat: unknown[] = repeatable ? [REPEATABLE] : [];
+  encode: ({ writes: all, deps, depends: named, siblings, attempt, needs: needed }) => {
+    const flat: unknown[] = needed === undefined ? [] : [NEEDS, needs.encode(needed)];
+    if (attempt !== undefined) flat.push(KEPT, attempt);
     if (deps !== undefined) flat.push(...deps);
     if (siblings !== undefined) flat.push(...siblings.map(belowZero));
     if (named !== undefined && named.length > 0) flat.push(depends.encode(named));
@@ -298,7 +307,8 @@ export const LOGGED: Kind<Omit<LoggedTx, 'txId'>> = {
   },
   decode: (raw) => {
     if (!Array.isArray(raw)) return { writes: writes.decode(raw) };
-    if (raw[0] === REPEATABLE) return { ...LOGGED.decode(raw.slice(1)), repeatable: true };
+    if (raw[0] === NEEDS) return { ...LOGGED.decode(raw.slice(2)), needs: needs.decode(raw[1]) };
+    if (raw[0] === KEPT) return { ...LOGGED.decode(raw.slice(2)), attempt: uint.decode(raw[1]) };
     const numbers = raw.findIndex((item) => typeof item !== 'number');
     const end = numbers < 0 ? raw.length : numbers;
     const entries = numbersOf(raw.slice(0, end));
@@ -332,7 +342,7 @@ export const LOG_BLOCK: Kind<readonly Change[]> = {
 };
 
 export const OUTCOME: Kind<OutcomeRecord> = struct<OutcomeRecord>({
-  status: oneOf('committed', 'aborted'),
+  status: oneOf('committed', 'aborted', 'deferred'),
   ts: timestamp,
   attempt: uint,
   digest: nullable(text(1024)),
@@ -343,22 +353,24 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
   home: text(1024),
   attempt: uint,
   sentAfter: timestamp,
-  epoch: uint,
+  map: uint,
   cohorts: list(uint),
   digest: text(1024),
   coordinator: text(1024),
   writes,
   deps: optional(deps),
   repeatable: optional(boolean),
+  needs: optional(needs),
   avoid: optional(list(text(1024))),
   ct: optional(timestamp),
+  deferred: optional(object({ map: uint, first: timestamp })),
 });
 
 /** Transactions whose outcomes are dropped together. */
 export const OUTCOME_IDS: Kind<readonly TxId[]> = list(text(65536));
 
 /** Number of the format of a data folder. A folder of another format is refused. */
-export const FOLDER_FORMAT = 6;
+export const FOLDER_FORMAT = 7;
 
 /** The record with the position of the log that LevelDB covers. */
 export const sealCheckpoint = (covered: number): Buffer => seal(covered, CHECKPOINT, FOLDER_FORMAT);
@@ -370,13 +382,13 @@ export function openCheckpoint(bytes: Buffer): number {
   return covered;
 }
 
-/** A timestamp, or timestamps by name. */
+/** A timestamp, timestamps by name, or a text. */
 export const META_VALUE: Kind<MetaValue> = {
   encode: (content) => content,
   decode: (raw) => {
-    if (isTimestamp(raw)) return raw;
+    if (isTimestamp(raw) || typeof raw === 'string') return raw;
     if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || !Object.values(raw).every(isTimestamp)) {
-      throw new MalformedMessage('expected timestamps by name');
+      throw new MalformedMessage('expected timestamps by name, or a text');
     }
     return raw as MetaValue;
   },

@@ -33,6 +33,7 @@ const own: AppliedRecord = {
   region: 'r',
   log: 'own',
 };
+const NEEDS = [{ node: 2 }, { node: 0, ct: 7 }, { ct: 8 }];
 /** The end of the prepare. */
 const end: AppliedRecord = { ...own, outcome: { attempt: 1, digest: prepared.digest }, prepared: true };
 
@@ -50,6 +51,9 @@ const EVERYTHING: readonly DurableRecord[] = [
   { ...own, outcome: { attempt: 0, digest: null } },
   { ...own, tx: { ...own.tx, deps: [3, 4] }, localDeps: [1, 2] },
   { ...own, log: 'none', localDeps: [7] },
+  { ...own, tx: { ...own.tx, needs: NEEDS, attempt: 1 } },
+  { ...prepare, record: { ...prepared, needs: NEEDS } },
+  { ...end, tx: { ...end.tx, writes: prepared.writes, needs: NEEDS } },
   { kind: 'prepared', partition: P, txId: 'decided', record: { ...prepared, ct: 80 } },
   ended('other', outcomeAt(5)),
   logged(5),
@@ -110,27 +114,28 @@ describe('batches as records of the log', () => {
   });
 
   it('batches in the log are refused in an unknown format', () => {
-    for (const format of [1, 2])
+    for (const format of [1, 2, 3])
       expect(damageOf(packr.pack([format]))).toMatchObject({ code: 'STORAGE_FORMAT', damage: 'version' });
   });
 
   it.each([
     [null],
     [[]],
-    [[3, 5]],
-    [[3, [99]]],
-    [[3, [0, P, 'a', 5, 't', 'r']]],
-    [[3, [0, -1, 'a', 5, 't', 'r', '1']]],
-    [[3, [0, 36 ** 4, 'a', 5, 't', 'r', '1']]],
-    [[3, [0, P, 'a', 5, 't', 'r', '1', 6, 't', 'r', '2']]],
-    [[3, [1, P, 'a', 'b', 't']]],
-    [[3, [2, P, 0, null]]],
-    [[3, [4, P, 5, 't', [], 'r', 3, null]]],
-    [[3, [4, P, 5, 't', [], 'r', 0, ['a', 'd']]]],
-    [[3, [4, P, 5, 't', [], 'r', 0, null, ['a']]]],
-    [[3, [4, P, 5, 't', [['a', 7]], 'r', 0, null]]],
-    [[3, [5, P, 5, 't', [], 'r']]],
-    [[3, [10, 'a', -1]]],
+    [[4, 5]],
+    [[4, [99]]],
+    [[4, [0, P, 'a', 5, 't', 'r']]],
+    [[4, [0, -1, 'a', 5, 't', 'r', '1']]],
+    [[4, [0, 36 ** 4, 'a', 5, 't', 'r', '1']]],
+    [[4, [0, P, 'a', 5, 't', 'r', '1', 6, 't', 'r', '2']]],
+    [[4, [1, P, 'a', 'b', 't']]],
+    [[4, [2, P, 0, null]]],
+    [[4, [4, P, 5, 't', [], 'r', 3, null]]],
+    [[4, [4, P, 5, 't', [], 'r', 0, ['a', 'd']]]],
+    [[4, [4, P, 5, 't', [], 'r', 0, null, ['a']]]],
+    [[4, [4, P, 5, 't', [['a', 7]], 'r', 0, null]]],
+    [[4, [5, P, 5, 't', [], 'r']]],
+    [[4, [4, P, 5, 't', [false, [[-1]]], 'r', 0, null]]],
+    [[4, [10, 'a', -1]]],
   ])('a record of the log that is no batch is refused: %j', (content) => {
     const error = damageOf(packr.pack(content));
     expect(error).toBeInstanceOf(CorruptRecord);

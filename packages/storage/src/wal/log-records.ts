@@ -1,6 +1,6 @@
 /**
  * Batches as records of the durable log: one MessagePack array for each, which begins with the number of the format. A
- * transaction that is applied after a prepare names the prepare: its writes are in the log once.
+ * transaction that is applied after a prepare names the prepare: its writes and its needs are in the log once.
  */
 import {
   type AppliedRecord,
@@ -29,7 +29,7 @@ import { ByTransaction } from '../memory/by-transaction.js';
 
 const packr = new Packr({ useRecords: false });
 /** Number of the format of a packed batch. */
-const FORMAT = 3;
+const FORMAT = 4;
 
 /** The first element of each packed record. */
 const TAG = {
@@ -118,7 +118,14 @@ export class LogRecords {
     }
     const from = this.#takePrepared(partition, tx.txId);
     invariant(log === 'own' && localDeps === undefined && outcome?.digest === from.digest, 'as it was prepared');
-    return [TAG.appliedPrepared, partition, ct, tx.txId, LOGGED.encode({ ...tx, writes: NO_WRITES }), region];
+    return [
+      TAG.appliedPrepared,
+      partition,
+      ct,
+      tx.txId,
+      LOGGED.encode({ ...tx, writes: NO_WRITES, needs: undefined }),
+      region,
+    ];
   }
 
   #decode(raw: unknown): DurableRecord {
@@ -133,8 +140,8 @@ export class LogRecords {
       }
       case TAG.appliedPrepared: {
         const applied = decodeApplied(first, second, third, fourth, fifth);
-        const { writes, attempt, digest } = this.#takePrepared(applied.partition, applied.tx.txId);
-        const tx = { ...applied.tx, writes };
+        const { writes, needs, attempt, digest } = this.#takePrepared(applied.partition, applied.tx.txId);
+        const tx = needs === undefined ? { ...applied.tx, writes } : { ...applied.tx, writes, needs };
         return { ...applied, tx, log: 'own', outcome: { attempt, digest }, prepared: true };
       }
       case TAG.version: {

@@ -28,7 +28,7 @@ function prepared(options: WorldOptions) {
   const { ct } = world.call(COORDINATOR, commit, 'CommitResp');
   const [mine] = partitions;
   const cohort = world.node(VICTIM).parts.replicas.find(({ partition }) => partition === mine)!.cohort;
-  const identity = { txId: id(0), attempt: 0, home: 'virginia', epoch: 0, cohorts: partitions };
+  const identity = { txId: id(0), attempt: 0, home: 'virginia', map: 0, cohorts: partitions };
   const inject = (message: TransactionMessage, machine = 'coordinator') =>
     world.inject({ node: VICTIM, machine: `replica/${mine}` }, { node: OUTSIDER, machine }, message);
   return { world, partitions, commit, ct, cohort, identity, inject };

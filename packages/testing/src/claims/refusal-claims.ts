@@ -140,7 +140,6 @@ export function refusalClaims(protocol: OperationProtocol): void {
         {
           node: 'virginia-1',
           topology: world.topology,
-          epoch: 0,
           settings: world.settings,
           reader: store,
           recovered: store.recover(),

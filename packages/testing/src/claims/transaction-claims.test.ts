@@ -10,12 +10,12 @@ import { vectorClaims } from './vector-claims.js';
 const all = Object.entries(TRANSACTION_PROTOCOLS);
 
 describe.each(all.filter(([, { capabilities }]) => capabilities.has('snapshots')))('%s', (_name, entry) => {
-  const spec = entry.unsupported(new Topology(THREE_REGIONS)) === undefined ? THREE_REGIONS : FULLY_REPLICATED;
+  const spec = entry.unsupported(Topology.of(THREE_REGIONS)) === undefined ? THREE_REGIONS : FULLY_REPLICATED;
   transactionClaims({ protocol: entry.protocol, session: entry.session, spec });
 });
 
 describe.each(all)('%s', (_name, { protocol, session, unsupported }) => {
-  const separate = unsupported(new Topology(THREE_REGIONS)) === undefined;
+  const separate = unsupported(Topology.of(THREE_REGIONS)) === undefined;
   outsiderClaims({ protocol, session, spec: separate ? THREE_REGIONS : FULLY_REPLICATED }, separate);
 });
 

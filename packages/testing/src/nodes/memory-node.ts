@@ -256,6 +256,7 @@ export class MemoryNode {
       },
       latest: () => family.latest(this.#machines),
       freshness: () => this.freshness(),
+      map: () => 0,
       unresponsive: () => this.unresponsive,
       authenticate: (credentials, done) => this.authenticate(credentials, done),
       client: (_principal, address) => address,

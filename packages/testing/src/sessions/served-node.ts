@@ -102,6 +102,7 @@ export class TestNode {
   /** The highest timestamp that its clock has seen. */
   hlc: Timestamp = 0;
   isReady = true;
+  map = 0;
   freshness: Freshness = { now: NOW, stalenessMs: 20, stale: false, heldBackBy: null };
 
   constructor(
@@ -124,7 +125,7 @@ export class TestNode {
       MAX_TRANSACTION_MS,
       limits,
     );
-    const topology = new Topology({
+    const topology = Topology.of({
       regions: [{ id: 'p', nodes: [{ id: 'p-1' }] }],
       keyspaces: [{ name: 'default', partitions: 1, replication: 1 }],
     });
@@ -143,6 +144,7 @@ export class TestNode {
       regions: [{ id: 'p', endpoints: ['http://p-1'] }],
       serving: this.serving,
       freshness: () => this.freshness,
+      map: () => this.map,
       unresponsive: () => ({ nodes: [], regions: [] }),
       authenticate: (credentials, done) => this.authenticate(credentials, done),
       refused: (refused) => this.refused.push(refused),

@@ -23,7 +23,11 @@ export const rulesOf = (protocol: TransactionsName): SessionRules => TRANSACTION
 
 export const checksOf = (protocol: TransactionsName): SnapshotChecks => new SnapshotChecks(ENTRIES[protocol]);
 
-export const sessionTokens = (protocol: TransactionsName = 'paris', more: Partial<TokenCluster> = {}): SessionTokens =>
-  new SessionTokens(clusterOf(protocol, more), rulesOf(protocol), checksOf(protocol));
+/** @param map version of the node's map */
+export const sessionTokens = (
+  protocol: TransactionsName = 'paris',
+  more: Partial<TokenCluster> = {},
+  map = 0,
+): SessionTokens => new SessionTokens(clusterOf(protocol, more), rulesOf(protocol), checksOf(protocol), () => map);
 
 export const operationTokens = (protocol: string): OperationTokens => new OperationTokens(clusterOf(protocol, {}));

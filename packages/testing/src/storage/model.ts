@@ -198,7 +198,7 @@ const prepare = fc.record({ at: ts, ends: fc.boolean() }).map(({ at, ends }): Du
   return ends ? [prepared, end] : [prepared];
 });
 
-const PREPARED = { home: 'p', attempt: 1, sentAfter: 0, epoch: 0, cohorts: [0, 1], coordinator: 'p-1' };
+const PREPARED = { home: 'p', attempt: 1, sentAfter: 0, map: 0, cohorts: [0, 1], coordinator: 'p-1' };
 
 const record: fc.Arbitrary<DurableRecord> = fc.oneof(
   { weight: 20, arbitrary: version.map((v) => ({ kind: 'version' as const, partition, ...v })) },

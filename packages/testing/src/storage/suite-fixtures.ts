@@ -100,7 +100,7 @@ export const prepared: PreparedRecord = {
   home: 'oregon',
   attempt: 1,
   sentAfter: 5,
-  epoch: 2,
+  map: 2,
   cohorts: [1, P],
   digest: 'digest',
   coordinator: 'oregon-1',

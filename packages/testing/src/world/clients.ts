@@ -62,6 +62,7 @@ export class TestClient {
   commitRequest(tx: SessionTransaction): Omit<CommitReq, 'ref'> {
     const { txId, deps, hwt, sentAfter, writes } = this.session.commit(tx);
     const attemptRegions = [this.region];
+    const { version } = this.world.node(this.node).parts.maps.current;
     return {
       type: 'CommitReq',
       txId,
@@ -72,6 +73,7 @@ export class TestClient {
       attemptRegions,
       principal: 'anonymous',
       writes,
+      ...(version > 0 && { maps: [version] }),
     };
   }
 

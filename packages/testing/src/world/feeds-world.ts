@@ -57,7 +57,7 @@ export class FeedsWorld {
   readonly #logs = new Map<PartitionId, Change[]>();
 
   constructor(spec: ClusterSpec, limits: Partial<FollowingLimits> = {}) {
-    this.topology = new Topology(spec);
+    this.topology = Topology.of(spec);
     for (const node of this.topology.nodes) this.#boot(node, { ...FOLLOWING_LIMITS, ...limits });
     for (const node of this.topology.nodes)
       for (const other of this.topology.nodes) if (other !== node) this.link(node, other, true);

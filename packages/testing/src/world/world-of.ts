@@ -156,7 +156,7 @@ export class WorldOf<
     readonly create: (options: CommonNodeOptions, store: PlainStore) => Node,
     readonly newest: (message: M) => Timestamp = () => 0,
   ) {
-    this.topology = new Topology(options.spec ?? THREE_REGIONS);
+    this.topology = Topology.of(options.spec ?? THREE_REGIONS);
     this.settings = { ...DEFAULT_SETTINGS, maxClockDriftMs: WIDE_DRIFT_MS, ...options.settings };
     this.#delayMs = options.delayMs ?? (() => 1);
     this.#syncMs = options.syncMs ?? 1;
@@ -333,7 +333,6 @@ export class WorldOf<
       {
         node: id,
         topology,
-        epoch: 0,
         settings,
         reader: store,
         recovered,

@@ -83,6 +83,8 @@ export const WelcomeFrame = frame('welcome', {
   freshness: Freshness,
   /** Absent if every node answers. */
   unresponsive: optional(Unresponsive),
+  /** Version of the node's map of the cluster (M6); absent for map 0. */
+  map: optional(count),
   /**
    * When the credentials expire, by the node's wall clock: from then on it serves nothing but `authenticate` (U1).
    * Absent for credentials that do not expire.
@@ -206,6 +208,8 @@ export const UstFrame = frame('ust', {
   freshness: Freshness,
   /** Absent if every node answers. */
   unresponsive: optional(Unresponsive),
+  /** Version of the node's map of the cluster: it comes before any other frame of that map. Absent for map 0. */
+  map: optional(count),
 });
 export type UstFrame = Infer<typeof UstFrame>;
 

@@ -110,6 +110,11 @@ export const CommitFrame = frame('commit', {
    */
   avoids: optional(list(list(text))),
   /**
+   * For each of `attemptRegions` the version of the map that the node had when the attempt was first sent (`map` of
+   * `welcome` and `ust`); absent if all are 0.
+   */
+  maps: optional(list(count)),
+  /**
    * The session's commit before this one, if that was sent on this connection and is not answered yet. This one begins
    * when that one has committed, above it; else it is refused with SESSION_BLOCKED, without effect. With the capability
    * `chained-commits`.

@@ -75,6 +75,9 @@ struct CommitRequest: Sendable {
     /// For each of `attemptRegions` the regions that this attempt avoids, sorted; absent if all are empty. Its cohort
     /// in a partition is the first preferred replica that it does not avoid.
     let avoids: [[String]]
+    /// For each of `attemptRegions` the version of the map that the node had when the attempt was first sent (`map` of
+    /// `welcome` and `ust`); absent if all are 0.
+    let maps: [Int64]
     /// The session's commit before this one, if that was sent on this connection and is not answered yet. This one
     /// begins when that one has committed, above it; else it is refused with SESSION_BLOCKED, without effect. With the
     /// capability `chained-commits`.
@@ -158,6 +161,7 @@ extension JSONWriter {
             member(#","sentAfter":"#, commit.sentAfter)
             member(#","attemptRegions":"#, commit.attemptRegions)
             if !commit.avoids.allSatisfy(\.isEmpty) { member(#","avoids":"#, commit.avoids) }
+            if !commit.maps.isEmpty { member(#","maps":"#, commit.maps) }
             if let after = commit.after { member(#","after":"#, after) }
             member(#","writes":"#, commit.writes)
         case .origin(let key, let at, let tx):

@@ -25,6 +25,8 @@ struct Welcome: Sendable {
     let freshness: Freshness
     /// Absent if every node answers.
     let unresponsive: Unresponsive?
+    /// Version of the node's map of the cluster (M6); absent for map 0.
+    let map: Int64?
     /// When the credentials expire, by the node's wall clock: from then on it serves nothing but `authenticate` (U1).
     /// Absent for credentials that do not expire.
     let expiresAt: Int64?
@@ -58,6 +60,8 @@ struct UstFrame: Sendable {
     let freshness: Freshness
     /// Absent if every node answers.
     let unresponsive: Unresponsive?
+    /// Version of the node's map of the cluster: it comes before any other frame of that map. Absent for map 0.
+    let map: Int64?
 }
 
 /// The node is about to close: connect to another one, this one after `delayMs`. Until it closes it answers requests on
@@ -248,6 +252,7 @@ extension Welcome {
             hwt: try members.timestamp("hwt"),
             freshness: try members.required("freshness").freshness("freshness"),
             unresponsive: try members["unresponsive"]?.unresponsive("unresponsive"),
+            map: try members["map"]?.count("map"),
             expiresAt: try members["expiresAt"]?.count("expiresAt"),
             token: try members.text("token"),
             credits: try members.count("credits"),
@@ -276,7 +281,8 @@ extension UstFrame {
         self.init(
             ust: try members.timestamp("ust"),
             freshness: try members.required("freshness").freshness("freshness"),
-            unresponsive: try members["unresponsive"]?.unresponsive("unresponsive")
+            unresponsive: try members["unresponsive"]?.unresponsive("unresponsive"),
+            map: try members["map"]?.count("map")
         )
     }
 }

@@ -54,6 +54,8 @@ final class Connection: SocketListener {
     private var latestFreshness: Freshness?
     /// The nodes and regions that do not answer the node, by its latest report.
     private(set) var unresponsive = Unresponsive.nothing
+    /// Version of the node's map, to which a new attempt belongs (M6).
+    private(set) var map: Int64 = 0
     private(set) var isClosed = false
     /// Last measured round trip.
     private(set) var rttMs: Double?
@@ -227,6 +229,7 @@ final class Connection: SocketListener {
         case .ust(let frame):
             latestFreshness = frame.freshness
             unresponsive = frame.unresponsive ?? .nothing
+            map = frame.map ?? 0
             if greeting != nil { owner?.ust(frame, from: self) }
         case .goaway(let frame):
             if greeting != nil { owner?.goaway(frame, from: self) }
@@ -238,6 +241,7 @@ final class Connection: SocketListener {
         guard greeting == nil, let opened = unopened else { throw IsochronError.malformed("a second welcome") }
         greeting = welcome
         unresponsive = welcome.unresponsive ?? .nothing
+        map = welcome.map ?? 0
         unopened = nil
         nextBeat()
         opened(.success(self))
@@ -304,6 +308,6 @@ extension Welcome {
     fileprivate static let absent = Welcome(
         region: "", node: "", cluster: "", protocol: "", capabilities: [], ust: Snapshot(ts: 0), stable: nil, seen: nil,
         hwt: 0, freshness: Freshness(now: 0, stalenessMs: 0, stale: false, heldBackBy: nil), unresponsive: nil,
-        expiresAt: nil, token: "", credits: 0, limits: .standard, maxTransactionMs: 0, stalenessAlertMs: nil,
+        map: nil, expiresAt: nil, token: "", credits: 0, limits: .standard, maxTransactionMs: 0, stalenessAlertMs: nil,
         regions: [])
 }

@@ -59,11 +59,13 @@ final class CommitExchange: OutcomeExchange {
         if !isOpen { handle?.release() }
         sentOpen = isOpen
         let attempts = sending(on: connection)
+        let maps = attempts.map(\.map)
         return .commit(
             CommitRequest(
                 tx: attempt.txId, at: isOpen ? nil : Snapshot(ts: dependsOn.snapshot, deps: dependsOn.deps),
                 hwt: dependsOn.hwt, sentAfter: attempt.sentAfter, attemptRegions: attempts.map(\.home),
-                avoids: attempts.map(\.avoid), after: before, writes: attempt.writes))
+                avoids: attempts.map(\.avoid), maps: maps.allSatisfy { $0 == 0 } ? [] : maps, after: before,
+                writes: attempt.writes))
     }
 
     /// Whether it depends on nothing but its reads, beside `hwt`.

@@ -5,11 +5,13 @@ struct Cohorts: Hashable, Sendable {
     let home: RegionId
     /// Regions that did not answer the node when the attempt was made.
     let avoid: [RegionId]
+    /// Version of the node's map at that time.
+    let map: Int64
 }
 
 extension Connection {
     /// The inputs of a new attempt on this connection.
-    fileprivate var cohorts: Cohorts { Cohorts(home: region, avoid: avoid) }
+    fileprivate var cohorts: Cohorts { Cohorts(home: region, avoid: avoid, map: map) }
 }
 
 /// A state of a write: of its effect, of its order, or of its audience. The table with the meanings of all states, and
@@ -285,11 +287,12 @@ class OutcomeExchange: QueuedExchange<Committed> {
     }
 
     /// The cohorts do not decide. At home the region may be cut off from one of them, unlike another region: returns
-    /// whether to ask there. Elsewhere, or if other regions have to be avoided by now, other cohorts become the next
-    /// attempt; it begins only when a cohort of the old one has durably given that up, so an early request is harmless.
+    /// whether to ask there. Elsewhere, under another map, or if other regions have to be avoided by now, other cohorts
+    /// become the next attempt; it begins only when a cohort of the old one has durably given that up, so an early
+    /// request is harmless.
     private func isStuck(at connection: Connection) -> Bool {
         let next = connection.cohorts
-        if next == attempts.last { return attempts.count == 1 }
+        if attempts.last == next { return attempts.count == 1 }
         addAttempt(next)
         return false
     }

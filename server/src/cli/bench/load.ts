@@ -24,7 +24,7 @@ const keyOf = (qualified: QualifiedKey): string => unqualify(qualified).key;
 
 /** The keys of the benchmark: the same number in every partition of the keyspace. */
 export function keyTable(cluster: ClusterAnswer, keyspace: string, keysPerPartition: number): KeyTable {
-  const topology = new Topology({
+  const topology = Topology.of({
     regions: cluster.regions,
     keyspaces: cluster.keyspaces.map(({ name, partitions, replication, regions }) => ({
       name,

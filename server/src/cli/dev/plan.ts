@@ -95,7 +95,7 @@ function defaultReplication(
   keyspace: { name: string; partitions: number },
 ): number {
   const keyspaces = [{ ...keyspace, replication: Math.min(2, regions.length) }];
-  const partial = new Topology({ regions, keyspaces });
+  const partial = Topology.of({ regions, keyspaces });
   return servedProtocol(protocol).unsupported(partial) === undefined ? keyspaces[0]!.replication : regions.length;
 }
 

@@ -1,8 +1,6 @@
 import { packWall } from '@isochron/core';
 import type { Loss } from '@isochron/protocols';
-import { startApi, type TestApi } from '../../../testing/test-api.js';
-import { TestCluster } from '../../../testing/test-cluster.js';
-import { runCli } from '../program.js';
+import { CliNodes, ran } from '../../../testing/cli-nodes.js';
 import { request } from '../status/request.js';
 import { type ClusterLoss, unionOf } from './collect.js';
 import type { LossAnswer } from './shape.js';
@@ -123,45 +121,24 @@ describe('isochron losses', () => {
     ...changes,
   });
   /** The nodes of virginia; the node of oregon does not answer, unless a test adds it. */
-  let nodes: Map<string, TestApi>;
-  let cluster: TestCluster;
-  const add = async (node: string, port: number) =>
-    nodes.set(`http://127.0.0.1:${port}`, await startApi({ cluster, id: node }));
+  let nodes: CliNodes;
 
   beforeEach(async () => {
-    cluster = new TestCluster();
-    nodes = new Map();
-    await add('virginia-1', 7101);
-    await add('virginia-2', 7102);
-    jest.mocked(request).mockImplementation((url, options) => {
-      const { origin, href } = new URL(url);
-      const api = nodes.get(origin);
-      if (api === undefined) return Promise.reject(new Error('refused'));
-      return jest.requireActual('../status/request.js').request(href.replace(origin, api.url), options);
-    });
+    nodes = new CliNodes(jest.requireActual('../status/request.js').request);
+    await nodes.add('virginia-1', 7101);
+    await nodes.add('virginia-2', 7102);
+    jest.mocked(request).mockImplementation(nodes.request);
   });
   afterEach(async () => {
     jest.restoreAllMocks();
-    for (const api of nodes.values()) await api.close();
+    await nodes.close();
   });
-  const nodeOf = (port: number) => nodes.get(`http://127.0.0.1:${port}`)!.node;
 
-  async function run(...args: string[]) {
-    const stdout = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
-    const stderr = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
-    const written = (spy: typeof stdout): string => spy.mock.calls.map(([text]) => String(text)).join('');
-    try {
-      const exitCode = await runCli(['losses', '--endpoint', 'http://127.0.0.1:7101', ...args]);
-      return { exitCode, stdout: written(stdout), stderr: written(stderr) };
-    } finally {
-      stdout.mockRestore();
-      stderr.mockRestore();
-    }
-  }
+  const run = (...args: string[]) => ran('losses', '--endpoint', 'http://127.0.0.1:7101', ...args);
 
   it('isochron losses lists the losses of all nodes that answer, and names the nodes that do not', async () => {
-    nodeOf(7101).lose(loss(1), loss(2, { acknowledged: true }));
-    nodeOf(7102).lose(loss(1, { partitions: [2], keys: ['default/other'] }), loss(3));
+    nodes.node(7101).lose(loss(1), loss(2, { acknowledged: true }));
+    nodes.node(7102).lose(loss(1, { partitions: [2], keys: ['default/other'] }), loss(3));
     const { exitCode, stdout, stderr } = await run();
     expect(exitCode).toBe(0);
     for (const part of [id(1), id(3), 'default/k1', 'default/other', '2 of 2 losses are not'])
@@ -182,12 +159,12 @@ describe('isochron losses', () => {
   });
 
   it('isochron losses acknowledges on every node, and fails when one does not answer, naming it', async () => {
-    nodeOf(7101).lose(loss(1), loss(2));
-    nodeOf(7102).lose(loss(1));
+    nodes.node(7101).lose(loss(1), loss(2));
+    nodes.node(7102).lose(loss(1));
     const { exitCode, stdout, stderr } = await run('--acknowledge', id(1));
     expect([exitCode, stdout]).toEqual([1, 'virginia-1: 1 acknowledged, 1 left\nvirginia-2: 1 acknowledged, 0 left\n']);
     expect(stderr).toMatch(/\nerror: CONNECTION_LOST: oregon-1 acknowledged nothing; repeat .*\n$/);
-    await add('oregon-1', 7103);
+    await nodes.add('oregon-1', 7103);
     const all = await run('--acknowledge', '--all', '--json');
     expect([all.exitCode, all.stderr]).toEqual([0, '']);
     expect(JSON.parse(all.stdout).nodes).toMatchObject([
@@ -199,8 +176,7 @@ describe('isochron losses', () => {
   });
 
   it('isochron losses takes no answer of another node', async () => {
-    nodes.set('http://127.0.0.1:7103', nodes.get('http://127.0.0.1:7102')!);
+    nodes.answerAlsoAt(7103, 7102);
     expect((await run()).stderr).toContain('oregon-1 does not answer: another node answers there: virginia-2');
-    nodes.delete('http://127.0.0.1:7103');
   });
 });

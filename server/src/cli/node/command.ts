@@ -91,6 +91,8 @@ async function start(options: OwnOptions): Promise<void> {
 
 /** How long a node that closes waits for decisions on its prepared transactions, ms. */
 const DECIDE_TIMEOUT_MS = 3000;
+/** Longest wait, while closing, for a map without this node, ms. */
+const LEAVE_TIMEOUT_MS = 3_000;
 
 /** Parts of a node beside its options. */
 interface NodeParts extends NodeSettings {
@@ -137,6 +139,9 @@ async function serve(options: OwnOptions, parts: NodeParts): Promise<() => Promi
     const undecided = await whenDecided(node, DECIDE_TIMEOUT_MS);
     // Other nodes decide them, or this node after its restart (D2).
     if (undecided > 0) logger.warn({ undecided }, 'some transactions are not decided yet');
+    const why = await node.leave(LEAVE_TIMEOUT_MS);
+    if (why === undefined) logger.info('left the members: stable time goes on without this node');
+    else logger.info({ why }, 'closes as a member');
     await Promise.all([node.close(), metrics.close()]);
   };
   try {

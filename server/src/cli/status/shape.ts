@@ -45,6 +45,15 @@ const NodeSchema = Type.Object({
   clock: Type.Optional(Type.Object({ problem: Type.Union([Type.String(), Type.Null()]), driftMs: Type.Number() })),
   blocking: Type.Optional(Type.Object({ reads: Count, totalMs: Count, longestMs: Count })),
   verification: Type.Optional(Type.Object({ state: Name, missing: Type.Array(Name), timedOut: Type.Boolean() })),
+  map: Type.Optional(
+    Type.Object({
+      version: Count,
+      away: Type.Array(Name),
+      suspended: Type.Array(Name),
+      deferred: Count,
+      isSealed: Type.Boolean(),
+    }),
+  ),
   partitions: Type.Array(PartitionSchema),
   links: Type.Array(LinkSchema),
 });

@@ -19,6 +19,7 @@ export function renderStatus(report: ClusterReport, options: { readonly partitio
     verificationLines,
     clockLines,
     readinessLines,
+    mapLines,
     protectionLines,
     stalenessLines,
     lossLines,
@@ -72,6 +73,21 @@ const readinessLines = ({ nodes }: ClusterReport): string[] =>
     const reasons = unready.filter(({ check }) => check !== 'stable-time').map(({ reason }) => printable(reason));
     return reasons.length === 0 ? [] : [colors.red(`${node} is ${reasons.join('; ')}`)];
   });
+
+/** Nodes that are no members: stable time goes on without them. */
+function mapLines({ nodes }: ClusterReport): string[] {
+  const maps = nodes.flatMap(({ status }) => status?.map ?? []);
+  const none = { version: 0, away: [] as string[], suspended: [] as string[], deferred: 0 };
+  const { away, suspended } = maps.reduce((best, map) => (map.version > best.version ? map : best), none);
+  const deferred = maps.reduce((sum, map) => sum + map.deferred, 0);
+  const left = away.filter((id) => !suspended.includes(id));
+  const goesOn = 'stable time goes on without; a node that starts again comes back by itself';
+  return [
+    ...(left.length === 0 ? [] : [`${left.join(', ')} left the members in order: ${goesOn}`]),
+    ...(suspended.length === 0 ? [] : [`${suspended.join(', ')} did not answer and is suspended: ${goesOn}`]),
+    ...(deferred === 0 ? [] : [`${deferred} parts of transactions that need a suspended node wait for its return`]),
+  ];
+}
 
 /** Nodes whose rules or credentials differ from those of the most: a change that has not reached all nodes. */
 function protectionLines({ nodes }: ClusterReport): string[] {

@@ -254,6 +254,7 @@ function rulesMetrics(rules: Pick<FollowedRules, 'counts'>, registry: Registry):
 }
 
 function stabilityGauges(node: RunningNode, registry: Registry): void {
+  gauge(registry, 'isochron_map', 'Version of the map of the cluster that the node has adopted.', () => node.map());
   gauge(registry, 'isochron_ust_staleness_seconds', 'Age of the stable snapshot.', () => node.stalenessMs() / 1000);
   gauge(registry, 'isochron_ust_stale', 'Whether that is above stalenessAlertMs of the cluster file.', () =>
     isStale(node) ? 1 : 0,

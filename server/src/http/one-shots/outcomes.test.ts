@@ -114,7 +114,20 @@ describe('a commit that ended without a word of its cohorts', () => {
     expect(answer.json()).toMatchObject({ code: 'OUTCOME_PENDING', transaction: expect.any(String) });
   });
 
-  it.each(['TRANSACTION_ABORTED', 'OVERLOADED', 'STORAGE_FULL', 'NOT_READY'] as const)(
+  it('a commit whose attempt was aborted is tried again, as the next attempt in the newest map (M6, D4)', async () => {
+    api.node.failNext = new IsochronError('TRANSACTION_ABORTED', 'why');
+    const answer = await api.call('PUT', '/v1/keyspaces/default/keys/a', { body: 1 });
+    expect(answer.json().code).toBeUndefined();
+    expect(api.node.commits.map(({ attemptRegions, maps }) => [attemptRegions, maps])).toEqual([
+      [['virginia'], undefined],
+      [
+        ['virginia', 'virginia'],
+        [0, 0],
+      ],
+    ]);
+  });
+
+  it.each(['OVERLOADED', 'STORAGE_FULL', 'NOT_READY'] as const)(
     'a commit that was refused with %s keeps that definite code',
     async (code) => {
       api.node.failNext = new IsochronError(code, 'why');

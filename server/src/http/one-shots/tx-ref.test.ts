@@ -7,7 +7,7 @@ import { clusterSpec } from '../../config/cluster-file.js';
 import { formatTxId, parseTxId } from './tx-ref.js';
 
 const KEYS = '/v1/keyspaces/default/keys';
-const topology = new Topology(clusterSpec(testConfig()));
+const topology = Topology.of(clusterSpec(testConfig()));
 const refs = (...keys: string[]) => keys.map((key) => ({ keyspace: 'default', key }));
 
 describe('the id of an interactive transaction', () => {

@@ -1,7 +1,17 @@
 /** One-shot writes and commits for plain HTTP callers. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Content, IsochronError, type KeyWrite, type NodeId, type Timestamp, type TxId } from '@isochron/core';
 import type { Snapshot } from '@isochron/protocols';
-import { attemptInId, bytesOf, type Caller, commitThrough, requireCapability } from '@isochron/sessions';
+import {
+  ATTEMPT_PAUSE_MS,
+  attemptInId,
+  bytesOf,
+  type Caller,
+  commitThrough,
+  mayTryAgain,
+  requireCapability,
+  withNextAttempt,
+} from '@isochron/sessions';
 import type { FastifyRequest } from 'fastify';
 import { promised } from '../../node/promised.js';
 import type { ApiContext, TransactionsContext } from '../context.js';
@@ -35,10 +45,19 @@ export async function commit(
   const { txId, snapshot, open = false, hwt, sentAfter, principal, writes } = order;
   const depending = api.sessions.depending(caller, snapshot);
   const known = open && depending === snapshot ? null : depending;
-  const { attemptRegions, avoids } = attemptInId(txId, api.node);
   const coordinator = api.coordinator(request, caller.hwt);
-  const attempt = { txId, known, hwt, sentAfter, attemptRegions, avoids, principal, writes };
-  const committed = await promised<Snapshot>((done) => commitThrough(coordinator, attempt, done, order.coordinator));
+  const fields = { txId, known, hwt, sentAfter, principal, writes };
+  const attempt = async (attempts: ReturnType<typeof attemptInId>): Promise<Snapshot> => {
+    const call = { ...fields, ...attempts };
+    try {
+      return await promised<Snapshot>((done) => commitThrough(coordinator, call, done, order.coordinator));
+    } catch (error) {
+      if (!(error instanceof IsochronError) || !mayTryAgain(error, attempts)) throw error;
+    }
+    await delay(ATTEMPT_PAUSE_MS);
+    return attempt(withNextAttempt(attempts, api.node));
+  };
+  const committed = await attempt(attemptInId(txId, api.node));
   return {
     ct: committed.ts,
     token: api.sessions.committed(caller, { txId, writes, commit: committed, sent: depending }, api.holder(request)),

@@ -19,7 +19,7 @@ export interface Placed {
 
 export function placed(placement: Placement): Placed {
   const spec = specOf(placement);
-  const topology = new Topology(spec);
+  const topology = Topology.of(spec);
   const table = new KeyTable(topology, placement.keysPerPartition);
   return {
     topology,

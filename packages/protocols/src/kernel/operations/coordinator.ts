@@ -86,7 +86,7 @@ export class OperationCoordinator implements Machine<OperationMessage> {
     /** Whether the protocol has read-only transactions. */
     readonly hasRots: boolean,
   ) {
-    this.#addresses = new Addresses(state.topology);
+    this.#addresses = new Addresses(state.maps);
     this.#asks = new Asks(state.clock, state.settings.readTimeoutMs);
     this.rots = new Rots(state, rules, this.#addresses, this.#asks);
   }

@@ -16,7 +16,7 @@ const spec: ClusterSpec = {
   regions: ['a', 'b', 'c'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
   keyspaces: [{ name: 'default', partitions: 4, replication: 3 }],
 };
-const topology = new Topology(spec);
+const topology = Topology.of(spec);
 
 /** As the paper has it: N×M numbers. */
 const dense = fc.array(fc.array(fc.nat(3), { minLength: 3, maxLength: 3 }), { minLength: 4, maxLength: 4 });

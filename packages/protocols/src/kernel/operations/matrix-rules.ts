@@ -80,10 +80,13 @@ export class MatrixRules implements OperationRules {
     return rowOf(seen, partition);
   }
 
-  /** The replica has all of it, unless it has lost its disk (D10): then its versions may be ahead of its region. */
-  lacks(seen: Deps, { partition, replication }: ReplicaView): Wait | undefined {
+  /**
+   * The replica has all of it, unless its disk was lost, whose versions may be ahead of its region, or rolled back
+   * (D10).
+   */
+  lacks(seen: Deps, { partition, replication }: ReplicaView, now: WallMs): Wait | undefined {
     const { stable, membership, topology, region } = this.state;
-    if (stable.aggregated < membership.incarnation) return 'later';
+    if (stable.aggregated < membership.incarnation || replication.lags(now)) return 'later';
     const missing = elementsOf(rowOf(seen, partition)).some(({ region: i, ts }) => {
       const source = topology.regions[i]!;
       return (source === region ? replication.vv.applied(source) : replication.vv.durable(source)) < ts;

@@ -19,11 +19,13 @@ export function createOperationNode(options: CommonNodeOptions, protocol: Operat
   const unsupported = notFullyReplicated(topology);
   if (unsupported !== undefined) throw new IsochronError('CONFIG_INVALID', `${protocol.name}: ${unsupported}`);
   const regional = regionalTimes(protocol.regional, options, () => replicas);
-  const state = recoverState(options, { Clock: protocol.Clock, entries: 0, regional, keepsChanges: false }, 0);
+  const state = recoverState(options, { Clock: protocol.Clock, entries: 0, regional, stableSnapshots: false }, 0);
   const rules = protocol.rules(state);
   const replicas: OperationReplica[] = topology
     .partitionsOn(node)
-    .map((partition) => new OperationReplica(partition, state, rules, recoverReplicaState(partition, options)));
+    .map(
+      (partition) => new OperationReplica(partition, state, rules, recoverReplicaState(partition, options, state.maps)),
+    );
   const coordinator = new OperationCoordinator(state, rules, protocol.rots ?? true);
   return assembleNode<OperationMessage, OperationCoordinator, OperationReplica>(options, state, coordinator, replicas);
 }

@@ -108,8 +108,7 @@ export class Puts {
     const tx: LoggedTx = { txId, writes, deps: sent, depends };
     const outcome = { attempt, digest: digestOf(request) };
     this.counters.puts++;
-    const seq = this.replication.apply(ts, [{ tx, localDeps: deps === sent ? undefined : deps, outcome }], out);
-    this.outcomes.committed(txId, { ts, ...outcome }, seq);
+    this.replication.apply(ts, [{ tx, localDeps: deps === sent ? undefined : deps, outcome }], out);
     this.replication.publish(ts, true, out);
     out.sendAfterPersist(from, { type: 'PutSliceResp', ref, ts });
   }

@@ -20,7 +20,7 @@ export class ReplicaAsks {
     readonly state: NodeState,
   ) {
     this.#asks = new Asks(state.clock, state.settings.readTimeoutMs);
-    this.#addresses = new Addresses(state.topology);
+    this.#addresses = new Addresses(state.maps);
   }
 
   /** Number of open questions. */

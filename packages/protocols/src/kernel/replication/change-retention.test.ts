@@ -1,5 +1,6 @@
 import type { DurableRecord } from '@isochron/core';
 import { MAX_TIMESTAMP, packWall, type Timestamp, Topology } from '@isochron/core';
+import { Maps } from '../maps/maps.js';
 import { recoverReplicaState } from '../node-parts.js';
 import { DEFAULT_SETTINGS } from '../settings.js';
 import { ChangeRetention } from './change-retention.js';
@@ -38,10 +39,13 @@ describe('the retention of changes', () => {
       regions: ['p', 'q'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
       keyspaces: [{ name: 'default', partitions: 1, replication: 2 }],
     };
-    const topology = new Topology(cluster);
+    const topology = Topology.of(cluster);
     const confirmed = (...meta: [string, number][]) =>
-      recoverReplicaState(0, { topology, recovered: { meta: new Map(meta), prepared: [], logEnds: new Map() } })
-        .truncatedUpTo;
+      recoverReplicaState(
+        0,
+        { node: topology.nodes[0]!, topology, recovered: { meta: new Map(meta), prepared: [], logEnds: new Map() } },
+        new Maps(topology, new Map(meta)),
+      ).truncatedUpTo;
     expect(confirmed(['changes/0', 1], ['logTruncatedUpTo/0', 9])).toBe(0);
     expect(confirmed(['changes/0', 1], ['logTruncatedUpTo/0', 9], ['logConfirmedUpTo/0', 5])).toBe(5);
     // A folder of a build without changes: only what every peer had was truncated.

@@ -1,8 +1,17 @@
 /** The source of a copy: the data that a replica sends to a node that has lost its disk (D10). */
-import { contentLength, type PartitionId, type RegionId, type StoredVersion, type Timestamp } from '@isochron/core';
+import {
+  type Content,
+  contentLength,
+  type PartitionId,
+  type QualifiedKey,
+  type RegionId,
+  type StoredVersion,
+  type Timestamp,
+} from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import type { CopiedVersion, CopyReq, ReadCopy, ReplicationMessage } from './messages.js';
+import type { UnstableTx } from './unstable.js';
 import type { VersionVector } from './version-vector.js';
 
 type Out = Effects<ReplicationMessage>;
@@ -15,12 +24,16 @@ export class Copies {
     readonly vv: VersionVector,
     /** How far an entry may be trusted (`PeerProgress`): a copy must not take a stream with a gap as a whole one. */
     readonly limitOf: (region: RegionId) => Timestamp | undefined,
+    /** The transactions above stable time; undefined while they are not known. */
+    readonly unstable: () => readonly UnstableTx[] | undefined,
+    /** Whether a version was taken back: a page may have been read before. */
+    readonly isTakenBack: (version: StoredVersion) => boolean,
   ) {}
 
   /** The vector is taken before the page is read. */
   onCopyReq(request: CopyReq, from: Address, out: Out): void {
     const { topology } = this.state;
-    if (!topology.nodes.includes(from.node)) return;
+    if (!topology.nodes.includes(from.node) || this.unstable() === undefined) return;
     const region = topology.regionOf(from.node);
     if (!this.vv.has(region) || this.vv.durable(region) < request.clock) return;
     const vector = Object.entries(this.vv.durableEntries()).map(([r, ts]) => {
@@ -31,16 +44,35 @@ export class Copies {
 
   onReadCopy({ node, request, vector }: ReadCopy, gcFloor: Timestamp, out: Out): void {
     const { ref, source, above } = request;
+    const { version: map } = this.state.topology;
     const { chains, next } = this.state.reader.copy(this.partition, request.start);
-    const wanted = (version: StoredVersion) => source === null || (version.region === source && version.ts > above);
+    const isWanted = (of: RegionId) => source === null || of === source;
+    const wanted = (version: StoredVersion) =>
+      isWanted(version.region) && (source === null || version.ts > above) && !this.isTakenBack(version);
     const versions = chains.flatMap(({ key, versions: all }) =>
       all.filter(wanted).map((version) => ({ key, version })),
     );
-    const cut = pieces(versions);
-    cut.forEach((part, i) => {
+    const unstable = next === null ? (this.unstable() ?? []).filter(({ region }) => isWanted(region)) : [];
+    const parts = [
+      ...pieces(versions, bytesOf).map((part) => ({ versions: part })),
+      ...pieces(unstable, ({ tx }) => tx.writes.reduce((sum, { key, value }) => sum + lengthOf(key, value), 0))
+        .filter((part) => part.length > 0)
+        .map((part) => ({ versions: [], unstable: part })),
+    ];
+    parts.forEach((part, i) => {
       out.send(
         { node, machine: 'rebuild' },
-        { type: 'CopyResp', ref, part: i, parts: cut.length, versions: part, next, vector, gcFloor },
+        {
+          type: 'CopyResp',
+          ref,
+          part: i,
+          parts: parts.length,
+          ...part,
+          next,
+          vector,
+          gcFloor,
+          ...(map === 0 ? {} : { map }),
+        },
       );
     });
   }
@@ -49,17 +81,20 @@ export class Copies {
 /** Payload of one part of a copied page, in estimated bytes. */
 const PART_BYTES = 512 * 1024;
 
-/** Cuts versions into parts of bounded size, at least one. */
-function pieces(versions: readonly CopiedVersion[]): CopiedVersion[][] {
-  const parts: CopiedVersion[][] = [[]];
+const lengthOf = (key: QualifiedKey, value: Content): number => key.length + contentLength(value) + 64;
+const bytesOf = ({ key, version }: CopiedVersion): number => lengthOf(key, version.value);
+
+/** Cuts a list into parts of bounded size, at least one. */
+function pieces<T>(items: readonly T[], bytesIn: (item: T) => number): T[][] {
+  const parts: T[][] = [[]];
   let bytes = 0;
-  for (const listed of versions) {
+  for (const item of items) {
     if (bytes > PART_BYTES) {
       parts.push([]);
       bytes = 0;
     }
-    parts.at(-1)!.push(listed);
-    bytes += listed.key.length + contentLength(listed.version.value) + 64;
+    parts.at(-1)!.push(item);
+    bytes += bytesIn(item);
   }
   return parts;
 }

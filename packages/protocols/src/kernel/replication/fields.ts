@@ -12,6 +12,7 @@ import {
   list,
   MAX_PRINCIPAL_LENGTH,
   type NodeId,
+  need,
   nullable,
   type Origin,
   optional,
@@ -74,6 +75,8 @@ export const foldedVersion = struct<Version>({
 });
 /** One version for each key, in order; null for a key without a version. */
 export const versions = list(nullable(foldedVersion));
+/** Nodes that a transaction needs. Absent, never empty, if there are none. */
+export const needs = optional(list(need, 100_000));
 /** A transaction's writes on one partition. */
 export const loggedTx = struct<LoggedTx>({
   txId,
@@ -81,7 +84,8 @@ export const loggedTx = struct<LoggedTx>({
   deps,
   depends: dependencies,
   siblings,
-  repeatable: optional(boolean),
+  attempt: optional(uint),
+  needs,
 });
 /** Transactions with one commit timestamp. */
 export const group = struct<LogGroup>({ ct: timestamp, txs: list(loggedTx) });

@@ -22,6 +22,7 @@ import {
   foldedVersion,
   group,
   key,
+  loggedTx,
   node,
   partition,
   partitions,
@@ -33,6 +34,9 @@ import {
 
 /** Correlates an answer with its request; made by the requester. */
 export type Ref = number;
+
+/** Version of the map that the sender has adopted; absent for 0. */
+const adoptedMap = optional(uint);
 
 /** A key and its version in the snapshot of a listing. */
 export const ListedVersion = object({ key, version: foldedVersion });
@@ -57,6 +61,8 @@ export const Replicate = message('Replicate', 27, {
   more: boolean,
   /** Whether every peer has verified the source's disk (D10). */
   verified: boolean,
+  /** What this map defers, and every map before, is not in the groups (M4). */
+  map: adoptedMap,
 });
 export type Replicate = Infer<typeof Replicate>;
 
@@ -124,6 +130,10 @@ export type ResyncRefused = Infer<typeof ResyncRefused>;
 export const ReplayLog = message('ReplayLog', 33, { region, after: timestamp, upTo: timestamp });
 export type ReplayLog = Infer<typeof ReplayLog>;
 
+/** Replica → itself, after a start: the range `(after, upTo]` of its log has been brought to memory, for `Unstable`. */
+export const ReadUnstable = message('ReadUnstable', 107, { after: timestamp, upTo: timestamp });
+export type ReadUnstable = Infer<typeof ReadUnstable>;
+
 /** Node without data → every other node (D10): asks for its state, and the version clocks received from here. */
 export const JoinReq = message('JoinReq', 35, {});
 export type JoinReq = Infer<typeof JoinReq>;
@@ -181,6 +191,9 @@ export const CopyResp = message('CopyResp', 39, {
    */
   vector,
   gcFloor: timestamp,
+  /** With the last page: the transactions above stable time, whose versions do not name what they need (M4). */
+  unstable: optional(list(object({ ct: timestamp, region, tx: loggedTx }))),
+  map: adoptedMap,
 });
 export type CopyResp = Infer<typeof CopyResp>;
 
@@ -211,6 +224,7 @@ export const GossipUp = message('GossipUp', 30, {
   wanted: optional(timestamp),
   /** What the subtree's minimum waits for, while that is old. */
   heldBackBy: optional(HeldBackBy),
+  map: adoptedMap,
 });
 export type GossipUp = Infer<typeof GossipUp>;
 
@@ -227,6 +241,7 @@ export const GossipRoot = message('GossipRoot', 31, {
   wanted: optional(timestamp),
   /** What the region's minimum waits for, while that is old. */
   heldBackBy: optional(HeldBackBy),
+  map: adoptedMap,
 });
 export type GossipRoot = Infer<typeof GossipRoot>;
 
@@ -242,6 +257,7 @@ export const GossipDown = message('GossipDown', 32, {
   wanted: optional(timestamp),
   /** What the stable time waits for, while that is old. */
   heldBackBy: optional(HeldBackBy),
+  map: adoptedMap,
 });
 export type GossipDown = Infer<typeof GossipDown>;
 
@@ -277,6 +293,7 @@ const messages = {
   ResyncReq,
   ResyncRefused,
   ReplayLog,
+  ReadUnstable,
   JoinReq,
   JoinResp,
   CopyReq,
@@ -291,11 +308,21 @@ const messages = {
   AcknowledgeLossesResp,
 };
 export type ReplicationMessage = MessageOf<typeof messages>;
-/** Tags 27–39, 41, 42 and 51–54 are these. */
+/** Tags 27–39, 41, 42, 51–54 and 107 are these. */
 export const replicationSchema: MessageSchema<ReplicationMessage> = messages;
 
 /** The messages that a replica accepts from others. */
 export type StreamMessage = Extract<
   ReplicationMessage,
-  { type: 'Replicate' | 'Heartbeat' | 'ResyncReq' | 'ResyncRefused' | 'ReplayLog' | 'CopyReq' | 'ReadCopy' }
+  {
+    type:
+      | 'Replicate'
+      | 'Heartbeat'
+      | 'ResyncReq'
+      | 'ResyncRefused'
+      | 'ReplayLog'
+      | 'ReadUnstable'
+      | 'CopyReq'
+      | 'ReadCopy';
+  }
 >;

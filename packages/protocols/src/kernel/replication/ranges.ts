@@ -10,12 +10,14 @@ export interface Origin {
   readonly source: RegionId;
   /** Whether every peer has verified the source's disk (D10). */
   readonly verified: boolean;
+  /** Version of the map that the source has adopted. */
+  readonly map: number;
 }
 
 /** Sends a range in pieces of bounded size; one without groups is a heartbeat. `more`: the log continues after it. */
 export function sendRange(
   to: Address,
-  origin: Origin,
+  { map, ...origin }: Origin,
   { from, to: upTo, groups }: ReplicationRange,
   more: boolean,
   out: Effects<ReplicationMessage>,
@@ -26,6 +28,7 @@ export function sendRange(
   }
   const cut = cutRanges(from, upTo, groups);
   cut.forEach((range, i) => {
-    out.send(to, { type: 'Replicate', ...origin, ...range, more: more && i === cut.length - 1 });
+    const last = more && i === cut.length - 1;
+    out.send(to, { type: 'Replicate', ...origin, ...range, more: last, ...(map === 0 ? {} : { map }) });
   });
 }

@@ -27,13 +27,16 @@ import {
   type RegionId,
   type StoredVersion,
   type Timestamp,
+  type TxId,
   type WallMs,
 } from '@isochron/core';
 import type { Address, Effects, Input, Machine, WriteSeq } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import type { CopyResp, JoinResp, ReplicationMessage } from './messages.js';
+import { receivedOutcome } from './receiver.js';
 import type { RebuiltReplica } from './replica-state.js';
 import type { Replication } from './replication.js';
+import { COPIED_UNDER, type UnstableTx } from './unstable.js';
 
 type Out = Effects<ReplicationMessage>;
 
@@ -77,6 +80,8 @@ interface Gathered {
    * outcome.
    */
   readonly own: Map<string, OwnTx>;
+  /** The transactions of all regions above the stable time of the sources, by timestamp and id. */
+  readonly unstable: Map<string, UnstableTx>;
   /** The newest own version that is stable: the new log begins after it. */
   stableOwn: Timestamp;
   /** Versions of other regions are taken up to here. */
@@ -132,6 +137,8 @@ export class Rebuild implements Machine<ReplicationMessage> {
   /** First question for the present page, and the number of received parts of each answer. */
   #pageRef = 0;
   readonly #parts = new Map<number, CopyResp[]>();
+  /** The map that the sources of the copies have adopted: all the same. */
+  #map: number | undefined;
   /** Nodes whose data are in this copy: their data must not count as lost before the copy is whole. */
   readonly #copiedFrom = new Set<NodeId>();
   /** When another node last reported to this retiring node that it has data. */
@@ -149,7 +156,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
     /** Another node has lost its disk. */
     readonly lost: (node: NodeId) => void,
   ) {
-    this.#addresses = new Addresses(state.topology);
+    this.#addresses = new Addresses(state.maps);
     this.#replicas = new Map(replicas.map((replica) => [replica.partition, replica]));
   }
 
@@ -285,6 +292,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
         highestGroups: new Map(),
         gcFloor: 0,
         own: new Map(),
+        unstable: new Map(),
         stableOwn: 0,
         others,
       });
@@ -370,6 +378,10 @@ export class Rebuild implements Machine<ReplicationMessage> {
       for (const e of page.vector) gathered.vector.set(e.region, Math.min(e.ts, gathered.others));
     }
     gathered.gcFloor = Math.max(gathered.gcFloor, page.gcFloor);
+    const { map = 0 } = page;
+    this.#map ??= map;
+    if (this.#map !== map) throw new IsochronError('REBUILD_NEEDED', 'Members have changed; the copy starts over.');
+    for (const one of page.unstable ?? []) gathered.unstable.set(nameOf(one.ct, one.tx.txId), { ...one, map });
     for (const { key, version } of page.versions) {
       if (version.region !== this.state.region && version.ts > gathered.others) continue;
       out.write({ kind: 'version', partition, key, version });
@@ -389,7 +401,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
       gathered.stableOwn = Math.max(gathered.stableOwn, ts);
       return;
     }
-    const name = `${ts}/${txId}`;
+    const name = nameOf(ts, txId);
     const tx = gathered.own.get(name) ?? { ct: ts, txId, deps, depends, siblings, writes: new Map() };
     gathered.own.set(name, tx);
     tx.writes.set(key, { key, value });
@@ -416,12 +428,24 @@ export class Rebuild implements Machine<ReplicationMessage> {
       : 0;
     const forgottenUpTo = this.#stable;
     for (const [partition, gathered] of this.#gathered) {
-      const { clock: seen, vector, highestGroups, gcFloor, own, stableOwn } = gathered;
+      const { clock: seen, vector, highestGroups, gcFloor, own, stableOwn, unstable } = gathered;
       // A fragment lies above the versions that any node has received whole; the rest of it will not come.
       vector.set(region, Math.max(seen, vector.get(region) ?? 0, newest(gathered)));
-      for (const { ct, writes, ...rest } of own.values()) {
-        const tx = { ...rest, writes: [...writes.values()] };
+      for (const [name, { ct, writes, ...rest }] of own) {
+        const tx = { ...rest, writes: [...writes.values()], needs: unstable.get(name)?.tx.needs };
         out.write({ kind: 'applied', partition, ct, tx, region, log: 'own', outcome: { attempt: 0, digest: null } });
+      }
+      for (const { ct, region: source, tx } of unstable.values()) {
+        if (source === region || ct > (vector.get(source) ?? 0)) continue;
+        out.write({
+          kind: 'applied',
+          partition,
+          ct,
+          tx,
+          region: source,
+          log: 'received',
+          outcome: receivedOutcome(tx),
+        });
       }
       out.write({ kind: 'meta', name: `vv/${partition}`, value: Object.fromEntries(vector) });
       out.write({ kind: 'meta', name: `highestGroups/${partition}`, value: Object.fromEntries(highestGroups) });
@@ -435,13 +459,15 @@ export class Rebuild implements Machine<ReplicationMessage> {
     out.write({ kind: 'meta', name: 'lostUpTo', value: incarnation });
     out.write({ kind: 'meta', name: 'unsettled', value: unsettledAfter });
     out.write({ kind: 'meta', name: 'joined', value: 1 });
+    out.write({ kind: 'meta', name: COPIED_UNDER, value: this.#map ?? 0 });
     this.#afterWrites(
       (later, laterOut) => {
         membership.join(incarnation, unsettledAfter);
         for (const [partition, gathered] of this.#gathered) {
           const { vector, highestGroups, gcFloor, stableOwn } = gathered;
           const logged = newest(gathered);
-          const rebuilt = { vector, highestGroups, gcFloor, forgottenUpTo, logged, truncatedUpTo: stableOwn };
+          const unstable = [...gathered.unstable.values()];
+          const rebuilt = { vector, highestGroups, gcFloor, forgottenUpTo, unstable, logged, truncatedUpTo: stableOwn };
           this.#replicas.get(partition)!.join(rebuilt, later, laterOut);
         }
         this.#gathered.clear();
@@ -468,3 +494,5 @@ export class Rebuild implements Machine<ReplicationMessage> {
     throw new IsochronError('REBUILD_NEEDED', reason);
   }
 }
+
+const nameOf = (ct: Timestamp, txId: TxId): string => `${ct}/${txId}`;

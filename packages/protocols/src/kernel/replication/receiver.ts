@@ -1,5 +1,14 @@
 /** Applies the ranges of peers (Alg. 4 lines 23–33, with P3 and D6), and requests missing ones. */
-import type { LogGroup, PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
+import {
+  type AppliedRecord,
+  defers,
+  type LogGroup,
+  type LoggedTx,
+  type PartitionId,
+  type RegionId,
+  type Timestamp,
+  type WallMs,
+} from '@isochron/core';
 import type { Address, Effects, WriteSeq } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import type { Gate, PeerBacklog } from './gate.js';
@@ -31,7 +40,8 @@ export interface ReceiverParts {
  * The outcome of a transaction whose request may be repeated, on a replica that received it: its cohort may lose its
  * disk (D5, D10).
  */
-const RECEIVED_OUTCOME = { attempt: 0, digest: null };
+export const receivedOutcome = ({ attempt }: LoggedTx): AppliedRecord['outcome'] =>
+  attempt === undefined ? undefined : { attempt, digest: null };
 
 export class Receiver {
   readonly counters = { replicated: 0, stale: 0, gaps: 0 };
@@ -44,9 +54,10 @@ export class Receiver {
   }
 
   /** Alg. 4 lines 23–30, with P3 and D6. */
-  onReplicate(message: Replicate, now: WallMs, out: Out): void {
-    const { source, from, to, groups, more } = message;
+  onReplicate(received: Replicate, now: WallMs, out: Out): void {
+    const message = this.#ofKnownMaps(received);
     if (!this.#follows(message, now, out)) return;
+    const { source, from, to, groups, more, map = 0 } = message;
     const have = this.#received(source);
     const { held } = this.#peer(source);
     let wrote = false;
@@ -56,7 +67,7 @@ export class Receiver {
       const whole = ct <= to;
       if (ct <= have || (!whole && from !== to)) this.counters.stale++;
       else if (held !== undefined) held.add(group, whole ? ct : 0);
-      else if (this.#take(source, group, whole, out)) wrote = true;
+      else if (this.#take(source, this.#withoutDeferred(source, group, map), whole, out)) wrote = true;
     }
     this.#advance(source, to, wrote, out);
     this.#arrived(wrote, now, out);
@@ -167,16 +178,50 @@ export class Receiver {
     if (peer.mayLift(this.#applied(source))) peer.lift(() => this.#keepCaps(out));
   }
 
+  /**
+   * The part of a range that the next map cannot defer: a source that has adopted that map may have transactions of the
+   * map above the horizon, which a cut here would take for transactions of an earlier map.
+   */
+  #ofKnownMaps(message: Replicate): Replicate {
+    const { maps } = this.parts.state;
+    const { current, next, newest } = maps;
+    const { map = 0, from, to } = message;
+    if (map <= current.version) return message;
+    if (map <= newest.version && !maps.suspendsBetween(current.version, map)) return message;
+    const upTo = Math.max(from, Math.min(to, next?.map.horizon ?? from));
+    return { ...message, to: upTo, groups: message.groups.filter(({ ct }) => ct <= upTo) };
+  }
+
+  /** A group that was sent under an earlier map than that of this node, without what the maps since defer (M4). */
+  #withoutDeferred(source: RegionId, group: LogGroup, map: number): LogGroup {
+    const { maps, topology } = this.parts.state;
+    if (map >= topology.version) return group;
+    const number = topology.numberOf(this.#peer(source).address.node);
+    const since = Array.from({ length: topology.version - map }, (_, i) => maps.at(map + 1 + i)!.map);
+    const isDeferred = ({ needs }: LoggedTx) =>
+      since.some((one) => defers(one, { ct: group.ct, source: number, needs }));
+    return { ct: group.ct, txs: group.txs.filter((tx) => !isDeferred(tx)) };
+  }
+
+  /**
+   * The stream of a suspended node is received again from the horizon (M5). That this replica has had groups above it
+   * no longer shows that the node's disk was rolled back: a map has taken them back (D10h).
+   */
+  receiveAgain(source: RegionId, horizon: Timestamp, out: Out): void {
+    const peer = this.#peer(source);
+    if (peer.group > horizon) peer.group = 0;
+    this.#keep('highestGroups', ({ group }) => group, out);
+  }
+
   /** Writes a peer's versions. Returns whether there were any. */
   #take(source: RegionId, { ct, txs }: LogGroup, whole: boolean, out: Out): boolean {
     const { state, writer, retention } = this.parts;
     const peer = this.#peer(source);
     retention().stored(ct);
-    if (whole) peer.group = Math.max(peer.group, ct);
+    if (whole && txs.length > 0) peer.group = Math.max(peer.group, ct);
     const kept = txs.filter(({ txId }) => !state.losses.isTakenBack(txId, ct));
-    const log = state.keepsChanges ? 'received' : 'none';
-    for (const tx of kept)
-      writer.apply({ ct, tx, region: source, log, outcome: tx.repeatable ? RECEIVED_OUTCOME : undefined }, out);
+    const log = state.stableSnapshots ? 'received' : 'none';
+    for (const tx of kept) writer.apply({ ct, tx, region: source, log, outcome: receivedOutcome(tx) }, out);
     this.counters.replicated += txs.length;
     return kept.some(({ writes }) => writes.length > 0);
   }

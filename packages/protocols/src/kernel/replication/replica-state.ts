@@ -4,10 +4,13 @@ import { Addresses, type NodeState } from '../node-state.js';
 import { PeerBacklog } from './gate.js';
 import { PeerProgress } from './peer-progress.js';
 import type { RollbackEvidence } from './rollback-watch.js';
+import type { UnstableTx } from './unstable.js';
 import type { VersionVector } from './version-vector.js';
 
 /** The data on a replica's disk (D7). */
 export interface RecoveredReplica {
+  /** The map that the sources of its copy had adopted; 0 without a copy. */
+  readonly copiedUnder: number;
   /** Per hosting region: `max(durable VV, durable ust)`. */
   readonly versionVector: readonly (readonly [RegionId, Timestamp])[];
   /** Highest `ct` of a group received from each peer. */
@@ -33,6 +36,8 @@ export interface RebuiltReplica {
   readonly highestGroups: ReadonlyMap<RegionId, Timestamp>;
   readonly gcFloor: Timestamp;
   readonly forgottenUpTo: Timestamp;
+  /** The copied transactions above stable time. */
+  readonly unstable: readonly UnstableTx[];
   readonly logged: Timestamp;
   /** The newest own group that is not in the new log, because it is universally stable. */
   readonly truncatedUpTo: Timestamp;
@@ -41,12 +46,12 @@ export interface RebuiltReplica {
 /** The peers of a partition's replica, as the disk has them. `gated`: their groups wait to be admitted. */
 export function peersOf(
   partition: PartitionId,
-  { topology, region: own, settings }: NodeState,
+  { maps, region: own, settings }: NodeState,
   recovered: RecoveredReplica,
   vv: VersionVector,
   gated: boolean,
 ): Map<RegionId, PeerProgress> {
-  const addresses = new Addresses(topology);
+  const addresses = new Addresses(maps);
   const regions = recovered.versionVector.map(([region]) => region).filter((region) => region !== own);
   const peers = new Map<RegionId, PeerProgress>();
   for (const region of regions) {

@@ -9,7 +9,9 @@ import {
   versionsIn,
 } from '@isochron/core';
 import type { Effects, WriteSeq } from '../../machine.js';
+import type { Outcomes } from '../outcomes.js';
 import type { ReplicationMessage } from './messages.js';
+import type { UnstableTx } from './unstable.js';
 import type { VersionVector } from './version-vector.js';
 
 type Out = Effects<ReplicationMessage>;
@@ -21,12 +23,18 @@ export class ReplicaWriter {
   constructor(
     readonly partition: PartitionId,
     readonly vv: VersionVector,
+    readonly outcomes: Pick<Outcomes, 'committed'>,
+    /** Every transaction is applied here. */
+    readonly applied: (tx: UnstableTx) => void,
     readonly written: Written | undefined,
   ) {}
 
-  /** Writes a transaction. Returns the number of its batch. */
+  /** Writes a transaction, with its outcome where that is kept. Returns the number of its batch. */
   apply(applied: Omit<AppliedRecord, 'kind' | 'partition'>, out: Out): WriteSeq {
     const seq = out.write({ kind: 'applied', partition: this.partition, ...applied });
+    const { ct, tx, outcome, region } = applied;
+    this.applied({ ct, region, tx });
+    if (outcome !== undefined) this.outcomes.committed(tx.txId, { ts: ct, ...outcome }, seq);
     if (this.written !== undefined) for (const { key, version } of versionsIn(applied)) this.written(key, version, seq);
     return seq;
   }

@@ -8,13 +8,23 @@
  * beginning, replay from the log) and D10 (rolled-back disks are noticed, copies are sent). Under protocols that track
  * dependencies a gate admits a peer's groups before they are applied (`gate.ts`).
  */
-import type { AppliedRecord, PartitionId, QualifiedKey, RegionId, Timestamp, WallMs } from '@isochron/core';
+import type {
+  AppliedRecord,
+  ClusterMap,
+  PartitionId,
+  QualifiedKey,
+  RegionId,
+  Timestamp,
+  Topology,
+  WallMs,
+} from '@isochron/core';
 import type { Address, Effects, Handlers, WriteSeq } from '../../machine.js';
 import { type NodeState, replicaName } from '../node-state.js';
+import type { Outcomes } from '../outcomes.js';
 import { Copies } from './copies.js';
 import type { Gate } from './gate.js';
 import type { Loss } from './losses.js';
-import type { ReplicationMessage, ResyncReq, StreamMessage } from './messages.js';
+import type { ReadUnstable, ReplicationMessage, ResyncReq, StreamMessage } from './messages.js';
 import type { PeerProgress } from './peer-progress.js';
 import { Receiver } from './receiver.js';
 import { lagging, peersOf, type RebuiltReplica, type RecoveredReplica } from './replica-state.js';
@@ -22,6 +32,7 @@ import { ReplicaWriter, type Written } from './replica-writer.js';
 import { Retention } from './retention.js';
 import { RollbackWatch, rolledBack } from './rollback-watch.js';
 import { Sender } from './sender.js';
+import { Unstable, type UnstableTx } from './unstable.js';
 import { VersionVector } from './version-vector.js';
 import { recordsOfTakingBack } from './versions.js';
 
@@ -40,6 +51,10 @@ export class Replication {
   #retention: Retention;
   #rollback: RollbackWatch;
   #resyncs = 0;
+  /** Only where readers see nothing above the stable time. */
+  readonly #unstable: Unstable | undefined;
+  readonly #self: Address;
+  readonly #copiedUnder: number;
 
   readonly handlers: Handlers<StreamMessage, [now: WallMs, from: Address, out: Out]> = {
     Replicate: (message, now, _from, out) => this.#receiver.onReplicate(message, now, out),
@@ -53,32 +68,53 @@ export class Replication {
     ReplayLog: (message, _now, from, out) => {
       if (from.node === this.state.node) this.#sender.onReplayLog(message, out);
     },
+    ReadUnstable: (message, _now, from, out) => {
+      if (from.node === this.state.node) this.#onReadUnstable(message, out);
+    },
   };
 
   constructor(
     readonly partition: PartitionId,
     readonly state: NodeState,
     recovered: RecoveredReplica,
+    outcomes: Pick<Outcomes, 'committed'>,
     /** New versions of a peer are applied. */
     received: (now: WallMs) => void,
     written?: Written,
     /** What peers' groups have to wait for; undefined: for nothing. */
     readonly gate?: Gate,
   ) {
-    const vv = new VersionVector(recovered.versionVector);
+    const vv = new VersionVector(recovered.versionVector, (region) => this.#counts(region, state.topology));
     const peers = peersOf(partition, state, recovered, vv, gate !== undefined);
     this.vv = vv;
+    this.#unstable = state.stableSnapshots ? new Unstable() : undefined;
     this.#peers = peers;
     this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, peers.keys(), recovered.evidence);
     state.verification.watch(partition, this.#rollback);
     const self = { node: state.node, machine: replicaName(partition) };
-    this.#copies = new Copies(self, partition, state, vv, (region) => this.#limitOf(region));
+    this.#self = self;
+    this.#copiedUnder = recovered.copiedUnder;
     state.stable.bound(vv);
     const lastVersion = Math.max(...recovered.versionVector.map(([, ts]) => ts));
     this.#retention = new Retention(partition, state, peers, { ...recovered, lastVersion });
-    const writer = new ReplicaWriter(partition, vv, written);
+    const writer = new ReplicaWriter(
+      partition,
+      vv,
+      outcomes,
+      (tx) => this.#unstable?.add(tx, state.stable.aggregated),
+      written,
+    );
     this.#writer = writer;
     this.#sender = new Sender(partition, state, vv, peers, () => this.verified);
+    this.#copies = new Copies(
+      self,
+      partition,
+      state,
+      vv,
+      (region) => this.#limitOf(region),
+      () => (this.#unstable === undefined ? [] : this.#unstable.above(state.stable.aggregated)),
+      (version) => this.#sender.hasTakenBack(version),
+    );
     const retention = () => this.#retention;
     this.#receiver = new Receiver({ partition, state, peers, writer, retention, received, gate });
   }
@@ -100,8 +136,25 @@ export class Replication {
 
   /** This replica's contribution to UST: what is on its disk, and each peer's version clock up to its cap. */
   get stableMin(): Timestamp {
-    const { durableMin } = this.vv;
-    return Math.min(durableMin, ...[...this.#peers.values()].map((peer) => peer.cap ?? durableMin));
+    return this.stableMinIn(this.state.topology);
+  }
+
+  /** The contribution under a map, perhaps the next. */
+  stableMinIn(topology: Topology): Timestamp {
+    const counts = (region: RegionId) => this.#counts(region, topology);
+    let min = topology === this.state.topology ? this.vv.durableMin : this.vv.minimumOf(counts);
+    for (const [region, { cap }] of this.#peers) if (cap !== undefined && cap < min && counts(region)) min = cap;
+    return min;
+  }
+
+  /** The own writes count also while the node is no member: it shows them. */
+  #counts(region: RegionId, topology: Topology): boolean {
+    return region === this.state.region || topology.hasMember(this.partition, region);
+  }
+
+  /** A map is in force: other regions may count. */
+  adopted(): void {
+    this.vv.recount();
   }
 
   /** Whether every peer has verified the disk. */
@@ -151,6 +204,28 @@ export class Replication {
     if (this.state.membership.joined) this.#retention.start(out);
     this.state.verification.start(now);
     this.#rollback.start(this.state.clock.read(now));
+    if (this.#unstable === undefined) return;
+    if (!this.state.membership.joined) {
+      this.#unstable.isWhole = true;
+      return;
+    }
+    const [after, upTo] = [this.state.stable.aggregated, Math.max(...this.vv.values())];
+    out.send(this.#self, { type: 'ReadUnstable', after, upTo });
+  }
+
+  /** Whether all transactions above the stable time are known: a map may defer some of them. */
+  get knowsUnstable(): boolean {
+    return this.#unstable?.isWhole ?? true;
+  }
+
+  #onReadUnstable({ after, upTo }: ReadUnstable, out: Out): void {
+    const page = this.state.reader.changes(this.partition, after, upTo);
+    const { region, stable } = this.state;
+    const map = this.#copiedUnder;
+    for (const { ct, tx, source = region } of page.changes)
+      this.#unstable!.add({ ct, region: source, tx, map }, stable.aggregated);
+    if (page.upTo < upTo) out.send(this.#self, { type: 'ReadUnstable', after: page.upTo, upTo });
+    else this.#unstable!.isWhole = true;
   }
 
   /** Starts its work with data that were copied from its peers, durably (D10). */
@@ -159,6 +234,7 @@ export class Replication {
     for (const [region, ts] of vector) if (this.vv.has(region)) this.vv.raise(region, ts, 0);
     for (const [region, peer] of this.#peers) peer.group = Math.max(peer.group, highestGroups.get(region) ?? 0);
     const lastVersion = Math.max(...vector.values());
+    for (const tx of rebuilt.unstable) this.#unstable?.add(tx, this.state.stable.aggregated);
     this.#retention = new Retention(this.partition, this.state, this.#peers, { ...rebuilt, lastVersion });
     this.#retention.start(out);
     this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling, this.#peers.keys()).copied();
@@ -170,13 +246,12 @@ export class Replication {
    * Writes own transactions of one timestamp, and sends them with the next release (P4). Returns the number of their
    * batch.
    */
-  apply(ct: Timestamp, own: readonly OwnTransaction[], out: Out): WriteSeq {
+  apply(ct: Timestamp, own: readonly OwnTransaction[], out: Out): void {
     this.#retention.stored(ct);
     this.#retention.logged(ct);
     this.#rollback.applied(ct);
     for (const applied of own) this.#writer.apply({ ct, region: this.state.region, log: 'own', ...applied }, out);
     this.#sender.add({ ct, txs: own.map(({ tx }) => tx) });
-    return out.lastWrite();
   }
 
   /** Raises the own version clock, after the groups that it covers (P3). */
@@ -225,10 +300,32 @@ export class Replication {
   /** Takes back the rest of a transaction after the loss of a disk (`versions.ts`). */
   takeBack(loss: Pick<Loss, 'txId' | 'ts' | 'node'>, keys: readonly QualifiedKey[], logged: boolean, out: Out): void {
     this.#sender.takeBack(loss);
-    const { keepsChanges, topology } = this.state;
+    const { stableSnapshots, topology } = this.state;
     const region = topology.regionOf(loss.node);
-    const log = logged ? 'own' : keepsChanges && keys.length > 0 ? 'received' : 'none';
+    const log = logged ? 'own' : stableSnapshots && keys.length > 0 ? 'received' : 'none';
     for (const record of recordsOfTakingBack(this.partition, loss, keys, region, log)) out.write(record);
+  }
+
+  /**
+   * A map is adopted: the versions of the transactions that it defers are taken back, and the streams of the nodes that
+   * it suspends are received again from the horizon (M5). Returns these transactions.
+   */
+  cut(map: ClusterMap, isCut: (tx: UnstableTx) => boolean, out: Out): UnstableTx[] {
+    const { suspends, horizon, nodes } = map;
+    this.#sender.adopted();
+    const deferred = this.#unstable?.take(map, isCut) ?? [];
+    for (const { ct: ts, region, tx } of deferred) {
+      const log = region === this.state.region ? 'own' : 'received';
+      if (log === 'own') this.#sender.takeBack({ txId: tx.txId, ts });
+      const keys = tx.writes.map(({ key }) => key);
+      for (const record of recordsOfTakingBack(this.partition, { txId: tx.txId, ts }, keys, region, log))
+        out.write(record);
+    }
+    for (const [region, { address }] of this.#peers)
+      if (suspends.some((number) => nodes[number]!.id === address.node))
+        this.#receiver.receiveAgain(region, horizon, out);
+    this.#writer.vector(out);
+    return deferred;
   }
 
   /** P9 and D5: versions below the floor that no snapshot needs, and log entries below UST. */

@@ -40,7 +40,7 @@ export class Retention {
     this.#lastVersion = lastVersion;
     this.#logged = new LoggedTimes(Math.max(logged, truncatedUpTo));
     this.#truncatedUpTo = truncatedUpTo;
-    this.#changes = state.keepsChanges ? new ChangeRetention(partition, state, changesFrom) : undefined;
+    this.#changes = state.stableSnapshots ? new ChangeRetention(partition, state, changesFrom) : undefined;
     state.stable.recovered(gcFloor);
   }
 
@@ -85,7 +85,12 @@ export class Retention {
 
   /** Up to here the log is truncated, or the peer's disk has confirmed it. */
   truncatedFor(peer: PeerProgress): Timestamp {
-    return Math.max(this.#truncatedUpTo, this.#logged.confirmedBy(peer, this.state.stable.aggregated));
+    return Math.max(this.#truncatedUpTo, this.#logged.confirmedBy(peer, this.#confirmedBy(peer)));
+  }
+
+  /** A stable time shows what a peer has only as far as it counts that peer. */
+  #confirmedBy({ address }: PeerProgress): Timestamp {
+    return this.state.maps.confirmed(address.node, this.state.stable.aggregated);
   }
 
   /** P9 and D5: versions below the floor that no snapshot needs, and log entries below UST. */
@@ -96,7 +101,8 @@ export class Retention {
       state.stable.collected(floor);
       out.write({ kind: 'horizon', partition, horizon: 'gcFloor', upTo: floor });
     }
-    const covered = this.#logged.truncate(this.peers.values(), state.stable.aggregated);
+    const confirmed = [...this.peers.values()].map((peer) => this.#confirmedBy(peer));
+    const covered = this.#logged.truncate(this.peers.values(), Math.min(state.stable.aggregated, ...confirmed));
     if (covered > this.#truncatedUpTo) {
       this.#truncatedUpTo = covered;
       const horizon = this.#changes === undefined ? 'logTruncatedUpTo' : 'logConfirmedUpTo';

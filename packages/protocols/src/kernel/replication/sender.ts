@@ -1,5 +1,5 @@
 /** Sends a replica's own groups to its peers (Alg. 4 lines 15 and 21), and replays its log to a peer that asks (D6). */
-import type { LogGroup, PartitionId, RegionId, Timestamp } from '@isochron/core';
+import type { LogGroup, LoggedTx, PartitionId, RegionId, Timestamp } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import { type NodeState, replicaName } from '../node-state.js';
 import type { Loss } from './losses.js';
@@ -11,10 +11,14 @@ import { without } from './versions.js';
 
 type Out = Effects<ReplicationMessage>;
 
+const nameOf = ({ txId, ts }: Pick<Loss, 'txId' | 'ts'>): string => `${ts}/${txId}`;
+
 export class Sender {
   readonly #self: Address;
   /** Applied groups that the live streams have not carried yet; those up to `#releasedUpTo` are in the log alone. */
   #unsent: LogGroup[] = [];
+  /** Transactions that were taken back under the present map: a page of the log may have been read before. */
+  #takenBack = new Set<string>();
   #releasedUpTo: Timestamp = 0;
 
   constructor(
@@ -34,13 +38,24 @@ export class Sender {
     return this.#unsent.find(({ ct }) => ct > durable)?.ct;
   }
 
+  /** Whether a version was taken back under the present map. */
+  hasTakenBack(version: Pick<Loss, 'txId' | 'ts'>): boolean {
+    return this.#takenBack.has(nameOf(version));
+  }
+
   /** An own group is applied: it leaves with a release, once it is durable. */
   add(group: LogGroup): void {
     this.#unsent.push(group);
   }
 
-  /** Removes the rest of a transaction after the loss of a disk. */
+  /** Another map is in force. */
+  adopted(): void {
+    this.#takenBack.clear();
+  }
+
+  /** Removes the rest of a transaction after the loss of a disk, or a transaction that a map has deferred. */
   takeBack(loss: Pick<Loss, 'txId' | 'ts'>): void {
+    this.#takenBack.add(nameOf(loss));
     this.#unsent = without(this.#unsent, loss);
   }
 
@@ -86,7 +101,9 @@ export class Sender {
     const { address, stream } = this.peers.get(region)!;
     const page = this.state.reader.log(this.partition, after, upTo);
     const more = page.upTo < upTo;
-    sendRange(address, this.#origin, { from: after, to: page.upTo, groups: page.groups }, more, out);
+    const isLeft = (ts: Timestamp) => (tx: LoggedTx) => !this.hasTakenBack({ txId: tx.txId, ts });
+    const groups = page.groups.map(({ ct, txs }) => ({ ct, txs: txs.filter(isLeft(ct)) }));
+    sendRange(address, this.#origin, { from: after, to: page.upTo, groups }, more, out);
     if (more)
       stream.broken(); // the peer asks for the next page when it has this one
     else if (upTo < this.#releasedUpTo)
@@ -95,6 +112,7 @@ export class Sender {
   }
 
   get #origin(): Origin {
-    return { partition: this.partition, source: this.state.region, verified: this.isVerified() };
+    const { region, topology } = this.state;
+    return { partition: this.partition, source: region, verified: this.isVerified(), map: topology.version };
   }
 }

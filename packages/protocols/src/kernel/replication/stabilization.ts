@@ -53,14 +53,21 @@ const PERSIST_IDLE_UST_MS = 1_000;
 
 export class Stabilization implements Machine<ReplicationMessage> {
   readonly counters = { up: 0, root: 0, down: 0, ustRaises: 0 };
-  readonly #parent: NodeId | null;
-  readonly #children: readonly NodeId[];
+  #parent: NodeId | null = null;
+  #children: readonly NodeId[] = [];
+  /** Nodes that are no members, and receive stable times from here. */
+  #followers: readonly NodeId[] = [];
+  /** The oldest snapshot in use at each of them: nothing above it is collected anywhere (P9). */
+  readonly #followed = new Map<NodeId, Timestamp>();
   /** Of the other regions. */
-  readonly #roots: readonly NodeId[];
-  readonly #subtree: Aggregator<NodeId>;
-  readonly #regions: Aggregator<RegionId>;
+  #roots: readonly NodeId[] = [];
+  #subtree = new Aggregator<NodeId>([]);
+  #regions = new Aggregator<RegionId>([]);
   readonly #down = new Set<NodeId>();
   #persistedAt: WallMs = 0;
+  #persisted: WriteSeq = 0;
+  /** The batch that has adopted the map. */
+  #adoptedBy: WriteSeq = 0;
   #comparedAt: WallMs = 0;
   #asked: { ust: Timestamp; seq: WriteSeq };
   /** The stable time from which this node would start after a crash: nothing above it is collected anywhere (P9). */
@@ -81,21 +88,40 @@ export class Stabilization implements Machine<ReplicationMessage> {
     readonly state: NodeState,
     readonly own: OwnContribution,
   ) {
-    const { topology, node, region, settings } = state;
-    const { parent, children } = treeOf(treeOrder(topology, region), node, settings.treeFanOut);
-    this.#roots = topology.regions.filter((other) => other !== region).map((other) => rootOf(topology, other)!);
-    this.#parent = parent;
-    this.#children = children;
-    this.#subtree = new Aggregator(children);
-    this.#regions = new Aggregator(topology.regions);
+    const { topology, node } = state;
     for (const peer of topology.nodes) if (peer !== node) this.#down.add(peer);
+    this.adopted();
     this.#durableUst = state.stable.aggregated;
     this.#asked = { ust: this.#durableUst, seq: 0 };
   }
 
+  /**
+   * A map is in force: its members report anew, up their own tree.
+   *
+   * @param batch what the map defers is taken back with this batch: before, no report counts, and none is sent
+   */
+  adopted(batch: WriteSeq = 0): void {
+    this.#adoptedBy = batch;
+    const { topology, node, region, settings } = this.state;
+    const regions = topology.regions.filter((other) => rootOf(topology, other) !== undefined);
+    const isMember = topology.isMember(node);
+    /** The member from which a node that is away receives stable times. */
+    const guideOf = (other: NodeId) => rootOf(topology, topology.regionOf(other)) ?? rootOf(topology, regions[0]!)!;
+    const alone = { parent: guideOf(node), children: [] };
+    const { parent, children } = isMember ? treeOf(treeOrder(topology, region), node, settings.treeFanOut) : alone;
+    const others = topology.nodes.filter((other) => !topology.isMember(other));
+    this.#followed.clear();
+    this.#followers = others.filter((other) => other !== node && guideOf(other) === node);
+    this.#roots = isMember ? regions.filter((other) => other !== region).map((other) => rootOf(topology, other)!) : [];
+    this.#parent = parent;
+    this.#children = children;
+    this.#subtree = new Aggregator(children);
+    this.#regions = new Aggregator(regions);
+  }
+
   /** Whether this node represents its region. */
   get isRoot(): boolean {
-    return this.#parent === null;
+    return this.#parent === null && this.#isMember;
   }
 
   /** What stable time waits for, while it is old: by the aggregated reports, not by the data of this node. */
@@ -126,6 +152,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
         return;
       case 'persisted':
         this.state.clock.persisted(input.upTo);
+        this.#persisted = input.upTo;
         if (this.#asked.seq <= input.upTo) this.#durableUst = this.#asked.ust;
         return;
     }
@@ -162,7 +189,11 @@ export class Stabilization implements Machine<ReplicationMessage> {
   }
 
   #onMessage(message: ReplicationMessage, from: Address, now: WallMs, out: Out): void {
-    if (message.type === 'GossipUp') this.#onGossipUp(message, from, now);
+    if (isReport(message)) {
+      this.state.drift.observe(from.node, message.wallMs, now);
+      if (this.#isAdopting || (message.map ?? 0) !== this.state.topology.version) return;
+    }
+    if (message.type === 'GossipUp') this.#onGossipUp(message, from);
     else if (message.type === 'GossipRoot') this.#onGossipRoot(message, from, now, out);
     else if (message.type === 'GossipDown') this.#onGossipDown(message, from, now, out);
     else if (message.type === 'ClockReq') out.send(from, { type: 'ClockResp', wallMs: this.state.drift.wall(now) });
@@ -181,8 +212,8 @@ export class Stabilization implements Machine<ReplicationMessage> {
         out.send({ node, machine: STABILIZATION_MACHINE }, { type: 'ClockReq' });
   }
 
-  #onGossipUp(message: GossipUp, from: Address, now: WallMs): void {
-    this.state.drift.observe(from.node, message.wallMs, now);
+  #onGossipUp(message: GossipUp, from: Address): void {
+    if (this.#followers.includes(from.node)) this.#followed.set(from.node, message.sOld);
     if (!this.#children.includes(from.node)) return;
     const { gst, sOld, regional = [], served = 0, wanted = 0, heldBackBy } = message;
     const contribution = { gst, sOld, regional, served, wanted, heldBackBy };
@@ -190,7 +221,6 @@ export class Stabilization implements Machine<ReplicationMessage> {
   }
 
   #onGossipRoot(message: GossipRoot, from: Address, now: WallMs, out: Out): void {
-    this.state.drift.observe(from.node, message.wallMs, now);
     const { region, gst, sOld, regional = [], served = 0, wanted = 0, heldBackBy } = message;
     if (rootOf(this.state.topology, region) !== from.node || !this.state.regional.fits(regional)) return;
     this.#regions.report(region, { gst, sOld, regional, served, wanted, heldBackBy });
@@ -198,7 +228,6 @@ export class Stabilization implements Machine<ReplicationMessage> {
   }
 
   #onGossipDown(message: GossipDown, from: Address, now: WallMs, out: Out): void {
-    this.state.drift.observe(from.node, message.wallMs, now);
     if (from.node !== this.#parent) return;
     if (message.regional?.length === this.state.regional.size) this.state.regional.raise(message.regional);
     this.#wanted = message.wanted ?? 0;
@@ -206,18 +235,19 @@ export class Stabilization implements Machine<ReplicationMessage> {
     this.#raise(message.ust, message.sOld, message.served ?? 0, now, out);
   }
 
-  /** Alg. 4 lines 34–35. */
+  /** Alg. 4 lines 34–35. A sealed node reports nothing (M2). */
   #gossip(now: WallMs, out: Out): void {
-    const contribution = this.#contribution(now);
+    if (this.state.maps.isSealed || this.#isAdopting) return;
+    const contribution = this.#isMember ? this.#contribution(now) : this.#use();
     if (contribution === undefined) return;
     const { gst, sOld, regional, served, wanted, heldBackBy } = contribution;
-    const service = serviceOf(served, wanted, heldBackBy);
+    const rest = { ...serviceOf(served, wanted, heldBackBy), ...this.#map };
     const wallMs = this.state.drift.wall(now);
     if (this.#parent !== null && !this.#down.has(this.#parent)) {
       this.counters.up++;
       out.send(
         { node: this.#parent, machine: STABILIZATION_MACHINE },
-        { type: 'GossipUp', gst, sOld, wallMs, ...regionalOf(regional), ...service },
+        { type: 'GossipUp', gst, sOld, wallMs, ...regionalOf(regional), ...rest },
       );
     }
     if (!this.isRoot) return;
@@ -231,21 +261,45 @@ export class Stabilization implements Machine<ReplicationMessage> {
       this.counters.root++;
       out.send(
         { node: root, machine: STABILIZATION_MACHINE },
-        { type: 'GossipRoot', region, gst, sOld, wallMs, ...regionalOf(summed), ...service },
+        { type: 'GossipRoot', region, gst, sOld, wallMs, ...regionalOf(summed), ...rest },
       );
     }
     this.#computeUst(now, out);
   }
 
+  get #map(): { readonly map?: number } {
+    const { version } = this.state.topology;
+    return version === 0 ? {} : { map: version };
+  }
+
   #contribution(now: WallMs): Contribution | undefined {
     const children = this.#subtree.complete();
     if (children === undefined) return undefined;
-    const sOld = Math.min(this.own.sOld(), this.#durableUst);
-    const { wanted } = this.state.stable;
+    const linked = this.#followers.filter((node) => !this.#down.has(node));
+    const { wanted, sOld: known } = this.state.stable;
+    const { sOld } = this.#use();
+    const followed = linked.map((node) => this.#followed.get(node) ?? known);
     const regional = this.state.regional.contribution(now);
     const gst = this.own.gst();
     const heldBackBy = gst !== null && this.#isOld(gst, now) ? this.own.heldBackBy() : undefined;
-    return aggregate([{ gst, sOld, regional, served: this.#durableUst, wanted, heldBackBy }, ...children]);
+    return aggregate([
+      { gst, sOld: Math.min(sOld, ...followed), regional, served: this.#durableUst, wanted, heldBackBy },
+      ...children,
+    ]);
+  }
+
+  /** The report of a node that is no member: the snapshots in use there, and no data. */
+  #use(): Contribution {
+    const sOld = Math.min(this.own.sOld(), this.#durableUst);
+    return { gst: null, sOld, regional: [], served: 0, wanted: 0, heldBackBy: undefined };
+  }
+
+  get #isAdopting(): boolean {
+    return this.#adoptedBy > this.#persisted;
+  }
+
+  get #isMember(): boolean {
+    return this.state.topology.isMember(this.state.node);
   }
 
   #isOld(ts: Timestamp, now: WallMs): boolean {
@@ -317,9 +371,10 @@ export class Stabilization implements Machine<ReplicationMessage> {
       wallMs: this.state.drift.wall(now),
       ...regionalOf(regional),
       ...serviceOf(this.#sentServed, this.#sentWanted, this.heldBackBy),
+      ...this.#map,
     };
     this.#sentThisRound = true;
-    for (const node of this.#children) {
+    for (const node of [...this.#children, ...this.#followers]) {
       if (this.#down.has(node)) continue;
       this.counters.down++;
       out.send({ node, machine: STABILIZATION_MACHINE }, { type: 'GossipDown', ust, sOld, ...rest });
@@ -328,19 +383,22 @@ export class Stabilization implements Machine<ReplicationMessage> {
 }
 
 /**
- * A region's nodes in the order of its tree: those with replicas first. While an inner node is away, UST stands still
+ * A region's members in the order of its tree: those with replicas first. While an inner node is away, UST stands still
  * because of its own replicas. So no node needs to replace it, and none may: a node that does not receive its messages
  * cannot know its version vectors.
  */
 function treeOrder(topology: Topology, region: RegionId): readonly NodeId[] {
-  const nodes = topology.nodesOf(region);
+  const nodes = topology.nodesOf(region).filter((node) => topology.isMember(node));
   const holds = (node: NodeId) => topology.partitionsOn(node).length > 0;
   return [...nodes.filter(holds), ...nodes.filter((node) => !holds(node))];
 }
 
-/** The node that represents a region; undefined for an unknown one. */
+/** The node that represents a region; undefined for an unknown one, and for a region without a member. */
 const rootOf = (topology: Topology, region: RegionId): NodeId | undefined =>
   topology.regions.includes(region) ? treeOrder(topology, region)[0] : undefined;
+
+const isReport = (message: ReplicationMessage): message is GossipUp | GossipRoot | GossipDown =>
+  message.type === 'GossipUp' || message.type === 'GossipRoot' || message.type === 'GossipDown';
 
 /** Omitted under protocols that do not use it. */
 const regionalOf = (regional: Deps): { regional?: Deps } => (regional.length === 0 ? {} : { regional });

@@ -14,7 +14,11 @@ export class VersionVector {
   #durableMin: Timestamp;
   #changes = 0;
 
-  constructor(entries: Iterable<readonly [RegionId, Timestamp]>) {
+  /** @param counts whether a region's writes are waited for; by default every region's */
+  constructor(
+    entries: Iterable<readonly [RegionId, Timestamp]>,
+    readonly counts: (region: RegionId) => boolean = () => true,
+  ) {
     for (const [region, ts] of entries) {
       this.#applied.set(region, ts);
       this.#durable.set(region, ts);
@@ -31,14 +35,32 @@ export class VersionVector {
     return this.#applied.get(region)!;
   }
 
+  /** All of these. */
+  values(): Iterable<Timestamp> {
+    return this.#applied.values();
+  }
+
   /** The same, on disk. */
   durable(region: RegionId): Timestamp {
     return this.#durable.get(region)!;
   }
 
-  /** The lowest durable entry: the replica's contribution to UST. */
+  /** The lowest durable entry that counts: the replica's contribution to UST. */
   get durableMin(): Timestamp {
     return this.#durableMin;
+  }
+
+  /** Other regions count from now on. */
+  recount(): void {
+    this.#durableMin = this.#minimum();
+    this.#changes++;
+  }
+
+  /** The lowest durable entry of the regions that count in a certain way. */
+  minimumOf(counts: (region: RegionId) => boolean): Timestamp {
+    let min = Number.POSITIVE_INFINITY;
+    for (const [region, ts] of this.#durable) if (ts < min && counts(region)) min = ts;
+    return min;
   }
 
   /** How often a durable entry was raised: items that wait for one need no look until this changes. */
@@ -52,6 +74,15 @@ export class VersionVector {
     this.#applied.set(region, ts);
     if (seq > this.#persisted || this.#pending.length > 0) this.#pending.push({ seq, region, ts });
     else this.#settle(region, ts);
+  }
+
+  /** A region's writes above `ts` are taken back, and received again. */
+  lower(region: RegionId, ts: Timestamp): void {
+    if (ts >= this.applied(region)) return;
+    this.#applied.set(region, ts);
+    this.#durable.set(region, Math.min(ts, this.durable(region)));
+    this.#pending = this.#pending.filter((raised) => raised.region !== region);
+    this.recount();
   }
 
   persisted(upTo: WriteSeq): void {
@@ -84,8 +115,6 @@ export class VersionVector {
   }
 
   #minimum(): Timestamp {
-    let min = Number.POSITIVE_INFINITY;
-    for (const ts of this.#durable.values()) if (ts < min) min = ts;
-    return min;
+    return this.minimumOf(this.counts);
   }
 }

@@ -7,13 +7,14 @@ import type { ErrorCode, NodeId, PartitionId, Timestamp, WallMs } from '@isochro
 import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import type { Outcomes } from '../outcomes.js';
-import { digestWrites, fullDigest, sliceOf } from './digest.js';
+import { digestOf, sameCohorts, sliceOf } from './digest.js';
 import type { Known } from './known.js';
 import type { AbortTx, CommitTx, OutcomeResp, PrepareReq, ResolveNow, TransactionMessage } from './messages.js';
 import { addCoordinator, isCoordinator, type Prepared } from './prepared-queue.js';
 import { isCohortOf, type PrepareRefusal, refusalOf } from './refusals.js';
 import { Repeats } from './repeats.js';
 import { Resolver } from './resolver.js';
+import type { DropDeferred } from './return-messages.js';
 import { Slices } from './slices.js';
 import type { SnapshotRules } from './snapshots.js';
 import { Suspects } from './suspects.js';
@@ -132,6 +133,14 @@ export class Cohort {
     return undefined;
   }
 
+  /** A part of a deferred transaction is nowhere: the slice here never commits. Nodes that return decide that (D12). */
+  onDropDeferred({ txId, attempt }: DropDeferred, now: WallMs, from: Address, out: Out): void {
+    const { maps, topology } = this.state;
+    const hasReturned = topology.isMember(from.node) && maps.suspendedSince(0, [from.node]);
+    if (hasReturned) this.slices.dropDeferred(txId, attempt, now, out);
+    else this.slices.ignoreOutsider('DropDeferred', txId, from);
+  }
+
   #refusalOf(request: PrepareReq, now: WallMs, rememberedFrom: Timestamp): PrepareRefusal | undefined {
     return refusalOf(request, now, this.state, rememberedFrom, this.slices.pendingBytes);
   }
@@ -139,6 +148,8 @@ export class Cohort {
   /** D4: retries find the result of the first send. Returns false if a newer attempt starts afresh. */
   #answerKnown(request: PrepareReq, known: Known, now: WallMs, from: Address, out: Out): boolean {
     const { txId, attempt } = request.identity;
+    // Undecided (M7): a later attempt begins afresh, and no answer decides an earlier one.
+    if (known.state === 'deferred') return attempt <= known.record.attempt;
     if (known.state === 'aborted') {
       if (known.attempt < attempt) return false;
       this.#refuse(
@@ -156,9 +167,9 @@ export class Cohort {
     this.counters.repeats++;
     if (known.state === 'committed' && known.digest === '') {
       this.#sendCommitted(known, request, from, out);
-    } else if (sliceOf(stored.digest) !== digestWrites(request.writes, request.principal)) {
+    } else if (sliceOf(stored.digest) !== digestOf(request)) {
       this.#refuse(request, 'TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.', from, out);
-    } else if (stored.attempt === attempt && !stored.digest.endsWith(fullDigest('', request.identity))) {
+    } else if (stored.attempt === attempt && !sameCohorts(stored.digest, request.identity, this.state.maps)) {
       this.#refuse(request, 'ATTEMPT_MISMATCH', `The transaction is known with cohorts ${stored.digest}.`, from, out);
     } else if (known.state === 'committed') {
       this.#sendCommitted(known, request, from, out);

@@ -8,6 +8,7 @@ import {
   type ErrorCode,
   IsochronError,
   type KeyWrite,
+  type Need,
   type NodeId,
   type PartitionId,
   RecentMap,
@@ -19,6 +20,7 @@ import {
 } from '@isochron/core';
 import type { Address, Effects, WriteSeq } from '../../machine.js';
 import type { Addresses, NodeState } from '../node-state.js';
+import { attemptsOf, checkAttempts } from './attempts.js';
 import { digestWrites } from './digest.js';
 import type {
   CommitIdentity,
@@ -55,6 +57,12 @@ const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set([
 /** Refusals because the id belongs to another transaction. */
 const OTHER_TRANSACTION: ReadonlySet<ErrorCode> = new Set(['TX_ID_REUSED', 'ATTEMPT_MISMATCH']);
 
+const DEFERRED = 'A cohort is suspended: the outcome of this attempt waits for its return, or for the next attempt.';
+const COHORT_LEFT = {
+  code: 'TRANSACTION_ABORTED',
+  detail: 'A node of the attempt has left the cluster; the next attempt does without it.',
+} as const;
+
 interface PendingCommit {
   readonly identity: CommitIdentity;
   readonly prepares: ReadonlyMap<PartitionId, PrepareReq>;
@@ -70,7 +78,7 @@ interface PendingCommit {
   /** A cohort has committed. The others have a short time to answer, too: they may know the id with other writes. */
   committed: { readonly ct: Timestamp; readonly attempt: number; readonly since: WallMs } | null;
   /** The writes and the principal. */
-  readonly digest: string;
+  readonly digest: string | undefined;
   /**
    * The earlier attempts. Before this one may prepare, and before a question about the next of them, the durable abort
    * of each must be known: a question about an attempt implies that earlier ones are aborted (D4).
@@ -125,7 +133,7 @@ export class Commits {
       out.send(from, { type: 'CommitResp', ref, txId, ct: ts, deps });
       return;
     }
-    const digest = digestWrites(writes, request.principal);
+    const digest = request.digests === undefined ? digestWrites(writes, request.principal) : undefined;
     const running = this.#pending.get(txId);
     this.#refuseReuse(running?.digest ?? this.#recent.get(txId), digest);
     if (running !== undefined && running.identity.attempt >= request.attemptRegions.length - 1) {
@@ -192,7 +200,7 @@ export class Commits {
       if (attempt !== identity.attempt || pending.votes.waiting.size === 0) this.#decide(pending, ts, out);
     } else if (previous[0]?.attempt !== attempt || !this.#isCohort(message, from, [previous[0]])) {
       return;
-    } else if (state === 'aborted') {
+    } else if (state === 'aborted' || state === 'deferred') {
       previous.shift();
       pending.lost.clear();
       this.#settled.set(txId, attempt + 1);
@@ -242,6 +250,33 @@ export class Commits {
     }
   }
 
+  /**
+   * A map is in force. Attempts of an earlier map with a cohort on a node that has left never commit: that node has
+   * promised to prepare nothing more in their map, and had decided everything it had prepared. Those with a cohort on a
+   * suspended node are deferred (M7): their senders go on with an attempt of this map.
+   */
+  adopted(out: Out): void {
+    for (const [txId, pending] of this.#pending) {
+      const { identity, previous, committed } = pending;
+      if (committed === null && [identity, ...previous].some((one) => this.#isDeferred(one))) {
+        this.#pending.delete(txId);
+        this.counters.pendingOutcomes++;
+        this.#answer(pending, (ref) => ({ type: 'Refused', ref, code: 'OUTCOME_PENDING', detail: DEFERRED }), out);
+        continue;
+      }
+      if (previous.length > 0 || committed !== null || pending.atOnce !== undefined) continue;
+      const isGone = (p: PartitionId) => this.addresses.isGone(this.addresses.cohort(p, identity).node, identity);
+      if (!identity.cohorts.some((partition) => isGone(partition))) continue;
+      this.#pending.delete(txId);
+      this.counters.refusedCommits++;
+      const { attempt } = identity;
+      for (const partition of identity.cohorts)
+        if (!isGone(partition))
+          out.send(this.addresses.cohort(partition, identity), { type: 'AbortTx', partition, txId, attempt });
+      this.#answer(pending, (ref) => ({ type: 'Refused', ref, ...COHORT_LEFT }), out);
+    }
+  }
+
   /** A link came up: messages that were lost with it are sent again. */
   reachable(node: NodeId, now: WallMs, out: Out): void {
     for (const pending of this.#pending.values()) {
@@ -263,7 +298,8 @@ export class Commits {
   }
 
   /** The snapshot: of the open transaction, or the request's own (one-shot writes and retries). */
-  #context({ txId, snapshot, deps, hwt, sentAfter, attemptRegions, avoids }: CommitReq, now: WallMs): Snapshot {
+  #context(request: CommitReq, now: WallMs): Snapshot {
+    const { txId, snapshot, deps, hwt, sentAfter, maps } = request;
     const latest = this.state.clock.latest(now, this.state.settings.maxClockDriftMs / 2);
     const asked = snapshot === null ? undefined : { ts: snapshot, deps };
     if (Math.max(asked === undefined ? 0 : this.rules.newest(asked), hwt, sentAfter) > latest) {
@@ -272,18 +308,8 @@ export class Commits {
         'The session has seen a timestamp from the future; start a new session.',
       );
     }
-    const unknown = attemptRegions.find((home) => !this.state.topology.regions.includes(home));
-    if (attemptRegions.length === 0 || unknown !== undefined) {
-      throw new IsochronError('INVALID_REQUEST', `A commit names its home region; "${unknown ?? ''}" is none.`);
-    }
-    const { topology } = this.state;
-    if (
-      avoids !== undefined &&
-      !(avoids.length === attemptRegions.length && avoids.every((one) => topology.isAvoidList(one)))
-    ) {
-      const detail = 'The regions to avoid are one list for each attempt, sorted and without repetition.';
-      throw new IsochronError('INVALID_REQUEST', detail);
-    }
+    checkAttempts(request, this.state.topology);
+    this.#refuseHigherMap(maps);
     if (asked !== undefined) return asked;
     const open = this.table.snapshot(txId);
     if (open !== undefined) return open;
@@ -292,27 +318,37 @@ export class Commits {
     throw this.table.whyNotOpen(txId);
   }
 
+  /** M6: this node does not know the cohorts of a map that it has not adopted. */
+  #refuseHigherMap(maps: CommitReq['maps'] = []): void {
+    const { version } = this.state.topology;
+    if (maps.every((map) => map <= version)) return;
+    throw new IsochronError(
+      'NOT_READY',
+      'This node has not adopted the newest map of the cluster yet; use another one.',
+    );
+  }
+
   /**
    * P8 at the coordinator: cohorts know an id only if it wrote there. The coordinator notices reuse for writes
    * elsewhere, as long as it keeps the id.
    */
-  #refuseReuse(before: string | undefined, digest: string): void {
-    if (before === undefined || before === digest) return;
+  #refuseReuse(before: string | undefined, digest: string | undefined): void {
+    if (before === undefined || digest === undefined || before === digest) return;
     throw new IsochronError('TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.');
   }
 
-  #remember(txId: TxId, digest: string): void {
-    this.#recent.set(txId, digest);
+  #remember(txId: TxId, digest: string | undefined): void {
+    if (digest !== undefined) this.#recent.set(txId, digest);
   }
 
   #begin(
     request: CommitReq,
-    digest: string,
+    digest: string | undefined,
     snapshot: Snapshot,
     now: WallMs,
     requesters: PendingCommit['requesters'],
   ): PendingCommit {
-    const { txId, hwt, sentAfter, principal, writes } = request;
+    const { txId, hwt, sentAfter, principal, writes, digests } = request;
     const slices = new Map<PartitionId, KeyWrite[]>();
     for (const write of writes) {
       const partition = this.state.topology.partitionOf(write.key);
@@ -321,11 +357,12 @@ export class Commits {
       else slice.push(write);
     }
     const cohorts = [...slices.keys()].sort((a, b) => a - b);
-    const attempts = this.#attempts(request, cohorts);
+    const attempts = attemptsOf(request, cohorts, this.rules, this.state);
     const identity = attempts.at(-1)!;
     const ht = Math.max(this.rules.newest(snapshot), hwt);
     const depsAt = (home: RegionId) => this.rules.depsOf(snapshot, { home, hwt });
     const deps = depsAt(identity.home);
+    const behind = this.#behind(request);
     const prepares = new Map<PartitionId, PrepareReq>();
     for (const [partition, slice] of slices) {
       prepares.set(partition, {
@@ -338,6 +375,8 @@ export class Commits {
         principal,
         writes: slice,
         deps,
+        behind,
+        digest: digests?.find((one) => one.partition === partition)?.digest,
       });
     }
     const settled = this.#settled.get(txId) ?? 0;
@@ -354,23 +393,17 @@ export class Commits {
       requesters,
       committed: null,
       lost: new Set(),
-      previous: attempts.slice(settled, -1),
+      previous: digests === undefined ? attempts.slice(settled, -1).filter((one) => !this.#isDeferred(one)) : [],
       sentAt: now,
     };
   }
 
-  /**
-   * The identity of each attempt, the same anywhere: a function of the request alone (D4). If all cohorts must be in
-   * the home, an attempt that avoids its home has another one.
-   */
-  #attempts({ txId, attemptRegions, avoids }: CommitReq, cohorts: readonly PartitionId[]): CommitIdentity[] {
-    const { epoch, topology } = this.state;
-    return attemptRegions.map((home, attempt) => {
-      const avoid = avoids?.[attempt] ?? [];
-      if (avoid.length === 0) return { txId, attempt, home, epoch, cohorts };
-      if (this.rules.cohortsAtHome) return { txId, attempt, home: topology.homeOf(home, avoid), epoch, cohorts };
-      return { txId, attempt, home, epoch, cohorts, avoid };
-    });
+  /** What unstable writes of the session need: any node, if all that is known of a write is its timestamp (M4). */
+  #behind({ hwt, behind = [] }: CommitReq): readonly Need[] | undefined {
+    const { stableSnapshots, stable } = this.state;
+    if (!stableSnapshots || hwt <= stable.value) return undefined;
+    const unstable = behind.filter(({ ct }) => ct! > stable.value);
+    return unstable.some(({ ct }) => ct! >= hwt) ? unstable : [...unstable, { ct: hwt }];
   }
 
   /** P11: if all cohorts are here. Questions about earlier attempts come first (D4). */
@@ -420,11 +453,24 @@ export class Commits {
     this.counters.committed++;
     // An attempt that is known only from another client's retry may have any home: then only the timestamp identifies
     // the commit.
-    const home = pending.attempts[committed?.attempt ?? identity.attempt]?.home;
-    const deps = home === undefined ? undefined : this.rules.stamp(pending.depsAt(home), ct, home);
-    this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct, deps }), out);
+    const attempt = pending.attempts[committed?.attempt ?? identity.attempt];
+    const deps = attempt === undefined ? undefined : this.rules.stamp(pending.depsAt(attempt.home), ct, attempt.home);
+    const nodes = attempt === undefined ? undefined : this.#nodesOf(attempt);
+    this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct, deps, nodes }), out);
     if (pending.atOnce !== undefined) return;
     if (committed === null || committed.attempt === identity.attempt) this.#sendDecision(identity, ct, out);
+  }
+
+  /** Whether an earlier attempt is decided no more: a map has deferred it, and its cohorts know (M7). */
+  #isDeferred(identity: CommitIdentity): boolean {
+    const nodes = identity.cohorts.map((partition) => this.addresses.cohort(partition, identity).node);
+    return this.state.maps.suspendedSince(identity.map, nodes);
+  }
+
+  #nodesOf(identity: CommitIdentity): number[] | undefined {
+    if (!this.state.stableSnapshots) return undefined;
+    const nodes = new Set(identity.cohorts.map((partition) => this.addresses.cohort(partition, identity).node));
+    return [...nodes].map((node) => this.state.topology.numberOf(node));
   }
 
   /** Alg. 2 lines 28–30; a sole cohort has committed by itself (P11). */

@@ -8,8 +8,10 @@ import {
 } from '@isochron/core';
 
 /** A committed transaction's slice that is not applied yet. */
-export interface Committed extends Pick<LoggedTx, 'txId' | 'writes' | 'deps' | 'siblings' | 'repeatable'> {
+export interface Committed extends Pick<LoggedTx, 'txId' | 'writes' | 'deps' | 'siblings' | 'needs'> {
   readonly ct: Timestamp;
+  /** Whether each replica keeps the outcome. */
+  readonly repeatable?: boolean | undefined;
   readonly attempt: number;
   readonly digest: string;
   /** The prepare. Has the decision, `ct`, once the decision is on its way to the disk: reported, or of one phase. */

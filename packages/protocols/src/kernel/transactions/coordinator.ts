@@ -127,7 +127,7 @@ export class Coordinator implements Machine<TransactionMessage> {
     /** The cohorts of all replicas on this node. */
     cohorts: readonly Cohort[],
   ) {
-    this.#addresses = new Addresses(state.topology);
+    this.#addresses = new Addresses(state.maps);
     for (const other of state.topology.nodes) if (other !== state.node) this.#unreachable.add(other);
     this.table = new TransactionTable(state.settings.maxTransactionMs);
     this.reads = new Reads(state, this.#addresses, this.#unreachable, rules);
@@ -140,6 +140,12 @@ export class Coordinator implements Machine<TransactionMessage> {
    */
   get sOld(): Timestamp {
     return Math.min(this.table.oldest() ?? this.state.stable.value, this.state.stable.value);
+  }
+
+  /** A map is in force (M5, M6). */
+  adopted(out: Out): void {
+    this.reads.adopted();
+    this.commits.adopted(out);
   }
 
   step(input: Input<TransactionMessage>, out: Out): void {
@@ -229,6 +235,13 @@ export class Coordinator implements Machine<TransactionMessage> {
     }
     if (!this.state.membership.accepts) {
       throw new IsochronError('NOT_READY', 'This node is about to be rebuilt; commit through another one.');
+    }
+    const { maps, topology, node } = this.state;
+    if (maps.isLeaving || !topology.isMember(node)) {
+      throw new IsochronError(
+        'NOT_READY',
+        'This node is about to close, or has just come back; commit through another one.',
+      );
     }
   }
 

@@ -1,5 +1,6 @@
-import type { KeyWrite, PreparedRecord } from '@isochron/core';
-import type { CommitIdentity } from './messages.js';
+import type { KeyWrite, PartitionId, PreparedRecord, Topology } from '@isochron/core';
+import type { Maps } from '../maps/maps.js';
+import type { CommitIdentity, PrepareReq } from './messages.js';
 
 const DELETE = -2;
 /** Marks operations: no text and no bytes are so long that their length gives it. */
@@ -68,24 +69,47 @@ export function digestWrites(writes: readonly KeyWrite[], principal: string): st
   return digest.toString();
 }
 
+/** The digest of a prepare. */
+export const digestOf = ({ digest, writes, principal }: PrepareReq): string =>
+  digest ?? digestWrites(writes, principal);
+
 /**
  * The slice's digest and the identity's, so that a retry with other writes, and one with another list, can be
  * recognised.
  */
 export const fullDigest = (
   slice: string,
-  { home, epoch, cohorts, avoid = [] }: Pick<CommitIdentity, 'home' | 'epoch' | 'cohorts' | 'avoid'>,
-): string => `${slice}:${home}:${epoch}:${cohorts.join(',')}${avoid.map((region) => `:-${region}`).join('')}`;
+  { home, map, cohorts, avoid = [] }: Pick<CommitIdentity, 'home' | 'map' | 'cohorts' | 'avoid'>,
+): string => `${slice}:${home}:${map}:${cohorts.join(',')}${avoid.map((region) => `:-${region}`).join('')}`;
 
 /** The slice's part of it. */
 export const sliceOf = (digest: string): string => digest.slice(0, digest.indexOf(':'));
 
-/** Whether a prepare has the cohorts of this identity. */
-export const sameList = (record: PreparedRecord, identity: CommitIdentity): boolean =>
-  record.digest.endsWith(fullDigest('', identity));
+/**
+ * Whether a digest names the cohorts of this identity. A write may be repeated after the map has changed: it is the
+ * same attempt where both maps give the same cohorts.
+ */
+export function sameCohorts(digest: string, identity: CommitIdentity, maps: Maps): boolean {
+  if (digest.endsWith(fullDigest('', identity))) return true;
+  const stored = cohortsIn(digest);
+  if (stored.map === identity.map || stored.cohorts.join() !== identity.cohorts.join()) return false;
+  const [before, now] = [maps.at(stored.map), maps.at(identity.map)];
+  const nodeIn = (topology: Topology, partition: PartitionId, { home, avoid }: typeof stored) =>
+    topology.cohort(partition, home, avoid).node;
+  return (
+    before !== undefined &&
+    now !== undefined &&
+    identity.cohorts.every((partition) => nodeIn(before, partition, stored) === nodeIn(now, partition, identity))
+  );
+}
 
 /** The part that names the cohorts. */
-export function cohortsIn(digest: string): Pick<PreparedRecord, 'home' | 'cohorts' | 'avoid'> {
-  const [, home = '', , cohorts = '', ...avoid] = digest.split(':');
-  return { home, cohorts: cohorts.split(',').map(Number), avoid: avoid.map((region) => region.slice(1)) };
+export function cohortsIn(digest: string): Pick<PreparedRecord, 'home' | 'map' | 'cohorts' | 'avoid'> {
+  const [, home = '', map, cohorts = '', ...avoid] = digest.split(':');
+  return {
+    home,
+    map: Number(map),
+    cohorts: cohorts.split(',').map(Number),
+    avoid: avoid.map((region) => region.slice(1)),
+  };
 }

@@ -32,7 +32,7 @@ export class LossReview {
   #nextRef = 0;
 
   constructor(readonly state: NodeState) {
-    this.#addresses = new Addresses(state.topology);
+    this.#addresses = new Addresses(state.maps);
   }
 
   /** Asks about losses whose time has come. */

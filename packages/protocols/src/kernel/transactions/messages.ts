@@ -27,12 +27,14 @@ import {
 } from '@isochron/core';
 import type { RequestMap } from '../../request-table.js';
 import { type FeedMessage, feedRequests, feedSchema } from '../feeds/messages.js';
+import { type MapMessage, mapSchema } from '../maps/messages.js';
 import {
   deps,
   foldedVersion,
   key,
   keys,
   name,
+  needs,
   node,
   partition,
   partitions,
@@ -42,8 +44,9 @@ import {
   versions,
   writes,
 } from '../replication/fields.js';
-import { Loss } from '../replication/losses.js';
 import { ListedVersion, type ReplicationMessage, replicationSchema } from '../replication/messages.js';
+import { type ReturnMessage, returnSchema } from './return-messages.js';
+import { type SettlementMessage, settlementSchema } from './settlement-messages.js';
 
 const nullableTimestamp = nullable(timestamp);
 const range = struct<ListRange>({ start: key, end: nullable(key), limit: uint, level: optional(uint) });
@@ -54,12 +57,14 @@ const code: Kind<ErrorCode> = {
   decode: (raw) => (typeof raw === 'string' && Object.hasOwn(ERROR_CODES, raw) ? (raw as ErrorCode) : 'INTERNAL'),
 };
 const detail = text(1024);
-const losses = list(Loss);
+const digest = text(1024);
 /**
  * The newest versions that the replicas have applied, where these are not the versions of the snapshot. Absent where
  * the request did not ask for the newest versions, and where there are none above the snapshot.
  */
 const newer = optional(list(object({ index: uint, version: foldedVersion })));
+/** Version of the map that a snapshot belongs to (M6); absent for map 0. */
+const snapshotMap = optional(uint);
 
 /** Client → coordinator (Alg. 1 line 2). Opens a transaction; its id is the client's (P8). */
 export const StartTxReq = message('StartTxReq', 1, {
@@ -138,7 +143,8 @@ export type ListResp = Infer<typeof ListResp>;
 /**
  * Client → coordinator (Alg. 1 line 27). With `snapshot: null` it commits a transaction that StartTxReq opened; with a
  * number it needs no context: a one-shot write (P11), or a retry anywhere (D4). `attemptRegions` holds the home of
- * every attempt so far, and `avoids` the regions that each of them avoids; absent if none avoids any.
+ * every attempt so far, and `avoids` the regions that each of them avoids; absent if none avoids any. The attempts and
+ * their maps fix the cohorts.
  */
 export const CommitReq = message('CommitReq', 7, {
   ref: uint,
@@ -153,6 +159,12 @@ export const CommitReq = message('CommitReq', 7, {
   deps,
   /** For each attempt the regions that it avoids, sorted. */
   avoids: optional(list(avoid, 16)),
+  /** For each attempt the version of its map; absent if all are of map 0. */
+  maps: optional(list(uint, 16)),
+  /** What unstable writes of the session need (M4). */
+  behind: needs,
+  /** The digests of the slices, of a deferred transaction that its own node commits again: it has no principal. */
+  digests: optional(list(object({ partition, digest }), 100_000)),
 });
 export type CommitReq = Infer<typeof CommitReq>;
 
@@ -163,6 +175,8 @@ export const CommitResp = message('CommitResp', 8, {
   ct: timestamp,
   /** The commit's dependencies, under protocols whose sessions must know them. */
   deps,
+  /** Numbers of the nodes with slices; absent where the coordinator does not know them. */
+  nodes: optional(list(uint, 100_000)),
 });
 export type CommitResp = Infer<typeof CommitResp>;
 
@@ -211,6 +225,7 @@ export const ReadSliceReq = message('ReadSliceReq', 14, {
   deps,
   /** Asks for the newest versions, too, of a replica that has everything up to this stable time. */
   newest: optional(timestamp),
+  map: snapshotMap,
 });
 export type ReadSliceReq = Infer<typeof ReadSliceReq>;
 
@@ -226,6 +241,7 @@ export const ListSliceReq = message('ListSliceReq', 16, {
   range,
   /** The snapshot's other entries, under protocols that have them. */
   deps,
+  map: snapshotMap,
 });
 export type ListSliceReq = Infer<typeof ListSliceReq>;
 
@@ -262,7 +278,8 @@ export const CommitIdentity = object({
   txId,
   attempt: uint,
   home: region,
-  epoch: uint,
+  /** Version of the map that the cohorts follow from. */
+  map: uint,
   /** All partitions written, ascending. With `home` and `avoid` they name the cohorts. */
   cohorts: partitions,
   /** Regions that the attempt avoids, sorted: fixed before it is first sent. Absent if it avoids none. */
@@ -283,6 +300,10 @@ export const PrepareReq = message('PrepareReq', 18, {
   writes,
   /** The dependencies of the transaction's versions beside their timestamp, under protocols that track them. */
   deps,
+  /** What unstable writes of the session need (M4). */
+  behind: needs,
+  /** That of `writes` and a principal, where the sender does not know the principal. */
+  digest: optional(digest),
 });
 export type PrepareReq = Infer<typeof PrepareReq>;
 
@@ -327,7 +348,7 @@ export const ResolveResp = message('ResolveResp', 24, {
   attempt: uint,
   partition,
   /** `lost`: the cohort lost its disk since and cannot know (D10). */
-  state: oneOf('prepared', 'committed', 'aborted', 'lost'),
+  state: oneOf('prepared', 'committed', 'aborted', 'lost', 'deferred'),
   /** `pt`, or `ct`; no meaning otherwise. */
   ts: timestamp,
 });
@@ -349,82 +370,6 @@ export const OutcomeResp = message('OutcomeResp', 26, {
   attempt: uint,
 });
 export type OutcomeResp = Infer<typeof OutcomeResp>;
-
-/**
- * Node that has lost its disk → every node (D10): votes of the previous incarnation no longer count. See
- * `settlement.ts`.
- */
-export const LossNotice = message('LossNotice', 44, {
-  /** Of the sender: names its incarnation. */
-  incarnation: timestamp,
-});
-export type LossNotice = Infer<typeof LossNotice>;
-
-/** Node → node that has lost its disk: it holds no such vote. */
-export const LossNoticed = message('LossNoticed', 45, {
-  incarnation: timestamp,
-  /** Losses above its stable time: not every node may have stored their verdict. */
-  losses,
-  /** All others that it reports: the lost disk reported them, too. */
-  reported: losses,
-});
-export type LossNoticed = Infer<typeof LossNoticed>;
-
-/**
- * Node that has lost its disk → replica (D10): which of your own transactions above `after` have a cohort on my node?
- */
-export const SuspectsReq = message('SuspectsReq', 46, { partition, after: timestamp });
-export type SuspectsReq = Infer<typeof SuspectsReq>;
-
-/** A transaction that has, or had, a cohort on a lost disk. */
-export const Suspect = object({
-  txId,
-  attempt: uint,
-  /** Whether this cohort has committed it; otherwise it is prepared, and stays so until the verdict. */
-  committed: boolean,
-  /** Its commit timestamp, or the proposal of this cohort. */
-  ts: timestamp,
-  /** Partitions whose cohort was the asker. None where the replica has received it, and does not know its cohorts. */
-  partitions,
-  /** The keys that it wrote there. */
-  keys,
-});
-export type Suspect = Infer<typeof Suspect>;
-
-/** Replica → itself: the range `(request.after, upTo]` of its log has been brought to memory; answer `request`. */
-export const ReadSuspects = message('ReadSuspects', 47, {
-  node,
-  request: SuspectsReq,
-  /** Those that were not in the log when the request came. */
-  queued: list(Suspect),
-  upTo: timestamp,
-});
-export type ReadSuspects = Infer<typeof ReadSuspects>;
-
-/** Replica → node that has lost its disk: one page of the log, and the transactions that are not in the log yet. */
-export const SuspectsResp = message('SuspectsResp', 48, {
-  partition,
-  region,
-  after: timestamp,
-  suspects: list(Suspect),
-  next: nullableTimestamp,
-});
-export type SuspectsResp = Infer<typeof SuspectsResp>;
-
-/**
- * Node that has lost its disk → every node (D10): these transactions are lost; take back those that may be taken back.
- */
-export const TakeBackReq = message('TakeBackReq', 49, {
-  part: uint,
-  /** Transactions outside the verdict are whole: they may be decided again. */
-  last: boolean,
-  losses,
-});
-export type TakeBackReq = Infer<typeof TakeBackReq>;
-
-/** Node → node that has lost its disk, after the verdict is durable. */
-export const TakeBackResp = message('TakeBackResp', 50, { part: uint });
-export type TakeBackResp = Infer<typeof TakeBackResp>;
 
 const messages = {
   StartTxReq,
@@ -455,19 +400,21 @@ const messages = {
   ResolveResp,
   OutcomeReq,
   OutcomeResp,
-  LossNotice,
-  LossNoticed,
-  SuspectsReq,
-  ReadSuspects,
-  SuspectsResp,
-  TakeBackReq,
-  TakeBackResp,
 };
-export type TransactionMessage = ReplicationMessage | FeedMessage | MessageOf<typeof messages>;
-/** Tags 1–26, 40, 43–50, and those of replication and feeds. */
+export type TransactionMessage =
+  | ReplicationMessage
+  | FeedMessage
+  | MapMessage
+  | ReturnMessage
+  | SettlementMessage
+  | MessageOf<typeof messages>;
+/** Tags 1–26, 40, 43, and those of replication, feeds, maps, returns and settlements. */
 export const transactionSchema: MessageSchema<TransactionMessage> = {
   ...replicationSchema,
   ...feedSchema,
+  ...mapSchema,
+  ...returnSchema,
+  ...settlementSchema,
   ...messages,
 };
 

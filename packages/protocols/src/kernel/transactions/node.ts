@@ -2,13 +2,21 @@
 import { IsochronError, type PartitionId, type Timestamp } from '@isochron/core';
 import { Feeds } from '../feeds/feeds.js';
 import { FEEDS_MACHINE } from '../feeds/messages.js';
+import { MAPS_MACHINE, MapMachine } from '../maps/map-machine.js';
 import { assembleNode, type ProtocolNode } from '../node.js';
 import { NodeClock } from '../node-clock.js';
-import { type CommonNodeOptions, recoverReplicaState, recoverState, regionalTimes } from '../node-parts.js';
+import {
+  type CommonNodeOptions,
+  recoverReplicaState,
+  recoverState,
+  regionalTimes,
+  stableMinimum,
+} from '../node-parts.js';
 import type { NodeState } from '../node-state.js';
 import { Coordinator } from './coordinator.js';
 import type { TransactionMessage } from './messages.js';
 import { Replica } from './replica.js';
+import { PAID, RETURN_MACHINE, ReturnMachine } from './return.js';
 import { Settlement } from './settlement.js';
 import type { SnapshotRules, TransactionProtocol } from './snapshots.js';
 
@@ -27,9 +35,9 @@ export function createTransactionNode(options: CommonNodeOptions, protocol: Tran
   if (unsupported !== undefined) throw new IsochronError('CONFIG_INVALID', `${protocol.name}: ${unsupported}`);
   const { Clock = NodeClock } = protocol;
   const entries = protocol.entries?.(topology) ?? 0;
-  const keepsChanges = protocol.stableSnapshots ?? false;
+  const stableSnapshots = protocol.stableSnapshots ?? false;
   const regional = regionalTimes(protocol.regional, options, () => replicas);
-  const state = recoverState(options, { Clock, entries, regional, keepsChanges }, highestKnown(options));
+  const state = recoverState(options, { Clock, entries, regional, stableSnapshots }, highestKnown(options));
   const rules = protocol.rules(state);
   const replicas: Replica[] = topology
     .partitionsOn(node)
@@ -39,7 +47,7 @@ export function createTransactionNode(options: CommonNodeOptions, protocol: Tran
     rules,
     replicas.map(({ cohort }) => cohort),
   );
-  const settlement = new Settlement(state, replicas, coordinator.commits, protocol.stableSnapshots ?? false);
+  const settlement = new Settlement(state, replicas, coordinator.commits);
   const assembled = assembleNode<TransactionMessage, Coordinator, Replica>(
     options,
     state,
@@ -47,9 +55,33 @@ export function createTransactionNode(options: CommonNodeOptions, protocol: Tran
     replicas,
     settlement,
   );
-  if (!keepsChanges) return { ...assembled, feeds: undefined };
+  if (!stableSnapshots) return { ...assembled, feeds: undefined };
   const feeds = new Feeds(state, replicas);
-  return { ...assembled, feeds, machines: [...assembled.machines, [FEEDS_MACHINE, feeds]] };
+  const maps = new MapMachine(
+    state,
+    (topology) => stableMinimum(replicas, state.membership, (replication) => replication.stableMinIn(topology)),
+    {
+      isIdle: () =>
+        coordinator.commits.size === 0 &&
+        replicas.every(({ undecided, replication }) => !undecided && replication.lastLogged <= state.stable.aggregated),
+      mayCut: () => replicas.every(({ replication }) => replication.knowsUnstable),
+      adopted: (out) => {
+        for (const { cohort, replication } of replicas) cohort.slices.cut(state.topology.map, replication, out);
+        for (const { replication } of replicas) replication.adopted();
+        assembled.stabilization.adopted(out.lastWrite());
+        coordinator.adopted(out);
+      },
+    },
+  );
+  const paid = options.recovered.meta.get(PAID);
+  const returning = new ReturnMachine(state, replicas, typeof paid === 'number' ? paid : 0);
+  const machines = [
+    ...assembled.machines,
+    [FEEDS_MACHINE, feeds],
+    [MAPS_MACHINE, maps],
+    [RETURN_MACHINE, returning],
+  ] as const;
+  return { ...assembled, feeds, machines };
 }
 
 function recoverReplica(
@@ -60,7 +92,7 @@ function recoverReplica(
   rules: SnapshotRules,
 ): Replica {
   const { prepared } = options.recovered;
-  const replica = new Replica(partition, state, protocol, rules, recoverReplicaState(partition, options));
+  const replica = new Replica(partition, state, protocol, rules, recoverReplicaState(partition, options, state.maps));
   const own = prepared.filter((p) => p.partition === partition).sort((a, b) => a.record.pt - b.record.pt);
   for (const { txId, record } of own) replica.cohort.slices.recovered(txId, record, options.now);
   return replica;

@@ -61,7 +61,7 @@ const NOT_INSTALLED: Refusal = {
 export class Reads {
   readonly counters = { reads: 0, localSlices: 0, remoteSlices: 0, failovers: 0, unanswered: 0 };
   readonly #pending = new TransientMap<number, PendingRead>();
-  readonly #regions: (readonly RegionId[])[];
+  #regions: readonly (readonly RegionId[])[] = [];
   /** Begins at the clock: responses to a previous incarnation are ignored. 0 before the first read. */
   #nextRef = 0;
 
@@ -69,9 +69,14 @@ export class Reads {
     readonly state: NodeState,
     readonly addresses: Addresses,
     readonly unreachable: ReadonlySet<NodeId>,
-    rules: SnapshotRules,
+    readonly rules: SnapshotRules,
   ) {
-    this.#regions = state.topology.partitions.map(({ id }) => rules.sources(id));
+    this.adopted();
+  }
+
+  /** A map is in force: other replicas may serve reads. */
+  adopted(): void {
+    this.#regions = this.state.topology.partitions.map(({ id }) => this.rules.sources(id));
   }
 
   get size(): number {
@@ -88,6 +93,7 @@ export class Reads {
   ): void {
     const { ref } = requester;
     const { ts, deps } = snapshot;
+    const map = this.state.topology.version || undefined;
     const newest = asksNewest === true ? this.state.stable.value : undefined;
     const versions: (Version | null)[] = new Array(keys.length).fill(null);
     const newer: NonNullable<ReadResp['newer']>[number][] = [];
@@ -104,6 +110,7 @@ export class Reads {
           keys: asked,
           deps,
           newest,
+          map,
         })),
       );
     }
@@ -146,6 +153,7 @@ export class Reads {
   list(requester: Requester, keyspace: string, range: ListRange, snapshot: Snapshot, now: WallMs, out: Out): void {
     const { ref } = requester;
     const { ts, deps } = snapshot;
+    const map = this.state.topology.version || undefined;
     const pages: ListSliceResp[] = [];
     const partitions = this.state.topology.partitionsOf(keyspace);
     // Keys are spread evenly: a share with some reserve fills the page; whole pages would read it many times over.
@@ -159,6 +167,7 @@ export class Reads {
         snapshot: ts,
         range: share,
         deps,
+        map,
       }));
     });
     this.#ask(

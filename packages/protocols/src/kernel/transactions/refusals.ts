@@ -11,7 +11,7 @@ export interface PrepareRefusal {
 }
 
 /**
- * Why a cohort must not prepare a transaction that is new to it; undefined when it may (D5, D10, D11, K2, T1).
+ * Why a cohort must not prepare a transaction that is new to it; undefined when it may (D5, D10, D11, K2, M6, T1).
  *
  * @param rememberedFrom the cohort may have known a transaction with a lower sentAfter
  * @param pendingBytes size of its undecided and unapplied transactions
@@ -23,10 +23,13 @@ export function refusalOf(
   rememberedFrom: Timestamp,
   pendingBytes: number,
 ): PrepareRefusal | undefined {
-  const { node, settings, clock, writable } = state;
+  const { node, settings, clock, writable, maps } = state;
   if (request.sentAfter < rememberedFrom) {
     return { ...unremembered(request.sentAfter, now, state), durable: false };
   }
+  if (request.identity.map < maps.current.version) return OF_AN_OLD_MAP;
+  if (maps.isLeaving || maps.hasLeft) return LEAVING;
+  if (!maps.current.isMember(node)) return AWAY;
   const full = writable();
   if (full !== undefined) {
     return { code: full, detail: takesNoWrites(node, full), durable: true };
@@ -57,6 +60,21 @@ export function unremembered(
   return sentAfter < packWall(drift.stampable(now) - settings.outcomeRetentionMs) ? FORGOTTEN : LOST;
 }
 
+const OF_AN_OLD_MAP: PrepareRefusal = {
+  code: 'TRANSACTION_ABORTED',
+  detail: 'The attempt belongs to an older map of the cluster; the next attempt belongs to the present one.',
+  durable: true,
+};
+const LEAVING: PrepareRefusal = {
+  code: 'TRANSACTION_ABORTED',
+  detail: 'The node of a cohort is about to close; the next attempt avoids it.',
+  durable: true,
+};
+const AWAY: PrepareRefusal = {
+  code: 'NOT_READY',
+  detail: 'The node of a cohort is suspended; it takes writes once it is a member again.',
+  durable: false,
+};
 const FORGOTTEN = {
   code: 'OUTCOME_FORGOTTEN',
   detail: 'The write is older than the outcomes that are kept; whether it happened cannot be known.',
@@ -66,14 +84,18 @@ const LOST = {
   detail: 'A disk was lost after the write was made; whether an earlier sending of it happened cannot be known.',
 } as const;
 
-/** Whether a peer's identity makes sense (D12): the replica is in its list, and each cohort in it exists, once. */
+/**
+ * Whether a peer's identity makes sense (D12): this node has adopted its map (M6), the replica is in its list,
+ * and each cohort in it exists, once.
+ */
 export function isCohortOf(
-  { home, cohorts, avoid }: CommitIdentity,
+  { map, home, cohorts, avoid }: CommitIdentity,
   own: PartitionId,
-  { topology, region }: NodeState,
+  { maps, region }: NodeState,
 ): boolean {
+  const topology = map <= maps.current.version ? maps.at(map) : undefined;
   return (
-    topology.regions.includes(home) &&
+    topology?.regions.includes(home) === true &&
     topology.isAvoidList(avoid ?? []) &&
     cohorts.every((partition, i) => partition < topology.partitions.length && partition > (cohorts[i - 1] ?? -1)) &&
     cohorts.includes(own) &&

@@ -5,8 +5,9 @@
  */
 import type { NodeId, PartitionId, RegionId, Timestamp, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
+import type { Maps } from '../maps/maps.js';
 import { Addresses, type NodeState } from '../node-state.js';
-import type { OutcomeResp, PrepareReq, TransactionMessage } from './messages.js';
+import type { CommitIdentity, OutcomeResp, PrepareReq, TransactionMessage } from './messages.js';
 
 /** A request that waits for the peers' answers. */
 export interface Asked {
@@ -23,6 +24,10 @@ const MAX_ASKED = 1_000;
  */
 export const isRepeatable = ({ sentAfter, ust }: Pick<PrepareReq, 'sentAfter' | 'ust'>): boolean => sentAfter < ust;
 
+/** Whether an attempt may commit again what a map has deferred. */
+export const mayBeAgain = ({ attempt, map }: Pick<CommitIdentity, 'attempt' | 'map'>, maps: Maps): boolean =>
+  attempt > 0 && maps.suspendsBetween(0, map);
+
 export class Repeats {
   readonly #addresses: Addresses;
   readonly #asked = new Map<number, Asked>();
@@ -32,7 +37,7 @@ export class Repeats {
     readonly partition: PartitionId,
     readonly state: NodeState,
   ) {
-    this.#addresses = new Addresses(state.topology);
+    this.#addresses = new Addresses(state.maps);
   }
 
   get #peers(): readonly RegionId[] {

@@ -48,6 +48,7 @@ type ReplicaMessage =
           | 'OutcomeReq'
           | 'OutcomeResp'
           | 'SuspectsReq'
+          | 'DropDeferred'
           | 'ReadSuspects';
       }
     >;
@@ -157,6 +158,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       case 'ReadSuspects':
         return { kind: 'log', partition, after: message.request.after, upTo: message.upTo };
       case 'ReplayLog':
+      case 'ReadUnstable':
       case 'ReadCopy':
         return this.#hosted.needs(message);
       default:
@@ -206,6 +208,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       OutcomeReq: (message, _now, from, out) =>
         this.cohort.resolver.onOutcomeReq(message, this.replication.verified, from, out),
       OutcomeResp: (message, now, from, out) => this.cohort.onOutcomeResp(message, now, from, out),
+      DropDeferred: (message, now, from, out) => this.cohort.onDropDeferred(message, now, from, out),
       SuspectsReq: (message, _now, from, out) =>
         this.cohort.suspects.onSuspectsReq(message, this.replication.versionClock, from, out),
       ReadSuspects: (message, _now, from, out) => this.cohort.suspects.onReadSuspects(message, from, out),
@@ -231,7 +234,10 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       if (!this.replication.suspects(now)) this.cohort.resolver.resolveOverdue(now, out);
       this.replication.retry(now, out);
       this.#reads.expire(now, out);
-    } else if (timer === 'collect') this.#hosted.collect(now, out);
+    } else if (timer === 'collect') {
+      this.cohort.slices.forgetDeferred(out);
+      this.#hosted.collect(now, out);
+    }
   }
 
   /** Alg. 4 lines 5–23, with P1–P4. */
@@ -247,14 +253,22 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
   }
 
   #applyOwn({ ct, txs }: CommittedGroup, out: Out): void {
-    const seq = this.replication.apply(ct, txs.map(ownTransaction), out);
-    for (const tx of txs) this.cohort.slices.applied(tx, seq);
+    this.replication.apply(ct, txs.map(ownTransaction), out);
     this.#applied += txs.length;
   }
 }
 
-const ownTransaction = ({ txId, writes, deps, siblings, repeatable, attempt, digest }: Committed): OwnTransaction => ({
-  tx: { txId, writes, deps, siblings, repeatable },
+const ownTransaction = ({
+  txId,
+  writes,
+  deps,
+  siblings,
+  repeatable,
+  needs,
+  attempt,
+  digest,
+}: Committed): OwnTransaction => ({
+  tx: { txId, writes, deps, siblings, attempt: repeatable ? attempt : undefined, needs },
   outcome: { attempt, digest },
   prepared: true,
 });

@@ -5,7 +5,7 @@
 import { IsochronError, type NodeId, type Timestamp, type WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import { Addresses } from '../node-state.js';
-import { fullDigest, sameList } from './digest.js';
+import { sameCohorts } from './digest.js';
 import { attemptOf, type Known, timeOf } from './known.js';
 import type {
   CommitIdentity,
@@ -30,25 +30,36 @@ export class Resolver {
     readonly slices: Slices,
     readonly suspects: Suspects,
   ) {
-    this.#addresses = new Addresses(slices.state.topology);
+    this.#addresses = new Addresses(slices.state.maps);
   }
 
-  /** Asks about prepares whose decision is overdue, and about the one that a coordinator names. */
+  /** Asks about prepares that are overdue or have lost a cohort, and about the prepare that a coordinator names. */
   resolveOverdue(now: WallMs, out: Out, named?: ResolveNow): void {
     const { resolveAfterMs } = this.slices.state.settings;
     for (const prepared of this.slices.prepared.values()) {
       const { txId, record, since } = prepared;
       const isNamed = named?.txId === txId && named.attempt === record.attempt;
-      if (prepared.resolution === undefined && !isNamed && since + resolveAfterMs > now) continue;
+      const isDue = prepared.resolution !== undefined || isNamed || since + resolveAfterMs <= now;
+      if (!isDue && !this.#lacksCohort(prepared)) continue;
       this.#resolve(prepared, now, out);
     }
   }
 
   #resolve(prepared: Prepared, now: WallMs, out: Out): void {
     const { txId, record } = prepared;
+    if (this.#lacksCohort(prepared)) {
+      this.slices.counters.resolved++;
+      this.slices.abort(prepared, now, out);
+      return;
+    }
     const own = { partition: this.slices.partition, pt: record.pt };
     prepared.resolution ??= new Resolution(txId, record.cohorts, own, now);
     this.#ask(prepared, prepared.resolution, now, out);
+  }
+
+  /** A cohort has left, in order: it had prepared nothing that is undecided, and prepares nothing more in the map. */
+  #lacksCohort({ record }: Prepared): boolean {
+    return record.cohorts.some((p) => this.#addresses.isGone(this.#addresses.cohort(p, record).node, record));
   }
 
   /** A prepare of another attempt than the one of a question. False while an earlier one is still open. */
@@ -57,8 +68,8 @@ export class Resolver {
   }
 
   #ask({ txId, record }: Prepared, resolution: Resolution, now: WallMs, out: Out): void {
-    const { attempt, home, epoch, cohorts, avoid, sentAfter } = record;
-    const identity = { txId, attempt, home, epoch, cohorts, avoid };
+    const { attempt, home, map, cohorts, avoid, sentAfter } = record;
+    const identity = { txId, attempt, home, map, cohorts, avoid };
     for (const partition of resolution.ask(now)) {
       const to = this.#addresses.cohort(partition, identity);
       out.send(to, { type: 'ResolveReq', partition, identity, sentAfter });
@@ -79,14 +90,17 @@ export class Resolver {
     };
     if (known?.state === 'prepared' && known.prepared.record.attempt === attempt) {
       const { record } = known.prepared;
-      const same = sameList(record, identity);
+      const same = sameCohorts(record.digest, identity, this.slices.state.maps);
       // An attempt with another list will never be prepared here.
       answer(same ? 'prepared' : 'aborted', same ? record.pt : 0);
+    } else if (known?.state === 'deferred') {
+      // M7: its old attempt is decided no more.
+      answer('deferred', 0);
     } else if (known?.state === 'committed') {
-      // An outcome that was found among copied versions has no digest (D10).
+      // An outcome that was found among copied versions has no digest (D10). A later attempt excludes the earlier ones.
       this.slices.keepDecided(txId, out);
-      const found = known.digest === '';
-      const same = found || (known.attempt === attempt && known.digest.endsWith(fullDigest('', identity)));
+      const found = known.digest === '' && known.attempt <= attempt;
+      const same = found || (known.attempt === attempt && sameCohorts(known.digest, identity, this.slices.state.maps));
       answer(same ? 'committed' : 'aborted', same ? known.ct : 0);
     } else if (known === undefined && sentAfter < this.#unknownUpTo(from)) {
       // The answer is never *aborted* if the outcome was dropped (D5), or possibly known to a lost disk. A late prepare
@@ -134,6 +148,7 @@ export class Resolver {
       return;
     }
     if (message.state === 'aborted') slices.abort(prepared, now, out);
+    else if (message.state === 'deferred') slices.deferPrepared(prepared, out);
     else if (message.state === 'committed') this.#onCommitted(prepared, message.ts, now, out);
     else if (message.state === 'prepared') {
       prepared.resolution.prepared(message.partition, message.ts);

@@ -22,22 +22,23 @@ import { Addresses, type NodeState } from '../node-state.js';
 import type { Loss } from '../replication/losses.js';
 import type { Commits } from './commits.js';
 import { LossReview } from './loss-review.js';
+import type { OutcomeResp, TransactionMessage } from './messages.js';
+import type { Replica } from './replica.js';
 import type {
   LossNotice,
   LossNoticed,
+  ReadSuspects,
+  SettlementMessage,
   Suspect,
+  SuspectsReq,
   SuspectsResp,
   TakeBackReq,
   TakeBackResp,
-  TransactionMessage,
-} from './messages.js';
-import type { Replica } from './replica.js';
+} from './settlement-messages.js';
 
 type Out = Effects<TransactionMessage>;
-type SettlementMessage = Extract<
-  TransactionMessage,
-  { type: 'LossNotice' | 'LossNoticed' | 'SuspectsResp' | 'TakeBackReq' | 'TakeBackResp' | 'OutcomeResp' }
->;
+/** The messages of the machine. */
+type Taken = Exclude<SettlementMessage, SuspectsReq | ReadSuspects> | OutcomeResp;
 
 /** Unanswered requests are repeated after this time. */
 const RETRY_MS = 200;
@@ -82,7 +83,7 @@ export class Settlement implements Machine<TransactionMessage> {
   #pages = new Map<string, SuspectsPage>();
   #verdicts: readonly (readonly Loss[])[] = [];
   readonly #confirmed = new Map<NodeId, number>();
-  readonly #handlers: Handlers<SettlementMessage, [now: WallMs, from: Address, out: Out]> = {
+  readonly #handlers: Handlers<Taken, [now: WallMs, from: Address, out: Out]> = {
     LossNotice: (message, _now, from, out) => this.#onLossNotice(message, from, out),
     LossNoticed: (message, _now, from, out) => this.#onLossNoticed(message, from, out),
     SuspectsResp: (message, _now, from, out) => this.#onSuspectsResp(message, from, out),
@@ -95,10 +96,8 @@ export class Settlement implements Machine<TransactionMessage> {
     readonly state: NodeState,
     readonly replicas: readonly Replica[],
     readonly commits: Commits,
-    /** Whether readers see only versions up to the stable time. */
-    readonly stableSnapshots: boolean,
   ) {
-    this.#addresses = new Addresses(state.topology);
+    this.#addresses = new Addresses(state.maps);
     this.#review = new LossReview(state);
   }
 
@@ -159,16 +158,19 @@ export class Settlement implements Machine<TransactionMessage> {
     const { records } = this.state.losses;
     const isOpen = ({ ts }: Loss) => ts > this.state.stable.aggregated;
     const [losses, reported] = [records.filter(isOpen), records.filter((loss) => !isOpen(loss))];
-    out.sendAfterPersist(from, { type: 'LossNoticed', incarnation, losses, reported });
+    const map = this.state.maps.highestPromised;
+    out.sendAfterPersist(from, { type: 'LossNoticed', incarnation, losses, reported, map });
   }
 
   // The node with the lost disk.
 
-  #onLossNoticed({ incarnation, losses, reported }: LossNoticed, from: Address, out: Out): void {
+  #onLossNoticed({ incarnation, losses, reported, map }: LossNoticed, from: Address, out: Out): void {
     if (this.#round !== 'notice' || incarnation !== this.state.membership.incarnation) return;
     if (![...losses, ...reported].every((loss) => this.#makesSense(loss))) return;
     this.#noticed.add(from.node);
     this.state.losses.add(reported, out);
+    // The lost disk may have voted for the map under way; its decider knows of that one.
+    this.state.maps.abstain(map, out);
     for (const loss of losses) this.#known.set(loss.txId, loss);
     if (this.#noticed.size < this.#nodes.length) return;
     this.#round = 'collect';
@@ -219,7 +221,7 @@ export class Settlement implements Machine<TransactionMessage> {
       attempt,
       committed,
       ts,
-      takenBack: !committed || (this.stableSnapshots && ts > stable.aggregated),
+      takenBack: !committed || (this.state.stableSnapshots && ts > stable.aggregated),
       node,
       partitions: lost,
       keys: [...new Set([...keys, ...(this.#received.get(txId) ?? [])])],

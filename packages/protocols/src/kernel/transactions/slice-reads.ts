@@ -54,6 +54,10 @@ export class SliceReads {
     }
     const snapshot = { ts: request.snapshot, deps };
     if (since === null) this.counters.slices++;
+    if ((request.map ?? 0) > this.state.topology.version) {
+      this.#refuse(request.ref, OF_A_HIGHER_MAP, from, out);
+      return;
+    }
     this.rules.observeSnapshot(snapshot);
     const needed = neededFor(request, snapshot);
     const obstacle =
@@ -122,6 +126,11 @@ function neededFor(request: SliceRead, snapshot: Snapshot): Snapshot {
 const NOT_THERE: Refusal = {
   code: 'SNAPSHOT_UNAVAILABLE',
   detail: 'This replica has no data yet; try again.',
+};
+/** M6 */
+const OF_A_HIGHER_MAP: Refusal = {
+  code: 'SNAPSHOT_UNAVAILABLE',
+  detail: 'This replica has not adopted the map of the snapshot yet; try again.',
 };
 const NOT_IN_TIME: Refusal = {
   code: 'SNAPSHOT_UNAVAILABLE',

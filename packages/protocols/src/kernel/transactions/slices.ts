@@ -6,17 +6,33 @@
  * | `prepared`  | `prepared`, and its record                                  | committed, aborted            |
  * | `committed` | `committed`; the decision in its record once it is reported | applied, taken back (D10)     |
  * | `aborted`   | its tombstone among the outcomes                            | prepared, as a later attempt  |
+ * | `deferred`  | `deferred`, and its record (M4, M7)                         | prepared, as a later attempt  |
  */
-import type { NodeId, PartitionId, PreparedRecord, Timestamp, TxId, WallMs } from '@isochron/core';
-import type { Address, Effects, WriteSeq } from '../../machine.js';
+import {
+  type ClusterMap,
+  defers,
+  type LoggedTx,
+  type Need,
+  type NodeId,
+  type PartitionId,
+  type PreparedRecord,
+  type RegionId,
+  type Timestamp,
+  type TxId,
+  type WallMs,
+} from '@isochron/core';
+import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import type { Outcomes } from '../outcomes.js';
+import type { Replication } from '../replication/replication.js';
+import type { UnstableTx } from '../replication/unstable.js';
 import { type Committed, CommittedQueue } from './committed-queue.js';
-import { digestWrites, fullDigest } from './digest.js';
+import { type DeferredRecord, DeferredSlices, deferredName, txIdOfDeferred } from './deferred-slices.js';
+import { cohortsIn, digestOf, fullDigest } from './digest.js';
 import type { Known } from './known.js';
 import type { PrepareReq } from './messages.js';
 import { type Prepared, PreparedQueue } from './prepared-queue.js';
-import { isRepeatable } from './repeats.js';
+import { isRepeatable, mayBeAgain } from './repeats.js';
 import type { SnapshotRules } from './snapshots.js';
 
 type Out = Effects<never>;
@@ -24,6 +40,7 @@ type Out = Effects<never>;
 export class Slices {
   readonly prepared = new PreparedQueue();
   readonly committed = new CommittedQueue();
+  readonly deferred = new DeferredSlices();
   /** Of the whole cohort. */
   readonly counters = {
     prepares: 0,
@@ -60,11 +77,14 @@ export class Slices {
     if (committed !== undefined) {
       return { state: 'committed', ct: committed.ct, attempt: committed.attempt, digest: committed.digest };
     }
-    const outcome = this.outcomes.get(txId, sentAfter);
+    const deferred = this.deferred.get(txId);
+    const outcome = this.outcomes.get(txId, deferred === undefined ? sentAfter : 0);
     if (outcome?.status === 'committed') {
       return { state: 'committed', ct: outcome.ts, attempt: outcome.attempt, digest: outcome.digest ?? '' };
     }
-    return outcome === undefined ? undefined : { state: 'aborted', ts: outcome.ts, attempt: outcome.attempt };
+    if (outcome?.status === 'aborted' && outcome.attempt > (deferred?.attempt ?? -1))
+      return { state: 'aborted', ts: outcome.ts, attempt: outcome.attempt };
+    return deferred && { state: 'deferred', record: deferred };
   }
 
   /** Counts and reports a message about a transaction from a node that has no part in it (D12). */
@@ -76,7 +96,7 @@ export class Slices {
   /** Holds a slice at its proposed timestamp until the decision. */
   prepare(request: PrepareReq, pt: Timestamp, coordinator: NodeId, now: WallMs, out: Out): void {
     const { txId } = request.identity;
-    const record = recordOf(request, pt, coordinator, undefined);
+    const record = this.#recordOf(request, pt, coordinator);
     this.prepared.add({ txId, record, since: now });
     out.write({ kind: 'prepared', partition: this.partition, txId, record });
   }
@@ -84,7 +104,7 @@ export class Slices {
   /** Commits a slice that was not prepared, with one durable write (P11). */
   commitAtOnce(request: PrepareReq, ct: Timestamp, coordinator: NodeId, out: Out): void {
     const { txId } = request.identity;
-    const record = recordOf(request, ct, coordinator, ct);
+    const record = this.#recordOf(request, ct, coordinator, ct);
     this.committed.add(this.#committed(txId, record, ct));
     this.counters.commits++;
     out.write({ kind: 'prepared', partition: this.partition, txId, record });
@@ -92,7 +112,9 @@ export class Slices {
 
   /** A slice that an earlier process has left on the disk. */
   recovered(txId: TxId, record: PreparedRecord, now: WallMs): void {
-    if (record.ct === undefined) this.prepared.add({ txId, record, since: now });
+    const { deferred } = record;
+    if (deferred !== undefined) this.deferred.add(txIdOfDeferred(txId), { ...record, deferred });
+    else if (record.ct === undefined) this.prepared.add({ txId, record, since: now });
     else this.committed.add(this.#committed(txId, record, record.ct));
   }
 
@@ -105,23 +127,122 @@ export class Slices {
   }
 
   #committed(txId: TxId, record: PreparedRecord, ct: Timestamp): Committed {
-    const { attempt, digest, writes, repeatable } = record;
+    const { attempt, digest, writes, repeatable, needs } = record;
     const deps = this.rules.stamp(record.deps, ct, this.state.region);
-    return { txId, ct, attempt, digest, writes, deps, siblings: this.#siblings(record), repeatable, record };
+    return { txId, ct, attempt, digest, writes, deps, siblings: this.#siblings(record), repeatable, needs, record };
   }
 
   /** The decision about a prepared slice: its attempt never commits. */
   abort({ txId, record }: Prepared, now: WallMs, out: Out): void {
     this.prepared.remove(txId);
     this.counters.aborts++;
-    out.write({ kind: 'prepared', partition: this.partition, txId, record: null });
+    this.#erase(txId, out);
     this.outcomes.tombstone(txId, record.attempt, now, out);
+  }
+
+  /** A map is adopted: what it defers leaves the queues, and what is applied, the data (M4, M5). */
+  cut(map: ClusterMap, replication: Replication, out: Out): void {
+    const { topology, node } = this.state;
+    const sourceOf = (region: RegionId) => topology.numberOf(topology.replicaNode(this.partition, region)!);
+    const isCut = ({ ct, region, tx: { needs } }: UnstableTx) => defers(map, { ct, source: sourceOf(region), needs });
+    for (const { ct, region, tx } of replication.cut(map, isCut, out)) {
+      const { needs, writes, deps, txId } = tx;
+      const outcome = this.outcomes.get(txId, 0);
+      if (outcome?.ts === ct) this.outcomes.deferred(txId, ct, out);
+      if (region !== this.state.region) continue;
+      const { attempt = 0, digest } = outcome ?? {};
+      const identity = { ...(digest ? cohortsIn(digest) : this.#soleIdentity(tx)), attempt };
+      const record = {
+        pt: ct,
+        ct,
+        sentAfter: ct,
+        digest: digest ?? '',
+        coordinator: node,
+        writes,
+        deps,
+        repeatable: tx.attempt !== undefined || undefined,
+        needs,
+      };
+      this.#defer(txId, { ...identity, ...record }, out);
+    }
+    this.#cutQueues(map, out);
+  }
+
+  /** The identity of a transaction in a copy, which does not name the other partitions that it wrote to: none then. */
+  #soleIdentity({ siblings, needs = [] }: LoggedTx): Pick<PreparedRecord, 'home' | 'map' | 'cohorts'> {
+    const isSole = siblings === undefined && needs.every(({ ct }) => ct !== undefined);
+    return { home: this.state.region, map: 0, cohorts: isSole ? [this.partition] : [] };
+  }
+
+  #cutQueues(map: ClusterMap, out: Out): void {
+    const source = this.state.topology.numberOf(this.state.node);
+    const isCut = (ct: Timestamp, { needs }: PreparedRecord) => defers(map, { ct, source, needs });
+    for (const { txId, record } of [...this.prepared.values()]) {
+      if (!isCut(record.pt, record)) continue;
+      this.prepared.remove(txId);
+      this.#erase(txId, out);
+      this.#defer(txId, record, out);
+    }
+    for (const tx of [...this.committed.values()]) {
+      if (!isCut(tx.ct, tx.record)) continue;
+      this.takeBack(tx, out);
+      this.#defer(tx.txId, { ...tx.record, ct: tx.ct }, out);
+    }
+  }
+
+  /** A slice that is deferred again keeps its first timestamp (M8). */
+  #defer(txId: TxId, slice: PreparedRecord, out: Out): void {
+    const first = this.deferred.get(txId)?.deferred.first ?? slice.ct ?? slice.pt;
+    const record: DeferredRecord = { ...slice, deferred: { map: this.state.topology.version, first } };
+    this.deferred.add(txId, record);
+    out.write({ kind: 'prepared', partition: this.partition, txId: deferredName(txId), record });
+  }
+
+  /**
+   * A slice of a transaction that will never be whole: another slice was never prepared, or went with a disk. Where it
+   * was committed, that is a loss (D10), unless it is committed again: other members may have forgotten their slices.
+   */
+  dropDeferred(txId: TxId, attempt: number, now: WallMs, out: Out): void {
+    const record = this.deferred.get(txId);
+    if (record?.attempt !== attempt) return;
+    this.deferred.remove(txId);
+    this.#erase(deferredName(txId), out);
+    if (this.known(txId, 0)?.state === 'committed') return;
+    this.outcomes.tombstone(txId, attempt, now, out);
+    const { ct, writes } = record;
+    if (ct === undefined) return;
+    const keys = writes.map(({ key }) => key);
+    const flags = { committed: true, takenBack: true, acknowledged: false, overtaken: false };
+    const lost = { txId, ts: ct, attempt, partitions: [this.partition], keys, node: this.state.node };
+    this.state.losses.add([{ ...lost, ...flags }], out);
+  }
+
+  /** Another cohort has deferred its slice (M7): the slice here, prepared below the horizon, counts as a vote. */
+  deferPrepared({ txId, record }: Prepared, out: Out): void {
+    this.prepared.remove(txId);
+    this.#erase(txId, out);
+    this.#defer(txId, record, out);
+  }
+
+  /** Drops what was deferred and has been committed again: the new commit is stable, and no map defers it any more. */
+  forgetDeferred(out: Out): void {
+    for (const [txId] of this.deferred.inOrder()) {
+      const known = this.known(txId, 0);
+      if (known?.state !== 'committed' || known.ct > this.state.stable.aggregated) continue;
+      this.deferred.remove(txId);
+      this.#erase(deferredName(txId), out);
+    }
   }
 
   /** A lost disk took a part of a committed slice's transaction: it is not applied (D10). */
   takeBack(tx: Committed, out: Out): void {
     this.committed.remove(tx);
-    out.write({ kind: 'prepared', partition: this.partition, txId: tx.txId, record: null });
+    this.#erase(tx.txId, out);
+  }
+
+  /** Removes the record of a slice. */
+  #erase(name: TxId, out: Out): void {
+    out.write({ kind: 'prepared', partition: this.partition, txId: name, record: null });
   }
 
   /**
@@ -136,45 +257,52 @@ export class Slices {
     this.committed.keep(tx, record);
   }
 
-  /** A committed slice is applied, with the batch of this number. */
-  applied({ txId, ct, attempt, digest }: Committed, seq: WriteSeq): void {
-    this.outcomes.committed(txId, { ts: ct, attempt, digest }, seq);
-  }
-
   /** Partitions of a transaction whose cohort is on the node. */
   partitionsOn(
     node: NodeId,
-    { home, avoid, cohorts }: Pick<PreparedRecord, 'home' | 'avoid' | 'cohorts'>,
+    { home, map, avoid, cohorts }: Pick<PreparedRecord, 'home' | 'map' | 'avoid' | 'cohorts'>,
   ): PartitionId[] {
-    const { topology } = this.state;
-    return cohorts.filter((partition) => topology.cohort(partition, home, avoid).node === node);
+    const topology = this.state.maps.at(map);
+    return cohorts.filter((partition) => topology?.cohort(partition, home, avoid).node === node);
+  }
+
+  /** What a transaction needs beside this node (M4); undefined without anything. */
+  #needs({ identity: { home, map, avoid, cohorts }, behind = [] }: PrepareReq): readonly Need[] | undefined {
+    if (!this.state.stableSnapshots || (cohorts.length === 1 && behind.length === 0)) return undefined;
+    const topology = this.state.maps.at(map)!;
+    const nodes = new Set(cohorts.map((partition) => topology.cohort(partition, home, avoid).node));
+    nodes.delete(this.state.node);
+    const needs = [...[...nodes].map((node) => ({ node: topology.numberOf(node) })), ...behind];
+    return needs.length === 0 ? undefined : needs;
   }
 
   /** The other partitions of a transaction that have their cohorts on this node; undefined without any. */
-  #siblings(record: Pick<PreparedRecord, 'home' | 'avoid' | 'cohorts'>): readonly PartitionId[] | undefined {
+  #siblings(record: Pick<PreparedRecord, 'home' | 'map' | 'avoid' | 'cohorts'>): readonly PartitionId[] | undefined {
     const here = this.partitionsOn(this.state.node, record);
     const others = here.filter((partition) => partition !== this.partition);
     return others.length === 0 ? undefined : others;
   }
-}
 
-/** The record of a slice; `ct` is its commit timestamp, if the commit is decided. */
-function recordOf(request: PrepareReq, pt: Timestamp, coordinator: NodeId, ct: Timestamp | undefined): PreparedRecord {
-  const { identity, writes, sentAfter, deps } = request;
-  const { attempt, home, epoch, cohorts, avoid } = identity;
-  return {
-    pt,
-    home,
-    attempt,
-    sentAfter,
-    epoch,
-    cohorts,
-    digest: fullDigest(digestWrites(writes, request.principal), identity),
-    coordinator,
-    writes,
-    deps,
-    repeatable: isRepeatable(request) || undefined,
-    avoid,
-    ct,
-  };
+  /** The record of a slice; `ct` is its commit timestamp, if the commit is decided. */
+  #recordOf(request: PrepareReq, pt: Timestamp, coordinator: NodeId, ct?: Timestamp): PreparedRecord {
+    const { identity, writes, sentAfter, deps } = request;
+    const { attempt, home, map, cohorts, avoid } = identity;
+    const isKept = isRepeatable(request) || mayBeAgain(identity, this.state.maps);
+    return {
+      pt,
+      home,
+      attempt,
+      sentAfter,
+      map,
+      cohorts,
+      digest: fullDigest(digestOf(request), identity),
+      coordinator,
+      writes,
+      deps,
+      repeatable: isKept || undefined,
+      needs: this.#needs(request),
+      avoid,
+      ct,
+    };
+  }
 }

@@ -9,7 +9,8 @@ import { replicaName } from '../node-state.js';
 import type { Loss } from '../replication/losses.js';
 import { cohortsIn } from './digest.js';
 import { attemptOf, type Known } from './known.js';
-import type { OutcomeResp, ReadSuspects, Suspect, SuspectsReq, TransactionMessage } from './messages.js';
+import type { OutcomeResp, TransactionMessage } from './messages.js';
+import type { ReadSuspects, Suspect, SuspectsReq } from './settlement-messages.js';
 import type { Slices } from './slices.js';
 
 type Out = Effects<TransactionMessage>;
@@ -140,7 +141,8 @@ export class Suspects {
     if (loss !== undefined && !isLater(known, loss)) return { state: 'reported', attempt: loss.attempt };
     if (known === undefined) return undefined;
     const isOpen = known.state === 'committed' && this.#isOpen(known.ct, known.digest);
-    return { state: isOpen ? 'prepared' : known.state, attempt: attemptOf(known) };
+    const state = isOpen || known.state === 'deferred' ? 'prepared' : known.state;
+    return { state, attempt: attemptOf(known) };
   }
 
   /** Whether a transaction that is committed here may have lost a part with a disk, and that is open. */

@@ -26,9 +26,9 @@ export abstract class TimestampSnapshots implements SnapshotRules {
 
   stamp(): undefined {}
 
-  /** Any replica has the snapshot, or waits for it (P10). */
+  /** Any replica on a member has the snapshot, or waits for it (P10). */
   sources(partition: PartitionId): readonly RegionId[] {
-    return this.state.topology.preferredRegions(partition, this.state.region);
+    return this.state.topology.memberRegions(partition, this.state.region);
   }
 }
 

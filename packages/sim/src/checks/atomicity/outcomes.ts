@@ -24,15 +24,26 @@ export class OneOutcome implements Check, LedgerListener {
     ledger.listen(this);
   }
 
-  onCommitted({ txId, attempt, ct }: CommittedTx): void {
-    const who = this.#aborted.get(txId)?.get(attempt) ?? this.#dead.get(txId);
+  onCommitted(tx: CommittedTx): void {
+    const { txId, attempt, ct } = tx;
+    const aborted = this.#beginsAnew(tx) ? undefined : this.#aborted.get(txId)?.get(attempt);
+    const who = aborted ?? this.#dead.get(txId);
     if (who !== undefined) this.#fail(`${txId} was committed at ${ct} after ${who} had reported it as aborted`, txId);
   }
 
   committed(node: NodeId, txId: TxId, attempt: number | null, ct: Timestamp): void {
     const tx = this.ledger.committed(txId);
+    if (this.ledger.isDeferred(txId, ct)) return;
     if (tx?.ct === ct && (attempt === null || tx.attempt === attempt)) return;
     this.#fail(`${node} reports that ${txId} is committed at ${ct} (attempt ${attempt}), ${truth(tx)}`, txId);
+  }
+
+  /**
+   * After a suspension a write under an Idempotency-Key has a first attempt in each map; a tombstone does not name its
+   * map.
+   */
+  #beginsAnew({ txId, map }: CommittedTx): boolean {
+    return this.ledger.deferrals.suspendsUpTo(map) && homeInId(txId, this.context.topology) !== undefined;
   }
 
   strangeAttempt(txId: TxId, attempt: number): void {
@@ -42,7 +53,8 @@ export class OneOutcome implements Check, LedgerListener {
   aborted(node: NodeId, txId: TxId, attempt: number): void {
     if (this.#strange.has(txId, attempt)) return;
     const tx = this.ledger.committed(txId);
-    if (tx?.attempt === attempt) this.#fail(`${node} reports that ${txId} is aborted, ${truth(tx)}`, txId);
+    if (tx?.attempt === attempt && !this.#beginsAnew(tx))
+      this.#fail(`${node} reports that ${txId} is aborted, ${truth(tx)}`, txId);
     let attempts = this.#aborted.get(txId);
     if (attempts === undefined) {
       attempts = new Map();

@@ -1,7 +1,9 @@
 import type { DurableFact, NodeId, OutcomeRecord, TxId } from '@isochron/core';
 import { LOSSES_RECORD, Losses } from '@isochron/protocols';
+import { homeInId } from '@isochron/sessions';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from '../check.js';
+import type { Deferrals } from '../evidence/deferrals.js';
 import { StrangeAttempts } from './strange-attempts.js';
 
 /** The records of one attempt of a transaction, by node. */
@@ -22,14 +24,17 @@ export class SurvivorsAgree implements Check {
   /** Attempts of questions by outsiders. */
   readonly #strange = new StrangeAttempts();
 
-  constructor(readonly context: CheckContext) {}
+  constructor(
+    readonly context: CheckContext,
+    readonly deferrals: Pick<Deferrals, 'suspendsUpTo'>,
+  ) {}
 
   durable(node: NodeId, records: readonly DurableFact[]): void {
     for (const record of records) {
       // A commit that is taken back is aborted by one cohort after the other (`losses.ts` checks the result).
       if (record.kind === 'meta' && record.name === LOSSES_RECORD)
         for (const { txId } of new Losses(record.value).all) this.#excused.add(txId);
-      if (record.kind === 'prepared' && record.record !== null) {
+      if (record.kind === 'prepared' && record.record !== null && record.record.deferred === undefined) {
         const { attempt, digest, ct } = record.record;
         this.#recordsOf(record.txId, attempt, node).add('prepared');
         if (ct !== undefined) this.#ended(node, record.txId, { status: 'committed', ts: ct, attempt, digest });
@@ -53,15 +58,25 @@ export class SurvivorsAgree implements Check {
 
   #ended(node: NodeId, txId: TxId, { status, attempt, digest }: OutcomeRecord): void {
     // An outcome that was found among copied versions has no attempt (D10).
-    if (status === 'committed' && digest === null) return;
+    if (status === 'deferred' || (status === 'committed' && digest === null)) return;
     if (status === 'aborted' && this.#strange.has(txId, attempt)) return;
     this.#recordsOf(txId, attempt, node).add(status);
+    if (status === 'committed' && this.#beginsAnew(txId, digest)) this.#excused.add(txId);
     const opposite = status === 'committed' ? 'aborted' : 'committed';
     for (const [other, records] of this.#transactions.get(txId)!.get(attempt)!) {
       if (!records.has(opposite) || this.#excused.has(txId)) continue;
       const message = `${node} has ${status} attempt ${attempt} of ${txId}, ${other} has ${opposite} it`;
       this.context.fail(this.name, message, [txId, node, other]);
     }
+  }
+
+  /**
+   * After a suspension a write under an Idempotency-Key has a first attempt in each map; a tombstone does not name its
+   * map.
+   */
+  #beginsAnew(txId: TxId, digest: string | null): boolean {
+    const map = Number(digest?.split(':')[2]);
+    return this.deferrals.suspendsUpTo(map) && homeInId(txId, this.context.topology) !== undefined;
   }
 
   #recordsOf(txId: TxId, attempt: number, node: NodeId): Set<'prepared' | OutcomeRecord['status']> {

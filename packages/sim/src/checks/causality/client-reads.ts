@@ -68,7 +68,7 @@ export class ClientReads implements Check {
     const later = this.#learnedLater(doubts, isOwn ? versionOf(before) : newest);
     if (!isOwn) return [...valuesOf(ones), ...later];
     // The session may keep it although the cluster has lost it.
-    return [plainValue(before.value), ...(this.ledger.isDamaged(before.txId) ? valuesOf(ones) : []), ...later];
+    return [plainValue(before.value), ...(this.ledger.isOpen(before.txId) ? valuesOf(ones) : []), ...later];
   }
 
   /**
@@ -77,9 +77,9 @@ export class ClientReads implements Check {
    */
   #learnedLater(writes: readonly Omit<OwnWrite, 'ct'>[], seen: Placed | undefined): (Value | null)[] {
     return writes.flatMap(({ txId, value }) => {
-      const ct = this.ledger.committed(txId)?.ct;
+      const ct = this.ledger.acknowledgedAt(txId);
       if (ct === undefined) return [];
-      return this.ledger.isDamaged(txId) || isNewer({ ct, txId, value }, seen) ? [plainValue(value)] : [];
+      return this.ledger.isOpen(txId) || isNewer({ ct, txId, value }, seen) ? [plainValue(value)] : [];
     });
   }
 
@@ -93,12 +93,10 @@ export class ClientReads implements Check {
     const sure: OwnWrite[] = [];
     for (let write = before; write !== undefined; write = write.before) if (isAbove(write)) sure.push(write);
     const unsure = doubts.flatMap(({ txId, value }) => {
-      const ct = this.ledger.committed(txId)?.ct;
+      const ct = this.ledger.acknowledgedAt(txId);
       return ct !== undefined && isAbove({ ct, txId, value }) ? [{ ct, txId, value }] : [];
     });
-    const open = new Set(
-      [...unsure, ...sure.filter(({ txId }) => this.ledger.isDamaged(txId))].map(({ txId }) => txId),
-    );
+    const open = new Set([...unsure, ...sure.filter(({ txId }) => this.ledger.isOpen(txId))].map(({ txId }) => txId));
     const writes = [...sure, ...unsure].map(versionOf).sort(compareVersions);
     return possibleFolds(writes, ({ txId }) => open.has(txId), read, bases);
   }

@@ -21,7 +21,7 @@ export class HttpSessionsSeeTheirLineage implements Check {
     if (known === undefined || this.#isEnough(key, version, known)) return;
     const seen = version === null ? 'nothing' : `${String(version.value)} of ${version.ts}`;
     const message = `${caller} reads ${key} as ${seen} in ${id}, its lineage has ${String(known.value)} of ${known.ct}`;
-    if (!this.#isDamaged(key, known)) this.context.fail(this.name, message, [id, key, known.txId]);
+    if (!this.#isOpen(key, known)) this.context.fail(this.name, message, [id, key, known.txId]);
   }
 
   #isEnough(key: QualifiedKey, version: Version | null, known: OwnWrite): boolean {
@@ -31,9 +31,10 @@ export class HttpSessionsSeeTheirLineage implements Check {
     return known.value === null || this.ledger.chain(key).some(({ ts, value }) => value === null && ts >= ct);
   }
 
-  /** Whether a lost disk has taken the write. */
-  #isDamaged(key: QualifiedKey, { ct, value }: OwnWrite): boolean {
+  /** Whether a lost disk has taken the write, or a map has deferred it. */
+  #isOpen(key: QualifiedKey, { ct, txId, value }: OwnWrite): boolean {
+    if (this.ledger.isDeferred(txId) || this.ledger.hasDeferred(ct)) return true;
     const version = this.ledger.chain(key).find((one) => one.ts === ct && isSameContent(one.value, value));
-    return version !== undefined && this.ledger.isDamaged(version.txId);
+    return version !== undefined && this.ledger.isOpen(version.txId);
   }
 }

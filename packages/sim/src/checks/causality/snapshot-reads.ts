@@ -78,8 +78,9 @@ export class SnapshotReads implements Check {
   }
 
   collected({ session, txId, snapshot }: ClientView): void {
-    // A node whose disk was rolled back assigns old snapshots until its peers report.
-    if (this.ledger.anyUnaware) return;
+    // A node whose disk was rolled back assigns old snapshots until its peers report. The snapshots of a suspended node
+    // end when the node takes over the floor of the others.
+    if (this.ledger.anyUnaware || (snapshot !== undefined && this.ledger.deferrals.isBefore(snapshot.ts))) return;
     const at = snapshot === undefined ? 'no snapshot yet' : textOfSnapshot(snapshot);
     this.#fail(`a version that ${txId} of ${session} reads at ${at} was collected while it was open`, txId, session);
   }

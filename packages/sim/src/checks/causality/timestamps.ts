@@ -62,6 +62,7 @@ function newestIn(record: DurableFact): Timestamp {
     case 'log':
       return record.ct;
     case 'meta':
+      if (typeof record.value === 'string') return 0;
       return typeof record.value === 'number' ? record.value : Math.max(0, ...Object.values(record.value));
     default:
       return 0;

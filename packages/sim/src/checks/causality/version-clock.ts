@@ -33,7 +33,7 @@ export class NothingBelowVersionClock implements Check {
   }
 
   wrote(node: NodeId, record: DurableFact): void {
-    if (record.kind === 'prepared' && record.record !== null) {
+    if (record.kind === 'prepared' && record.record !== null && record.record.deferred === undefined) {
       const { pt, ct = pt } = record.record;
       this.#above(node, record.partition, ct, `${record.txId} a proposal`, record.txId);
     } else if (record.kind === 'log' && record.source === undefined && record.tx.writes.length > 0) {

@@ -17,6 +17,7 @@ export class AcknowledgedIsKept implements Check {
 
   acknowledged(txId: TxId, ct: Timestamp, writes: readonly KeyWrite[]): void {
     this.#acknowledged.push({ txId, ct, writes });
+    if (this.ledger.isDeferred(txId)) return;
     const tx = this.ledger.committed(txId);
     const known = new Map(
       [...(tx?.slices.values() ?? [])].flatMap((s) => s.writes.map((w) => [w.key, w.value] as const)),

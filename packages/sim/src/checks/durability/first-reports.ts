@@ -101,6 +101,7 @@ export class NothingBeforeReports implements Check {
   ) {}
 
   wrote(node: NodeId, record: DurableFact): void {
+    if (record.kind === 'prepared' && record.record?.deferred !== undefined) return;
     if (record.kind === 'prepared' && record.record !== null && record.record.ct === undefined)
       this.#decides(node, record.txId, 'prepares');
     const txId = committedIn(record);

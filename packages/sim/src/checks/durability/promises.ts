@@ -24,7 +24,7 @@ export class PromisesAreDurable implements Check {
     for (const { ct, txs } of groups) {
       for (const { txId, writes } of txs) {
         const lost = writes.find(({ key }) => !this.ledger.isDurable(txId, region, key));
-        if (lost === undefined || this.ledger.isDamaged(txId)) continue;
+        if (lost === undefined || this.ledger.isDamaged(txId) || this.ledger.isDeferred(txId, ct)) continue;
         this.#fail(`${node} replicates ${txId} of ${ct} on ${partition}; its disk has no such ${lost.key}`, txId, node);
       }
     }
@@ -34,7 +34,8 @@ export class PromisesAreDurable implements Check {
     const region = this.context.topology.regionOf(node);
     for (const version of versions) {
       const { txId, ts } = version;
-      if (this.ledger.holds(version, region, partition) || this.ledger.isDamaged(txId)) continue;
+      if (this.ledger.holds(version, region, partition)) continue;
+      if (this.ledger.isDamaged(txId) || this.ledger.isDeferred(txId, ts)) continue;
       this.#fail(`${node} shows ${txId} of ${ts} on ${partition} to a reader; its disk does not have it`, txId, node);
     }
   }

@@ -63,4 +63,12 @@ export abstract class CommittedChains {
     while (i > 0 && compareVersions(chain[i - 1]!, version) > 0) i--;
     if (i === 0 || compareVersions(chain[i - 1]!, version) !== 0) chain.splice(i, 0, version);
   }
+
+  protected retract(key: QualifiedKey, txId: TxId): void {
+    const chain = this.chain(key);
+    this.#chains.set(
+      key,
+      chain.filter((version) => version.txId !== txId),
+    );
+  }
 }

@@ -25,68 +25,30 @@ import {
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from '../check.js';
 import { CommittedChains } from './committed-chains.js';
+import { Deferrals } from './deferrals.js';
 import { isSameContent } from './documents.js';
 import {
+  ALWAYS,
   type CommittedTx,
+  dependsSo,
+  isUndeferred,
+  type Known,
+  type Lacking,
+  type LedgerListener,
+  type LeftPartition,
   loggedIn,
   NOTHING,
+  newKnown,
   type Prepared,
   type PreparedAttempt,
+  type Reports,
   type Slice,
+  type Unstable,
   writtenWith,
 } from './slices.js';
 import type { Visibility } from './visibility.js';
 
-export type { CommittedTx } from './slices.js';
-
-/** The reports that a node has received since its start. */
-export interface Reports {
-  /** Whether the node may decide transactions: its disk is not being verified. */
-  mayDecide(node: NodeId): boolean;
-  /** Whether a region's replica of the partition has reported to the node, which waits for the rest of its stream. */
-  hasReported(node: NodeId, partition: PartitionId, region: RegionId): boolean;
-}
-
-const ALWAYS: Reports = { mayDecide: () => true, hasReported: () => true };
-
-/** A slice that an older disk lacks. */
-interface Lacking {
-  readonly known: Known;
-  readonly partition: PartitionId;
-  readonly source: RegionId;
-  readonly key: QualifiedKey;
-}
-
-/**
- * Unstable versions that replicas show: none, their own region's, or all. The last is for protocols whose snapshots
- * name no versions of other regions, so that no read waits for them.
- */
-export type Unstable = 'nothing' | 'own' | 'all';
-
-/** Receives commits at once. */
-export interface LedgerListener {
-  /** A transaction has just become committed. */
-  onCommitted(tx: CommittedTx): void;
-}
-
-type LeftPartition = NonNullable<ReturnType<MemoryState['partitions']['get']>>;
-
-interface Known {
-  readonly attempts: Map<number, PreparedAttempt>;
-  committed?: CommittedTx;
-  damaged: boolean;
-  /** Partitions whose cohort has lost its whole disk since. */
-  readonly lostAt: Set<PartitionId>;
-  /** Versions in replicas that are durable: `region|key`. */
-  readonly durable: Set<string>;
-  /** The same, including versions that a disk has lost since: messages about them may be in flight for long. */
-  readonly everDurable: Set<string>;
-  /** Partitions whose slice only a lost disk had, with the node of that disk. */
-  readonly lost: Map<PartitionId, NodeId>;
-  /** Partitions among them that an older disk lacked until the stable time had passed them. */
-  readonly unnoticed: Set<PartitionId>;
-  missing: number;
-}
+export type { CommittedTx, LedgerListener, Reports, Unstable } from './slices.js';
 
 export class Ledger extends CommittedChains implements Check {
   readonly name = 'durable-records';
@@ -100,6 +62,7 @@ export class Ledger extends CommittedChains implements Check {
   readonly #lacking = new Map<NodeId, Lacking[]>();
   /** Floors of garbage collection on the disks, by node and partition. */
   readonly #floors = new Map<string, Timestamp>();
+  readonly deferrals: Deferrals;
 
   constructor(
     readonly context: CheckContext,
@@ -110,6 +73,7 @@ export class Ledger extends CommittedChains implements Check {
     readonly stable: () => Timestamp = () => 0,
   ) {
     super();
+    this.deferrals = new Deferrals(context.topology);
   }
 
   /** The greatest commit timestamp of all existing versions. */
@@ -125,10 +89,17 @@ export class Ledger extends CommittedChains implements Check {
     return this.#known.get(txId)?.committed;
   }
 
+  /** The commit timestamp that its session may have received, and that a map may have deferred since. */
+  acknowledgedAt(txId: TxId): Timestamp | undefined {
+    const known = this.#known.get(txId);
+    return known?.committed?.ct ?? [...(known?.deferredAt ?? [])].at(-1);
+  }
+
   /** Whether the cohort holds, or held, a durable prepare of the attempt at this timestamp; or committed it alone. */
   isPrepared(txId: TxId, attempt: number, partition: PartitionId, pt: Timestamp): boolean {
     const known = this.#known.get(txId);
-    if (known?.attempts.get(attempt)?.prepared.get(partition)?.pt === pt) return true;
+    const isSo = (one: PreparedAttempt) => one.attempt === attempt && one.prepared.get(partition)?.pt === pt;
+    if (known?.attempts.some(isSo)) return true;
     const tx = known?.committed;
     return tx?.attempt === attempt && tx.slices.size === 1 && tx.slices.has(partition) && tx.ct === pt;
   }
@@ -145,10 +116,20 @@ export class Ledger extends CommittedChains implements Check {
     return writes.some((write) => wrote(write.value) && this.isDurable(txId, region, write.key));
   }
 
-  /** Whether all its versions are, or once were, durable in every replica. */
-  isInstalled(txId: TxId): boolean {
+  /**
+   * Whether all its versions are, or once were, durable in every replica.
+   * @param isAway replicas that need not have them
+   */
+  isInstalled(txId: TxId, isAway: (partition: PartitionId, region: RegionId) => boolean = () => false): boolean {
     const known = this.#known.get(txId);
-    return known?.committed !== undefined && known.missing === 0;
+    if (known?.committed === undefined) return false;
+    if (known.missing === 0) return true;
+    const { partitions } = this.context.topology;
+    return [...known.committed.slices].every(([partition, { writes }]) =>
+      partitions[partition]!.regions.every(
+        (region) => isAway(partition, region) || writes.every(({ key }) => known.everDurable.has(`${region}|${key}`)),
+      ),
+    );
   }
 
   /** Whether a lost disk has taken the only copy of a part of it. */
@@ -160,6 +141,25 @@ export class Ledger extends CommittedChains implements Check {
   /** Transactions of which a disk has lost a record, and others that have written nothing. */
   get damaged(): readonly TxId[] {
     return [...this.#known].flatMap(([txId, { damaged }]) => (damaged ? [txId] : []));
+  }
+
+  /**
+   * Whether sessions may miss it: a lost disk has taken the only copy of a part of it, or a map has deferred it, which
+   * sessions do not judge yet (M10).
+   */
+  isOpen(txId: TxId): boolean {
+    return this.isDamaged(txId) || this.isDeferred(txId);
+  }
+
+  /** Whether a map has deferred a transaction of this commit timestamp. */
+  hasDeferred(ct: Timestamp): boolean {
+    return [...this.#known.values()].some(({ deferredAt }) => deferredAt.has(ct));
+  }
+
+  /** Whether a map has ever deferred it; at this timestamp, if that is given. */
+  isDeferred(txId: TxId, ct?: Timestamp): boolean {
+    const deferredAt = this.#known.get(txId)?.deferredAt;
+    return deferredAt !== undefined && (ct === undefined ? deferredAt.size > 0 : deferredAt.has(ct));
   }
 
   /** Partitions whose slice of it only a lost disk had. */
@@ -201,26 +201,36 @@ export class Ledger extends CommittedChains implements Check {
     return this.#unaware.size > 0;
   }
 
+  wrote(_node: NodeId, fact: DurableFact): void {
+    if (!this.deferrals.learn(fact)) return;
+    for (const known of this.#known.values())
+      if (known.committed !== undefined && this.deferrals.defers(known.committed)) this.#defer(known, known.committed);
+  }
+
   durable(node: NodeId, records: readonly DurableFact[]): void {
     const region = this.context.topology.regionOf(node);
     if (this.#unaware.has(node) && this.reports.mayDecide(node)) for (const record of records) this.#discount(record);
     for (const record of records) {
-      if (record.kind === 'prepared' && record.record !== null)
+      if (record.kind === 'prepared' && isUndeferred(record.record))
         this.#prepared(record.partition, record.txId, record.record, region);
     }
-    for (const record of records) {
+    for (const [at, record] of records.entries()) {
       if (record.kind === 'horizon' && record.horizon === 'gcFloor')
         this.#floors.set(`${node}/${record.partition}`, record.upTo);
-      if (record.kind === 'prepared' && record.record !== null) {
+      if (record.kind === 'prepared' && isUndeferred(record.record)) {
         const { ct, attempt, digest } = record.record;
         const decision = (ts: Timestamp) => ({ status: 'committed' as const, ts, attempt, digest });
-        if (ct !== undefined) this.#outcome(record.partition, record.txId, decision(ct), () => new Map());
+        const unprepared = { map: 0, slices: new Map<PartitionId, Slice>() };
+        if (ct !== undefined) this.#outcome(record.partition, record.txId, decision(ct), () => unprepared);
       }
       if (record.kind === 'outcome' && record.record.status === 'committed') {
         const { partition, txId } = record;
-        this.#outcome(partition, txId, record.record, () => this.#slicesIn(records, txId, region));
+        const map = this.deferrals.adoptedAt(node, records, at);
+        const slices = () => this.#slicesIn(records, txId, region);
+        this.#outcome(partition, txId, record.record, () => ({ map, slices: slices() }));
       }
     }
+    this.deferrals.durable(node, records);
     for (const record of records) {
       if (record.kind !== 'remove') continue;
       const known = this.#known.get(record.txId);
@@ -242,6 +252,7 @@ export class Ledger extends CommittedChains implements Check {
   /** Data that is not left on the disk is no longer durable there. */
   onDataLoss(node: NodeId, left: MemoryState): void {
     this.#lacking.set(node, []);
+    this.deferrals.onDataLoss(node, left);
     if (left.meta.size > 0) this.#unaware.add(node);
     else if (this.#unaware.delete(node)) this.#noticedLate(node);
     const partitions = this.context.topology.partitionsOn(node);
@@ -265,7 +276,7 @@ export class Ledger extends CommittedChains implements Check {
     const floor = this.#floorOf(region, partition);
     const isLeft = left?.prepared.has(txId) || left?.log.some(({ tx }) => tx.txId === txId);
     if (left === undefined && known.committed?.slices.get(partition)?.region === region) known.lostAt.add(partition);
-    for (const { prepared } of known.attempts.values()) {
+    for (const { prepared } of known.attempts) {
       if (isLeft || prepared.get(partition)?.region !== region) continue;
       prepared.delete(partition);
       if (known.committed === undefined) this.#damage(known);
@@ -332,16 +343,7 @@ export class Ledger extends CommittedChains implements Check {
   #of(txId: TxId): Known {
     let known = this.#known.get(txId);
     if (known === undefined) {
-      known = {
-        attempts: new Map(),
-        damaged: false,
-        lostAt: new Set(),
-        unnoticed: new Set(),
-        durable: new Set(),
-        everDurable: new Set(),
-        lost: new Map(),
-        missing: 0,
-      };
+      known = newKnown();
       this.#known.set(txId, known);
     }
     return known;
@@ -349,10 +351,11 @@ export class Ledger extends CommittedChains implements Check {
 
   #prepared(partition: PartitionId, txId: TxId, record: PreparedRecord, region: RegionId): void {
     const known = this.#of(txId);
-    let attempt = known.attempts.get(record.attempt);
+    let attempt = known.attempts.find((one) => one.attempt === record.attempt && one.map === record.map);
     if (attempt === undefined) {
-      attempt = { cohorts: record.cohorts, prepared: new Map() };
-      known.attempts.set(record.attempt, attempt);
+      const { map, cohorts } = record;
+      attempt = { attempt: record.attempt, map, cohorts, prepared: new Map() };
+      known.attempts.push(attempt);
     }
     const before = attempt.prepared.get(partition);
     if (before !== undefined && before.pt !== record.pt && !known.damaged) {
@@ -361,23 +364,20 @@ export class Ledger extends CommittedChains implements Check {
         txId,
       );
     }
-    const { pt, writes, deps } = record;
-    attempt.prepared.set(partition, { pt, region, writes, deps });
+    const { pt, writes, deps, needs = [] } = record;
+    attempt.prepared.set(partition, { pt, region, writes, deps, needs });
     if (attempt.prepared.size < attempt.cohorts.length || known.committed !== undefined) return;
     const ct = Math.max(...[...attempt.prepared.values()].map(({ pt }) => pt));
-    this.#commit(known, {
-      txId,
-      ct,
-      attempt: record.attempt,
-      atMs: this.context.time.now,
-      slices: this.#stamped(attempt.prepared, ct),
-    });
+    if (known.deferredAt.has(ct)) return;
+    const { map } = attempt;
+    const slices = this.#stamped(attempt.prepared, ct);
+    this.#commit(known, { txId, ct, attempt: record.attempt, map, atMs: this.context.time.now, slices });
   }
 
   #stamped(prepared: ReadonlyMap<PartitionId, Prepared>, ct: Timestamp): Map<PartitionId, Slice> {
-    const stamped = ({ region, writes, deps: before }: Prepared): Slice => {
-      const deps = this.visibility.stamp(before, ct, region);
-      return { region, writes, deps, sent: deps };
+    const stamped = ({ deps: before, ...slice }: Prepared): Slice => {
+      const deps = this.visibility.stamp(before, ct, slice.region);
+      return { ...slice, deps, sent: deps };
     };
     return new Map([...prepared].map(([partition, slice]) => [partition, stamped(slice)]));
   }
@@ -388,12 +388,12 @@ export class Ledger extends CommittedChains implements Check {
     for (const record of records) {
       if (record.kind !== 'outcome' || record.txId !== txId || record.record.status !== 'committed') continue;
       const { partition } = record;
-      const { writes, deps: sent, siblings = [] } = loggedIn(records, partition, txId) ?? NOTHING;
+      const { writes, deps: sent, siblings = [], needs = [] } = loggedIn(records, partition, txId) ?? NOTHING;
       const missing = siblings.filter((other) => loggedIn(records, other, txId) === undefined);
       if (missing.length > 0)
         this.#fail(`${partition} wrote that ${txId} is committed, and ${missing} did not in the same batch`, txId);
       const deps = this.visibility.localDeps === true ? writtenWith(records, partition, txId) : sent;
-      slices.set(partition, { region, writes, deps, sent });
+      slices.set(partition, { region, writes, deps, sent, needs });
     }
     return slices;
   }
@@ -402,10 +402,11 @@ export class Ledger extends CommittedChains implements Check {
     partition: PartitionId,
     txId: TxId,
     { ts, attempt, digest }: OutcomeRecord,
-    slicesOfBatch: () => Map<PartitionId, Slice>,
+    batch: () => Pick<CommittedTx, 'map' | 'slices'>,
   ): void {
     const known = this.#of(txId);
     const { committed } = known;
+    if (known.deferredAt.has(ts)) return;
     if (committed !== undefined) {
       if (known.damaged) return;
       // An outcome that was found among copied versions has no attempt (D10).
@@ -417,14 +418,18 @@ export class Ledger extends CommittedChains implements Check {
       }
       return;
     }
-    if (known.attempts.has(attempt) && !known.damaged) {
+    if (known.attempts.some((one) => one.attempt === attempt) && !known.damaged) {
       this.#fail(`${partition} wrote that ${txId} is committed, but not every cohort has prepared it`, txId);
       return;
     }
-    this.#commit(known, { txId, ct: ts, attempt, atMs: this.context.time.now, slices: slicesOfBatch() });
+    this.#commit(known, { txId, ct: ts, attempt, atMs: this.context.time.now, ...batch() });
   }
 
   #commit(known: Known, tx: CommittedTx): void {
+    if (this.deferrals.defers(tx)) {
+      known.deferredAt.add(tx.ct);
+      return;
+    }
     known.committed = tx;
     if (tx.ct > this.#lastCt) this.#lastCt = tx.ct;
     const { ct: ts, txId } = tx;
@@ -433,6 +438,16 @@ export class Ledger extends CommittedChains implements Check {
       for (const { key, value } of writes) this.insert(key, { ts, txId, region, value, deps });
     }
     for (const listener of this.#listeners) listener.onCommitted(tx);
+  }
+
+  /** M4: what a map defers is undecided from then on; it commits once more, at another timestamp. */
+  #defer(known: Known, { txId, ct, slices }: CommittedTx): void {
+    known.committed = undefined;
+    known.deferredAt.add(ct);
+    known.durable.clear();
+    known.everDurable.clear();
+    known.missing = 0;
+    for (const { writes } of slices.values()) for (const { key } of writes) this.retract(key, txId);
   }
 
   /** Whether a version stores what was written, or the fold of a written update. */
@@ -450,6 +465,7 @@ export class Ledger extends CommittedChains implements Check {
       this.insert(key, version);
       return;
     }
+    if (known?.deferredAt.has(version.ts)) return;
     const tx = known?.committed;
     const slice = tx?.slices.get(partition);
     const write = slice?.writes.find((w) => w.key === key);
@@ -481,7 +497,3 @@ export class Ledger extends CommittedChains implements Check {
     this.context.fail(this.name, message, about);
   }
 }
-
-/** A copy (D10) brings one region's dependencies to another, and returns versions with the dependencies that travel. */
-const dependsSo = ({ deps }: StoredVersion, slice: Slice): boolean =>
-  `${deps}` === `${slice.sent}` || `${deps}` === `${slice.deps}`;

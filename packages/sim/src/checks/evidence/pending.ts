@@ -1,4 +1,4 @@
-import type { Timestamp } from '@isochron/core';
+import type { PartitionId, RegionId, Timestamp } from '@isochron/core';
 import { MinHeap } from '@isochron/simulated-world/min-heap';
 import type { CommittedTx, Ledger } from './ledger.js';
 
@@ -13,16 +13,19 @@ export class Pending {
   }
 
   /**
-   * Every replica is reported to have all up to there: returns those that a replica never had on its disk, and that no
-   * lost disk excuses.
+   * Every replica is reported to have all up to there: returns the transactions that a replica never had on its disk,
+   * and that no lost disk excuses.
+   *
+   * @param isAway replicas that do not count
    */
-  claimed(upTo: Timestamp): CommittedTx[] {
+  claimed(upTo: Timestamp, isAway?: (partition: PartitionId, region: RegionId) => boolean): CommittedTx[] {
     const missing: CommittedTx[] = [];
     for (;;) {
       const tx = this.#committed.peek();
       if (tx === undefined || tx.ct > upTo) return missing;
       this.#committed.pop();
-      if (!this.ledger.isInstalled(tx.txId) && !this.ledger.isDamaged(tx.txId)) missing.push(tx);
+      if (this.ledger.isDeferred(tx.txId, tx.ct)) continue;
+      if (!this.ledger.isInstalled(tx.txId, isAway) && !this.ledger.isDamaged(tx.txId)) missing.push(tx);
     }
   }
 }

@@ -15,7 +15,8 @@ interface IdAnswers {
 
 /**
  * A write that is repeated over HTTP under its Idempotency-Key, in whatever regions, has one effect (D4): all its
- * answers have one commit timestamp, none reports it as aborted beside that, and no disk ends with two versions of it.
+ * answers have one commit timestamp, unless a map has deferred it, none reports it as aborted beside that, and no disk
+ * ends with two versions of it.
  */
 export class OneEffect implements Check {
   readonly name = 'one-effect';
@@ -23,7 +24,7 @@ export class OneEffect implements Check {
 
   constructor(
     readonly context: CheckContext,
-    readonly ledger: Pick<Ledger, 'isDamaged'>,
+    readonly ledger: Pick<Ledger, 'isDamaged' | 'isDeferred'>,
     readonly applied: Pick<AppliedVersions, 'of'>,
   ) {}
 
@@ -34,7 +35,7 @@ export class OneEffect implements Check {
       if (TAKEN_FOR_ANOTHER.has(answer)) this.#fail(txId, `a repetition of ${txId} is refused with ${answer}`);
       answers.aborted ||= answer === 'TRANSACTION_ABORTED';
     } else {
-      if (answers.ct !== undefined && answers.ct !== answer)
+      if (answers.ct !== undefined && answers.ct !== answer && !this.ledger.isDeferred(txId))
         this.#fail(txId, `${txId} is acknowledged at ${answers.ct} and at ${answer}`);
       answers.ct = answer;
     }

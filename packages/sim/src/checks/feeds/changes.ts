@@ -73,6 +73,7 @@ export class ChangesAreComplete implements Check, LedgerListener {
     for (const tx of this.#committed.values()) {
       const { txId, ct } = tx;
       if (ct <= from || ct > to || given.has(txId) || writesIn(tx, prefix).length === 0) continue;
+      if (this.ledger.isDeferred(txId, ct)) continue;
       if (!this.ledger.isDamaged(txId))
         this.#fail(`${node} leaves ${txId} of ${ct} out of (${from}, ${to}]`, [txId, node]);
     }
@@ -95,7 +96,7 @@ export class ChangesAreComplete implements Check, LedgerListener {
 
   #whole(node: NodeId, prefix: string, { txId, ct, writes }: ChangedTx): void {
     if (this.ledger.isDamaged(txId)) return;
-    const known = this.#committed.get(txId);
+    const known = this.ledger.committed(txId);
     if (known?.ct !== ct) {
       this.#fail(`${node} gives ${txId} of ${ct}, which is committed at ${known?.ct}`, [txId, node]);
       return;

@@ -8,7 +8,7 @@ const cluster = {
   regions: ['p', 'q', 'r'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
   keyspaces: [{ name: 'default', partitions: 3, replication: 2 }],
 };
-const topology = new Topology(cluster);
+const topology = Topology.of(cluster);
 const drawn = PROTOCOLS.get('paris')!.draw(1);
 const { credits: _few, ...enough } = drawn.environment;
 const environment = {
@@ -50,7 +50,7 @@ describe('writes go on', () => {
   it('the check writes-go-on holds behind a commit of the session that needs the silent node, and fails otherwise', () => {
     // Held in q alone.
     const narrow = { ...cluster, keyspaces: [{ name: 'default', partitions: 3, replication: 1 }] };
-    const held = new Topology(narrow);
+    const held = Topology.of(narrow);
     const keyIn = (region: string) => {
       for (let i = 0; ; i++)
         if (held.partitions[held.partitionOf(`default/k${i}`)]!.regions.includes(region)) return `default/k${i}`;

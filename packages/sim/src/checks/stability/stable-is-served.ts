@@ -24,7 +24,8 @@ interface Served {
 /**
  * After an answer that every node serves a transaction, each transaction that begins later, in any region, sees it: its
  * snapshot has it, and a read of its keys shows it or a newer version. Excused are transactions that lost disks have
- * damaged, and violations while a node goes on with an older disk that no peer has noticed.
+ * damaged, violations while a node goes on with an older disk that no peer has noticed, and transactions that begin
+ * while a node is no member: such a node may be behind.
  */
 export class StableIsServed implements Check {
   readonly name = 'stable-is-served';
@@ -37,6 +38,7 @@ export class StableIsServed implements Check {
     readonly context: CheckContext,
     readonly ledger: Ledger,
     readonly visibility: Pick<Visibility, 'lowest'> | undefined,
+    readonly allAreMembers: () => boolean,
   ) {}
 
   served(txId: TxId, ct: Timestamp, keys: readonly QualifiedKey[]): void {
@@ -44,7 +46,7 @@ export class StableIsServed implements Check {
   }
 
   began(client: ClientView): void {
-    if (!this.ledger.anyUnaware) this.#begun.set(client, this.#served.length);
+    if (!this.ledger.anyUnaware && this.allAreMembers()) this.#begun.set(client, this.#served.length);
   }
 
   snapshot(client: ClientView, snapshot: Snapshot): void {
@@ -72,7 +74,7 @@ export class StableIsServed implements Check {
   #mayShow(key: QualifiedKey, value: KeyWrite['value'], written: StoredVersion): boolean {
     const shown = this.ledger.chain(key).filter((version) => writeIn(version.value) === writeIn(value));
     const isNewer = (version: StoredVersion) =>
-      compareVersions(version, written) >= 0 || this.ledger.isDamaged(version.txId);
+      compareVersions(version, written) >= 0 || this.ledger.isOpen(version.txId);
     // A value that no disk has belongs to another check; a deletion may leave no version at all.
     return shown.some(isNewer) || (shown.length === 0 && value !== null);
   }
@@ -81,7 +83,7 @@ export class StableIsServed implements Check {
   #servedBefore(client: ClientView): Served[] {
     const count = this.#begun.get(client) ?? 0;
     if (count === 0 || this.ledger.anyUnaware) return [];
-    return this.#served.slice(0, count).filter(({ txId }) => !this.ledger.isDamaged(txId));
+    return this.#served.slice(0, count).filter(({ txId }) => !this.ledger.isOpen(txId));
   }
 
   #fail(message: string, ...about: string[]): void {

@@ -1,11 +1,11 @@
-import type { DurableFact, NodeId, Timestamp } from '@isochron/core';
+import type { DurableFact, NodeId, PartitionId, RegionId, Timestamp, Topology } from '@isochron/core';
 import type { Check, CheckContext } from '../check.js';
 import type { CommittedTx, Ledger, LedgerListener } from '../evidence/ledger.js';
 import { Pending } from '../evidence/pending.js';
 
 /**
- * UST is never above any replica's durable version vector: every replica has everything at or below a node's stable
- * time on disk, and no commit below it is possible any more.
+ * UST is never above the durable version vector of a replica on a member: every such replica has everything at or
+ * below a node's stable time on disk, and no commit below it is possible any more.
  */
 export class StableIsInstalled implements Check, LedgerListener {
   readonly name = 'stable-is-installed';
@@ -16,13 +16,15 @@ export class StableIsInstalled implements Check, LedgerListener {
   constructor(
     readonly context: CheckContext,
     readonly ledger: Ledger,
+    /** The adopted map of a node whose members have to have everything up to a stable time. */
+    readonly mapFor: (node: NodeId, stable: Timestamp) => Topology,
   ) {
     this.#pending = new Pending(ledger);
     ledger.listen(this);
   }
 
   onCommitted(tx: CommittedTx): void {
-    if (tx.ct <= this.#highest) {
+    if (tx.ct <= this.#highest && !this.#isAway(tx)) {
       this.#fail(
         `${tx.txId} was committed at ${tx.ct}, and ${this.#reporter} had reported ${this.#highest} as stable`,
         tx,
@@ -31,11 +33,20 @@ export class StableIsInstalled implements Check, LedgerListener {
     this.#pending.push(tx);
   }
 
+  /** No member has a replica of its partitions: none is read above the horizon before its node has passed that (M6). */
+  #isAway({ slices }: CommittedTx): boolean {
+    const topology = this.mapFor(this.#reporter, this.#highest);
+    const { partitions } = topology;
+    return [...slices.keys()].every((id) => partitions[id]!.regions.every((region) => !topology.hasMember(id, region)));
+  }
+
   stable(node: NodeId, ust: Timestamp): void {
     if (ust <= this.#highest) return;
     this.#highest = ust;
     this.#reporter = node;
-    for (const tx of this.#pending.claimed(ust))
+    const topology = this.mapFor(node, ust);
+    const isAway = (partition: PartitionId, region: RegionId) => !topology.hasMember(partition, region);
+    for (const tx of this.#pending.claimed(ust, isAway))
       this.#fail(
         `${node} reports ${ust} as stable, but ${tx.txId} of ${tx.ct} is not on the disk of every replica`,
         tx,

@@ -102,6 +102,7 @@ export function operationAdapter(
     drawsReaders: false,
     drawsLive: false,
     drawsAlbums: false,
+    drawsMaps: false,
     ...(plans ?? { fit: everywhere, drawMix: operationMix(readsAtOnce ? ROT_WEIGHT : 0) }),
     atOnce: { reads: readsAtOnce ? 10_000 : 1, writes: 1 },
     createNode: (options) => createNode(options, protocol),

@@ -84,9 +84,10 @@ export function transactionAdapter(
     drawsReaders: capabilities.has('changes'),
     drawsLive: capabilities.has('live-queries'),
     drawsAlbums: capabilities.has('live-queries'),
+    drawsMaps: stableSnapshots,
     atOnce: AT_ONCE,
     createNode: (options) => createNode(options, protocol),
-    openHttp: (world) => new HttpFront(world, sessionTokens(world.topology, entry), createSession),
+    openHttp: (world) => new HttpFront(world, sessionTokens(world, entry), createSession),
     openSessions: (world) => openSessions(world, entry),
     engine: openTransactions(createSession),
     observeSend: (message, from, to, observer) => {

@@ -2,6 +2,7 @@
 import { IsochronError, type Timestamp, type TxId } from '@isochron/core';
 import {
   type Address,
+  type CommitReq,
   FEEDS_MACHINE,
   type Input,
   type Machine,
@@ -12,6 +13,7 @@ import {
 import {
   ANONYMOUS,
   ASKED_TIMER,
+  ATTEMPT_PAUSE_MS,
   attemptInId,
   type Caller,
   Callers,
@@ -20,12 +22,14 @@ import {
   type DocumentedPage,
   type Done,
   floorOf,
+  mayTryAgain,
   repeatedSentAfter,
   SESSIONS_MACHINE,
   SessionsMachine,
   type SessionTokens,
   snapshotOf,
   wanted,
+  withNextAttempt,
 } from '@isochron/sessions';
 import { type Co, run, waitFor } from '../../engine/coroutine.js';
 import type { ChangesRequest, HttpAnswer, HttpNode, HttpRequest, HttpWorld, PastRequest } from '../http.js';
@@ -149,16 +153,26 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
       deps,
       hwt: caller.hwt,
       sentAfter,
-      // A node makes the id of a write without a key: its home is there.
-      ...attemptInId(txId, this.world),
       principal: 'anonymous',
       writes,
     };
-    const answer = yield* this.#ask((ref) => ({ type: 'CommitReq', ref, ...order }));
+    // A node makes the id of a write without a key: its home is there.
+    const answer = yield* this.#commit(order, attemptInId(txId, this.world));
     if (answer.type !== 'CommitResp') return refusal(answer);
     const commit = { ts: answer.ct, deps: answer.deps };
     const next = this.#callers.committed(caller, { txId, writes, commit, sent: snapshot });
     return { status: 'written', token: this.tokens.mint(next), ct: answer.ct };
+  }
+
+  *#commit(
+    order: Omit<CommitReq, 'type' | 'ref' | keyof ReturnType<typeof attemptInId>>,
+    attempts: ReturnType<typeof attemptInId>,
+  ): Co<NodeMessage> {
+    const answer = yield* this.#ask((ref) => ({ type: 'CommitReq', ref, ...order, ...attempts }));
+    if (answer.type !== 'Refused' || !mayTryAgain(new IsochronError(answer.code, answer.detail), attempts))
+      return answer;
+    yield* waitFor<void>((resume) => this.world.after(ATTEMPT_PAUSE_MS, () => resume()));
+    return yield* this.#commit(order, withNextAttempt(attempts, this.world));
   }
 
   *#past({ at, keys }: PastRequest): Co<HttpAnswer> {

@@ -20,7 +20,7 @@ export function openSessions(world: SessionsWorld<NodeMessage>, entry: Transacti
     ust: () => world.ust(),
     outcomeRetentionMs: world.settings.outcomeRetentionMs!,
   });
-  const tokens = sessionTokens(world.topology, entry);
+  const tokens = sessionTokens(world, entry);
   return sessionsNode(
     world,
     { name: entry.protocol.name, capabilities: entry.capabilities },

@@ -4,7 +4,7 @@ import type { Visibility } from '../../checks/evidence/visibility.js';
 import { vectorVisibility } from '../vector-visibility.js';
 import { wrenVisibility } from './wren-visibility.js';
 
-const TOPOLOGY = new Topology({
+const TOPOLOGY = Topology.of({
   regions: ['p', 'q', 'r'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] })),
   keyspaces: [{ name: 'default', partitions: 1, replication: 3 }],
 });

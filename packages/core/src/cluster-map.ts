@@ -1,0 +1,132 @@
+/** Maps: the placement and the membership of a cluster as one table with a version (M1). */
+import type { NodeId, RegionId, Timestamp } from './ids.js';
+import { list, object, struct, text, timestamp, uint } from './schema.js';
+
+/** A keyspace: spread round-robin with a `replication` factor, or pinned to `regions` (data residency). */
+export interface KeyspaceSpec {
+  readonly name: string;
+  readonly partitions: number;
+  readonly replication?: number | undefined;
+  readonly regions?: readonly RegionId[] | undefined;
+}
+
+/** The part of the cluster file that decides the placement of data. */
+export interface ClusterSpec {
+  readonly regions: readonly { readonly id: RegionId; readonly nodes: readonly { readonly id: NodeId }[] }[];
+  readonly keyspaces: readonly KeyspaceSpec[];
+}
+
+/**
+ * Where everything is, under one version. Only {@link firstMap} places data by a rule; every other reader of a map
+ * finds the placement in its table, so that a map may place data in any way.
+ */
+export interface ClusterMap {
+  /** 0 for the map that the cluster file gives. */
+  readonly version: number;
+  readonly regions: readonly RegionId[];
+  /** A node's number is its position here. */
+  readonly nodes: readonly { readonly id: NodeId; readonly region: RegionId }[];
+  /** The partitions of the first keyspace come first, in order: a partition's id is its position among all. */
+  readonly keyspaces: readonly { readonly name: string; readonly partitions: number }[];
+  /** For each partition the numbers of the nodes that hold a replica of it, at most one of each region. */
+  readonly replicas: readonly (readonly number[])[];
+  /** Numbers of the nodes whose reports make stable time, ascending. */
+  readonly members: readonly number[];
+  /** Numbers of the nodes that decide the next map. */
+  readonly voters: readonly number[];
+  /** No stable time of an earlier map lies above (M3). */
+  readonly horizon: Timestamp;
+  /**
+   * Numbers of the members of the map before that did not answer, and are no members: what needs them above the horizon
+   * is deferred (M4). A node that has left in order is not among them.
+   */
+  readonly suspends: readonly number[];
+}
+
+/**
+ * Map 0: what a cluster file gives. The regions of a keyspace's partitions are chosen round-robin, and so are the nodes
+ * of a region. Every node is a member.
+ */
+export function firstMap({ regions, keyspaces }: ClusterSpec): ClusterMap {
+  const nodes = regions.flatMap(({ id: region, nodes }) => nodes.map(({ id }) => ({ id, region })));
+  const numbersIn = new Map(
+    regions.map(({ id }) => [id, [...nodes.keys()].filter((number) => nodes[number]!.region === id)]),
+  );
+  const turns = new Map<RegionId, number>();
+  const next = (region: RegionId): number => {
+    const turn = turns.get(region) ?? 0;
+    turns.set(region, turn + 1);
+    const numbers = numbersIn.get(region)!;
+    return numbers[turn % numbers.length]!;
+  };
+  const replicas: number[][] = [];
+  for (const { partitions, replication = 1, regions: pinned } of keyspaces)
+    for (let index = 0; index < partitions; index++) {
+      const inTurn = () => Array.from({ length: replication }, (_, k) => regions[(index + k) % regions.length]!.id);
+      replicas.push((pinned ?? inTurn()).map(next));
+    }
+  return {
+    version: 0,
+    regions: regions.map(({ id }) => id),
+    nodes,
+    keyspaces: keyspaces.map(({ name, partitions }) => ({ name, partitions })),
+    replicas,
+    members: [...nodes.keys()],
+    voters: votersOf(
+      regions.map(({ id }) => id),
+      nodes,
+      [...nodes.keys()],
+    ),
+    horizon: 0,
+    suspends: [],
+  };
+}
+
+/**
+ * The numbers of the voters: with three regions or more the first member of each region, or its first node if it has no
+ * member; with fewer regions every node.
+ */
+function votersOf(regions: ClusterMap['regions'], nodes: ClusterMap['nodes'], members: readonly number[]): number[] {
+  if (regions.length < 3) return [...nodes.keys()];
+  return regions.flatMap((region) => {
+    const numbers = [...nodes.keys()].filter((number) => nodes[number]!.region === region);
+    return numbers.find((number) => members.includes(number)) ?? numbers[0] ?? [];
+  });
+}
+
+/** The map after a map, with other members; a former member is suspended unless the node has `left` in order. */
+export function nextMap(
+  map: ClusterMap,
+  members: readonly number[],
+  horizon: Timestamp,
+  left: readonly number[],
+): ClusterMap {
+  const voters = votersOf(map.regions, map.nodes, members);
+  const suspends = map.members.filter((number) => !members.includes(number) && !left.includes(number));
+  return { ...map, version: map.version + 1, members: [...members].sort((a, b) => a - b), voters, horizon, suspends };
+}
+
+const name = text(128);
+const numbers = list(uint, 65_536);
+/** A map as it travels, and as disks hold it. */
+export const clusterMap = struct<ClusterMap>({
+  version: uint,
+  regions: list(name, 64),
+  nodes: list(object({ id: name, region: name }), 65_536),
+  keyspaces: list(object({ name, partitions: uint }), 256),
+  replicas: list(list(uint, 64)),
+  members: numbers,
+  voters: numbers,
+  horizon: timestamp,
+  suspends: numbers,
+});
+
+/** Whether a map names nothing that is not in the map: nodes are in its regions, and numbers are numbers of nodes. */
+export function isConsistent({ regions, nodes, keyspaces, replicas, members, voters, suspends }: ClusterMap): boolean {
+  const partitions = keyspaces.reduce((sum, keyspace) => sum + keyspace.partitions, 0);
+  return (
+    nodes.every(({ region }) => regions.includes(region)) &&
+    replicas.length === partitions &&
+    [...replicas, members, voters, suspends].every((numbers) => numbers.every((number) => number < nodes.length))
+  );
+}

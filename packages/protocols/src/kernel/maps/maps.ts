@@ -1,0 +1,257 @@
+/**
+ * The maps of a node (M1, M2): all that are decided, which of these the node has adopted, and what it has promised and
+ * accepted for the next. All of it is on the disk.
+ */
+import {
+  type ClusterMap,
+  clusterMap,
+  type DurableRecord,
+  IsochronError,
+  invariant,
+  isConsistent,
+  MalformedMessage,
+  type MetaValue,
+  type NodeId,
+  type Timestamp,
+  Topology,
+} from '@isochron/core';
+import { AcceptedMap } from './messages.js';
+
+/** A durable write. */
+type Out = { write(record: DurableRecord): unknown };
+
+/** What a voter has promised about a version, and accepted for it. */
+interface MapPromise {
+  readonly version: number;
+  readonly ballot: number;
+  readonly accepted?: AcceptedMap | undefined;
+}
+
+/** Names of the durable records. */
+const mapRecord = (version: number): string => `map/${version}`;
+const ADOPTED = 'map/adopted';
+const PROMISED = 'map/promised';
+const ABSTAINS = 'map/abstains';
+/** The stable time at which each map ended here. */
+const ENDED = 'map/ended';
+/** The version in which this node has promised to prepare nothing more. */
+const LEFT = 'map/left';
+
+export class Maps {
+  readonly #decided: Topology[];
+  #adopted = 0;
+  #promise: MapPromise | undefined;
+  /** Another disk of this node may have promised and accepted something for versions up to here. */
+  #abstainsUpTo = 0;
+  readonly #ended: Record<string, Timestamp>;
+  #left: number | undefined;
+  /** The node refuses new prepares: it is about to leave. */
+  isLeaving = false;
+  /** Other nodes that are about to leave: new attempts of commits avoid them. */
+  readonly leaving = new Set<NodeId>();
+
+  /**
+   * @param founding map 0, which the cluster file gives
+   * @throws IsochronError STORAGE_FAILED if a record is damaged
+   */
+  constructor(founding: Topology, meta: ReadonlyMap<string, MetaValue>) {
+    this.#decided = [founding];
+    for (let version = 1; meta.has(mapRecord(version)); version++)
+      this.#decided.push(new Topology(read(meta, mapRecord(version), clusterMap.decode)));
+    this.#adopted = numberIn(meta, ADOPTED);
+    this.#abstainsUpTo = numberIn(meta, ABSTAINS);
+    const [ended, left] = [meta.get(ENDED), meta.get(LEFT)];
+    this.#ended = typeof ended === 'object' ? { ...ended } : {};
+    this.#left = typeof left === 'number' ? left : undefined;
+    if (meta.has(PROMISED)) this.#promise = read(meta, PROMISED, decodePromise);
+    invariant(this.#adopted < this.#decided.length, () => `the adopted map ${this.#adopted} is not on the disk`);
+  }
+
+  /** The adopted map. */
+  get current(): Topology {
+    return this.#decided[this.#adopted]!;
+  }
+
+  /** The decided map of the highest version. */
+  get newest(): ClusterMap {
+    return this.#decided.at(-1)!.map;
+  }
+
+  /** The decided map that is to be adopted next. */
+  get next(): Topology | undefined {
+    return this.#decided[this.#adopted + 1];
+  }
+
+  /** M2: a promise for a version that is not adopted: no report for stable time leaves. */
+  get isSealed(): boolean {
+    return this.#promise !== undefined && this.#promise.version > this.#adopted;
+  }
+
+  /** A decided map by its version. */
+  at(version: number): Topology | undefined {
+    return this.#decided[version];
+  }
+
+  /** All decided maps above a version. */
+  after(version: number): readonly ClusterMap[] {
+    return this.#decided.slice(Math.max(0, version) + 1).map(({ map }) => map);
+  }
+
+  /** The highest version that this node has a decision about, or a promise for. */
+  get highestPromised(): number {
+    return Math.max(this.newest.version, this.#promise?.version ?? 0);
+  }
+
+  /** The version for which a seal is open and no map decided; undefined without. */
+  get undecided(): number | undefined {
+    const version = this.#promise?.version ?? 0;
+    return version > this.newest.version ? version : undefined;
+  }
+
+  /** What was promised about the next version. */
+  get promised(): Pick<MapPromise, 'ballot' | 'accepted'> {
+    const promise = this.#promise;
+    return promise !== undefined && promise.version > this.newest.version ? promise : { ballot: 0 };
+  }
+
+  /** Whether a lost disk of this node may have had promises for a version: then the node seals, and does not vote. */
+  abstains(version: number): boolean {
+    return version <= this.#abstainsUpTo;
+  }
+
+  /** The seal, and what was accepted: for the version after the newest. */
+  promise(ballot: number, accepted: AcceptedMap | undefined, out: Out): void {
+    this.#promise = { version: this.newest.version + 1, ballot, accepted };
+    writeText(PROMISED, JSON.stringify(encodePromise(this.#promise)), out);
+  }
+
+  /** Whether a map may follow the newest one (D12). */
+  mayLearn(map: ClusterMap): boolean {
+    return mayFollow(map, this.newest);
+  }
+
+  /** A decision. Returns whether it may follow the newest map. */
+  learn(map: ClusterMap, out: Out): boolean {
+    if (!this.mayLearn(map)) return false;
+    this.#decided.push(new Topology(map));
+    writeText(mapRecord(map.version), textOf(map), out);
+    return true;
+  }
+
+  /** M5: the next map is in force here. @param stable the stable time with which the present one ends */
+  adopt(stable: Timestamp, out: Out): void {
+    invariant(this.next !== undefined, 'there is no map to adopt');
+    this.#ended[String(this.#adopted)] = stable;
+    this.#adopted++;
+    for (const node of this.leaving) if (!this.current.isMember(node)) this.leaving.delete(node);
+    out.write({ kind: 'meta', name: ENDED, value: { ...this.#ended } });
+    out.write({ kind: 'meta', name: ADOPTED, value: this.#adopted });
+  }
+
+  /** Whether this node has promised to prepare nothing more in the adopted map. */
+  get hasLeft(): boolean {
+    return this.#left === this.#adopted;
+  }
+
+  /** Whether a map after a version, up to a later version, has suspended nodes. */
+  suspendsBetween(after: number, upTo: number): boolean {
+    return this.#decided.slice(after + 1, upTo + 1).some(({ map }) => map.suspends.length > 0);
+  }
+
+  /** Whether a map after `version` has suspended one of the nodes: what they were to decide together is deferred. */
+  suspendedSince(version: number, nodes: readonly NodeId[]): boolean {
+    const since = this.#decided.slice(version + 1, this.#adopted + 1);
+    return since.some((topology) => nodes.some((node) => topology.map.suspends.includes(topology.numberOf(node))));
+  }
+
+  /** Whether a node is no member because it did not answer. */
+  isSuspended(node: NodeId): boolean {
+    return !this.current.isMember(node) && this.suspendedSince(this.#newestWith(node, this.#adopted), [node]);
+  }
+
+  /** The promise of a node that leaves: in this map it prepares nothing more, also after a crash. */
+  leave(out: Out): void {
+    this.#left = this.#adopted;
+    out.write({ kind: 'meta', name: LEFT, value: this.#adopted });
+  }
+
+  /**
+   * The part of a stable time that counts a node: what the node had up to there, and what others had of it, was on the
+   * disk. Stable times of maps without the node prove nothing about it.
+   */
+  confirmed(node: NodeId, stable: Timestamp): Timestamp {
+    let version = this.#adopted;
+    while (version > 0 && stable <= this.#decided[version]!.map.horizon) version--;
+    if (this.#decided[version]!.isMember(node)) return stable;
+    return Math.min(stable, this.#ended[String(this.#newestWith(node, version))] ?? 0);
+  }
+
+  /**
+   * What the own entries for a node had reached: a map is adopted once the entries of all its members are at its
+   * horizon (M5), and the stable times that follow count them.
+   */
+  reached(node: NodeId, stable: Timestamp): Timestamp {
+    return Math.max(this.confirmed(node, stable), this.#decided[this.#newestWith(node, this.#adopted)]!.map.horizon);
+  }
+
+  #newestWith(node: NodeId, version: number): number {
+    let newest = version;
+    while (newest > 0 && !this.#decided[newest]!.isMember(node)) newest--;
+    return newest;
+  }
+
+  /** The disk was lost: versions up to here are decided without this node's vote. */
+  abstain(upTo: number, out: Pick<Out, 'write'>): void {
+    if (upTo <= this.#abstainsUpTo) return;
+    this.#abstainsUpTo = upTo;
+    out.write({ kind: 'meta', name: ABSTAINS, value: upTo });
+  }
+}
+
+const textOf = (map: ClusterMap): string => JSON.stringify(clusterMap.encode(map));
+
+const writeText = (name: string, value: string, out: Out): unknown => out.write({ kind: 'meta', name, value });
+
+const encodePromise = ({ version, ballot, accepted }: MapPromise): unknown[] => [
+  version,
+  ballot,
+  accepted === undefined ? null : AcceptedMap.encode(accepted),
+];
+
+function decodePromise(raw: unknown): MapPromise {
+  const [version, ballot, accepted] = Array.isArray(raw) ? raw : [];
+  if (!Number.isSafeInteger(version) || !Number.isSafeInteger(ballot)) throw new MalformedMessage('expected a promise');
+  return { version, ballot, accepted: accepted === null ? undefined : AcceptedMap.decode(accepted) };
+}
+
+const numberIn = (meta: ReadonlyMap<string, MetaValue>, name: string): number => {
+  const value = meta.get(name);
+  return typeof value === 'number' ? value : 0;
+};
+
+function read<T>(meta: ReadonlyMap<string, MetaValue>, name: string, decode: (raw: unknown) => T): T {
+  const text = meta.get(name);
+  try {
+    return decode(JSON.parse(String(text)));
+  } catch (cause) {
+    throw new IsochronError('STORAGE_FAILED', `The record ${name} on disk is damaged. Refill the node.`, {
+      cause,
+      retryable: false,
+    });
+  }
+}
+
+/** Whether a map can follow another: it has the same placement, and members and voters among its nodes. */
+function mayFollow(map: ClusterMap, before: ClusterMap): boolean {
+  const { version, members, voters, horizon, suspends } = map;
+  const changes = { version, members, voters, horizon, suspends };
+  return (
+    version === before.version + 1 &&
+    horizon >= before.horizon &&
+    members.length > 0 &&
+    voters.length > 0 &&
+    suspends.every((node) => before.members.includes(node) && !members.includes(node)) &&
+    isConsistent(map) &&
+    textOf(map) === textOf({ ...before, ...changes })
+  );
+}

@@ -1,0 +1,48 @@
+/** The attempts of a commit that its request names (D4). */
+import { IsochronError, type PartitionId, type Topology } from '@isochron/core';
+import type { NodeState } from '../node-state.js';
+import type { CommitIdentity, CommitReq } from './messages.js';
+import { isRepeatable } from './repeats.js';
+import type { SnapshotRules } from './snapshots.js';
+
+/** @throws IsochronError INVALID_REQUEST if the request's lists of attempts do not fit the placement, or one another */
+export function checkAttempts({ attemptRegions, avoids, maps }: CommitReq, topology: Topology): void {
+  const unknown = attemptRegions.find((home) => !topology.regions.includes(home));
+  if (attemptRegions.length === 0 || unknown !== undefined) {
+    throw new IsochronError('INVALID_REQUEST', `A commit names its home region; "${unknown ?? ''}" is none.`);
+  }
+  const { length } = attemptRegions;
+  if (avoids !== undefined && !(avoids.length === length && avoids.every((avoid) => topology.isAvoidList(avoid)))) {
+    const detail = 'The regions to avoid are one list for each attempt, sorted and without repetition.';
+    throw new IsochronError('INVALID_REQUEST', detail);
+  }
+  if (maps !== undefined && maps.length !== length)
+    throw new IsochronError('INVALID_REQUEST', 'The maps are one number for each attempt.');
+}
+
+/**
+ * The identity of each attempt, the same anywhere: a function of the request alone (D4). If all cohorts must be in the
+ * home, an attempt that avoids its home has another one.
+ *
+ * An attempt may commit again what a map has deferred, if that map suspended nodes after the map of the first attempt,
+ * which a request under an Idempotency-Key does not name. The node that returns, the session and other senders of the
+ * request may all do so: the cohorts follow from the map alone (M8).
+ */
+export function attemptsOf(
+  request: CommitReq,
+  cohorts: readonly PartitionId[],
+  { cohortsAtHome }: Pick<SnapshotRules, 'cohortsAtHome'>,
+  { topology, maps }: Pick<NodeState, 'topology' | 'maps'>,
+): CommitIdentity[] {
+  const { txId, attemptRegions, avoids } = request;
+  const isKeyed = request.snapshot !== null && isRepeatable({ sentAfter: request.sentAfter, ust: request.snapshot });
+  const first = isKeyed ? 0 : (request.maps?.[0] ?? 0);
+  return attemptRegions.map((home, attempt) => {
+    const map = request.maps?.[attempt] ?? 0;
+    if (maps.suspendsBetween(first, map)) return { txId, attempt, home: topology.regions[0]!, map, cohorts };
+    const avoid = avoids?.[attempt] ?? [];
+    if (avoid.length === 0) return { txId, attempt, home, map, cohorts };
+    if (cohortsAtHome) return { txId, attempt, home: topology.homeOf(home, avoid), map, cohorts };
+    return { txId, attempt, home, map, cohorts, avoid };
+  });
+}

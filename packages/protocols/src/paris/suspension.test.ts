@@ -1,0 +1,247 @@
+/** Claims about a node that is suspended: what its map defers, and what goes on (M4, M5, M7). */
+import type { NodeId } from '@isochron/core';
+import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { commitOver, id, settled } from '@isochron/testing/world/commits';
+import type { World } from '@isochron/testing/world/world';
+import { MAPS_MACHINE } from '../kernel/maps/map-machine.js';
+import { attemptsOf } from '../kernel/transactions/attempts.js';
+
+const [V, O, I] = ['virginia-1', 'oregon-1', 'ireland-1'];
+const at = (node: NodeId) => ({ node, machine: MAPS_MACHINE });
+const mapsOf = (world: World, node: NodeId) => world.node(node).parts.maps;
+const cohortOn = (world: World, node: NodeId, home = 'virginia') =>
+  world.topology.partitions.findIndex(({ id: p }) => world.topology.cohort(p, home).node === node);
+const deferredAt = (world: World, node: NodeId) =>
+  world.node(node).parts.replicas.flatMap(({ cohort }) => cohort.slices.deferred.inOrder().map(([txId]) => txId));
+
+const SETTINGS = { suspendAfterMs: 400 };
+
+/** The drivers of the others notice that they receive nothing from Ireland's node: it is suspended. */
+function suspends(world: World): void {
+  for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [I] });
+  world.until(() => [V, O].every((node) => !mapsOf(world, node).current.isMember(I)), 5_000);
+  expect(mapsOf(world, V).current.map.suspends).toEqual([world.topology.numberOf(I)]);
+}
+
+describe('PaRiS: a suspended node', () => {
+  it('stable time goes on without a suspended node, and shows what does not need it (M4, M5)', () => {
+    const world = settled({ settings: SETTINGS });
+    for (const other of [V, O]) world.cut(I, other);
+    const { ct } = new TestClient(world, V).write({ [keyIn(world, cohortOn(world, V))]: '"alone"' });
+    world.run(2_000);
+    expect(world.node(O).parts.stable.value).toBeLessThan(ct);
+    suspends(world);
+    world.until(() => [V, O].every((node) => world.node(node).parts.stable.value >= ct), 1_000);
+    expect(deferredAt(world, V)).toEqual([]);
+  });
+
+  it('a transaction with a slice on a suspended node is deferred at every replica, applied or not (M4, M7)', () => {
+    const world = settled({ settings: SETTINGS });
+    const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
+    // Ireland's part reaches no peer.
+    world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
+    const { ct } = world.call(V, commitOver(world, id(1), partitions), 'CommitResp');
+    world.run(50);
+    world.crash(I);
+    suspends(world);
+    world.until(() => world.node(V).parts.stable.value > ct, 2_000);
+    expect(deferredAt(world, V)).toEqual([id(1)]);
+    const key = keyIn(world, cohortOn(world, V));
+    for (const node of [V, O]) {
+      const chain = world.node(node).store.chains.get(`${cohortOn(world, V)}|${key}`) ?? [];
+      expect(chain.filter(({ txId }) => txId === id(1))).toEqual([]);
+    }
+  });
+
+  it('a suspended node that comes back defers the same transactions, and is a member again (M4, M5)', () => {
+    const world = settled({ settings: SETTINGS });
+    const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
+    const alone = cohortOn(world, I, 'ireland');
+    world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
+    world.call(V, commitOver(world, id(1), partitions), 'CommitResp');
+    // Acknowledged by the node alone.
+    world.call(I, { ...commitOver(world, id(2), [alone]), attemptRegions: ['ireland'] }, 'CommitResp');
+    world.run(50);
+    world.crash(I);
+    suspends(world);
+    world.filter = () => true;
+    world.restart(I);
+    for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [] });
+    world.until(() => [V, O, I].every((node) => mapsOf(world, node).current.isMember(I)), 20_000);
+    expect(deferredAt(world, I)).toEqual([id(1), id(2)]);
+    expect(deferredAt(world, V)).toEqual([id(1)]);
+    const { ct } = new TestClient(world, I).write({ [keyIn(world, cohortOn(world, I, 'ireland'))]: '"later"' });
+    world.until(() => world.ust() >= ct, 2_000);
+  });
+
+  it('a deferred transaction is committed again, once, by the next attempt of its session (M7, M8)', () => {
+    const world = settled({ settings: SETTINGS });
+    const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
+    world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
+    const request = commitOver(world, id(1), partitions);
+    const { ct } = world.call(V, request, 'CommitResp');
+    world.run(50);
+    world.crash(I);
+    suspends(world);
+    world.filter = () => true;
+    const again = { ...request, attemptRegions: ['virginia', 'virginia'], maps: [0, 1] };
+    const moved = world.call(V, again, 'CommitResp');
+    expect(moved.ct).toBeGreaterThan(ct);
+    world.until(() => [V, O].every((node) => world.node(node).parts.stable.value >= moved.ct), 2_000);
+    expect(world.call(O, again, 'CommitResp').ct).toBe(moved.ct);
+    world.until(() => deferredAt(world, V).length === 0, 60_000);
+    for (const partition of partitions) {
+      const chains = [V, O].flatMap((node) =>
+        [...world.node(node).store.chains].filter(([name]) => name.startsWith(`${partition}|`)),
+      );
+      const written = chains.flatMap(([, chain]) => chain.filter(({ txId }) => txId === id(1)).map(({ ts }) => ts));
+      expect(new Set(written)).toEqual(new Set([moved.ct]));
+    }
+  });
+
+  it('a node that comes back commits again what was deferred because of it, once, in the old order (M8, M9, M11, M12)', () => {
+    const world = settled({ settings: SETTINGS });
+    const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
+    const alone = cohortOn(world, I, 'ireland');
+    world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
+    const first = world.call(V, commitOver(world, id(1), partitions), 'CommitResp').ct;
+    const second = { ...commitOver(world, id(2), [alone]), attemptRegions: ['ireland'] };
+    const { ct } = world.call(I, second, 'CommitResp');
+    world.run(50);
+    world.crash(I);
+    suspends(world);
+    world.filter = () => true;
+    world.run(1_000);
+    world.restart(I);
+    for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [] });
+    const writtenAt = (txId: string, partition: number) =>
+      [V, O, I].flatMap((node) =>
+        [...world.node(node).store.chains]
+          .filter(([name]) => name.startsWith(`${partition}|`))
+          .flatMap(([, chain]) => chain.filter((version) => version.txId === txId).map(({ ts }) => ts)),
+      );
+    world.until(
+      () => [id(1), id(2)].every((txId, i) => writtenAt(txId, [partitions[0]!, alone][i]!).length === 2),
+      30_000,
+    );
+    const [again, alsoAgain] = [
+      new Set(partitions.flatMap((p) => writtenAt(id(1), p))),
+      new Set(writtenAt(id(2), alone)),
+    ];
+    expect([again.size, alsoAgain.size]).toEqual([1, 1]);
+    expect([...again][0]).toBeGreaterThan(Math.max(first, ct));
+    expect([...alsoAgain][0]).toBeGreaterThan([...again][0]!);
+    world.until(() => [V, O, I].every((node) => deferredAt(world, node).length === 0), 60_000);
+    // Its client asks for the outcome, or sends the same commit again.
+    expect(world.call(V, second, 'CommitResp').ct).toBe([...alsoAgain][0]);
+  });
+
+  it('a commit that waits for a suspended node is pending, and its next attempt commits without it (M7, D4)', () => {
+    const world = settled({ settings: SETTINGS });
+    const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
+    for (const other of [V, O]) world.cut(I, other);
+    const request = commitOver(world, id(1), partitions);
+    const ref = world.ask(V, request);
+    world.run(50);
+    suspends(world);
+    expect(world.answer(V, ref)).toMatchObject({ type: 'Refused', code: 'OUTCOME_PENDING' });
+    const next = { ...request, attemptRegions: ['virginia', 'virginia'], maps: [0, 1] };
+    const { ct } = world.call(V, next, 'CommitResp');
+    world.until(() => [V, O].every((node) => world.node(node).parts.stable.value >= ct), 2_000);
+  });
+
+  it('attempts after a suspension have cohorts that follow from the map alone, whoever sends them (M8)', () => {
+    const world = settled({ settings: SETTINGS });
+    world.crash(I);
+    suspends(world);
+    const of = (homes: string[], maps: number[], rest = {}) =>
+      attemptsOf(
+        { ...commitOver(world, id(1), [0]), ref: 1, attemptRegions: homes, maps, ...rest },
+        [0],
+        { cohortsAtHome: false },
+        { maps: mapsOf(world, V), topology: mapsOf(world, V).current },
+      ).map(({ home, map }) => [home, map]);
+    expect(of(['oregon', 'oregon'], [0, 1])).toEqual([
+      ['oregon', 0],
+      ['virginia', 1],
+    ]);
+    expect(of(['ireland', 'ireland'], [0, 1])).toEqual([
+      ['ireland', 0],
+      ['virginia', 1],
+    ]);
+    // A first attempt of the present map is no recommit, unless its request may be a repetition.
+    expect(of(['oregon'], [1])).toEqual([['oregon', 1]]);
+    expect(of(['oregon'], [1], { sentAfter: 1 })).toEqual([['virginia', 1]]);
+  });
+
+  it('a node that is away prepares nothing (M6)', () => {
+    const world = settled({ settings: SETTINGS });
+    world.crash(I);
+    suspends(world);
+    world.restart(I);
+    const [onI] = world.topology.partitionsOn(I);
+    world.until(() => mapsOf(world, I).current.version === 1, 5_000);
+    const from = world.sent.length;
+    world.inject(
+      { node: I, machine: `replica/${onI}` },
+      { node: V, machine: 'coordinator' },
+      {
+        type: 'PrepareReq',
+        partition: onI!,
+        identity: { txId: id(2), attempt: 0, home: 'ireland', map: 1, cohorts: [onI!] },
+        ust: world.ust(),
+        ht: world.ust(),
+        sentAfter: world.ust(),
+        principal: 'anonymous',
+        writes: [{ key: keyIn(world, onI!), value: '1' }],
+      },
+    );
+    world.run(20);
+    const answers = world.sent.slice(from).filter(({ message }) => message.type.startsWith('Prepare'));
+    expect(answers.map(({ message }) => message.type)).not.toContain('PrepareResp');
+  });
+
+  it('a slice is dropped for a node that has returned alone (D12)', () => {
+    const world = settled({ settings: SETTINGS });
+    const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
+    world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
+    world.call(V, commitOver(world, id(1), partitions), 'CommitResp');
+    world.run(50);
+    world.crash(I);
+    suspends(world);
+    const partition = cohortOn(world, V);
+    for (const node of [O, I])
+      world.inject(
+        { node: V, machine: `replica/${partition}` },
+        { node, machine: 'return' },
+        {
+          type: 'DropDeferred',
+          partition,
+          txId: id(1),
+          attempt: 0,
+        },
+      );
+    world.run(20);
+    expect(deferredAt(world, V)).toEqual([id(1)]);
+  });
+
+  it('what members have written since reaches a node that comes back, and what it missed is not deferred (M4, M5)', () => {
+    const world = settled({ settings: SETTINGS });
+    world.crash(I);
+    suspends(world);
+    const shared = world.topology.partitions.find(
+      ({ id: p, regions }) => regions.includes('ireland') && world.topology.cohort(p, 'virginia').node !== I,
+    )!.id;
+    const key = keyIn(world, shared);
+    const client = new TestClient(world, V);
+    client.write({ [key]: '"first"' });
+    const { ct } = client.write({ [key]: '"second"' });
+    world.run(500);
+    world.restart(I);
+    for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [] });
+    world.until(() => mapsOf(world, I).current.isMember(I), 20_000);
+    world.until(() => world.node(I).parts.stable.value >= ct, 5_000);
+    const chain = world.node(I).store.chains.get(`${shared}|${key}`) ?? [];
+    expect(chain[0]).toMatchObject({ ts: ct, value: '"second"' });
+  });
+});

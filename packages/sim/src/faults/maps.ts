@@ -1,0 +1,81 @@
+/** Maps that are decided while everything runs (M1–M6). */
+import type { NodeId } from '@isochron/core';
+import { type LeaveReq, MAPS_MACHINE, type ProposeMap, type ReturnReq } from '@isochron/protocols';
+import type { FaultKind, FaultWorld, Moment } from './fault.js';
+import { crashAt } from './nodes.js';
+
+/** The messages of a decision: a node may crash at any of them. */
+const DECISION = ['SealReq', 'Sealed', 'AcceptReq', 'Accepted', 'DecidedMaps'];
+
+/** A crash in the middle of the decision. */
+export interface Interruption {
+  readonly moment: Moment;
+  readonly nth: number;
+  readonly downMs: number;
+  readonly batchSurvives: boolean;
+}
+
+/**
+ * A voter decides the next map, with the same members; perhaps a node crashes in the middle of that. Plans under
+ * protocols with maps have it.
+ */
+export const nextMap: FaultKind<{ node: NodeId; interruption: Interruption | null }> = {
+  weight: 0,
+  forMs: [3_000, 3_000],
+  draw: (random, scene) => ({
+    node: random.pick(scene.topology.voters),
+    interruption: random.chance(0.5)
+      ? { ...crashAt.draw(random, { ...scene, crashPoints: DECISION })!, nth: 1 + random.below(3) }
+      : null,
+  }),
+  start: (world, fault) => {
+    const heal = fault.interruption === null ? undefined : crashAt.start(world, { ...fault, ...fault.interruption });
+    ask(world, fault.node, { type: 'ProposeMap' });
+    return heal;
+  },
+};
+
+/** How often a node that leaves is looked at, and how long it tries. */
+const LOOK_MS = 50;
+const LEAVE_MS = 4_000;
+
+/**
+ * A node leaves the members in order, and comes back: when it starts again after its end, or, where it stays, when the
+ * operator asks for that.
+ */
+export const leave: FaultKind<{ node: NodeId; stays?: boolean }> = {
+  weight: 0,
+  forMs: [500, 6_000],
+  draw: (random, { topology }) => ({ node: random.pick(topology.nodes) }),
+  start: (world, { node, stays }) => {
+    ask(world, node, { type: 'LeaveReq', ref: 0 });
+    return stays ? () => ask(world, node, { type: 'ReturnReq', ref: 1 }) : endOnceLeft(world, node);
+  },
+};
+
+/** Ends a node as soon as it is no member, or tries no longer. Returns what starts it again. */
+function endOnceLeft({ cluster }: FaultWorld, node: NodeId): () => void {
+  let isOver = false;
+  let isDown = false;
+  const end = (): void => {
+    if (!cluster.node(node).up) return;
+    cluster.crash(node, true);
+    isDown = true;
+  };
+  const look = (waitedMs: number): void => {
+    if (isOver) return;
+    if (!cluster.isMember(node) || waitedMs >= LEAVE_MS) end();
+    else cluster.time.after(LOOK_MS, () => look(waitedMs + LOOK_MS));
+  };
+  look(0);
+  return () => {
+    isOver = true;
+    // A process that leaves ends, whether it has left or not.
+    if (!isDown) end();
+    if (isDown) cluster.restart(node);
+  };
+}
+
+function ask({ cluster }: FaultWorld, node: NodeId, request: LeaveReq | ReturnReq | ProposeMap): void {
+  if (cluster.node(node).up) cluster.operate({ node, machine: MAPS_MACHINE }, request);
+}

@@ -1,0 +1,118 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { connect } from '@isochron/sdk';
+import { Cluster, cleanUp, logged } from './harness.js';
+import { call, keyPath } from './http.js';
+import { isochron } from './processes.js';
+import { until } from './until.js';
+
+jest.setTimeout(180_000);
+afterEach(cleanUp);
+
+const settings = { suspendAfterMs: 2_000 };
+/** Between two writes of a region, ms. */
+const PAUSE_MS = 20;
+
+const mapOf = async (cluster: Cluster, id: string) => (await cluster.status(id)).node.map;
+const shown = async (api: string, key: string) => (await call(api, 'GET', keyPath(key))).text;
+
+/** Writes at one region until another region shows the write; resolves with the time that this took, ms. */
+async function msUntilSeen(from: string, at: string): Promise<number> {
+  const client = await connect({ endpoints: [from] });
+  const beganMs = performance.now();
+  await client.set('news', beganMs);
+  await until('the other region shows the write', async () => Number(await shown(at, 'news')) === beganMs);
+  await client.close();
+  return Math.round(performance.now() - beganMs);
+}
+
+/** Writes new keys in every region, and keeps the keys that were acknowledged. */
+class Writers {
+  readonly acknowledged: string[] = [];
+  #ends = false;
+  #done: Promise<unknown> = Promise.resolve();
+
+  static start(cluster: Cluster, regions: readonly string[]): Writers {
+    const writers = new Writers();
+    writers.#done = Promise.all(regions.map((region) => writers.#write(region, cluster.endpoint(region))));
+    return writers;
+  }
+
+  async more(count: number): Promise<void> {
+    const wanted = this.acknowledged.length + count;
+    await until(`${count} more writes`, async () => this.acknowledged.length >= wanted);
+  }
+
+  async stop(): Promise<void> {
+    this.#ends = true;
+    await this.#done;
+  }
+
+  async #write(region: string, api: string): Promise<void> {
+    const client = await connect({ endpoints: [api], requestTimeoutMs: 1_000 });
+    for (let n = 0; !this.#ends; n++) {
+      const key = `${region} ${n}`;
+      await client.set(key, n).then(
+        () => this.acknowledged.push(key),
+        () => delay(500),
+      );
+      await delay(PAUSE_MS);
+    }
+    await client.close({ flushMs: 0 });
+  }
+}
+
+describe('a cluster that suspends nodes that do not answer', () => {
+  it(
+    'writes become visible although a node was killed, which comes back with everything that it has acknowledged',
+    logged(async () => {
+      const cluster = await Cluster.start({ settings });
+      const [virginia, oregon] = [cluster.endpoint('virginia'), cluster.endpoint('oregon')];
+      const writers = Writers.start(cluster, ['virginia', 'oregon', 'ireland']);
+      await writers.more(100);
+      await cluster.kill('ireland-1', 'SIGKILL');
+      const ms = await msUntilSeen(virginia, oregon);
+      // Times decide no test: the figure is for the reader of the output.
+      console.info(`a write was visible elsewhere ${ms} ms after a kill`);
+      expect(await mapOf(cluster, 'oregon-1')).toMatchObject({ away: ['ireland-1'], suspended: ['ireland-1'] });
+      expect(await isochron(['status', '--endpoint', oregon])).toMatchObject({
+        stdout: expect.stringContaining('ireland-1 did not answer and is suspended'),
+      });
+      await writers.more(100);
+      await cluster.restart('ireland-1');
+      await until('the node is a member again', async () => {
+        const maps = await Promise.all(cluster.nodes.map(({ id }) => mapOf(cluster, id)));
+        return maps.every((map) => map?.away.length === 0 && map.deferred === 0);
+      });
+      await writers.more(100);
+      await writers.stop();
+      const missing = async (api: string): Promise<string[]> => {
+        const values = await Promise.all(writers.acknowledged.map((key) => shown(api, key)));
+        return writers.acknowledged.filter((key, i) => values[i] !== key.split(' ')[1]);
+      };
+      for (const api of cluster.endpoints())
+        await until('a region shows everything that was acknowledged', async () => (await missing(api)).length === 0);
+      await cluster.stop();
+    }),
+  );
+
+  it(
+    'a node that stands still is suspended, and comes back when it goes on',
+    logged(async () => {
+      const cluster = await Cluster.start({ settings });
+      const [virginia, oregon] = [cluster.endpoint('virginia'), cluster.endpoint('oregon')];
+      await msUntilSeen(virginia, oregon);
+      cluster.process('ireland-1').signal('SIGSTOP');
+      console.info(`a write was visible elsewhere ${await msUntilSeen(virginia, oregon)} ms after a stop`);
+      expect(await mapOf(cluster, 'virginia-1')).toMatchObject({ suspended: ['ireland-1'] });
+      cluster.process('ireland-1').signal('SIGCONT');
+      await until('the node is a member again', async () => (await mapOf(cluster, 'ireland-1'))?.away.length === 0);
+      // Until it knows that its clock is right, it takes no writes.
+      await until(
+        'the node is ready',
+        async () => (await call(cluster.endpoint('ireland'), 'GET', '/readyz')).status === 200,
+      );
+      await msUntilSeen(cluster.endpoint('ireland'), virginia);
+      await cluster.stop();
+    }),
+  );
+});

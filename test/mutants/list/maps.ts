@@ -1,0 +1,89 @@
+/** The decision of maps (M1), and what maps that suspend nodes do (M2–M12). */
+import type { Mutant, Profile } from '../mutant.js';
+import { CUTS, MAP_MACHINE, RECEIVER, STABILIZATION } from './files.js';
+
+/** Deciders compete, crash and are cut off. */
+const MAPS_DISTURBED: Profile = {
+  environment: { founded: true, noticeMs: 50 },
+  faults: { kinds: ['nextMap', 'nextMap', 'isolateNode', 'crash'], count: 24, untilMs: 10_000 },
+};
+
+/** Nodes and regions do not answer, are suspended, and come back. */
+const SUSPENDED: Profile = {
+  settings: { suspendAfterMs: 300 },
+  environment: { founded: true, noticeMs: 50 },
+  faults: { kinds: ['isolateNode', 'isolateRegion', 'freeze', 'crash'], count: 14, untilMs: 12_000 },
+};
+
+export const MAP_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'decider-prefers-its-own-map',
+    breaks: 'M1',
+    does: 'proposes a map of its own where one is accepted',
+    patches: [
+      {
+        file: MAP_MACHINE,
+        in: 'MapMachine.#onSealed',
+        find: 'acceptedIn(promises.map(([, sealed]) => sealed)) ?? this.#proposed(proposal)',
+        replace: 'this.#proposed(proposal)',
+      },
+    ],
+    seeds: { from: 1, count: 150 },
+    profile: MAPS_DISTURBED,
+  },
+  {
+    name: 'lower-ballot-accepted',
+    breaks: 'M1',
+    does: 'accepts a map in a ballot below its promise',
+    patches: [
+      {
+        file: MAP_MACHINE,
+        in: 'MapMachine.#onAcceptReq',
+        find: 'ballot < maps.promised.ballot || ',
+        replace: '',
+      },
+    ],
+    seeds: { from: 1, count: 150 },
+    profile: MAPS_DISTURBED,
+  },
+  {
+    name: 'sealed-node-reports',
+    breaks: 'M2',
+    does: 'goes on reporting for stable time after it has sealed',
+    patches: [{ file: STABILIZATION, in: 'Stabilization.#gossip', find: 'this.state.maps.isSealed || ', replace: '' }],
+    seeds: { from: 1, count: 150 },
+    profile: SUSPENDED,
+  },
+  {
+    name: 'horizon-of-stable-time',
+    breaks: 'M3',
+    does: 'takes the highest stable time for the horizon, not the lowest durable minimum',
+    patches: [{ file: MAP_MACHINE, in: 'MapMachine.#proposed', find: 'lowest, ...staying', replace: '...staying' }],
+    seeds: { from: 1, count: 150 },
+    profile: SUSPENDED,
+  },
+  {
+    name: 'cut-without-behind',
+    breaks: 'M4',
+    does: 'does not defer what follows a write on a suspended node',
+    patches: [{ file: CUTS, in: 'defers', find: '(need.ct ?? ct) > horizon', replace: 'need.ct === undefined' }],
+    seeds: { from: 1, count: 150 },
+    profile: SUSPENDED,
+  },
+  {
+    name: 'adopts-before-its-horizon',
+    breaks: 'M5',
+    does: 'adopts a map whose horizon it has not reached',
+    patches: [{ file: MAP_MACHINE, in: 'MapMachine.#adopt', find: '< next!.map.horizon', replace: '< 0' }],
+    seeds: { from: 1, count: 150 },
+    profile: SUSPENDED,
+  },
+  {
+    name: 'late-streams-unfiltered',
+    breaks: 'M4',
+    does: 'applies what an earlier map than that of the receiver would defer',
+    patches: [{ file: RECEIVER, in: 'Receiver.#withoutDeferred', find: 'map >= topology.version', replace: 'true' }],
+    seeds: { from: 1, count: 150 },
+    profile: SUSPENDED,
+  },
+];
