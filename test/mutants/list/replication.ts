@@ -1,7 +1,7 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { READS, REBUILD, RECEIVER, REPLICATION, RETENTION, SENDER, VERIFICATION } from './files.js';
+import { READS, REBUILD, RECEIVER, REPLICA_STATE, REPLICATION, RETENTION, SENDER, VERIFICATION } from './files.js';
 import { TINY_RANGES } from './variants.js';
 
 /** Single frames are lost, repeated or late, while the connections stay. */
@@ -42,6 +42,11 @@ const OLD_DISKS: Profile = {
     count: 16,
     untilMs: 5_000,
   },
+};
+
+/** Disks that are rolled back while the other nodes crash, too. */
+const OLD_DISKS_AND_CRASHES: Profile = {
+  faults: { kinds: ['rollback', 'rollback', 'massCrash', 'crash', 'crash', 'cutLink'], count: 24, untilMs: 4_000 },
 };
 
 /** Disks that are rolled back, and links that come up late after it. */
@@ -216,6 +221,36 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 11, count: 300 },
     profile: LOST_DISKS,
+  },
+  {
+    name: 'rollback-forgotten-by-peer',
+    breaks: 'D10',
+    does: 'loses in a crash the positions that it received from peers, so that no node can detect their rolled-back disks',
+    patches: [
+      {
+        file: REPLICA_STATE,
+        in: 'peersOf',
+        find: 'group: recovered.highestGroups[region] ?? 0,',
+        replace: 'group: 0,',
+      },
+    ],
+    seeds: { from: 60, count: 20 },
+    profile: OLD_DISKS_AND_CRASHES,
+  },
+  {
+    name: 'losses-not-settled',
+    breaks: 'D10',
+    does: 'takes part again without settlement of the writes that its disk lost',
+    patches: [
+      {
+        file: REBUILD,
+        in: 'Rebuild.#finish',
+        find: 'this.options.settles && this.#hadData ? Math.max(1, forgottenUpTo) : 0;',
+        replace: '0;',
+      },
+    ],
+    seeds: { from: 90, count: 20 },
+    profile: TORN_BY_LOST_DISKS,
   },
   {
     name: 'unverified-counts',
