@@ -1,5 +1,14 @@
 /** A node of a cluster in memory for the API: real machines answer, and a test sets the parts of the status. */
-import { IsochronError, type NodeId, packWall, type Timestamp, Topology, type TxId, wallOf } from '@isochron/core';
+import {
+  IsochronError,
+  type NodeId,
+  packWall,
+  type SessionCut,
+  type Timestamp,
+  Topology,
+  type TxId,
+  wallOf,
+} from '@isochron/core';
 import { type CommitResp, type Loss, Losses, type Unresponsive, type VerificationStatus } from '@isochron/protocols';
 import type { StableTime } from '@isochron/protocols/kernel/replication/stable-time';
 import {
@@ -171,6 +180,10 @@ export class TestNode implements TransactionsNode {
 
   /** The version of its map. */
   mapVersion = 0;
+
+  cutsAfter(): readonly SessionCut[] {
+    return [];
+  }
 
   map(): number {
     return this.mapVersion;

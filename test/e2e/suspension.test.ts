@@ -96,6 +96,35 @@ describe('a cluster that suspends nodes that do not answer', () => {
   );
 
   it(
+    'a session whose node was killed sees its own writes all the time, and commits them again for all others',
+    logged(async () => {
+      const cluster = await Cluster.start({ settings });
+      const [ireland, virginia] = [cluster.endpoint('ireland'), cluster.endpoint('virginia')];
+      const client = await connect({ endpoints: [ireland, virginia] });
+      await msUntilSeen(virginia, ireland);
+      const keys = Array.from({ length: 40 }, (_, n) => `own ${n}`);
+      const seen = async () =>
+        (await Promise.all(keys.map((key) => client.get(key)))).filter((value) => value === true);
+      await Promise.all(keys.map((key) => client.set(key, true)));
+      await cluster.kill('ireland-1', 'SIGKILL');
+      const killedMs = performance.now();
+      let isVisible = false;
+      while (!isVisible) {
+        expect(await seen()).toHaveLength(keys.length);
+        const texts = await Promise.all(keys.map((key) => shown(virginia, key)));
+        isVisible = texts.every((text) => text === 'true');
+      }
+      console.info(`own writes were visible elsewhere ${Math.round(performance.now() - killedMs)} ms after a kill`);
+      expect(await mapOf(cluster, 'virginia-1')).toMatchObject({ suspended: ['ireland-1'] });
+      expect(await seen()).toHaveLength(keys.length);
+      await client.set('later', true);
+      await until('the session has nothing deferred', async () => client.status.deferredCommits === 0);
+      await client.close();
+      await cluster.stop();
+    }),
+  );
+
+  it(
     'a node that stands still is suspended, and comes back when it goes on',
     logged(async () => {
       const cluster = await Cluster.start({ settings });

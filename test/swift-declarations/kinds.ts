@@ -15,6 +15,8 @@ export interface SwiftType {
 /** The types by the names of the fields, or the kinds of the parts. */
 const TYPES: Readonly<Record<string, SwiftType>> = {
   'region,node,partition': { name: 'HeldBack', declared: 'public' },
+  'map,horizon,nodes': { name: 'SessionCut', declared: 'internal' },
+  'ct,node': { name: 'CommitNeed', declared: 'internal' },
   'now,stalenessMs,stale,heldBackBy': { name: 'Freshness', declared: 'internal' },
   'nodes,regions': { name: 'Unresponsive', declared: 'internal' },
   'id,endpoints': { name: 'RegionEndpoints', declared: 'internal' },

@@ -243,7 +243,10 @@ export class ClientMachine {
       case 'commit':
         return this.#commit(call.handle, caller);
       case 'stable':
-        return core.stable(call.ts, call.timeoutMs, caller);
+        return core.stable(call.ts, call.timeoutMs, {
+          resolve: () => caller.resolve(undefined),
+          reject: (reason) => caller.reject(reason),
+        });
       case 'changes':
         return call.read(core, call, caller);
       case 'status':

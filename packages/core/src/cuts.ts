@@ -3,6 +3,15 @@ import type { ClusterMap } from './cluster-map.js';
 import type { Timestamp } from './ids.js';
 import type { Need } from './needs.js';
 
+/** A map that has suspended nodes, as a session judges its writes by it (M10). */
+export interface SessionCut {
+  /** Version of the map. */
+  readonly map: number;
+  readonly horizon: Timestamp;
+  /** Numbers of the nodes that it has suspended. */
+  readonly nodes: readonly number[];
+}
+
 /** The facts about a transaction that decide. */
 export interface Cuttable {
   /** The commit timestamp; the proposal of a slice that is not decided. */

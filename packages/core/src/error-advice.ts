@@ -91,6 +91,10 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
   SESSION_GAP:
     "The session's own writes are not visible on this node yet, and it did not answer without them. Try again, " +
     'allow a longer `Prefer: wait`, or use the node that took the writes.',
+  SESSION_DEFERRED:
+    'A node of the cluster was suspended just after the session had written, and what the session wrote last may not ' +
+    'be visible before that node is back. The writes are not lost. Begin without the token, as another session; a ' +
+    'client that was exported with its writes goes on by itself.',
   SESSION_BLOCKED:
     'The TypeScript and Swift clients report it, and nodes of a commit that was sent behind another one ' +
     '(`after`), which their clients repeat. A write waits for its turn behind one whose outcome is not known ' +

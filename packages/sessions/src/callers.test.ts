@@ -13,7 +13,7 @@ function callersOf({ session: rules }: typeof paris): Callers {
     newId: () => 'session-of-the-test-01',
     now: () => 0,
   });
-  return new Callers({ id: 'p-1', nodes: ['p-1'], near: ['p-1'], rules, ust: () => 0 }, machine);
+  return new Callers({ id: 'p-1', nodes: ['p-1'], near: ['p-1'], rules, ust: () => 0, cutsAfter: () => [] }, machine);
 }
 
 /** A caller that has seen a snapshot, and has written nothing. */

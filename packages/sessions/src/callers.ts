@@ -1,5 +1,5 @@
 /** Resolves a plain HTTP caller's token on this node, and makes the claims of its next token. */
-import { type NodeId, RecentMap, type Timestamp, TransientMap } from '@isochron/core';
+import { IsochronError, type NodeId, RecentMap, type SessionCut, type Timestamp, TransientMap } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import { type Caller, completeOf, OwnView } from './caller.js';
 import type { CacheName, SessionClaims } from './claims.js';
@@ -17,6 +17,8 @@ export interface CallersNode {
   readonly rules: SessionRules;
   /** Its stable time. */
   ust(): Timestamp;
+  /** The adopted maps above a version that have suspended nodes (M10). */
+  cutsAfter(version: number): readonly SessionCut[];
 }
 
 /** The caches of a node that closes. */
@@ -42,6 +44,18 @@ export class Callers {
     readonly node: CallersNode,
     readonly machine: SessionsMachine,
   ) {}
+
+  /**
+   * A map since that of a token may have deferred the session's last write: no snapshot has to contain it, and the
+   * cache that is kept does not tell (M10).
+   * @throws IsochronError SESSION_DEFERRED
+   */
+  refuseDeferred({ map = 0, hwt }: SessionClaims): void {
+    if (!this.node.cutsAfter(map).some(({ horizon }) => hwt > horizon)) return;
+    const detail =
+      'A node was suspended after the session had written, and what it wrote last may wait for the return of that node. Begin without the token.';
+    throw new IsochronError('SESSION_DEFERRED', detail);
+  }
 
   /**
    * Resolves a token to its caller; calls back at once if this node can. Otherwise it asks the node that keeps the

@@ -13,6 +13,8 @@ export interface CacheName {
 
 /** The claims of a token. */
 export interface SessionClaims {
+  /** Version of the map of the node that has made it; absent for map 0. */
+  readonly map?: number;
   /** The highest snapshot that the session has seen. */
   readonly seen: Snapshot;
   /** The highest commit timestamp of its writes; 0 when the seen snapshot shows them. */

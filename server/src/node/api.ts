@@ -1,5 +1,5 @@
 /** The interface of a running node for the API layer (HTTP, WebSocket, status). */
-import type { NodeId, RegionId, Timestamp, Topology, TxId } from '@isochron/core';
+import type { NodeId, RegionId, SessionCut, Timestamp, Topology, TxId } from '@isochron/core';
 import type { Loss, Unresponsive, VerificationStatus } from '@isochron/protocols';
 import type { CoordinatorPort, Done, OperationsPort, SessionsMachine } from '@isochron/sessions';
 import type { IncomingConnections } from '@isochron/transport';
@@ -155,6 +155,8 @@ export interface RunningNode {
   ust(): Timestamp;
   /** Version of the map that the node has adopted. */
   map(): number;
+  /** The adopted maps above a version that have suspended nodes (M10). */
+  cutsAfter(version: number): readonly SessionCut[];
   /**
    * Leaves the members in order, so that stable time goes on without the node, until it starts again or `comeBack`.
    * Resolves once the node has left, or with why it stays a member, after `timeoutMs` at the latest.

@@ -7,6 +7,7 @@ import {
   type NodeId,
   newestTimestamp,
   type QualifiedKey,
+  type SessionCut,
   type Timestamp,
   type Topology,
   type TxId,
@@ -268,6 +269,10 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
 
   map(): number {
     return this.machines.maps.current.version;
+  }
+
+  cutsAfter(version: number): readonly SessionCut[] {
+    return this.machines.maps.cutsAfter(version);
   }
 
   leave(timeoutMs: number): Promise<StayReason | undefined> {

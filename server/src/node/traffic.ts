@@ -131,6 +131,7 @@ export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind }
   DeferredResp: 'recovery',
   DropDeferred: 'recovery',
   ReadUnstable: 'recovery',
+  FindCommit: 'recovery',
   ReplayLog: 'recovery',
   JoinReq: 'recovery',
   JoinResp: 'recovery',

@@ -30,15 +30,18 @@ export class HttpSessions {
     this.rules = protocol.rules;
     this.store = sessions.store;
     const near = topology.nodesOf(region);
-    this.callers = new Callers({ id, nodes: topology.nodes, near, rules: this.rules, ust: () => node.ust() }, sessions);
+    const { rules } = this;
+    const cutsAfter = (version: number) => node.cutsAfter(version);
+    this.callers = new Callers({ id, nodes: topology.nodes, near, rules, ust: () => node.ust(), cutsAfter }, sessions);
   }
 
   /**
    * The caller; see {@link Callers.resolve}.
-   * @throws IsochronError as {@link SessionTokens.decode}
+   * @throws IsochronError as {@link SessionTokens.decode}, {@link Callers.refuseDeferred}
    */
   resolve(token: string, holder: string): Caller | Promise<Caller> {
     const claims = this.tokens.decode(token, this.node.latest(), holder);
+    this.callers.refuseDeferred(claims);
     let caller: Caller | undefined;
     let settle = (found: Caller): void => {
       caller = found;

@@ -176,8 +176,8 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       {
         file: COMMITS,
         in: 'CommitExchange.answered',
-        find: "if (!this.is('detached')) this.core.session.committed(frame.ts, frame.deps);",
-        replace: "if (!this.is('detached')) this.core.session.refused();",
+        find: 'this.core.session.committed(frame.ts, frame.deps, place);',
+        replace: 'this.core.session.refused();',
       },
     ],
     seeds: { from: 1, count: 40 },
@@ -237,8 +237,8 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       {
         file: ORDER,
         in: 'CommitOrder.add',
-        find: '      if (ct !== null) begun(ct);',
-        replace: '      if (ct !== null || after !== null) begun(ct ?? 0);',
+        find: 'if (followed !== null) begun(followed.ct, joined(behind, followed.needs));',
+        replace: 'if (followed !== null || after !== null) begun(followed?.ct ?? 0, behind);',
       },
     ],
     seeds: { from: 8, count: 40 },

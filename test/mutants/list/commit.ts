@@ -123,8 +123,8 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
       {
         file: COMMITS,
         in: 'Commits.#begin',
-        find: 'attempts.slice(settled, -1).filter',
-        replace: 'attempts.slice(0, -1).slice(-1).slice(settled).filter',
+        find: 'attempts.slice(0, -1).filter',
+        replace: 'attempts.slice(0, -1).slice(-1).filter',
       },
     ],
     seeds: { from: 212, count: 200 },
@@ -138,8 +138,8 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
       {
         file: COMMITS,
         in: 'Commits.#begin',
-        find: 'attempts.slice(settled, -1).filter',
-        replace: 'attempts.slice(settled, 0).filter',
+        find: 'attempts.slice(0, -1).filter',
+        replace: 'attempts.slice(0, 0).filter',
       },
     ],
     seeds: { from: 2, count: 200 },

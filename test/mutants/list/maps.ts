@@ -1,6 +1,6 @@
 /** The decision of maps (M1), and what maps that suspend nodes do (M2–M12). */
 import type { Mutant, Profile } from '../mutant.js';
-import { CUTS, MAP_MACHINE, RECEIVER, STABILIZATION } from './files.js';
+import { COMMITS, CUTS, MAP_MACHINE, OWN_COMMITS, PAST_COMMITS, RECEIVER, SLICES, STABILIZATION } from './files.js';
 
 /** Deciders compete, crash and are cut off. */
 const MAPS_DISTURBED: Profile = {
@@ -83,6 +83,67 @@ export const MAP_MUTANTS: readonly Mutant[] = [
     breaks: 'M4',
     does: 'applies what an earlier map than that of the receiver would defer',
     patches: [{ file: RECEIVER, in: 'Receiver.#withoutDeferred', find: 'map >= topology.version', replace: 'true' }],
+    seeds: { from: 1, count: 150 },
+    profile: SUSPENDED,
+  },
+  {
+    name: 'votes-dropped-at-the-cut',
+    breaks: 'M7',
+    does: 'drops the votes of prepared slices that a map defers',
+    patches: [
+      {
+        file: SLICES,
+        in: 'Slices.#cutQueues',
+        find: 'if (!isCut(record.pt, record)) continue; this.prepared.remove(txId); this.#erase(txId, out);',
+        replace:
+          'if (!isCut(record.pt, record)) continue; this.prepared.remove(txId); this.#erase(txId, out); continue;',
+      },
+    ],
+    seeds: { from: 1, count: 150 },
+    profile: SUSPENDED,
+  },
+  {
+    name: 'log-not-searched',
+    breaks: 'M8',
+    does: 'commits again what a suspended node had committed below the horizon',
+    patches: [
+      {
+        file: PAST_COMMITS,
+        in: 'PastCommits.mustLook',
+        find: 'return sentAfter < this.#horizon(identity.map);',
+        replace: 'return sentAfter < 0;',
+      },
+    ],
+    seeds: { from: 180, count: 150 },
+    profile: SUSPENDED,
+  },
+  {
+    name: 'no-fence',
+    breaks: 'M9',
+    does: 'commits again while attempts of earlier maps are undecided',
+    patches: [
+      {
+        file: COMMITS,
+        in: 'Commits.#mayBegin',
+        find: 'this.state.stable.isFenced',
+        replace: 'true',
+      },
+    ],
+    seeds: { from: 1, count: 150 },
+    profile: SUSPENDED,
+  },
+  {
+    name: 'session-ignores-cuts',
+    breaks: 'M10',
+    does: 'does not judge the commits of a session by the cuts that it gets',
+    patches: [
+      {
+        file: OWN_COMMITS,
+        in: 'OwnCommits.cut',
+        find: 'this.#cuts.some(({ map }) => map === cut.map)',
+        replace: 'cut.map >= 0',
+      },
+    ],
     seeds: { from: 1, count: 150 },
     profile: SUSPENDED,
   },

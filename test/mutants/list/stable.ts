@@ -39,8 +39,8 @@ export const STABLE_MUTANTS: readonly Mutant[] = [
       {
         file: STABILIZATION,
         in: 'Stabilization.#contribution',
-        find: 'served: this.#durableUst, wanted, heldBackBy }',
-        replace: 'served: this.own.gst() === null ? Number.MAX_SAFE_INTEGER : this.#durableUst, wanted, heldBackBy }',
+        find: 'served: this.#durableUst, wanted, heldBackBy,',
+        replace: 'served: this.own.gst() === null ? Number.MAX_SAFE_INTEGER : this.#durableUst, wanted, heldBackBy,',
       },
     ],
     seeds: { from: 1, count: 60 },

@@ -87,6 +87,12 @@ export class OwnWrites implements WriteFollower {
     this.events.decided();
   }
 
+  moved(txId: TxId, ct: Timestamp): void {
+    for (const own of this.#committed) if (own.txId === txId) own.ct = ct;
+    this.#committed.sort((a, b) => a.ct - b.ct);
+    this.events.decided();
+  }
+
   dropped(entry: QueueEntry): void {
     const writes = this.#take(entry);
     for (const own of writes) this.#remove(own);

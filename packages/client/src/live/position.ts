@@ -123,7 +123,8 @@ export class Position {
   /** The answer to a request. */
   answered(request: AnsweredRequest, answer: LiveAnswer): void {
     const doubts = this.core.queue.inDoubt;
-    if (doubts.length > 0) this.#held = [...this.#held, { request, answer, doubts }];
+    // Deferred commits lie above the position, which does not move until they are committed again (M10).
+    if (doubts.length > 0 || this.core.session.isBehind) this.#held = [...this.#held, { request, answer, doubts }];
     else this.#apply(request, answer);
   }
 
@@ -152,7 +153,7 @@ export class Position {
     const held = this.#held;
     this.#held = [];
     for (const one of held) {
-      if (one.doubts.some(isUndecided)) this.#held = [...this.#held, one];
+      if (this.core.session.isBehind || one.doubts.some(isUndecided)) this.#held = [...this.#held, one];
       else this.#apply(one.request, one.answer);
     }
     this.#joinAll();

@@ -52,13 +52,10 @@ export type DecideClaim = (
 ) => Cancellable;
 
 export const decideClaim: DecideClaim = (core, key, { timestamp, txId }, timeoutMs, { resolve, reject }) => {
-  const decide = ({ value, origin }: KeyOrigin): void =>
-    resolve({ won: origin?.[0] === timestamp && origin[1] === txId, value: value?.[1] ?? null });
-  const read = (): void => {
-    current = new OriginExchange(key, timestamp, txId).run(core.connector.dispatcher.submitTimed, {
-      resolve: decide,
-      reject,
-    });
+  const read = (at: Timestamp): void => {
+    const decide = ({ value, origin }: KeyOrigin): void =>
+      resolve({ won: origin?.[0] === at && origin[1] === txId, value: value?.[1] ?? null });
+    current = new OriginExchange(key, at, txId).run(core.connector.dispatcher.submitTimed, { resolve: decide, reject });
   };
   let current: Cancellable | undefined;
   const waiting = core.stable(timestamp, timeoutMs, { resolve: read, reject });

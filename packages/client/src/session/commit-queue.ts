@@ -119,7 +119,7 @@ export class CommitQueue implements Queue {
   sweep(nowMs: number): boolean {
     const behind = this.#chain.slice(1).filter(({ write }) => !write?.inDoubt);
     if (this.#queue.length + behind.length === 0) return false;
-    const head = this.#chain[0]?.write;
+    const head = this.#core.recommits.current ?? this.#chain[0]?.write;
     const isBlocked = head?.is('overdue');
     const sinceMs = isBlocked ? 0 : this.#core.connector.dispatcher.offlineSinceMs;
     if (sinceMs === undefined) return true;
@@ -191,6 +191,7 @@ export class CommitQueue implements Queue {
   }
 
   get #takesMore(): boolean {
+    if (this.#core.own?.deferred !== undefined) return false;
     const [head] = this.#chain;
     if (head === undefined) return true;
     if (head.write?.is('overdue') || this.#chain.at(-1)!.write?.isHeld) return false;
@@ -226,12 +227,23 @@ export class CommitQueue implements Queue {
       if (!committed && next.write?.is('ordered')) next.write.move('orphaned');
       if (at === 0) {
         this.#lead();
-        // One that was refused for another reason comes again at its time.
-        for (const { write } of this.#chain) if (write?.isHeld) this.#core.connector.dispatcher.resume(write);
+        this.#resumeHeld();
       }
     }
     this.#core.changed();
     this.#next();
+  }
+
+  /** Nothing that was written before is deferred any more: the session's writes go on. */
+  resume(): void {
+    this.#resumeHeld();
+    this.#core.changed();
+    this.#next();
+  }
+
+  /** A write that was refused for another reason comes again at its time. */
+  #resumeHeld(): void {
+    for (const { write } of this.#chain) if (write?.isHeld) this.#core.connector.dispatcher.resume(write);
   }
 
   /** Rejects those of the waiting entries. */

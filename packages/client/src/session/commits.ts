@@ -1,7 +1,9 @@
 /** The commits of a session of transactions. */
-import type { IsochronError } from '@isochron/core/errors';
+import { IsochronError } from '@isochron/core/errors';
+import type { Timestamp } from '@isochron/core/ids';
 import type { KeyWrite } from '@isochron/core/versions';
-import type { CommitAttempt, SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
+import type { AttemptCohorts, CommitAttempt, CommitPlace } from '@isochron/protocols/kernel/transactions/own-commits';
+import type { SessionTransaction } from '@isochron/protocols/kernel/transactions/session';
 import type { CommitFrame, RequestFrame } from '@isochron/wire/session-frames';
 import { malformed } from '../errors.js';
 import { wireContent } from '../link/codec.js';
@@ -64,8 +66,6 @@ class CommitExchange extends OutcomeExchange {
     if (!open) this.#handle?.release();
     this.#sentOpen = open;
     const attempts = this.sending(connection);
-    const avoids = attempts.map(({ avoid }) => avoid);
-    const maps = attempts.map(({ map }) => map);
     this.#writes ??= writes.map(({ key, value }) => ({ key, value: wireContent(connection.codec, value) }));
     return {
       type: 'commit',
@@ -74,18 +74,21 @@ class CommitExchange extends OutcomeExchange {
       ...(!open && { snapshot, ...(deps && { deps }) }),
       hwt,
       sentAfter,
-      attemptRegions: attempts.map(({ home }) => home),
-      ...(avoids.flat().length > 0 && { avoids }),
-      ...(maps.at(-1) && { maps }),
+      ...attemptFields(attempts),
       ...(after && { after }),
+      ...behindOf(this.core),
       writes: this.#writes,
     };
   }
 
-  answered(frame: Answer): void {
+  answered(frame: Answer, connection: Carrier): void {
     if (frame.type !== 'committed') throw unexpected(frame);
     if (this.before !== undefined) throw malformed('answers to commits out of order');
-    if (!this.is('detached')) this.core.session.committed(frame.ts, frame.deps);
+    if (!this.is('detached')) {
+      const { map, nodes } = placeOf(this.core, frame, connection);
+      const place = this.core.own && { map, nodes, attempts: this.attempts };
+      this.core.session.committed(frame.ts, frame.deps, place);
+    }
     this.committed(frame.ts);
   }
 
@@ -103,3 +106,38 @@ class CommitExchange extends OutcomeExchange {
     this.#handle?.release();
   }
 }
+
+/** The fields of a commit that name its attempts. */
+export function attemptFields(
+  attempts: readonly AttemptCohorts[],
+): Pick<CommitFrame, 'attemptRegions' | 'avoids' | 'maps'> {
+  const avoids = attempts.map(({ avoid }) => avoid);
+  const maps = attempts.map(({ map }) => map);
+  return {
+    attemptRegions: attempts.map(({ home }) => home),
+    ...(avoids.flat().length > 0 && { avoids }),
+    ...(maps.some(Boolean) && { maps }),
+  };
+}
+
+/** What a commit follows (M4). */
+export function behindOf({ own }: ClientParts): Pick<CommitFrame, 'behind'> {
+  const behind = own?.behind() ?? [];
+  return behind.length === 0 ? {} : { behind };
+}
+
+/**
+ * The place of a commit. An answer without the nodes comes from what the node knows of the outcome: no map up to that
+ * of the node defers the commit.
+ *
+ * @throws IsochronError OUTCOME_PENDING for an answer that is older than a cut which defers the commit: the commit is
+ *   in doubt until it is made again (M10)
+ */
+export function placeOf({ own }: ClientParts, { ts, map, nodes }: CommittedAnswer, connection: Carrier): CommitPlace {
+  const place = { map: nodes === undefined ? (map ?? connection.map) : map, nodes };
+  if (own?.isOvertaken(ts, place))
+    throw new IsochronError('OUTCOME_PENDING', 'a newer map of the cluster has deferred this commit');
+  return place;
+}
+
+type CommittedAnswer = CommitPlace & { readonly ts: Timestamp };

@@ -1,7 +1,10 @@
 /** The state that all parts of one client share: session, connection, commits, limits, status. */
+
+import type { SessionCut } from '@isochron/core/cuts';
 import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
 import { DEFAULT_LIMITS, type Limits } from '@isochron/core/limits';
+import type { OwnCommit, OwnCommits } from '@isochron/protocols/kernel/transactions/own-commits';
 import type { Session } from '@isochron/protocols/kernel/transactions/session';
 import type { Freshness, HeldBack, UstFrame } from '@isochron/wire/session-frames';
 import { invalidSession, toIsochronError } from '../errors.js';
@@ -17,6 +20,7 @@ import type { Engine, OpenEngine } from './engine.js';
 import { type ExportedSession, exportSession, type ImportedSession } from './exported.js';
 import { CLIENT_KIT } from './kit.js';
 import type { ClientParts } from './parts.js';
+import { Recommits } from './recommits.js';
 import { ServerClock } from './server-clock.js';
 import { StableExchange } from './stable.js';
 import { TxStatusExchange } from './tx-status.js';
@@ -51,6 +55,11 @@ export interface ClientStatus {
   readonly unresponsive: readonly string[];
   /** Commits whose outcome is not known yet, those that wait for their turn included. */
   readonly pendingCommits: number;
+  /**
+   * Commits that succeeded and that no other session sees, because a node that they need was suspended: they are being
+   * committed again, and later writes wait for them. Until then the session's reads show what it has seen before.
+   */
+  readonly deferredCommits: number;
   /** Age of the oldest of them, in ms; undefined if there is none. */
   readonly oldestPendingCommitMs: number | undefined;
 }
@@ -58,12 +67,16 @@ export interface ClientStatus {
 /** Begins live queries: `live/live` has it. */
 export type OpenLive = (core: ClientCore) => LiveQueries;
 
+/** How often a wait for stable time looks whether deferred writes are committed again. */
+const RECOMMIT_POLL_MS = 100;
+
 export class ClientCore implements ClientParts, ConnectorEvents {
   readonly connector: Connector;
   readonly queue: CommitQueue;
+  readonly recommits: Recommits;
   readonly clock = new ServerClock();
   limits: Limits = DEFAULT_LIMITS;
-  /** Live queries, from the first one on. */
+  /** Live queries, from the first call on. */
   live: LiveQueries | undefined;
   /** The cluster's capabilities, by the newest welcome. */
   #capabilities: readonly string[] = [];
@@ -82,13 +95,15 @@ export class ClientCore implements ClientParts, ConnectorEvents {
   readonly #imported: ImportedSession | undefined;
   /** The session's last write in its token, if it is not known to be visible everywhere. */
   #tokenHwt: Timestamp = 0;
+  /** A map may have deferred that write. */
+  #isCut = false;
   /** The cluster's `stalenessAlertMs`. */
   #alertMs = Number.POSITIVE_INFINITY;
   /** Steady time at which stable time is that far behind, unless a node reports before. */
   #staleMs = Number.POSITIVE_INFINITY;
   #alert: Timer | undefined;
   #hasNews = false;
-  /** Those who wait until the client has closed; undefined before the first one. */
+  /** The callers that wait until the client has closed; undefined before the first call. */
   #closing: ((report: CloseReport) => void)[] | undefined;
   #flushedBy = Number.POSITIVE_INFINITY;
   #report: CloseReport | undefined;
@@ -103,6 +118,8 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     this.#imported = session;
     this.connector = new Connector(loop, endpoints, settings, this);
     this.queue = new CommitQueue(this);
+    const moved = (commit: OwnCommit) => this.queue.follower?.moved(commit.sent.txId, commit.ct);
+    this.recommits = new Recommits(this, moved, () => this.queue.resume());
     this.connector.dispatcher.onSweep = (nowMs) => this.queue.sweep(nowMs);
     this.connector.renewal = settings.renewal?.(CLIENT_KIT, loop, settings, this.connector);
   }
@@ -118,6 +135,10 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     const { session } = this.engine;
     if (session !== undefined) return session;
     throw this.unsupported('has only get, set and delete');
+  }
+
+  get own(): OwnCommits | undefined {
+    return this.can('stable-snapshots') ? this.#engine?.session?.own : undefined;
   }
 
   /** The error of a call that the cluster's protocol does not support. */
@@ -155,6 +176,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
       heldBackBy: this.clock.latest?.heldBackBy ?? undefined,
       unresponsive: current?.unresponsive.nodes ?? [],
       pendingCommits: writesSinceMs.length,
+      deferredCommits: this.own?.deferredCount ?? 0,
       oldestPendingCommitMs:
         writesSinceMs.length === 0 ? undefined : Math.max(0, nowMs - this.loop.stalledMs - Math.min(...writesSinceMs)),
     };
@@ -231,16 +253,26 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     this.limits = welcome.limits;
     this.#token = welcome.token;
     this.#tokenHwt = welcome.hwt;
+    this.#isCut ||= welcome.cuts?.some(({ horizon }) => welcome.hwt > horizon) === true;
     this.#alertMs = welcome.stalenessAlertMs ?? this.#alertMs;
     this.#fresh(welcome.freshness);
+    this.#cut(welcome.cuts);
     this.engine.welcomed(welcome);
     this.#sawStable(welcome.stable ?? 0);
   }
 
-  ust({ ust, freshness }: UstFrame): void {
+  ust({ ust, freshness, cuts }: UstFrame): void {
     this.#fresh(freshness);
+    this.#cut(cuts);
     this.#sawStable(ust);
     this.changed();
+  }
+
+  /** Maps have suspended nodes: some of the session's commits may be deferred (M10). */
+  #cut(cuts: readonly SessionCut[] = []): void {
+    let defers = false;
+    for (const cut of cuts) defers = this.own?.cut(cut) === true || defers;
+    if (defers) this.recommits.next();
   }
 
   /** The program stood still, as in a sleeping machine: the network may have changed, and ages have grown. */
@@ -278,17 +310,43 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     return { cancel: (reason) => current?.cancel(reason) };
   }
 
-  /** Resolves once every new session of every region sees the writes at `timestamp`. */
-  stable(timestamp: Timestamp, timeoutMs: number, { resolve, reject }: Caller<void>): Cancellable | undefined {
+  /**
+   * Resolves once every new session of every region sees the writes at `timestamp`: with the timestamp of the last
+   * write, which has changed if the write was deferred since.
+   */
+  stable(timestamp: Timestamp, timeoutMs: number, caller: Caller<Timestamp>): Cancellable | undefined {
+    const final = this.own?.finalOf(timestamp) ?? timestamp;
+    return Number.isFinite(final)
+      ? this.#stableAt(final, timeoutMs, caller)
+      : this.#afterRecommits(timestamp, timeoutMs, caller);
+  }
+
+  /** Some of the writes are being committed again. */
+  #afterRecommits(timestamp: Timestamp, timeoutMs: number, caller: Caller<Timestamp>): Cancellable {
+    let current: Cancellable | undefined;
+    const leftMs = timeoutMs - RECOMMIT_POLL_MS;
+    const timer = this.loop.after(Math.min(timeoutMs, RECOMMIT_POLL_MS), () => {
+      if (leftMs > 0) current = this.stable(timestamp, leftMs, caller);
+      else caller.reject(new IsochronError('STABLE_TIMEOUT', 'a write is being committed again'));
+    });
+    const cancel = (reason: unknown): void => {
+      this.loop.cancel(timer);
+      if (current !== undefined) current.cancel(reason);
+      else caller.reject(reason);
+    };
+    return { cancel };
+  }
+
+  #stableAt(timestamp: Timestamp, timeoutMs: number, { resolve, reject }: Caller<Timestamp>): Cancellable | undefined {
     if (timestamp <= this.#served) {
-      resolve();
+      resolve(timestamp);
       return undefined;
     }
     const { dispatcher } = this.connector;
     const took = (served: Timestamp): void => {
       this.#served = Math.max(this.#served, served);
       this.#sawStable(served);
-      resolve();
+      resolve(timestamp);
     };
     const exchange = new StableExchange(this.loop, timestamp, timeoutMs, this.settings.requestTimeoutMs);
     return exchange.run(dispatcher.submit, { resolve: took, reject });
@@ -299,6 +357,11 @@ export class ClientCore implements ClientParts, ConnectorEvents {
    * (D9).
    */
   #closeGap({ resolve, reject }: Caller<void>): Cancellable | undefined {
+    if (this.#isCut) {
+      const message = 'what the session of the token wrote last may wait for a node that was suspended';
+      reject(new IsochronError('SESSION_DEFERRED', message));
+      return undefined;
+    }
     // Stable at the node of the connection is enough for this session's own reads.
     if (this.#tokenHwt <= (this.can('stable-snapshots') ? this.engine.ust : this.#stable)) {
       resolve();
@@ -309,7 +372,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
       const message = 'what the session of the token wrote is not visible everywhere yet';
       reject(isLate ? new IsochronError('SESSION_GAP', message, { cause }) : cause);
     };
-    return this.stable(this.#tokenHwt, this.settings.requestTimeoutMs, { resolve, reject: failed });
+    return this.stable(this.#tokenHwt, this.settings.requestTimeoutMs, { resolve: () => resolve(), reject: failed });
   }
 
   /** The status of a transaction, of this session or of any other. */
@@ -329,7 +392,10 @@ export class ClientCore implements ClientParts, ConnectorEvents {
 
   /** Goes on without the undecided write, as another session; returns its id. */
   detach(): TxId | undefined {
-    return this.queue.detach(() => this.engine.detach());
+    const deferred = this.recommits.drop();
+    if (deferred === undefined) return this.queue.detach(() => this.engine.detach());
+    this.queue.resume();
+    return deferred;
   }
 
   /** Ends everything but writes, and these after `flushMs`. A later call may end them earlier. */

@@ -1,6 +1,7 @@
 /** A session as data: to go on with it on another device, in a server, after a restart (D9). */
-import type { Content, Timestamp, TxId } from '@isochron/core/ids';
+import type { Content, QualifiedKey, Timestamp, TxId } from '@isochron/core/ids';
 import { Update } from '@isochron/core/updates/update';
+import type { OwnState } from '@isochron/protocols/kernel/transactions/own-commits';
 import type { SessionState } from '@isochron/protocols/kernel/transactions/session';
 import type { WireSeen, WireUpdate } from '@isochron/wire/session-frames';
 import { toBase64 } from '../encoding.js';
@@ -10,6 +11,13 @@ import { toBase64 } from '../encoding.js';
  * `{ operations: JSON text }`, null for a deletion. The writes of a key are in the order of their timestamps.
  */
 export type ExportedWrite = readonly [string, Timestamp, TxId, string | { readonly bytes: string } | WireUpdate | null];
+
+/** A commit that may not be stable: with its attempts, so that it can be sent again. */
+export interface ExportedCommit extends Omit<OwnState, 'sent'> {
+  readonly sent: Omit<OwnState['sent'], 'writes'> & {
+    readonly writes: readonly (readonly [QualifiedKey, ExportedWrite[3]])[];
+  };
+}
 
 /** The whole state of a session. Plain JSON; treat it as opaque, and as a secret: the token is in it. */
 export interface ExportedSession extends ExportedState {
@@ -27,6 +35,8 @@ export interface ExportedState {
   readonly hwt: Timestamp;
   /** Own writes that may not be stable yet. */
   readonly writes: readonly ExportedWrite[];
+  /** The commits of these writes; absent where the session does not judge them (M10). */
+  readonly commits?: readonly ExportedCommit[];
   /** The session's state under protocols of single operations. */
   readonly seen?: WireSeen;
 }
@@ -47,6 +57,13 @@ export function exportSession(state: ExportedState, token: string, protocol: str
 /** Own writes as data. */
 export const exportWrites = (cache: SessionState['cache']): ExportedWrite[] =>
   cache.map(([key, { ct, txId, value }]) => [key, ct, txId, outward(value)]);
+
+/** Commits as data. */
+export const exportCommits = (own: readonly OwnState[]): ExportedCommit[] =>
+  own.map(({ sent, ...rest }) => ({
+    ...rest,
+    sent: { ...sent, writes: sent.writes.map(({ key, value }) => [key, outward(value)]) },
+  }));
 
 function outward(content: Content): ExportedWrite[3] {
   if (content instanceof Update) return { operations: content.operations };

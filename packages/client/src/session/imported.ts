@@ -1,5 +1,7 @@
 /** A session that another client exported, checked (D9). */
 import type { Content, Timestamp, TxId } from '@isochron/core/ids';
+import type { KeyWrite } from '@isochron/core/versions';
+import type { OwnState } from '@isochron/protocols/kernel/transactions/own-commits';
 import type { SessionState } from '@isochron/protocols/kernel/transactions/session';
 import type { Parse } from '../link/frames.js';
 import type { ExportedSession, ImportedSession } from './exported.js';
@@ -37,6 +39,32 @@ export function importSession(
     return [text(key, name), cached];
   };
 
+  const attempt = shape<OwnState['attempts'][number]>({ home: text, avoid: listOf(text), map: timestamp });
+
+  const sentWrite: Parse<KeyWrite> = (raw, name) => {
+    const [key, written] = array(raw, name);
+    return { key: text(key, name), value: content(written, name) };
+  };
+
+  const sent = shape<OwnState['sent']>({
+    txId,
+    snapshot: timestamp,
+    deps: optional(timestamps),
+    hwt: timestamp,
+    sentAfter: timestamp,
+    writes: listOf(sentWrite),
+  });
+
+  const commit = shape<OwnState>({
+    sent,
+    attempts: listOf(attempt),
+    acknowledged: timestamp,
+    ct: timestamp,
+    map: optional(timestamp),
+    nodes: optional(listOf(timestamp)),
+    isDeferred: (raw) => raw === true,
+  });
+
   const session = shape<{
     version: unknown;
     token: string;
@@ -45,6 +73,7 @@ export function importSession(
     deps: readonly Timestamp[] | undefined;
     hwt: Timestamp;
     writes: SessionState['cache'];
+    commits: readonly OwnState[] | undefined;
     seen: unknown;
   }>({
     version: anything,
@@ -54,14 +83,15 @@ export function importSession(
     deps: optional(timestamps),
     hwt: timestamp,
     writes: listOf(write),
+    commits: optional(listOf(commit)),
     seen: anything,
   });
 
   try {
     const raw: unknown = typeof exported === 'string' ? JSON.parse(exported) : exported;
-    const { version, token, protocol = 'paris', ust, deps, hwt, writes, seen } = session(raw, 'session');
+    const { version, token, protocol = 'paris', ust, deps, hwt, writes, commits, seen } = session(raw, 'session');
     if (version !== 1) throw invalidSession('it has another version');
-    return { token, protocol, state: { ust, deps, hwt, cache: writes }, seen };
+    return { token, protocol, state: { ust, deps, hwt, cache: writes, own: commits ?? [] }, seen };
   } catch (cause) {
     throw invalidSession('a part is missing or damaged, or it has another version', cause);
   }

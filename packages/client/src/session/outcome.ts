@@ -23,6 +23,7 @@
  */
 import { IsochronError } from '@isochron/core/errors';
 import type { RegionId, Timestamp, TxId } from '@isochron/core/ids';
+import type { AttemptCohorts } from '@isochron/protocols/kernel/transactions/own-commits';
 import { OutcomeUnknownError } from '../errors.js';
 import { type Carrier, type Elsewhere, Exchange, type Retry } from '../link/exchange.js';
 import type { TransactionStatus } from '../transaction-status.js';
@@ -67,17 +68,6 @@ export interface Attempt {
   readonly sentAfter: Timestamp;
 }
 
-/** The fields that fix the cohorts of an attempt (D4): unchanged from its first sending on. */
-interface Cohorts {
-  readonly home: RegionId;
-  /** Regions that did not answer the node when the attempt was made. */
-  readonly avoid: readonly RegionId[];
-  /** Version of the node's map at that time. */
-  readonly map: number;
-}
-
-const cohortsOf = ({ region, avoid, map }: Carrier): Cohorts => ({ home: region, avoid, map });
-
 /** Answers that exclude an effect: the node refused before it began. */
 const NOT_STARTED = new Set([
   'NOT_READY',
@@ -103,8 +93,8 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   readonly #ended: Ended;
   /** The fields of every sending. */
   abstract readonly attempt: Attempt;
-  /** All attempts, the first one first. */
-  readonly #attempts: Cohorts[] = [];
+  /** The attempts in their order. */
+  readonly #attempts: AttemptCohorts[];
   #aborted = 0;
   #refusals = 0;
   #lastRefusal: IsochronError | undefined;
@@ -116,11 +106,15 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   #unanswered = 0;
   #outcomeDeadlineMs = Number.POSITIVE_INFINITY;
 
-  /** @param ended called when the outcome is known, or cannot be found out any more */
-  constructor(core: ClientParts, ended: Ended) {
+  /**
+   * @param ended called when the outcome is known, or cannot be found out any more
+   * @param attempts sent before
+   */
+  constructor(core: ClientParts, ended: Ended, attempts: readonly AttemptCohorts[] = []) {
     super();
     this.core = core;
     this.#ended = ended;
+    this.#attempts = [...attempts];
   }
 
   override get isWrite(): boolean {
@@ -129,6 +123,16 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
 
   get txId(): TxId {
     return this.attempt.txId;
+  }
+
+  /** The attempts in their order. */
+  get attempts(): readonly AttemptCohorts[] {
+    return this.#attempts;
+  }
+
+  /** Whether it waits until the session's deferred commits are committed again (M10). */
+  protected get isBehindDeferred(): boolean {
+    return this.core.own?.deferred !== undefined;
   }
 
   /** Whether the write is in one of these states. */
@@ -175,7 +179,9 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     this.#refusals++;
     let elsewhere: Elsewhere = this.#refusals % 3 === 0 && 'node';
     if (NOT_STARTED.has(code)) this.notBegun();
-    if (code === 'SESSION_BLOCKED' && this.before !== undefined) {
+    const isDeferred = this.isBehindDeferred && (retryable || ATTEMPT_ABORTED.has(code));
+    if (isDeferred && this.is('sent')) this.move('inDoubt');
+    if (isDeferred || (code === 'SESSION_BLOCKED' && this.before !== undefined)) {
       if (!this.inDoubt) this.#outcomeDeadlineMs = Number.POSITIVE_INFINITY;
       this.deadlineMs = this.#outcomeDeadlineMs;
       this.move(this.inDoubt ? 'heldInDoubt' : 'held');
@@ -187,7 +193,8 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
       // A node without memory refuses with OVERLOADED what it has not looked at: that decides nothing about an earlier
       // sending, whose cohorts are asked again.
     } else if (ATTEMPT_ABORTED.has(code) && !(retryable && this.is('inDoubt'))) {
-      this.move('chained');
+      if (!this.#mayBeDeferred) this.move('chained');
+      else if (this.is('sent')) this.move('inDoubt');
       // A lasting refusal is retried for a while, elsewhere too; a crash between prepares happens once.
       if (++this.#aborted > (retryable ? MAX_ATTEMPTS : MAX_ABORTED_ATTEMPTS)) return undefined;
       if (!this.#addAttempt(connection)) return undefined;
@@ -249,7 +256,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
   }
 
   /** Called before each sending: returns its attempts. */
-  protected sending(connection: Carrier): readonly Cohorts[] {
+  protected sending(connection: Carrier): readonly AttemptCohorts[] {
     const last = this.#attempts.at(-1);
     // The write that an orphaned one had to be above is undecided: the next attempt waits until that write is given up
     // (D4).
@@ -275,6 +282,12 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     );
   }
 
+  /** Whether an earlier attempt may be deferred: then the end of the last attempt does not tell about that (M7). */
+  get #mayBeDeferred(): boolean {
+    const [first, ...others] = this.#attempts;
+    return others.length > 0 && this.core.own?.hasCutAfter(first!.map) === true;
+  }
+
   /** The last sending had no effect: another one may still have had one. */
   #withoutLast(): void {
     if (this.is('sent')) this.move('chained');
@@ -288,7 +301,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
 
   /** The same writes follow under the same id as the next attempt. Returns whether the wire's limit permits it. */
   #addAttempt(connection: Carrier): boolean {
-    return this.#attempts.length < MAX_ATTEMPTS && this.#attempts.push(cohortsOf(connection)) > 0;
+    return this.#attempts.length < MAX_ATTEMPTS && this.#attempts.push(this.#cohortsOf(connection)) > 0;
   }
 
   /**
@@ -298,11 +311,17 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
    * early request does no harm.
    */
   #stuck(connection: Carrier): boolean {
-    const next = cohortsOf(connection);
+    const next = this.#cohortsOf(connection);
     const last = this.#attempts.at(-1);
     if (JSON.stringify(last) === JSON.stringify(next)) return this.#attempts.length === 1;
     this.#addAttempt(connection);
     return false;
+  }
+
+  /** Behind deferred commits, an attempt belongs to a map before the cut: the cut defers the attempt, too (M4). */
+  #cohortsOf({ region, avoid, map }: Carrier): AttemptCohorts {
+    const before = this.isBehindDeferred ? this.core.own?.mapBefore : undefined;
+    return { home: region, avoid, map: before === undefined ? map : Math.min(map, before) };
   }
 
   #unknown(why: string, cause?: unknown): void {

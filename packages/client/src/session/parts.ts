@@ -3,6 +3,7 @@ import type { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
 import type { Limits } from '@isochron/core/limits';
 import type { KeyWrite } from '@isochron/core/versions';
+import type { OwnCommits } from '@isochron/protocols/kernel/transactions/own-commits';
 import type { Session } from '@isochron/protocols/kernel/transactions/session';
 import type { Connector } from '../link/connector.js';
 import type { Caller, Cancellable, Exchange } from '../link/exchange.js';
@@ -38,6 +39,14 @@ export interface Queue {
   rejectFrom(exchange: Exchange, reason: unknown): void;
 }
 
+/** A write that others wait for. */
+export interface WriteUnderWay {
+  readonly txId: TxId;
+  readonly attempt: { readonly sentAfter: Timestamp };
+  /** Whether its caller has got OUTCOME_UNKNOWN. */
+  is(state: 'overdue'): boolean;
+}
+
 export interface ClientParts {
   readonly loop: Loop;
   readonly settings: ClientSettings;
@@ -45,6 +54,10 @@ export interface ClientParts {
   readonly queue: Queue;
   /** The session of transactions. Throws NOT_SUPPORTED_BY_PROTOCOL if there is none. */
   readonly session: Session;
+  /** The commits of the session, where it judges them by cuts (M10). */
+  readonly own: OwnCommits | undefined;
+  /** Commits again what is deferred. */
+  readonly recommits: { readonly current: WriteUnderWay | undefined };
   readonly limits: Limits;
   /** Whether the cluster's protocol has a capability, by its name in `welcome`. */
   can(capability: string): boolean;

@@ -25,6 +25,8 @@ export interface QueueEntry {
 export interface WriteFollower {
   called(entry: QueueEntry): void;
   committed(entry: QueueEntry, ct: Timestamp, txId: TxId): void;
+  /** A commit that was deferred is committed again, at this timestamp. */
+  moved(txId: TxId, ct: Timestamp): void;
   /** The write has had no effect, or its session goes on without it. */
   dropped(entry: QueueEntry): void;
 }

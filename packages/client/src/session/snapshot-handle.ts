@@ -64,7 +64,8 @@ export class SnapshotHandle {
   ) {
     const { session } = core;
     this.tx = at === undefined ? session.begin() : new SessionTransaction(session.nextTxId(), { ts: at }, new Map());
-    this.at = at === undefined ? undefined : { ts: at };
+    // Deferred commits lie above what the session has seen, and nothing that it sees is newer (M10).
+    this.at = at !== undefined ? { ts: at } : session.isBehind ? session.seen : undefined;
     this.#wireId = this.tx.id;
   }
 
@@ -110,6 +111,12 @@ export class SnapshotHandle {
     if (snapshot.ts < this.tx.seen.ts) {
       // The node lags behind the session. Asked for exactly the session's snapshot, it waits for it or refuses.
       this.at ??= this.tx.seen;
+      throw this.#misses(snapshot);
+    }
+    // It was under way when the session learned that commits are deferred.
+    const { session } = this.core;
+    if (this.at === undefined && session.isBehind && snapshot.ts > session.ust) {
+      this.at = session.seen;
       throw this.#misses(snapshot);
     }
     // A read that was under way without a known snapshot while another connection assigned one.

@@ -5,7 +5,7 @@ import type { Caller, Cancellable } from '../link/exchange.js';
 import type { Welcome } from '../link/frames.js';
 import { commit } from './commits.js';
 import type { Engine, OpenEngine } from './engine.js';
-import { type ExportedState, exportWrites } from './exported.js';
+import { type ExportedState, exportCommits, exportWrites } from './exported.js';
 import type { Committed } from './outcome.js';
 import type { ClientParts } from './parts.js';
 import { readKeys } from './reads.js';
@@ -64,8 +64,9 @@ class Transactions implements Engine {
   }
 
   export(): ExportedState {
-    const { ust, deps, hwt, cache } = this.session.export();
-    return { ...(deps === undefined ? {} : { deps }), ust, hwt, writes: exportWrites(cache) };
+    const { ust, deps, hwt, cache, own = [] } = this.session.export();
+    const commits = own.length > 0 && { commits: exportCommits(own) };
+    return { ...(deps === undefined ? {} : { deps }), ust, hwt, writes: exportWrites(cache), ...commits };
   }
 }
 

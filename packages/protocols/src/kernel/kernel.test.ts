@@ -253,11 +253,11 @@ describe('replication ranges', () => {
   });
 });
 
-const SERVICE = { served: 3, wanted: 0 };
+const SERVICE = { served: 3, wanted: 0, fence: 0 };
 
 describe('aggregation', () => {
   it("the served time is the lowest of all nodes' latest reports, and the time that callers wait for the highest (P14)", () => {
-    const at = (served: number, wanted: number) => ({ gst: null, sOld: 1, regional: [], served, wanted });
+    const at = (served: number, wanted: number) => ({ ...SERVICE, gst: null, sOld: 1, regional: [], served, wanted });
     const members = new Aggregator(['a', 'b']);
     members.report('a', at(7, 9));
     members.report('b', at(5, 0));

@@ -5,6 +5,7 @@ import { commitOver, id, settled } from '@isochron/testing/world/commits';
 import type { World } from '@isochron/testing/world/world';
 import { MAPS_MACHINE } from '../kernel/maps/map-machine.js';
 import { attemptsOf } from '../kernel/transactions/attempts.js';
+import { DeferredSlices, deferredName, txIdOfDeferred } from '../kernel/transactions/deferred-slices.js';
 
 const [V, O, I] = ['virginia-1', 'oregon-1', 'ireland-1'];
 const at = (node: NodeId) => ({ node, machine: MAPS_MACHINE });
@@ -150,13 +151,53 @@ describe('PaRiS: a suspended node', () => {
     world.until(() => [V, O].every((node) => world.node(node).parts.stable.value >= ct), 2_000);
   });
 
-  it('attempts after a suspension have cohorts that follow from the map alone, whoever sends them (M8)', () => {
+  it('nothing is committed again before stable time has passed the clocks with which all members adopted the map (M9)', () => {
+    const world = settled({ settings: SETTINGS });
+    const { stable } = world.node(V).parts;
+    const request = commitOver(world, id(1), [cohortOn(world, V)]);
+    world.crash(I);
+    suspends(world);
+    expect(stable.isFenced).toBe(false);
+    const ref = world.ask(V, { ...request, attemptRegions: ['ireland', 'virginia'], maps: [0, 1] });
+    world.until(() => {
+      const isAnswered = world.answer(V, ref) !== undefined;
+      expect(isAnswered && !stable.isFenced).toBe(false);
+      return isAnswered;
+    }, 5_000);
+    expect(world.answer(V, ref)).toMatchObject({ type: 'CommitResp' });
+  });
+
+  it('a write that a node committed below the horizon before it was suspended is not committed again (M8)', () => {
+    const world = settled({ settings: SETTINGS });
+    const request = { ...commitOver(world, id(1), [cohortOn(world, I, 'ireland')]), attemptRegions: ['ireland'] };
+    const { ct } = world.call(I, request, 'CommitResp');
+    world.until(() => [V, O].every((node) => world.node(node).parts.stable.value >= ct), 2_000);
+    world.crash(I);
+    suspends(world);
+    const again = { ...request, attemptRegions: ['ireland', 'virginia'], maps: [0, 1] };
+    expect(world.call(V, again, 'CommitResp').ct).toBe(ct);
+  });
+
+  it('the votes of every attempt are deferred: a commit that is made again and deferred again is not lost (M7)', () => {
+    const deferred = new DeferredSlices();
+    const slice = { pt: 5, home: 'p', sentAfter: 1, cohorts: [0], digest: '', coordinator: V, writes: [] };
+    const record = (attempt: number, map: number) => ({ ...slice, attempt, map: 0, deferred: { map, first: 5 } });
+    deferred.add(id(1), record(1000, 2));
+    deferred.add(id(1), record(0, 1));
+    expect(deferred.of(id(1)).map(({ attempt }) => attempt)).toEqual([0, 1000]);
+    expect(deferred.get(id(1))?.attempt).toBe(1000);
+    expect(txIdOfDeferred(deferredName(id(1), 1000))).toBe(id(1));
+    deferred.remove(id(1));
+    expect(deferred.size).toBe(0);
+  });
+
+  it('attempts after a suspension have cohorts that follow from the map alone, for any sender (M8)', () => {
     const world = settled({ settings: SETTINGS });
     world.crash(I);
     suspends(world);
-    const of = (homes: string[], maps: number[], rest = {}) =>
+    const of = (regions: string[], maps: number[], rest = {}) =>
       attemptsOf(
-        { ...commitOver(world, id(1), [0]), ref: 1, attemptRegions: homes, maps, ...rest },
+        { ...commitOver(world, id(1), [0]), ref: 1, attemptRegions: regions, maps, ...rest },
         [0],
         { cohortsAtHome: false },
         { maps: mapsOf(world, V), topology: mapsOf(world, V).current },

@@ -49,6 +49,8 @@ export interface CommitCall extends Omit<CoordinatorRequest<'CommitReq'>, 'type'
 export interface PlacedCommit extends Snapshot {
   /** Numbers of the nodes with slices; absent where the coordinator does not know them. */
   readonly nodes?: readonly number[] | undefined;
+  /** Version of the map of the attempt that has committed. */
+  readonly map?: number | undefined;
 }
 
 /**
@@ -80,7 +82,7 @@ export function commitThrough(
     },
     (result) => {
       if (result instanceof IsochronError) done(undecided(txId, result));
-      else done({ ts: result.ct, deps: result.deps, nodes: result.nodes });
+      else done({ ts: result.ct, deps: result.deps, nodes: result.nodes, map: result.map });
     },
     coordinator,
   );

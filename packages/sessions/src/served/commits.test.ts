@@ -62,76 +62,62 @@ describe('a commit of a session that has seen another region since', () => {
 
 describe('the needs of unstable writes', () => {
   const home = 'p';
+  const txAt = (n: number) => txIdOf('session-of-the-test-01', n);
 
-  /** A session of PaRiS, and the needs that its commits name. */
-  function writer(token?: { readonly hwt: Timestamp }) {
-    const node = new TestNode({}, new Set(['transactions', 'stable-snapshots']));
-    const { connection } = node.connect();
-    connection.receive({ type: 'hello', token: token && node.tokens.mintPlain({ ts: UST }, token.hwt, '') });
+  /** A session of PaRiS that sends commits, and the needs that the coordinator is told. */
+  function writer() {
+    const node = new TestNode({}, new Set(['transactions', 'stable-snapshots', 'chained-commits']));
+    const { link, connection } = node.greeted();
     let n = 0;
-    const commit = (ct: Timestamp, nodes?: readonly number[], hwt = 0): unknown => {
-      const tx = txIdOf('session-of-the-test-01', ++n);
-      const order = { id: n, tx, hwt, sentAfter: UST, attemptRegions: [home], snapshot: UST, writes: [WRITE] };
-      connection.receive({ type: 'commit', ...order });
-      const request = node.posted.at(-1)!;
-      node.answer({ type: 'CommitResp', ref: request.ref, txId: tx, ct, nodes });
-      return 'behind' in request ? request.behind : undefined;
+    const commit = (fields: object = {}): void => {
+      const tx = txAt(++n);
+      const order = { id: n, tx, hwt: 0, sentAfter: UST, attemptRegions: [home], snapshot: UST, writes: [WRITE] };
+      connection.receive({ type: 'commit', ...order, ...fields });
     };
-    const learn = (hwt: Timestamp) =>
-      connection.receive({ type: 'ping', id: ++n, token: node.tokens.mintPlain({ ts: UST }, hwt, '') });
-    return { node, commit, learn };
+    const answer = (of: number, ct: Timestamp, nodes?: readonly number[], map?: number): void => {
+      const request = node.posted.find((one) => 'txId' in one && one.txId === txAt(of))!;
+      node.answer({ type: 'CommitResp', ref: request.ref, txId: txAt(of), ct, nodes, map });
+    };
+    const needs = () => node.posted.map((request) => ('behind' in request ? request.behind : undefined));
+    return { link, commit, answer, needs };
   }
 
-  it('a commit names the latest unstable write of its session on each node (M4)', () => {
-    const { commit } = writer();
-    expect(commit(at(1), [0, 2])).toBeUndefined();
-    expect(commit(at(2), [1])).toEqual([
-      { node: 0, ct: at(1) },
-      { node: 2, ct: at(1) },
-    ]);
-    expect(commit(at(3), [2])).toEqual([
-      { node: 0, ct: at(1) },
-      { node: 2, ct: at(1) },
-      { node: 1, ct: at(2) },
-    ]);
-    expect(commit(at(4), [2])).toEqual([
-      { node: 0, ct: at(1) },
-      { node: 1, ct: at(2) },
-      { node: 2, ct: at(3) },
-    ]);
+  it('a commit follows the writes that its client names, and needs their nodes (M4)', () => {
+    const { commit, needs } = writer();
+    commit();
+    commit({ behind: [{ node: 0, ct: at(1) }, { ct: at(2) }] });
+    expect(needs()).toEqual([undefined, [{ node: 0, ct: at(1) }, { ct: at(2) }]]);
   });
 
-  it('a write whose nodes are not known may need any node (M4)', () => {
-    const { commit } = writer();
-    commit(at(1));
-    commit(at(2), [1]);
-    expect(commit(at(3), [1])).toEqual([{ ct: at(1) }, { node: 1, ct: at(2) }]);
-  });
-
-  it('a session that goes on from a token, or claims a later write, may need any node for that (M4)', () => {
-    const { commit } = writer({ hwt: at(5) });
-    expect(commit(at(6), [0])).toEqual([{ ct: at(5) }]);
-    expect(commit(at(8), [1], at(7))).toEqual([{ ct: at(5) }, { node: 0, ct: at(6) }, { ct: at(7) }]);
-    expect(commit(at(9), [1])).toEqual([{ ct: at(5) }, { node: 0, ct: at(6) }, { ct: at(7) }, { node: 1, ct: at(8) }]);
-  });
-
-  it('a write that is stable by now is needed no more (M4)', () => {
-    const { node, commit } = writer();
-    commit(at(1));
-    commit(at(2), [0]);
-    node.ust = at(1);
-    commit(at(3), [1]);
-    expect(commit(at(4), [1])).toEqual([
-      { node: 0, ct: at(2) },
-      { node: 1, ct: at(3) },
+  it('a chained commit follows the commits before it, too: the latest write on each node counts (M4)', () => {
+    const { commit, answer, needs } = writer();
+    commit({ behind: [{ node: 0, ct: at(1) }] });
+    commit({ behind: [{ node: 0, ct: at(1) }], after: txAt(1) });
+    commit({ behind: [{ node: 0, ct: at(1) }], after: txAt(2) });
+    answer(1, at(3), [0]);
+    answer(2, at(4));
+    expect(needs()).toEqual([
+      [{ node: 0, ct: at(1) }],
+      [{ node: 0, ct: at(3) }],
+      [{ node: 0, ct: at(3) }, { ct: at(4) }],
     ]);
   });
 
-  it('a session that takes a token of another copy may need any node for the last write of that (M4)', () => {
-    const { commit, learn } = writer();
-    commit(at(1), [0]);
-    learn(at(2));
-    commit(at(3), [1]);
-    expect(commit(at(4), [1])).toEqual([{ node: 0, ct: at(1) }, { ct: at(2) }, { node: 1, ct: at(3) }]);
+  it('the answer to a commit names its nodes and its map (M10)', () => {
+    const { link, commit, answer } = writer();
+    commit();
+    answer(1, at(1), [0], 2);
+    commit();
+    answer(2, at(2), undefined, 0);
+    const answers = link.frames.filter((frame) => frame.type === 'committed');
+    expect(answers).toMatchObject([{ ts: at(1), nodes: [0], map: 2 }, { ts: at(2) }]);
+    expect(answers[1]).not.toHaveProperty('map');
+  });
+
+  it('a commit that follows a write on a node that does not exist is refused (D12)', () => {
+    const { link, commit, needs } = writer();
+    commit({ behind: [{ node: 1, ct: at(1) }] });
+    expect(link.frames).toMatchObject([{ type: 'error', code: 'INVALID_REQUEST' }]);
+    expect(needs()).toEqual([]);
   });
 });

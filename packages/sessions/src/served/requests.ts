@@ -4,7 +4,6 @@ import {
   IsochronError,
   type KeyWrite,
   type ListRange,
-  type Need,
   type Principal,
   type Timestamp,
   type TxId,
@@ -27,7 +26,7 @@ import { depsField, snapshotOf, wanted } from '../snapshot.js';
 import type { SessionTokens } from '../tokens/session-token.js';
 import { refuseFuture } from '../tokens/snapshot-checks.js';
 import type { Answer, FrameEncoder } from './answers.js';
-import { blocked, type CommitOrder } from './commit-order.js';
+import { blocked, type CommitOrder, type WriteNeed } from './commit-order.js';
 import {
   attemptRegionsOf,
   avoidsOf,
@@ -72,8 +71,6 @@ export interface TransactionRequests extends RequestContext {
   readBy(txId: TxId): Snapshot;
   /** As `saw`, for a commit. @param sent the snapshot that it was sent with */
   committed(commit: PlacedCommit, sent: Snapshot): string | undefined;
-  /** What the session's unstable writes up to `hwt` need (M4); undefined without any. */
-  behind(hwt: Timestamp): readonly Need[] | undefined;
   /** What a commit depends on that was sent with this snapshot, behind commits that the session has seen meanwhile. */
   depending(snapshot: Snapshot): Snapshot;
 }
@@ -238,20 +235,37 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   context.commits.add(
     txId,
     frame.after ?? null,
-    (above, done) => {
+    needsOf(frame.behind ?? [], context),
+    (above, behind, done) => {
       if (above > 0) sent = context.depending(sent);
       const known = snapshot && sent;
       const attempts = { attemptRegions, avoids, maps };
-      const highest = Math.max(hwt, above);
-      const session = { hwt: highest, sentAfter, principal, behind: context.behind(highest) };
+      const session = {
+        hwt: Math.max(hwt, above),
+        sentAfter,
+        principal,
+        behind: behind.length > 0 ? behind : undefined,
+      };
       commitThrough(context.parts.coordinator, { txId, known, writes, ...attempts, ...session }, done);
     },
     answered(reply, (committed) => {
       context.node.serving.transactions.end(storedOf(context, txId));
       const token = context.committed(committed, sent);
-      return withToken({ type: 'committed', id, ts: committed.ts, ...depsField(committed) }, token);
+      const { ts, nodes, map } = committed;
+      const place = context.node.suspends ? { ...(map && { map }), ...(nodes && { nodes }) } : {};
+      return withToken({ type: 'committed', id, ts, ...depsField(committed), ...place }, token);
     }),
   );
+}
+
+/** What a commit follows (M4). @throws IsochronError `INVALID_REQUEST`, `TIMESTAMP_IN_FUTURE` */
+function needsOf(behind: NonNullable<Request<'commit'>['behind']>, context: TransactionRequests): WriteNeed[] {
+  const { length } = context.node.topology.nodes;
+  return behind.map(({ node, ct }) => {
+    if (node != null && node >= length)
+      throw new IsochronError('INVALID_REQUEST', `"behind": there is no node ${node}.`);
+    return { ...(node != null && { node }), ct: claimed(context, ct, 'behind') };
+  });
 }
 
 /** The writes of a commit: updates only where the protocol has them. */

@@ -158,13 +158,17 @@ export class ServedConnection {
   }
 
   #report(): void {
+    const map = this.#mapFields(this.#map);
     const ust = this.node.ust();
-    this.#map = this.node.map();
-    this.#send({ type: 'ust', ust, freshness: this.node.freshness(), ...this.#unresponsive(), ...this.#mapField() });
+    this.#send({ type: 'ust', ust, freshness: this.node.freshness(), ...this.#unresponsive(), ...map });
   }
 
-  #mapField(): { readonly map?: number } {
-    return this.#map === 0 ? {} : { map: this.#map };
+  /** @param known version of the map up to which the client knows all cuts */
+  #mapFields(known: number): Pick<WelcomeFrame, 'map' | 'cuts'> {
+    this.#map = this.node.map();
+    if (this.#map === 0) return {};
+    const cuts = known < this.#map ? this.node.cutsAfter(known) : [];
+    return { map: this.#map, ...(cuts.length > 0 && { cuts }) };
   }
 
   /** Sends the client elsewhere: it may come back after `delayMs`. Until it has gone it is served. */
@@ -236,7 +240,6 @@ export class ServedConnection {
     this.#share = new Share(this.node.serving, client, () => this.node.random());
     this.#idleRounds = 0;
     this.link.greeted?.();
-    this.#map = this.node.map();
     this.#send(this.#welcome());
   }
 
@@ -258,7 +261,7 @@ export class ServedConnection {
       ...this.session.greeting(),
       freshness: this.node.freshness(),
       ...this.#unresponsive(),
-      ...this.#mapField(),
+      ...this.#mapFields(this.session.knownMap ?? this.node.map()),
       ...(expiresAt === null ? {} : { expiresAt }),
       credits: this.node.credits,
       limits: rules.limits,

@@ -1,5 +1,14 @@
 /** A connection's session, by the family of the cluster's protocol, and the services of its node. */
-import type { IsochronError, NodeId, Principal, RegionId, Timestamp, Topology, WallMs } from '@isochron/core';
+import type {
+  IsochronError,
+  NodeId,
+  Principal,
+  RegionId,
+  SessionCut,
+  Timestamp,
+  Topology,
+  WallMs,
+} from '@isochron/core';
 import type { Unresponsive } from '@isochron/protocols';
 import type { Freshness, WelcomeFrame } from '@isochron/wire/session-frames';
 import type { Done } from '../coordinator/request-port.js';
@@ -38,6 +47,10 @@ export interface ServedNode {
   freshness(): Freshness;
   /** Version of the map that it has adopted (M6). */
   map(): number;
+  /** Whether nodes that do not answer are suspended: then clients have to know the nodes of their commits (M10). */
+  readonly suspends: boolean;
+  /** The adopted maps above a version that have suspended nodes (M10). */
+  cutsAfter(version: number): readonly SessionCut[];
   /** Nodes and regions that do not answer this one. */
   unresponsive(): Unresponsive;
   /**
@@ -77,6 +90,8 @@ export interface ServedSession {
    * @throws IsochronError for a bad token
    */
   begin(principal: Principal, client: string, token: string | undefined): void;
+  /** Version of the map that its token names: the client judges its writes by the cuts above (M10). */
+  readonly knownMap?: number | undefined;
   /** Whose it is, until when. */
   readonly identity: Identity;
   /** Its part of the greeting. */

@@ -1,5 +1,5 @@
 /** A connection's session under protocols with transactions. */
-import { holderOf, type Need, type Principal, RecentMap, type Timestamp, type TxId, type WallMs } from '@isochron/core';
+import { holderOf, type Principal, RecentMap, type Timestamp, type TxId, type WallMs } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
 import { JudgedCoordinator, type JudgedSession } from '../access/judged-coordinator.js';
 import type { PlacedCommit } from '../coordinator/outcomes.js';
@@ -28,9 +28,6 @@ const OWN_WRITES_MS = 2_000;
 /** The latest transactions of a session whose snapshots the session knows. */
 const BEGAN = 64;
 
-/** What an earlier write needs. */
-type WriteNeed = Need & { readonly ct: Timestamp };
-
 export class TransactionSession implements ServedSession, TransactionRequests, JudgedSession {
   sentUst: Timestamp = 0;
   readonly identity: Identity;
@@ -39,13 +36,12 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   readonly watches: Watches;
   waiting = 0;
   client = '';
+  knownMap: number | undefined;
   readonly #rules: SessionRules;
   /** The snapshots of transactions that have begun. */
   readonly #began = new RecentMap<TxId, Snapshot>(BEGAN);
   #seen: Snapshot = NOTHING_SEEN;
   #hwt: Timestamp = 0;
-  /** What unstable writes of the session need, in their order. */
-  #behind: readonly WriteNeed[] = [];
   #token = '';
 
   constructor(
@@ -98,7 +94,7 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
       const claims = tokens.decode(token, node.latest(), holderOf(principal));
       this.#seen = claims.seen;
       this.#hwt = claims.hwt;
-      this.#wrote(claims.hwt);
+      this.knownMap = claims.map ?? 0;
     }
     this.#seen = this.#stable(this.#seen, node.ust());
     this.sentUst = this.#stableSnapshots ? this.#seen.ts : node.ust();
@@ -111,9 +107,15 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
       ust: seen.ts,
       ...depsField(seen),
       ...(this.#stableSnapshots ? {} : { stable: this.node.ust() }),
-      hwt: this.#hwt > this.#rules.covers(seen) ? this.#hwt : 0,
+      hwt: this.#hwt > this.#rules.covers(seen) || this.#mayBeDeferred ? this.#hwt : 0,
       token: this.#token,
     };
+  }
+
+  /** Whether a map since that of its token may have deferred its last write (M10). */
+  get #mayBeDeferred(): boolean {
+    const { knownMap } = this;
+    return knownMap !== undefined && this.node.cutsAfter(knownMap).some(({ horizon }) => this.#hwt > horizon);
   }
 
   serves(type: unknown): boolean {
@@ -158,8 +160,6 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   }
 
   committed(commit: PlacedCommit, sent: Snapshot): string | undefined {
-    const { ts: ct, nodes } = commit;
-    this.#follow(nodes?.map((node) => ({ node, ct })) ?? [{ ct }]);
     return this.#renew(this.#rules.committed(this.#seen, commit, sent), Math.max(this.#hwt, commit.ts));
   }
 
@@ -169,25 +169,7 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
 
   learn(token: string): string | undefined {
     const { seen, hwt } = this.parts.tokens.decode(token, this.node.latest(), holderOf(this.principal));
-    this.#wrote(hwt);
     return this.#renew(this.#rules.merge(this.#seen, seen), Math.max(this.#hwt, hwt));
-  }
-
-  behind(hwt: Timestamp): readonly Need[] | undefined {
-    this.#wrote(hwt);
-    return this.#behind.length === 0 ? undefined : this.#behind;
-  }
-
-  /** The session has written up to here: of a write that is not known, any node may be needed. */
-  #wrote(hwt: Timestamp): void {
-    if (hwt > (this.#behind.at(-1)?.ct ?? 0)) this.#follow([{ ct: hwt }]);
-  }
-
-  /** Only the latest write on a node counts; what is stable counts no longer. */
-  #follow(needs: readonly WriteNeed[]): void {
-    const ust = this.node.ust();
-    const others = this.#behind.filter(({ node }) => node === undefined || needs.every((need) => need.node !== node));
-    this.#behind = [...others, ...needs].filter(({ ct }) => ct > ust);
   }
 
   /** Whether everything in a snapshot is stable. */

@@ -70,10 +70,11 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
     const deps = Array.from({ length: fields.byte() }, () => fields.timestamp());
     if (!this.checks.fits(deps.length === 0 ? undefined : deps)) throw damaged();
     const seen = deps.length === 0 ? { ts } : { ts, deps };
-    if (fields.isAtEnd) return { seen, hwt };
+    const head = { ...(map > 0 && { map }), seen, hwt };
+    if (fields.isAtEnd) return head;
     const [session, node] = [fields.text(), fields.text()];
     if (session === '' || node === '') throw damaged();
-    return fields.end({ seen, hwt, cache: { session, node, changes: fields.count() } });
+    return fields.end({ ...head, cache: { session, node, changes: fields.count() } });
   }
 
   protected judge({ seen: { ts, deps }, hwt }: SessionClaims, latest: Timestamp): void {

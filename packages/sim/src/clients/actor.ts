@@ -183,6 +183,8 @@ export class Actor {
         this.refusals.push(error.code);
         this.world.observer.failed(this.name, error.code);
         this.world.note(this.name, () => `${plan.kind} fails: ${error.code}`);
+        // A session without its writes cannot go on: its application ends.
+        if (error.code === 'SESSION_DEFERRED') this.die();
         for (const recording of this.#current) {
           if (error.collected) this.world.observer.collected(recording);
           recording.tx.end();

@@ -215,7 +215,8 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
   }
 
   get settling(): boolean {
-    return this.#machine.core.queue.writes.length > 0;
+    const { queue, own } = this.#machine.core;
+    return queue.writes.length > 0 || own?.deferred !== undefined;
   }
 
   get #hasTransactions(): boolean {
@@ -251,7 +252,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
         this.#connected = true;
         this.client.live.connected(this);
       } catch (error) {
-        if (!(error instanceof RequestFailed)) throw error;
+        if (!(error instanceof RequestFailed) || error.code === 'SESSION_DEFERRED') throw error;
         yield* this.client.pause(CONNECT_AGAIN_MS * (0.5 + this.client.place.random.float()));
       }
     }

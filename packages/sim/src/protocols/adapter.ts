@@ -160,7 +160,7 @@ export interface ProtocolNode<M extends AnyMessage> {
   /** The stable time in the welcome of a client. */
   ust(): Timestamp;
   /** The maps of the node. */
-  readonly maps: Pick<Maps, 'at' | 'current' | 'newest' | 'leaving'>;
+  readonly maps: Pick<Maps, 'at' | 'current' | 'newest' | 'leaving' | 'cutsAfter'>;
   /** The time that every node of every region serves, as far as the node knows. */
   served(): Timestamp;
   /** A client waits until `ts` is served. */

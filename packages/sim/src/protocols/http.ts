@@ -5,6 +5,7 @@ import type {
   NodeId,
   QualifiedKey,
   RegionId,
+  SessionCut,
   Timestamp,
   Topology,
   TxId,
@@ -80,6 +81,7 @@ export interface HttpWorld<M extends AnyMessage> {
   ust(): Timestamp;
   /** Version of the map that the node has adopted. */
   map(): number;
+  cutsAfter(version: number): readonly SessionCut[];
   post(envelope: Envelope<M>): void;
   fire(machine: string, timer: TimerKind): void;
   /** Runs something later, unless the process has ended. */

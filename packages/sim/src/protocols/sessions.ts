@@ -4,6 +4,7 @@ import {
   DEFAULT_LIMITS,
   type NodeId,
   type RegionId,
+  type SessionCut,
   type Timestamp,
   type Topology,
   type WallMs,
@@ -55,6 +56,8 @@ export interface SessionsWorld<M extends AnyMessage> {
   ust(): Timestamp;
   /** Version of the map that the node has adopted. */
   map(): number;
+  /** The adopted maps above a version that have suspended nodes. */
+  cutsAfter(version: number): readonly SessionCut[];
   served(): Timestamp;
   want(ts: Timestamp): void;
   unresponsive(): Unresponsive;
@@ -141,6 +144,8 @@ export function sessionsNode<M extends AnyMessage>(
       heldBackBy: null,
     }),
     map: () => world.map(),
+    suspends: (world.settings.suspendAfterMs ?? 0) > 0,
+    cutsAfter: (version) => world.cutsAfter(version),
     unresponsive: () => world.unresponsive(),
     authenticate: (credentials, done) => done(principalOf(credentials, now())),
     refused: () => undefined,

@@ -81,11 +81,13 @@ export function createChecks<M extends AnyMessage>(
   const usts = () => cluster.nodes.map(({ id }) => cluster.node(id).protocol?.ust() ?? 0);
   const highest = () => Math.max(...usts());
   const mapOf = (node: string) => cluster.node(node).protocol?.maps.current ?? cluster.topology;
-  // Up to the horizon of a map, the members of the map before have everything (M3); its new members follow (M5).
+  // Up to the horizon of a map, the members of the map before that stay have everything (M3); its new members follow
+  // (M5).
   const mapFor = (node: string, stable: number) => {
     const maps = cluster.node(node).protocol?.maps;
     let topology = mapOf(node);
-    while (topology.version > 0 && stable <= topology.map.horizon) topology = maps!.at(topology.version - 1)!;
+    const isNew = () => topology.version > 0 && topology.map.suspends.length === 0;
+    while (isNew() && stable <= topology.map.horizon) topology = maps!.at(topology.version - 1)!;
     return topology;
   };
   const lowestClock = () => Math.min(...cluster.nodes.map(({ id }) => cluster.node(id).clock.now()));
@@ -115,7 +117,7 @@ export function createChecks<M extends AnyMessage>(
     new PromisesAreDurable(context, ledger),
     new OneOutcome(context, ledger),
     new OneEffect(context, ledger, applied),
-    new SurvivorsAgree(context, ledger.deferrals),
+    new SurvivorsAgree(context),
     ...(visibility === undefined ? [] : [new SnapshotReads(context, ledger, visibility)]),
     ...(visibility === undefined || !clientSnapshots ? [] : [new ClientReads(context, ledger, visibility)]),
     ...(readsWait === 'never' ? [new ReadsNeverWait(context)] : []),

@@ -124,6 +124,7 @@ export class ScaleNode {
       ready: () => true,
       ust: () => stable.value,
       map: () => maps.current.version,
+      cutsAfter: (version) => maps.cutsAfter(version),
       served: () => stable.served,
       want: (ts) => stable.want(ts),
       unresponsive: () => ({ nodes: [], regions: [] }),

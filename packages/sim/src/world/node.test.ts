@@ -76,7 +76,7 @@ function started() {
         ready: () => true,
         latest: () => 0,
         ust: () => 0,
-        maps: { at: () => topology, current: topology, newest: topology.map, leaving: new Set() },
+        maps: { at: () => topology, current: topology, newest: topology.map, leaving: new Set(), cutsAfter: () => [] },
         served: () => 0,
         want: () => {},
         load: () => ({}),

@@ -26,7 +26,7 @@ const LEAVE_MS = 1_000;
 /** The parts of the process that the HTTP API of a node uses. */
 export type HttpProcess<M extends AnyMessage> = Pick<
   HttpWorld<M>,
-  'post' | 'fire' | 'after' | 'ust' | 'map' | 'latest'
+  'post' | 'fire' | 'after' | 'ust' | 'map' | 'cutsAfter' | 'latest'
 >;
 
 /** The parts of the process that the session frames of a node use. */
@@ -266,6 +266,7 @@ export class SimNode<M extends AnyMessage> implements LinkEnd<Frame<M>> {
       latest: () => protocol.latest(),
       ust: () => protocol.ust(),
       map: () => protocol.maps.current.version,
+      cutsAfter: (version) => protocol.maps.cutsAfter(version),
       after: (ms, run) => {
         this.world.time.after(ms, () => {
           if (this.incarnation === incarnation && this.up) this.#whenRunning(run);

@@ -1,5 +1,5 @@
 /** A node that serves sessions, for tests: the test drives its clock, its timers and its coordinator. */
-import { ANONYMOUS_PRINCIPAL, type Limits, packWall, type Timestamp, Topology } from '@isochron/core';
+import { ANONYMOUS_PRINCIPAL, type Limits, packWall, type SessionCut, type Timestamp, Topology } from '@isochron/core';
 import { type Capability, type ClientRequest, type ClientResponse, clientRequests } from '@isochron/protocols';
 import type { CoordinatorRequests } from '@isochron/sessions/coordinator/coordinator-port';
 import { OutcomeQuestions } from '@isochron/sessions/coordinator/outcomes';
@@ -103,6 +103,7 @@ export class TestNode {
   hlc: Timestamp = 0;
   isReady = true;
   map = 0;
+  cuts: readonly SessionCut[] = [];
   freshness: Freshness = { now: NOW, stalenessMs: 20, stale: false, heldBackBy: null };
 
   constructor(
@@ -145,6 +146,8 @@ export class TestNode {
       serving: this.serving,
       freshness: () => this.freshness,
       map: () => this.map,
+      suspends: true,
+      cutsAfter: (version) => this.cuts.filter(({ map }) => map > version && map <= this.map),
       unresponsive: () => ({ nodes: [], regions: [] }),
       authenticate: (credentials, done) => this.authenticate(credentials, done),
       refused: (refused) => this.refused.push(refused),

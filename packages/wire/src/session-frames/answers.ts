@@ -56,6 +56,16 @@ const Unresponsive = object({
 });
 export type Unresponsive = Infer<typeof Unresponsive>;
 
+/** A map that has suspended nodes: a session judges its own writes by it (M10). */
+const SessionCut = object({
+  /** Version of the map. */
+  map: count,
+  horizon: timestamp,
+  /** Numbers of the nodes that it has suspended. */
+  nodes: list(count),
+});
+const cuts = optional(list(SessionCut));
+
 /** Answer to hello. */
 export const WelcomeFrame = frame('welcome', {
   region: text,
@@ -85,6 +95,8 @@ export const WelcomeFrame = frame('welcome', {
   unresponsive: optional(Unresponsive),
   /** Version of the node's map of the cluster (M6); absent for map 0. */
   map: optional(count),
+  /** Of the maps above that of the token; absent without any. */
+  cuts,
   /**
    * When the credentials expire, by the node's wall clock: from then on it serves nothing but `authenticate` (U1).
    * Absent for credentials that do not expire.
@@ -142,6 +154,10 @@ export const CommittedFrame = frame('committed', {
   ts: timestamp,
   /** The dependencies of the commit, under protocols whose sessions need them. */
   deps,
+  /** Version of the map of the attempt that has committed; absent for map 0, and where it is not known. */
+  map: optional(count),
+  /** Numbers of the nodes with slices of the transaction; absent where they are not known. */
+  nodes: optional(list(count)),
 });
 export type CommittedFrame = Infer<typeof CommittedFrame>;
 
@@ -210,6 +226,8 @@ export const UstFrame = frame('ust', {
   unresponsive: optional(Unresponsive),
   /** Version of the node's map of the cluster: it comes before any other frame of that map. Absent for map 0. */
   map: optional(count),
+  /** Of the maps that are new to the connection; absent without any. */
+  cuts,
 });
 export type UstFrame = Infer<typeof UstFrame>;
 

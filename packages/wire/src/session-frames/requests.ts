@@ -115,6 +115,12 @@ export const CommitFrame = frame('commit', {
    */
   maps: optional(list(count)),
   /**
+   * What the commit follows: of the session's writes that may not be stable, the timestamp of the latest write on each
+   * node, and the number of the node; without a number, the write may need any node (M4). Without the field, the write
+   * at `hwt` may need any node.
+   */
+  behind: optional(list(object({ ct: timestamp, node: optional(count) }))),
+  /**
    * The session's commit before this one, if that was sent on this connection and is not answered yet. This one begins
    * when that one has committed, above it; else it is refused with SESSION_BLOCKED, without effect. With the capability
    * `chained-commits`.

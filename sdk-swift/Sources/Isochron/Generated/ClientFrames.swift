@@ -78,6 +78,10 @@ struct CommitRequest: Sendable {
     /// For each of `attemptRegions` the version of the map that the node had when the attempt was first sent (`map` of
     /// `welcome` and `ust`); absent if all are 0.
     let maps: [Int64]
+    /// What the commit follows: of the session's writes that may not be stable, the timestamp of the latest write on
+    /// each node, and the number of the node; without a number, the write may need any node (M4). Without the field,
+    /// the write at `hwt` may need any node.
+    let behind: [CommitNeed]
     /// The session's commit before this one, if that was sent on this connection and is not answered yet. This one
     /// begins when that one has committed, above it; else it is refused with SESSION_BLOCKED, without effect. With the
     /// capability `chained-commits`.
@@ -111,6 +115,11 @@ struct LiveRequest: Sendable {
     /// Numbers of scopes that the client no longer has; unknown numbers are ignored.
     let remove: [Int64]
     let waitMs: Int64
+}
+
+struct CommitNeed: Hashable, Sendable {
+    let ct: Timestamp
+    var node: Int64?
 }
 
 /// Keys, or a range of keys in one keyspace, under a number that the connection does not use.
@@ -162,6 +171,7 @@ extension JSONWriter {
             member(#","attemptRegions":"#, commit.attemptRegions)
             if !commit.avoids.allSatisfy(\.isEmpty) { member(#","avoids":"#, commit.avoids) }
             if !commit.maps.isEmpty { member(#","maps":"#, commit.maps) }
+            if !commit.behind.isEmpty { member(#","behind":"#, commit.behind) }
             if let after = commit.after { member(#","after":"#, after) }
             member(#","writes":"#, commit.writes)
         case .origin(let key, let at, let tx):
@@ -225,6 +235,14 @@ extension JSONWriter {
             member(#","credentials":"#, credentials)
         }
         byte("}")
+    }
+}
+
+extension CommitNeed: FrameValue {
+    func write(to out: inout JSONWriter) {
+        out.member(#"{"ct":"#, ct)
+        if let node { out.member(#","node":"#, node) }
+        out.byte("}")
     }
 }
 

@@ -181,6 +181,12 @@ extension IsochronError.Code {
     /// The session's own writes are not visible on this node yet, and it did not answer without them. Try again, allow
     /// a longer `Prefer: wait`, or use the node that took the writes.
     public static let sessionGap = Self(rawValue: "SESSION_GAP")
+    /// The session's last writes may wait for a suspended node.
+    ///
+    /// A node of the cluster was suspended just after the session had written, and what the session wrote last may not
+    /// be visible before that node is back. The writes are not lost. Begin without the token, as another session; a
+    /// client that was exported with its writes goes on by itself.
+    public static let sessionDeferred = Self(rawValue: "SESSION_DEFERRED")
     /// An earlier write of the session is not decided yet.
     ///
     /// The TypeScript and Swift clients report it, and nodes of a commit that was sent behind another one (`after`),
@@ -346,9 +352,9 @@ extension IsochronError.Code: CaseIterable {
         .permissionDenied, .tokenInvalid, .tokenForeign, .timestampInFuture, .cursorInvalid, .transactionUnknown,
         .transactionExpired, .transactionFinished, .transactionAborted, .txIdReused, .attemptMismatch, .outcomePending,
         .outcomeUnknown, .outcomeForgotten, .outcomeLost, .snapshotTooOld, .changesGone, .watchTooLarge,
-        .snapshotUnavailable, .sessionGap, .sessionBlocked, .replicaUnreachable, .clockDrift, .clockBehindData,
-        .overloaded, .notReady, .stableTimeout, .notSupportedByProtocol, .frameInvalid, .frameTypeUnknown,
-        .requestIdReused, .creditsExhausted, .rateLimited, .connectionLost, .offline, .tlsFailed,
+        .snapshotUnavailable, .sessionGap, .sessionDeferred, .sessionBlocked, .replicaUnreachable, .clockDrift,
+        .clockBehindData, .overloaded, .notReady, .stableTimeout, .notSupportedByProtocol, .frameInvalid,
+        .frameTypeUnknown, .requestIdReused, .creditsExhausted, .rateLimited, .connectionLost, .offline, .tlsFailed,
         .credentialsUnavailable, .codeUnavailable, .platformUnsupported, .clientClosed, .configInvalid,
         .certificateInvalid, .placementMismatch, .peerRefused, .peerVersionMismatch, .peerConfigMismatch,
         .rebuildNeeded, .storageFull, .storageFailed, .storageFormat, .internal,

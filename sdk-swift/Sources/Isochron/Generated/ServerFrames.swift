@@ -27,6 +27,8 @@ struct Welcome: Sendable {
     let unresponsive: Unresponsive?
     /// Version of the node's map of the cluster (M6); absent for map 0.
     let map: Int64?
+    /// Of the maps above that of the token; absent without any.
+    let cuts: [SessionCut]
     /// When the credentials expire, by the node's wall clock: from then on it serves nothing but `authenticate` (U1).
     /// Absent for credentials that do not expire.
     let expiresAt: Int64?
@@ -62,6 +64,8 @@ struct UstFrame: Sendable {
     let unresponsive: Unresponsive?
     /// Version of the node's map of the cluster: it comes before any other frame of that map. Absent for map 0.
     let map: Int64?
+    /// Of the maps that are new to the connection; absent without any.
+    let cuts: [SessionCut]
 }
 
 /// The node is about to close: connect to another one, this one after `delayMs`. Until it closes it answers requests on
@@ -135,6 +139,15 @@ struct Unresponsive: Hashable, Sendable {
     let regions: [String]
 }
 
+/// A map that has suspended nodes: a session judges its own writes by it (M10).
+struct SessionCut: Hashable, Sendable {
+    /// Version of the map.
+    let map: Int64
+    let horizon: Timestamp
+    /// Numbers of the nodes that it has suspended.
+    let nodes: [Int64]
+}
+
 struct RegionEndpoints: Hashable, Sendable {
     let id: String
     let endpoints: [String]
@@ -153,7 +166,7 @@ extension Answer {
         case values(snapshot: Snapshot, values: [ServedVersion?])
         /// A page of a listing.
         case listed(snapshot: Snapshot, entries: [ListedEntry], next: String?)
-        case committed(ts: Snapshot)
+        case committed(ts: Snapshot, map: Int64?, nodes: [Int64])
         /// Answer to `origin`. For a caller that may not read the document, `value` is nil, and `origin` names the
         /// claim's own version or is nil.
         case origin(value: ServedVersion?, origin: Origin?)
@@ -193,7 +206,11 @@ extension Answer.Body {
                 next: try members.required("next").present?.text("next")
             )
         case "committed":
-            self = .committed(ts: try members.snapshot("ts"))
+            self = .committed(
+                ts: try members.snapshot("ts"),
+                map: try members["map"]?.count("map"),
+                nodes: try members["nodes"]?.items("nodes").map { try $0.count("nodes") } ?? []
+            )
         case "origin":
             self = .origin(
                 value: try members.required("value").present?.servedVersion("value"),
@@ -253,6 +270,7 @@ extension Welcome {
             freshness: try members.required("freshness").freshness("freshness"),
             unresponsive: try members["unresponsive"]?.unresponsive("unresponsive"),
             map: try members["map"]?.count("map"),
+            cuts: try members["cuts"]?.items("cuts").map { try $0.sessionCut("cuts") } ?? [],
             expiresAt: try members["expiresAt"]?.count("expiresAt"),
             token: try members.text("token"),
             credits: try members.count("credits"),
@@ -282,7 +300,8 @@ extension UstFrame {
             ust: try members.timestamp("ust"),
             freshness: try members.required("freshness").freshness("freshness"),
             unresponsive: try members["unresponsive"]?.unresponsive("unresponsive"),
-            map: try members["map"]?.count("map")
+            map: try members["map"]?.count("map"),
+            cuts: try members["cuts"]?.items("cuts").map { try $0.sessionCut("cuts") } ?? []
         )
     }
 }
@@ -367,6 +386,15 @@ extension Raw {
         return Unresponsive(
             nodes: try members.items("nodes").map { try $0.text("nodes") },
             regions: try members.items("regions").map { try $0.text("regions") }
+        )
+    }
+
+    func sessionCut(_ name: String) throws -> SessionCut {
+        let members = try members(name)
+        return SessionCut(
+            map: try members.count("map"),
+            horizon: try members.timestamp("horizon"),
+            nodes: try members.items("nodes").map { try $0.count("nodes") }
         )
     }
 

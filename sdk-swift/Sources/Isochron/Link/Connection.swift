@@ -308,6 +308,6 @@ extension Welcome {
     fileprivate static let absent = Welcome(
         region: "", node: "", cluster: "", protocol: "", capabilities: [], ust: Snapshot(ts: 0), stable: nil, seen: nil,
         hwt: 0, freshness: Freshness(now: 0, stalenessMs: 0, stale: false, heldBackBy: nil), unresponsive: nil,
-        map: nil, expiresAt: nil, token: "", credits: 0, limits: .standard, maxTransactionMs: 0, stalenessAlertMs: nil,
-        regions: [])
+        map: nil, cuts: [], expiresAt: nil, token: "", credits: 0, limits: .standard, maxTransactionMs: 0,
+        stalenessAlertMs: nil, regions: [])
 }

@@ -64,7 +64,7 @@ final class CommitExchange: OutcomeExchange {
             CommitRequest(
                 tx: attempt.txId, at: isOpen ? nil : Snapshot(ts: dependsOn.snapshot, deps: dependsOn.deps),
                 hwt: dependsOn.hwt, sentAfter: attempt.sentAfter, attemptRegions: attempts.map(\.home),
-                avoids: attempts.map(\.avoid), maps: maps.allSatisfy { $0 == 0 } ? [] : maps, after: before,
+                avoids: attempts.map(\.avoid), maps: maps.allSatisfy { $0 == 0 } ? [] : maps, behind: [], after: before,
                 writes: attempt.writes))
     }
 
@@ -76,7 +76,7 @@ final class CommitExchange: OutcomeExchange {
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
-        guard case .committed(let commit) = answer.body else { throw unexpected(answer) }
+        guard case .committed(let commit, _, _) = answer.body else { throw unexpected(answer) }
         if before != nil { throw IsochronError.malformed("an answer to a commit before that of the one before it") }
         if !isDetached { try transactions.session.committed(commit) }
         committed(commit.ts)

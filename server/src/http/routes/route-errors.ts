@@ -21,7 +21,12 @@ export const REQUEST_ERRORS = [
 ] as const satisfies readonly ErrorCode[];
 
 /** Of the session token. */
-const SESSION_ERRORS = ['TOKEN_INVALID', 'TOKEN_FOREIGN', 'SESSION_GAP'] as const satisfies readonly ErrorCode[];
+const SESSION_ERRORS = [
+  'TOKEN_INVALID',
+  'TOKEN_FOREIGN',
+  'SESSION_GAP',
+  'SESSION_DEFERRED',
+] as const satisfies readonly ErrorCode[];
 
 /** Of a read at a snapshot. Access rules make such reads, too. */
 export const SNAPSHOT_ERRORS = [

@@ -64,7 +64,6 @@ const LOOK_MS = 100;
  * wait for the same seal takes twice as long as the wait before: over slow links a decision needs longer.
  */
 const OPEN_MS = 500;
-
 /** How often the wait doubles. */
 const MOST_TRIES = 5;
 /** Between the notice of a node that leaves and its first refusal of a prepare: by then attempts avoid it. */
@@ -161,9 +160,7 @@ export class MapMachine implements Machine<TransactionMessage> {
         if (!input.up) break;
         this.#met.add(input.node);
         out.send(mapsOf(input.node), { type: 'NewestMap', version: this.state.maps.newest.version });
-        if (this.#graceMs > 0) out.send(mapsOf(input.node), { type: 'Silent', nodes: this.#suspicions.own });
-        break;
-      case 'persisted':
+        this.#reportSilent([mapsOf(input.node)], out);
         break;
     }
     this.#adopt(out);
@@ -295,17 +292,22 @@ export class MapMachine implements Machine<TransactionMessage> {
       maps.adopt(this.state.stable.aggregated, out);
       this.counters.adopted++;
       this.follower.adopted(out);
+      this.#reportSilent(this.#voters, out);
     }
   }
 
   /** A node that was never linked is not missed: the cluster may be starting. */
   #onSilent({ nodes: silent }: Silent, from: Address, out: Out): void {
-    const isOwn = from.node === this.state.node;
-    const nodes = isOwn ? silent.filter((node) => this.#met.has(node)) : silent;
     if (this.#graceMs === 0) return;
-    this.#suspicions.report(from.node, nodes);
-    if (!isOwn) return;
-    for (const voter of this.#voters) if (voter.node !== from.node) out.send(voter, { type: 'Silent', nodes });
+    const isOwn = from.node === this.state.node;
+    this.#suspicions.report(from.node, isOwn ? silent.filter((node) => this.#met.has(node)) : silent);
+    if (isOwn) this.#reportSilent(this.#voters, out);
+  }
+
+  /** A node that votes from a new map on has older reports, or none. */
+  #reportSilent(to: readonly Address[], out: Out): void {
+    const report = { type: 'Silent', nodes: this.#suspicions.own } as const;
+    if (this.#graceMs > 0) for (const peer of to) if (peer.node !== this.state.node) out.send(peer, report);
   }
 
   /** A voter decides the map without the members that do not answer. */
@@ -405,10 +407,8 @@ export class MapMachine implements Machine<TransactionMessage> {
   /** A node that is no member asks for a map with itself, once it is nearly as far as the others. */
   #comeBack(now: WallMs, out: Out): void {
     const { topology, drift } = this.state;
-    if (this.#isSettledMember || this.#isHeld) {
-      this.#asking = undefined;
-      return;
-    }
+    if (this.#isSettledMember || this.#isHeld) this.#asking = undefined;
+    if (this.#isSettledMember || this.#isHeld) return;
     const minimum = this.minimum(topology) ?? Number.POSITIVE_INFINITY;
     if (this.#isWhole(now) && minimum >= packWall(drift.wall(now) - LAG_MS)) this.#ask(false, now, out);
   }

@@ -12,6 +12,7 @@ import {
   MalformedMessage,
   type MetaValue,
   type NodeId,
+  type SessionCut,
   type Timestamp,
   Topology,
 } from '@isochron/core';
@@ -95,6 +96,13 @@ export class Maps {
   /** All decided maps above a version. */
   after(version: number): readonly ClusterMap[] {
     return this.#decided.slice(Math.max(0, version) + 1).map(({ map }) => map);
+  }
+
+  /** The adopted maps above a version that have suspended nodes (M10). */
+  cutsAfter(version: number): readonly SessionCut[] {
+    const adopted = this.#decided.slice(version + 1, this.#adopted + 1).map(({ map }) => map);
+    const cuts = adopted.filter(({ suspends }) => suspends.length > 0);
+    return cuts.map(({ version: map, horizon, suspends: nodes }) => ({ map, horizon, nodes }));
   }
 
   /** The highest version that this node has a decision about, or a promise for. */

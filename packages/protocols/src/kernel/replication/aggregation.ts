@@ -14,9 +14,11 @@ export interface Contribution {
   readonly wanted: Timestamp;
   /** What `gst` waits for, while that is old. */
   readonly heldBackBy?: HeldBackBy | undefined;
+  /** The latest of the clocks with which its members have adopted the map; 0 once stable time has passed it (M9). */
+  readonly fence: Timestamp;
 }
 
-/** The minimum over contributions, entry by entry; of the times that callers wait for, the maximum. */
+/** The minimum over contributions, entry by entry; of the times that callers wait for and of fences, the maximum. */
 export function aggregate(contributions: Iterable<Contribution>): Contribution | undefined {
   let gst: Timestamp | null = null;
   let sOld: Timestamp | undefined;
@@ -24,14 +26,16 @@ export function aggregate(contributions: Iterable<Contribution>): Contribution |
   let served: Timestamp = Number.POSITIVE_INFINITY;
   let wanted: Timestamp = 0;
   let heldBackBy: HeldBackBy | undefined;
+  let fence: Timestamp = 0;
   for (const c of contributions) {
     regional = sOld === undefined ? c.regional : entrywiseMin([regional, c.regional]);
     if (c.gst !== null && (gst === null || c.gst < gst)) ({ gst, heldBackBy } = c);
     if (sOld === undefined || c.sOld < sOld) sOld = c.sOld;
     if (c.served < served) served = c.served;
     if (c.wanted > wanted) wanted = c.wanted;
+    if (c.fence > fence) fence = c.fence;
   }
-  return sOld === undefined ? undefined : { gst, sOld, regional, served, wanted, heldBackBy };
+  return sOld === undefined ? undefined : { gst, sOld, regional, served, wanted, heldBackBy, fence };
 }
 
 /** Latest contributions of a fixed set of members. There is no result until every member has reported (P13). */
@@ -44,12 +48,12 @@ export class Aggregator<Member extends string> {
    * A `gst` never falls: a restarted member's lower value is still true, and so is its old one. The latest `served`
    * counts: on an older disk a member serves less than before.
    */
-  report(member: Member, { gst, sOld, regional, served, wanted, heldBackBy }: Contribution): void {
+  report(member: Member, { gst, sOld, regional, served, wanted, heldBackBy, fence }: Contribution): void {
     const before = this.#reported.get(member);
     const old = before?.gst ?? null;
     const highest = gst === null ? old : old === null ? gst : Math.max(gst, old);
     const raised = regional.map((ts, i) => Math.max(ts, before?.regional[i] ?? 0));
-    this.#reported.set(member, { gst: highest, sOld, regional: raised, served, wanted, heldBackBy });
+    this.#reported.set(member, { gst: highest, sOld, regional: raised, served, wanted, heldBackBy, fence });
   }
 
   /** A member has lost its disk: its report is no longer true (D10). */

@@ -37,6 +37,11 @@ export type Ref = number;
 
 /** Version of the map that the sender has adopted; absent for 0. */
 const adoptedMap = optional(uint);
+/**
+ * The latest of the clocks with which members have adopted the map, 0 once stable time has passed it (M9). Absent for
+ * map 0, and while it is not known.
+ */
+const fence = optional(timestamp);
 
 /** A key and its version in the snapshot of a listing. */
 export const ListedVersion = object({ key, version: foldedVersion });
@@ -225,6 +230,7 @@ export const GossipUp = message('GossipUp', 30, {
   /** What the subtree's minimum waits for, while that is old. */
   heldBackBy: optional(HeldBackBy),
   map: adoptedMap,
+  fence,
 });
 export type GossipUp = Infer<typeof GossipUp>;
 
@@ -242,6 +248,7 @@ export const GossipRoot = message('GossipRoot', 31, {
   /** What the region's minimum waits for, while that is old. */
   heldBackBy: optional(HeldBackBy),
   map: adoptedMap,
+  fence,
 });
 export type GossipRoot = Infer<typeof GossipRoot>;
 
@@ -258,6 +265,7 @@ export const GossipDown = message('GossipDown', 32, {
   /** What the stable time waits for, while that is old. */
   heldBackBy: optional(HeldBackBy),
   map: adoptedMap,
+  fence,
 });
 export type GossipDown = Infer<typeof GossipDown>;
 

@@ -88,9 +88,10 @@ export class Retention {
     return Math.max(this.#truncatedUpTo, this.#logged.confirmedBy(peer, this.#confirmedBy(peer)));
   }
 
-  /** A stable time shows what a peer has only as far as it counts that peer. */
+  /** A stable time shows what a peer has of the own log only as far as it counts both. */
   #confirmedBy({ address }: PeerProgress): Timestamp {
-    return this.state.maps.confirmed(address.node, this.state.stable.aggregated);
+    const { maps, node, stable } = this.state;
+    return Math.min(maps.confirmed(address.node, stable.aggregated), maps.confirmed(node, stable.aggregated));
   }
 
   /** P9 and D5: versions below the floor that no snapshot needs, and log entries below UST. */

@@ -66,8 +66,9 @@ export class Stabilization implements Machine<ReplicationMessage> {
   readonly #down = new Set<NodeId>();
   #persistedAt: WallMs = 0;
   #persisted: WriteSeq = 0;
-  /** The batch that has adopted the map. */
+  /** The batch that has adopted the map, and the clock at that time. */
   #adoptedBy: WriteSeq = 0;
+  #adoptedAt: Timestamp = 0;
   #comparedAt: WallMs = 0;
   #asked: { ust: Timestamp; seq: WriteSeq };
   /** The stable time from which this node would start after a crash: nothing above it is collected anywhere (P9). */
@@ -81,6 +82,8 @@ export class Stabilization implements Machine<ReplicationMessage> {
   /** As last aggregated. */
   #heldBackBy: HeldBackBy | undefined;
   #sentWanted: Timestamp = 0;
+  /** As last aggregated under this map. */
+  #fence: Timestamp | undefined;
   /** Whether anything was sent to the children since the last round. */
   #sentThisRound = false;
 
@@ -102,7 +105,12 @@ export class Stabilization implements Machine<ReplicationMessage> {
    */
   adopted(batch: WriteSeq = 0): void {
     this.#adoptedBy = batch;
-    const { topology, node, region, settings } = this.state;
+    const { topology, node, region, settings, clock, stable } = this.state;
+    if (topology.version > 0) {
+      this.#adoptedAt = clock.last;
+      this.#fence = undefined;
+      stable.adopted();
+    }
     const regions = topology.regions.filter((other) => rootOf(topology, other) !== undefined);
     const isMember = topology.isMember(node);
     /** The member from which a node that is away receives stable times. */
@@ -215,15 +223,13 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #onGossipUp(message: GossipUp, from: Address): void {
     if (this.#followers.includes(from.node)) this.#followed.set(from.node, message.sOld);
     if (!this.#children.includes(from.node)) return;
-    const { gst, sOld, regional = [], served = 0, wanted = 0, heldBackBy } = message;
-    const contribution = { gst, sOld, regional, served, wanted, heldBackBy };
-    if (this.state.regional.fits(regional)) this.#subtree.report(from.node, contribution);
+    if (this.state.regional.fits(message.regional ?? [])) this.#subtree.report(from.node, contributionOf(message));
   }
 
   #onGossipRoot(message: GossipRoot, from: Address, now: WallMs, out: Out): void {
-    const { region, gst, sOld, regional = [], served = 0, wanted = 0, heldBackBy } = message;
+    const { region, regional = [] } = message;
     if (rootOf(this.state.topology, region) !== from.node || !this.state.regional.fits(regional)) return;
-    this.#regions.report(region, { gst, sOld, regional, served, wanted, heldBackBy });
+    this.#regions.report(region, contributionOf(message));
     this.#computeUst(now, out);
   }
 
@@ -232,6 +238,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     if (message.regional?.length === this.state.regional.size) this.state.regional.raise(message.regional);
     this.#wanted = message.wanted ?? 0;
     this.#heldBackBy = message.heldBackBy;
+    this.#fence = message.fence;
     this.#raise(message.ust, message.sOld, message.served ?? 0, now, out);
   }
 
@@ -240,8 +247,8 @@ export class Stabilization implements Machine<ReplicationMessage> {
     if (this.state.maps.isSealed || this.#isAdopting) return;
     const contribution = this.#isMember ? this.#contribution(now) : this.#use();
     if (contribution === undefined) return;
-    const { gst, sOld, regional, served, wanted, heldBackBy } = contribution;
-    const rest = { ...serviceOf(served, wanted, heldBackBy), ...this.#map };
+    const { gst, sOld, regional, served, wanted, heldBackBy, fence } = contribution;
+    const rest = { ...serviceOf(served, wanted, heldBackBy), ...this.#mapOf(fence) };
     const wallMs = this.state.drift.wall(now);
     if (this.#parent !== null && !this.#down.has(this.#parent)) {
       this.counters.up++;
@@ -267,31 +274,38 @@ export class Stabilization implements Machine<ReplicationMessage> {
     this.#computeUst(now, out);
   }
 
-  get #map(): { readonly map?: number } {
+  #mapOf(fence: Timestamp | undefined): { readonly map?: number; readonly fence?: Timestamp } {
     const { version } = this.state.topology;
-    return version === 0 ? {} : { map: version };
+    return version === 0 ? {} : { map: version, ...(fence !== undefined && { fence }) };
   }
 
   #contribution(now: WallMs): Contribution | undefined {
     const children = this.#subtree.complete();
     if (children === undefined) return undefined;
     const linked = this.#followers.filter((node) => !this.#down.has(node));
-    const { wanted, sOld: known } = this.state.stable;
+    const { wanted, sOld: known, aggregated } = this.state.stable;
     const { sOld } = this.#use();
     const followed = linked.map((node) => this.#followed.get(node) ?? known);
     const regional = this.state.regional.contribution(now);
     const gst = this.own.gst();
     const heldBackBy = gst !== null && this.#isOld(gst, now) ? this.own.heldBackBy() : undefined;
-    return aggregate([
-      { gst, sOld: Math.min(sOld, ...followed), regional, served: this.#durableUst, wanted, heldBackBy },
-      ...children,
-    ]);
+    const fence = this.#adoptedAt > aggregated ? this.#adoptedAt : 0;
+    const own = {
+      gst,
+      sOld: Math.min(sOld, ...followed),
+      regional,
+      served: this.#durableUst,
+      wanted,
+      heldBackBy,
+      fence,
+    };
+    return aggregate([own, ...children]);
   }
 
   /** The report of a node that is no member: the snapshots in use there, and no data. */
   #use(): Contribution {
     const sOld = Math.min(this.own.sOld(), this.#durableUst);
-    return { gst: null, sOld, regional: [], served: 0, wanted: 0, heldBackBy: undefined };
+    return { gst: null, sOld, regional: [], served: 0, wanted: 0, heldBackBy: undefined, fence: 0 };
   }
 
   get #isAdopting(): boolean {
@@ -313,6 +327,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     if (minimum === undefined || minimum.gst === null) return;
     if (this.state.regional.everywhere) this.state.regional.raise(minimum.regional);
     this.#wanted = minimum.wanted;
+    this.#fence = minimum.fence;
     this.#heldBackBy = this.#isOld(minimum.gst, now) ? (minimum.heldBackBy ?? this.#slowest(minimum.gst)) : undefined;
     this.#raise(minimum.gst, minimum.sOld, minimum.served, now, out);
   }
@@ -326,7 +341,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #raise(ust: Timestamp, sOld: Timestamp, served: Timestamp, now: WallMs, out: Out): void {
     const { stable } = this.state;
     if (ust > stable.aggregated) this.counters.ustRaises++;
-    stable.aggregate(ust, sOld, served);
+    stable.aggregate(ust, sOld, served, this.#fence);
     this.#persist(now, out);
     this.#sendDown(now, out);
   }
@@ -371,7 +386,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
       wallMs: this.state.drift.wall(now),
       ...regionalOf(regional),
       ...serviceOf(this.#sentServed, this.#sentWanted, this.heldBackBy),
-      ...this.#map,
+      ...this.#mapOf(this.#fence),
     };
     this.#sentThisRound = true;
     for (const node of [...this.#children, ...this.#followers]) {
@@ -399,6 +414,11 @@ const rootOf = (topology: Topology, region: RegionId): NodeId | undefined =>
 
 const isReport = (message: ReplicationMessage): message is GossipUp | GossipRoot | GossipDown =>
   message.type === 'GossipUp' || message.type === 'GossipRoot' || message.type === 'GossipDown';
+
+const contributionOf = (report: GossipUp | GossipRoot): Contribution => {
+  const { gst, sOld, regional = [], served = 0, wanted = 0, heldBackBy, fence = 0 } = report;
+  return { gst, sOld, regional, served, wanted, heldBackBy, fence };
+};
 
 /** Omitted under protocols that do not use it. */
 const regionalOf = (regional: Deps): { regional?: Deps } => (regional.length === 0 ? {} : { regional });

@@ -17,6 +17,7 @@ export class StableTime {
   #gcFloor: Timestamp = 0;
   #served: Timestamp = 0;
   #wanted: Timestamp = 0;
+  #fence: Timestamp = 0;
   #refused = 0;
   readonly #bounds: StableBound[] = [];
 
@@ -54,6 +55,14 @@ export class StableTime {
     return this.#wanted > this.#served ? this.#wanted : 0;
   }
 
+  /**
+   * M9: whether it has passed the clocks with which all members have adopted the map. So the attempts of earlier maps
+   * are decided, and every replica has what they have committed.
+   */
+  get isFenced(): boolean {
+    return this.#aggregated >= this.#fence;
+  }
+
   /** Highest garbage collection floor of the node's replicas: snapshots below may be gone. */
   get gcFloor(): Timestamp {
     return this.#gcFloor;
@@ -69,7 +78,7 @@ export class StableTime {
   }
 
   /** The aggregated times. A UST above the own version vectors is rejected as a whole, not in part (P5, D12). */
-  aggregate(ust: Timestamp, sOld: Timestamp, served: Timestamp = 0): void {
+  aggregate(ust: Timestamp, sOld: Timestamp, served: Timestamp = 0, fence?: Timestamp): void {
     if (this.confirmed(ust) < ust) {
       this.#refused++;
       return;
@@ -77,8 +86,14 @@ export class StableTime {
     if (ust > this.#aggregated) this.#aggregated = ust;
     if (ust > this.#value) this.#value = ust;
     this.#sOld = sOld;
+    if (fence !== undefined) this.#fence = fence;
     // This node's own disk is part of the minimum: a higher time is rejected (D12).
     if (served > this.#served && served <= this.#aggregated) this.#served = served;
+  }
+
+  /** A map is adopted: its fence is not known until its members have reported. */
+  adopted(): void {
+    this.#fence = Number.POSITIVE_INFINITY;
   }
 
   /** A caller waits until `ts` is served. */

@@ -20,13 +20,16 @@ export function checkAttempts({ attemptRegions, avoids, maps }: CommitReq, topol
     throw new IsochronError('INVALID_REQUEST', 'The maps are one number for each attempt.');
 }
 
+/** Rounds of one map: the attempts that commit again have the numbers from this many times the version on (M8). */
+const ROUNDS = 1000;
+
 /**
  * The identity of each attempt, the same anywhere: a function of the request alone (D4). If all cohorts must be in the
  * home, an attempt that avoids its home has another one.
  *
  * An attempt may commit again what a map has deferred, if that map suspended nodes after the map of the first attempt,
  * which a request under an Idempotency-Key does not name. The node that returns, the session and other senders of the
- * request may all do so: the cohorts follow from the map alone (M8).
+ * request may all do so: number and cohorts follow from the map and the round alone (M8).
  */
 export function attemptsOf(
   request: CommitReq,
@@ -35,14 +38,29 @@ export function attemptsOf(
   { topology, maps }: Pick<NodeState, 'topology' | 'maps'>,
 ): CommitIdentity[] {
   const { txId, attemptRegions, avoids } = request;
-  const isKeyed = request.snapshot !== null && isRepeatable({ sentAfter: request.sentAfter, ust: request.snapshot });
-  const first = isKeyed ? 0 : (request.maps?.[0] ?? 0);
   return attemptRegions.map((home, attempt) => {
     const map = request.maps?.[attempt] ?? 0;
-    if (maps.suspendsBetween(first, map)) return { txId, attempt, home: topology.regions[0]!, map, cohorts };
+    if (commitsAgain(request, map, maps)) {
+      const round = attempt - request.maps!.indexOf(map);
+      return { txId, attempt: map * ROUNDS + round, home: topology.regions[0]!, map, cohorts };
+    }
     const avoid = avoids?.[attempt] ?? [];
     if (avoid.length === 0) return { txId, attempt, home, map, cohorts };
     if (cohortsAtHome) return { txId, attempt, home: topology.homeOf(home, avoid), map, cohorts };
     return { txId, attempt, home, map, cohorts, avoid };
   });
 }
+
+/** Whether an attempt under this map may commit again what a map has deferred. */
+export function commitsAgain(
+  { snapshot, sentAfter, maps: [first = 0] = [] }: CommitReq,
+  map: number,
+  maps: NodeState['maps'],
+): boolean {
+  const isKeyed = snapshot !== null && isRepeatable({ sentAfter, ust: snapshot });
+  return maps.suspendsBetween(isKeyed ? 0 : first, map);
+}
+
+/** The map of an attempt that commits again, by its number; undefined for any other attempt. */
+export const mapOfRound = (attempt: number): number | undefined =>
+  attempt < ROUNDS ? undefined : Math.floor(attempt / ROUNDS);

@@ -9,7 +9,16 @@ import type { NodeState } from '../node-state.js';
 import type { Outcomes } from '../outcomes.js';
 import { digestOf, sameCohorts, sliceOf } from './digest.js';
 import type { Known } from './known.js';
-import type { AbortTx, CommitTx, OutcomeResp, PrepareReq, ResolveNow, TransactionMessage } from './messages.js';
+import type {
+  AbortTx,
+  CommitTx,
+  FindCommit,
+  OutcomeResp,
+  PrepareReq,
+  ResolveNow,
+  TransactionMessage,
+} from './messages.js';
+import { PastCommits } from './past-commits.js';
 import { addCoordinator, isCoordinator, type Prepared } from './prepared-queue.js';
 import { isCohortOf, type PrepareRefusal, refusalOf } from './refusals.js';
 import { Repeats } from './repeats.js';
@@ -26,6 +35,7 @@ export class Cohort {
   readonly suspects: Suspects;
   readonly resolver: Resolver;
   readonly #repeats: Repeats;
+  readonly #past: PastCommits;
 
   constructor(
     readonly partition: PartitionId,
@@ -37,6 +47,7 @@ export class Cohort {
     this.suspects = new Suspects(this.slices);
     this.resolver = new Resolver(this.slices, this.suspects);
     this.#repeats = new Repeats(partition, state);
+    this.#past = new PastCommits(partition, state);
   }
 
   get counters(): Slices['counters'] {
@@ -45,9 +56,9 @@ export class Cohort {
 
   /**
    * Alg. 3 lines 9–14.
-   * @param isNew a lost disk may have known it, but its peers have answered that it was not carried out
+   * @param searched where it was not found: at the peers, whose answers count for a lost disk, too; or in the own log
    */
-  onPrepareReq(request: PrepareReq, now: WallMs, from: Address, out: Out, isNew = false): void {
+  onPrepareReq(request: PrepareReq, now: WallMs, from: Address, out: Out, searched?: 'peers' | 'log'): void {
     const { identity } = request;
     if (!isCohortOf(identity, this.partition, this.state)) {
       this.counters.ignored++;
@@ -60,8 +71,11 @@ export class Cohort {
       return;
     }
     if (known !== undefined && this.#answerKnown(request, known, now, from, out)) return;
-    if (known === undefined && !isNew && this.#repeats.ask(request, from, now, out)) return;
-    const refusal = this.#refusalOf(request, now, isNew ? 0 : this.outcomes.rememberedFrom);
+    if (searched === undefined) {
+      if (known === undefined && this.#repeats.ask(request, from, now, out)) return;
+      if (known?.state !== 'deferred' && this.#past.look(request, from, out)) return;
+    }
+    const refusal = this.#refusalOf(request, now, searched === 'peers' ? 0 : this.outcomes.rememberedFrom);
     if (refusal !== undefined) {
       this.#refuse(request, refusal.code, refusal.detail, from, out);
       if (refusal.durable) this.outcomes.tombstone(identity.txId, identity.attempt, now, out);
@@ -81,6 +95,7 @@ export class Cohort {
       this.state.membership.accepts &&
       this.slices.known(txId, request.sentAfter) === undefined &&
       !this.#repeats.mustAsk(request) &&
+      !this.#past.mustLook(request) &&
       this.#refusalOf(request, now, this.outcomes.rememberedFrom) === undefined
     );
   }
@@ -99,8 +114,18 @@ export class Cohort {
     const answered = this.#repeats.answered(message, peer);
     if (answered === undefined) return;
     const { request, from, committed } = answered;
-    if (committed === undefined) this.onPrepareReq(request, now, from, out, true);
+    if (committed === undefined) this.onPrepareReq(request, now, from, out, 'peers');
     else this.#sendCommitted({ ct: committed, attempt: request.identity.attempt }, request, from, out);
+  }
+
+  /** A page of the log, for an attempt that commits again (`past-commits.ts`). */
+  onFindCommit(message: FindCommit, now: WallMs, out: Out): void {
+    const searched = this.#past.onFindCommit(message, now, out);
+    if (searched === undefined) return;
+    const { request, from, past } = searched;
+    if (past.is === 'new') this.onPrepareReq(request, now, from, out, 'log');
+    else if (past.is === 'forgotten') this.#refuse(request, past.refusal.code, past.refusal.detail, from, out);
+    else this.#sendCommitted(past, request, from, out);
   }
 
   /** Alg. 3 lines 15–19. A commit message for an unknown transaction is counted and ignored (D2). */
@@ -175,6 +200,10 @@ export class Cohort {
       this.#sendCommitted(known, request, from, out);
     } else if (stored.attempt > attempt) {
       this.#refuse(request, 'ATTEMPT_MISMATCH', `Attempt ${stored.attempt} has begun.`, from, out);
+    } else if (known.prepared.record.map !== request.identity.map) {
+      // The slices of a commit belong to one map, or a cut could divide them (M4): the old ones are decided first.
+      this.resolver.resolveOverdue(now, out, { type: 'ResolveNow', partition: this.partition, txId, attempt });
+      this.#refuse(request, 'OUTCOME_PENDING', 'The attempt was begun in an older map; send it again.', from, out);
     } else if (known.prepared.waitsFor === undefined) {
       addCoordinator(known.prepared, from);
       const { pt } = known.prepared.record;

@@ -20,11 +20,12 @@ import {
 } from '@isochron/core';
 import type { Address, Effects, WriteSeq } from '../../machine.js';
 import type { Addresses, NodeState } from '../node-state.js';
-import { attemptsOf, checkAttempts } from './attempts.js';
+import { attemptsOf, checkAttempts, commitsAgain, mapOfRound } from './attempts.js';
 import { digestWrites } from './digest.js';
 import type {
   CommitIdentity,
   CommitReq,
+  CommitResp,
   PrepareRefused,
   PrepareReq,
   PrepareResp,
@@ -86,6 +87,8 @@ interface PendingCommit {
   readonly previous: CommitIdentity[];
   /** Cohorts of the first of them that have lost their disks (D10). */
   readonly lost: Set<PartitionId>;
+  /** It may commit again what a map has deferred: not before the fence (M9). */
+  readonly isAgain: boolean;
   sentAt: WallMs;
   /** It has committed in one phase (P11), and is answered when that is on disk. */
   atOnce?: { readonly ct: Timestamp; readonly seq: WriteSeq };
@@ -106,8 +109,8 @@ export class Commits {
   /** Digests of the latest commits, by id. */
   readonly #recent = new RecentMap<TxId, string>(REMEMBERED);
   /**
-   * How many attempts of a commit that was given up are known to be aborted: a repetition of the commit does not ask
-   * about them again.
+   * Up to which number the attempts of a commit that was given up are known to be aborted: a repetition of the commit
+   * does not ask about them again.
    */
   #settled = new RecentMap<TxId, number>(REMEMBERED);
 
@@ -136,7 +139,7 @@ export class Commits {
     const digest = request.digests === undefined ? digestWrites(writes, request.principal) : undefined;
     const running = this.#pending.get(txId);
     this.#refuseReuse(running?.digest ?? this.#recent.get(txId), digest);
-    if (running !== undefined && running.identity.attempt >= request.attemptRegions.length - 1) {
+    if (running !== undefined && running.attempts.length >= request.attemptRegions.length) {
       this.counters.repeatedCommits++;
       running.requesters.push({ from, ref });
       return;
@@ -203,7 +206,7 @@ export class Commits {
     } else if (state === 'aborted' || state === 'deferred') {
       previous.shift();
       pending.lost.clear();
-      this.#settled.set(txId, attempt + 1);
+      this.#settled.set(txId, attempt);
       this.#send(pending, now, out);
     } else if (state === 'lost') this.#lost(pending, partition, now, out);
   }
@@ -379,7 +382,8 @@ export class Commits {
         digest: digests?.find((one) => one.partition === partition)?.digest,
       });
     }
-    const settled = this.#settled.get(txId) ?? 0;
+    const settled = this.#settled.get(txId) ?? -1;
+    const earlier = attempts.slice(0, -1).filter((one) => one.attempt > settled && !this.#isDeferred(one));
     const until = now + this.state.settings.commitTimeoutMs;
     return {
       identity,
@@ -393,7 +397,8 @@ export class Commits {
       requesters,
       committed: null,
       lost: new Set(),
-      previous: digests === undefined ? attempts.slice(settled, -1).filter((one) => !this.#isDeferred(one)) : [],
+      isAgain: commitsAgain(request, identity.map, this.state.maps),
+      previous: digests === undefined ? earlier : [],
       sentAt: now,
     };
   }
@@ -408,7 +413,7 @@ export class Commits {
 
   /** P11: if all cohorts are here. Questions about earlier attempts come first (D4). */
   #commitAtOnce(pending: PendingCommit, now: WallMs, out: Out): boolean {
-    if (pending.previous.length > 0) return false;
+    if (pending.previous.length > 0 || !this.#mayBegin(pending)) return false;
     const ct = this.onePhase.commit(pending.prepares, now, out);
     if (ct === undefined) return false;
     pending.atOnce = { ct, seq: out.lastWrite() };
@@ -416,8 +421,14 @@ export class Commits {
     return true;
   }
 
+  /** M9 */
+  #mayBegin({ isAgain }: PendingCommit): boolean {
+    return !isAgain || this.state.stable.isFenced;
+  }
+
   /** Sends, or sends again, the requests whose answers the commit waits for. */
   #send(pending: PendingCommit, now: WallMs, out: Out): void {
+    if (!this.#mayBegin(pending)) return;
     pending.sentAt = now;
     const { previous, identity, votes, prepares } = pending;
     const [before] = previous;
@@ -453,10 +464,11 @@ export class Commits {
     this.counters.committed++;
     // An attempt that is known only from another client's retry may have any home: then only the timestamp identifies
     // the commit.
-    const attempt = pending.attempts[committed?.attempt ?? identity.attempt];
+    const decided = committed?.attempt ?? identity.attempt;
+    const attempt = pending.attempts.find((one) => one.attempt === decided);
     const deps = attempt === undefined ? undefined : this.rules.stamp(pending.depsAt(attempt.home), ct, attempt.home);
-    const nodes = attempt === undefined ? undefined : this.#nodesOf(attempt);
-    this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct, deps, nodes }), out);
+    const placed = attempt === undefined ? { map: mapOfRound(decided) } : this.#placeOf(attempt);
+    this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct, deps, ...placed }), out);
     if (pending.atOnce !== undefined) return;
     if (committed === null || committed.attempt === identity.attempt) this.#sendDecision(identity, ct, out);
   }
@@ -467,10 +479,10 @@ export class Commits {
     return this.state.maps.suspendedSince(identity.map, nodes);
   }
 
-  #nodesOf(identity: CommitIdentity): number[] | undefined {
-    if (!this.state.stableSnapshots) return undefined;
+  #placeOf(identity: CommitIdentity): Pick<CommitResp, 'nodes' | 'map'> {
+    if (!this.state.stableSnapshots) return {};
     const nodes = new Set(identity.cohorts.map((partition) => this.addresses.cohort(partition, identity).node));
-    return [...nodes].map((node) => this.state.topology.numberOf(node));
+    return { nodes: [...nodes].map((node) => this.state.topology.numberOf(node)), map: identity.map };
   }
 
   /** Alg. 2 lines 28–30; a sole cohort has committed by itself (P11). */

@@ -6,38 +6,50 @@ export interface DeferredRecord extends PreparedRecord {
 }
 
 /**
- * The slices that maps have deferred (M4, M7): in no queue, and nothing waits for them. A slice with `ct` was committed
- * at that timestamp, and becomes visible when its transaction is committed again; without `ct` it is a vote that counts
- * still.
+ * The slices that maps have deferred (M4, M7), a slice for each attempt: in no queue, and nothing waits for them. A
+ * slice with `ct` was committed at that timestamp, and becomes visible when its transaction is committed again; without
+ * `ct` the slice is a vote that counts still. A commit that is made again may be deferred again: no vote of either
+ * attempt is dropped.
  */
 export class DeferredSlices {
-  readonly #byId = new Map<TxId, DeferredRecord>();
+  /** In the order of their attempts. */
+  readonly #byId = new Map<TxId, readonly DeferredRecord[]>();
 
+  /** Transactions. */
   get size(): number {
     return this.#byId.size;
   }
 
+  /** The slice of the latest attempt. */
   get(txId: TxId): DeferredRecord | undefined {
-    return this.#byId.get(txId);
+    return this.of(txId).at(-1);
+  }
+
+  /** The slices of all attempts. */
+  of(txId: TxId): readonly DeferredRecord[] {
+    return this.#byId.get(txId) ?? [];
   }
 
   add(txId: TxId, record: DeferredRecord): void {
-    this.#byId.set(txId, record);
+    const others = this.of(txId).filter(({ attempt }) => attempt !== record.attempt);
+    this.#byId.set(
+      txId,
+      [...others, record].sort((a, b) => a.attempt - b.attempt),
+    );
   }
 
   remove(txId: TxId): void {
     this.#byId.delete(txId);
   }
 
-  /** In the order of their first timestamps (M11). */
-  inOrder(): readonly (readonly [TxId, DeferredRecord])[] {
-    return [...this.#byId].sort(([a, one], [b, other]) => firstOf(one) - firstOf(other) || (a < b ? -1 : 1));
+  /** Every transaction, in the order of their first timestamps (M11). */
+  inOrder(): readonly (readonly [TxId, readonly DeferredRecord[]])[] {
+    return [...this.#byId].sort(([a, [one]], [b, [other]]) => firstOf(one!) - firstOf(other!) || (a < b ? -1 : 1));
   }
 }
 
 const firstOf = ({ deferred }: DeferredRecord): Timestamp => deferred.first;
 
-/** The name of the record: the record of a later attempt may be written before the deferred record is dropped. */
-const PREFIX = 'deferred ';
-export const deferredName = (txId: TxId): TxId => `${PREFIX}${txId}`;
-export const txIdOfDeferred = (name: TxId): TxId => name.slice(PREFIX.length);
+/** The name of the record of an attempt. */
+export const deferredName = (txId: TxId, attempt: number): TxId => `deferred ${attempt} ${txId}`;
+export const txIdOfDeferred = (name: TxId): TxId => name.replace(/^deferred \d+ /, '');

@@ -177,8 +177,14 @@ export const CommitResp = message('CommitResp', 8, {
   deps,
   /** Numbers of the nodes with slices; absent where the coordinator does not know them. */
   nodes: optional(list(uint, 100_000)),
+  /** Version of the map of the attempt that has committed; absent where the coordinator does not know it. */
+  map: optional(uint),
 });
 export type CommitResp = Infer<typeof CommitResp>;
+
+/** Replica → itself: has its log this transaction (M8)? */
+export const FindCommit = message('FindCommit', 111, { txId, after: timestamp, upTo: timestamp });
+export type FindCommit = Infer<typeof FindCommit>;
 
 /** Client → coordinator: the transaction ends without a commit; its context is freed. */
 export const EndTxReq = message('EndTxReq', 9, { ref: uint, txId });
@@ -400,6 +406,7 @@ const messages = {
   ResolveResp,
   OutcomeReq,
   OutcomeResp,
+  FindCommit,
 };
 export type TransactionMessage =
   | ReplicationMessage
@@ -408,7 +415,7 @@ export type TransactionMessage =
   | ReturnMessage
   | SettlementMessage
   | MessageOf<typeof messages>;
-/** Tags 1–26, 40, 43, and those of replication, feeds, maps, returns and settlements. */
+/** Tags 1–26, 40, 43, 111, and those of replication, feeds, maps, returns and settlements. */
 export const transactionSchema: MessageSchema<TransactionMessage> = {
   ...replicationSchema,
   ...feedSchema,

@@ -69,6 +69,8 @@ export function createTransactionNode(options: CommonNodeOptions, protocol: Tran
         for (const { cohort, replication } of replicas) cohort.slices.cut(state.topology.map, replication, out);
         for (const { replication } of replicas) replication.adopted();
         assembled.stabilization.adopted(out.lastWrite());
+        // Every member has everything up to the horizon: no session goes back to before a node returned (M3, M5).
+        state.stable.learn(state.topology.map.horizon);
         coordinator.adopted(out);
       },
     },

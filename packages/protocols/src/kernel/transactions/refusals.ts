@@ -71,8 +71,8 @@ const LEAVING: PrepareRefusal = {
   durable: true,
 };
 const AWAY: PrepareRefusal = {
-  code: 'NOT_READY',
-  detail: 'The node of a cohort is suspended; it takes writes once it is a member again.',
+  code: 'OUTCOME_PENDING',
+  detail: 'The node of a cohort is suspended; send the same commit again until it is a member.',
   durable: false,
 };
 const FORGOTTEN = {

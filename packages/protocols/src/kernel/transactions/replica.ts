@@ -49,7 +49,8 @@ type ReplicaMessage =
           | 'OutcomeResp'
           | 'SuspectsReq'
           | 'DropDeferred'
-          | 'ReadSuspects';
+          | 'ReadSuspects'
+          | 'FindCommit';
       }
     >;
 
@@ -157,6 +158,8 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
         return this.#reads.needs(message);
       case 'ReadSuspects':
         return { kind: 'log', partition, after: message.request.after, upTo: message.upTo };
+      case 'FindCommit':
+        return { kind: 'changes', partition, after: message.after, upTo: message.upTo };
       case 'ReplayLog':
       case 'ReadUnstable':
       case 'ReadCopy':
@@ -196,6 +199,9 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
       ReadSliceReq: (message, now, from, out) => this.#reads.onRead(message, now, from, out),
       ListSliceReq: (message, now, from, out) => this.#reads.onRead(message, now, from, out),
       WaitedRead: (message, now, from, out) => this.#reads.onWaitedRead(message, now, from, out),
+      FindCommit: (message, now, from, out) => {
+        if (from.node === this.state.node) this.cohort.onFindCommit(message, now, out);
+      },
       PrepareReq: (message, now, from, out) => {
         this.cohort.onPrepareReq(message, now, from, out);
         this.state.activity.wake(now, out);

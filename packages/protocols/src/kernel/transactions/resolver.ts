@@ -93,15 +93,15 @@ export class Resolver {
       const same = sameCohorts(record.digest, identity, this.slices.state.maps);
       // An attempt with another list will never be prepared here.
       answer(same ? 'prepared' : 'aborted', same ? record.pt : 0);
-    } else if (known?.state === 'deferred') {
-      // M7: its old attempt is decided no more.
-      answer('deferred', 0);
     } else if (known?.state === 'committed') {
       // An outcome that was found among copied versions has no digest (D10). A later attempt excludes the earlier ones.
       this.slices.keepDecided(txId, out);
       const found = known.digest === '' && known.attempt <= attempt;
       const same = found || (known.attempt === attempt && sameCohorts(known.digest, identity, this.slices.state.maps));
       answer(same ? 'committed' : 'aborted', same ? known.ct : 0);
+    } else if (this.slices.deferred.of(txId).some((deferred) => deferred.attempt >= attempt)) {
+      // M7: its old attempt is decided no more.
+      answer('deferred', 0);
     } else if (known === undefined && sentAfter < this.#unknownUpTo(from)) {
       // The answer is never *aborted* if the outcome was dropped (D5), or possibly known to a lost disk. A late prepare
       // is refused without a tombstone.

@@ -44,8 +44,6 @@ export type DeferredSlice = Infer<typeof DeferredSlice>;
 /** Member → returned node. */
 export const DeferredResp = message('DeferredResp', 109, {
   version: uint,
-  /** The member had adopted the map by then: once stable time has passed, attempts of earlier maps are decided (M9). */
-  clock: timestamp,
   slices: list(DeferredSlice),
 });
 export type DeferredResp = Infer<typeof DeferredResp>;

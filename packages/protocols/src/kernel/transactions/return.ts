@@ -5,14 +5,14 @@
  *
  * | state        | meaning                                                     | next                                |
  * | ------------ | ----------------------------------------------------------- | ----------------------------------- |
- * | `paid`       | owes nothing                                                | asking: a map makes it a member     |
- * | `asking`     | gathers what all members have deferred                      | fenced: all have answered           |
- * | `fenced`     | waits until attempts of earlier maps are decided (M9)       | committing: stable time has passed  |
+ * | `paid`       | owes nothing                                                | fenced: a map makes it a member     |
+ * | `fenced`     | waits until attempts of earlier maps are decided (M9)       | asking: stable time has passed      |
+ * | `asking`     | gathers what all members have deferred                      | committing: all have answered       |
  * | `committing` | commits what is whole, and drops what can never be          | paid: nothing is left               |
  *
- * A crash begins again with `asking`: a transaction that is committed already has that outcome (M8).
+ * A crash begins again with `fenced`: a transaction that is committed already has that outcome (M8).
  */
-import type { Need, NodeId, PartitionId, Timestamp, TxId, WallMs } from '@isochron/core';
+import type { Need, NodeId, PartitionId, Timestamp, TxId } from '@isochron/core';
 import { type Address, dispatch, type Effects, type Handlers, type Input, type Machine } from '../../machine.js';
 import { type NodeState, replicaName } from '../node-state.js';
 import type { DeferredRecord } from './deferred-slices.js';
@@ -31,11 +31,11 @@ export const PAID = 'return/paid';
 /** Unanswered requests are repeated after this time. */
 const RETRY_MS = 200;
 
-/** The slices of the latest attempt of a transaction. */
+/** The slices of a transaction that some nodes have deferred. */
 interface GatheredSlices {
-  readonly slices: Map<PartitionId, DeferredSlice>;
+  readonly attempts: Map<number, Map<PartitionId, DeferredSlice>>;
   /** The earliest timestamp of the transaction in any attempt (M8). */
-  readonly first: Timestamp;
+  first: Timestamp;
 }
 
 interface Debt {
@@ -43,9 +43,7 @@ interface Debt {
   readonly version: number;
   readonly answered: Set<NodeId>;
   readonly gathered: Map<TxId, GatheredSlices>;
-  /** Stable time must pass it before anything is committed (M9). */
-  fence: Timestamp;
-  /** What is whole, in order; undefined before the fence. */
+  /** What is whole, in order; undefined while an answer is missing. */
   whole?: DeferredSlice[][] | undefined;
   /** Commit timestamp of the transaction before. */
   last: Timestamp;
@@ -60,10 +58,10 @@ export class ReturnMachine implements Machine<TransactionMessage> {
   #paid: number;
   #debt: Debt | undefined;
   #ref = 0;
-  readonly #handlers: Handlers<Taken, [now: WallMs, from: Address, out: Out]> = {
-    DeferredReq: (message, now, from, out) => this.#onDeferredReq(message, now, from, out),
-    DeferredResp: (message, _now, from) => this.#onDeferredResp(message, from),
-    CommitResp: (message, _now, _from, out) => this.#onCommitResp(message, out),
+  readonly #handlers: Handlers<Taken, [from: Address, out: Out]> = {
+    DeferredReq: (message, from, out) => this.#onDeferredReq(message, from, out),
+    DeferredResp: (message, from) => this.#onDeferredResp(message, from),
+    CommitResp: (message, _from, out) => this.#onCommitResp(message, out),
     Refused: (message) => this.#onRefused(message),
   };
 
@@ -77,7 +75,7 @@ export class ReturnMachine implements Machine<TransactionMessage> {
 
   step(input: Input<TransactionMessage>, out: Out): void {
     if (input.kind === 'message' && this.state.topology.hasNode(input.from.node))
-      dispatch(this.#handlers, input.message, input.now, input.from, out);
+      dispatch(this.#handlers, input.message, input.from, out);
     else if (input.kind === 'timer') {
       this.#goOn(out);
       out.setTimer('owe', input.now + RETRY_MS);
@@ -103,65 +101,63 @@ export class ReturnMachine implements Machine<TransactionMessage> {
 
   #goOn(out: Out): void {
     const { topology, node, stable } = this.state;
-    if (!this.#owes) return;
+    if (!this.#owes || !stable.isFenced) return;
     if (this.#debt?.version !== topology.version) this.#debt = newDebt(topology.version);
     const debt = this.#debt;
     const others = topology.members.filter((other) => other !== node && !debt.answered.has(other));
     for (const other of others)
       out.send({ node: other, machine: RETURN_MACHINE }, { type: 'DeferredReq', version: debt.version });
     if (others.length > 0) return;
-    if (debt.whole === undefined) {
-      debt.fence = Math.max(debt.fence, debt.fence === 0 ? this.state.clock.last : debt.fence);
-      if (stable.aggregated < debt.fence) return;
-      debt.whole = this.#wholeOf(debt, out);
-    }
+    debt.whole ??= this.#wholeOf(debt, out);
     if (debt.ref === undefined) this.#commitNext(debt, out);
   }
 
-  #onDeferredReq({ version }: DeferredReq, now: WallMs, from: Address, out: Out): void {
-    const { topology, clock } = this.state;
-    if (version !== topology.version) return;
-    out.sendAfterPersist(from, { type: 'DeferredResp', version, clock: clock.latest(now, 0), slices: this.#own() });
+  #onDeferredReq({ version }: DeferredReq, from: Address, out: Out): void {
+    if (version !== this.state.topology.version) return;
+    out.sendAfterPersist(from, { type: 'DeferredResp', version, slices: this.#own() });
   }
 
-  #onDeferredResp({ version, clock, slices }: DeferredResp, from: Address): void {
+  #onDeferredResp({ version, slices }: DeferredResp, from: Address): void {
     const debt = this.#debt;
     if (debt?.version !== version || debt.answered.has(from.node)) return;
     debt.answered.add(from.node);
-    debt.fence = Math.max(debt.fence, clock);
     for (const slice of slices) gather(debt.gathered, slice);
   }
 
   /** The deferred slices of this node. */
   #own(): DeferredSlice[] {
     return this.replicas.flatMap(({ partition, cohort }) =>
-      cohort.slices.deferred.inOrder().map(([txId, record]) => sliceOfRecord(txId, partition, record)),
+      cohort.slices.deferred
+        .inOrder()
+        .flatMap(([txId, records]) => records.map((record) => sliceOfRecord(txId, partition, record))),
     );
   }
 
   /**
-   * The transactions of which every slice is there, in order. Of the others, a slice was never prepared, or went with a
-   * disk: they are dropped.
+   * The transactions of which every slice of an attempt is there, in order. Of the others, a slice was never prepared,
+   * or went with a disk: they are dropped.
    */
   #wholeOf({ gathered }: Debt, out: Out): DeferredSlice[][] {
     for (const slice of this.#own()) gather(gathered, slice);
     const whole: { readonly first: Timestamp; readonly all: DeferredSlice[] }[] = [];
-    for (const [txId, { slices, first }] of gathered) {
-      const all = [...slices.values()];
-      const { cohorts, attempt } = all[0]!;
-      if (this.#waits(all)) continue;
-      if (cohorts.length > 0 && cohorts.every((partition) => slices.has(partition))) whole.push({ first, all });
-      else {
-        this.counters.dropped++;
-        for (const slice of all) {
-          const { partition } = slice;
-          const to = { node: this.#cohortOf(slice, partition), machine: replicaName(partition) };
-          out.send(to, { type: 'DropDeferred', partition, txId, attempt });
-        }
-      }
+    for (const { attempts, first } of gathered.values()) {
+      const slices = [...attempts].sort(([a], [b]) => b - a).map(([, ofPartitions]) => [...ofPartitions.values()]);
+      if (slices.some((all) => this.#waits(all))) continue;
+      const all = slices.find((ofAttempt) => ofAttempt[0]!.cohorts.length === ofAttempt.length);
+      if (all !== undefined) whole.push({ first, all });
+      else this.#drop(slices.flat(), out);
     }
     whole.sort((a, b) => a.first - b.first || (a.all[0]!.txId < b.all[0]!.txId ? -1 : 1));
     return whole.map(({ all }) => all);
+  }
+
+  #drop(slices: readonly DeferredSlice[], out: Out): void {
+    this.counters.dropped++;
+    for (const slice of slices) {
+      const { partition, txId, attempt } = slice;
+      const to = { node: this.#cohortOf(slice, partition), machine: replicaName(partition) };
+      out.send(to, { type: 'DropDeferred', partition, txId, attempt });
+    }
   }
 
   #cohortOf({ home, map, avoid }: DeferredSlice, partition: PartitionId): NodeId {
@@ -193,10 +189,9 @@ export class ReturnMachine implements Machine<TransactionMessage> {
 
   #request({ version, last, rounds }: Debt, ref: number, slices: readonly DeferredSlice[]): CommitReq {
     const { region, stable, topology, node } = this.state;
-    const { txId, attempt, home, map, avoid = [] } = slices[0]!;
-    const before = Array.from({ length: attempt + 1 }, () => ({ home, map, avoid }));
+    const { txId, home, map, avoid = [] } = slices[0]!;
     const again = Array.from({ length: rounds + 1 }, () => ({ home: region, map: version, avoid: [] as string[] }));
-    const attempts = [...before, ...again];
+    const attempts = [{ home, map, avoid }, ...again];
     const needs = slices.flatMap((slice) => slice.needs ?? []).filter(({ ct }) => ct !== undefined);
     return {
       type: 'CommitReq',
@@ -239,22 +234,19 @@ const newDebt = (version: number): Debt => ({
   version,
   answered: new Set(),
   gathered: new Map(),
-  fence: 0,
   last: 0,
   rounds: 0,
   ref: undefined,
 });
 
-/** Slices of the latest attempt count. */
 function gather(gathered: Map<TxId, GatheredSlices>, slice: DeferredSlice): void {
-  const { txId, partition, attempt } = slice;
-  const known = gathered.get(txId);
-  const first = Math.min(slice.first, known?.first ?? slice.first);
-  const before = known?.slices ?? new Map<PartitionId, DeferredSlice>();
-  const [{ attempt: latest } = slice] = before.values();
-  const slices = attempt > latest ? new Map<PartitionId, DeferredSlice>() : before;
-  if (attempt >= latest) slices.set(partition, slice);
-  gathered.set(txId, { slices, first });
+  const { txId, partition, attempt, first } = slice;
+  const known = gathered.get(txId) ?? { attempts: new Map<number, Map<PartitionId, DeferredSlice>>(), first };
+  known.first = Math.min(known.first, first);
+  const slices = known.attempts.get(attempt) ?? new Map<PartitionId, DeferredSlice>();
+  slices.set(partition, slice);
+  known.attempts.set(attempt, slices);
+  gathered.set(txId, known);
 }
 
 function sliceOfRecord(txId: TxId, partition: PartitionId, record: DeferredRecord): DeferredSlice {

@@ -25,8 +25,16 @@ import {
   type Value,
   type Version,
 } from '@isochron/core';
+import {
+  type CommitAttempt,
+  type CommitPlace,
+  type OwnCommit,
+  OwnCommits,
+  type OwnState,
+  type SentPlace,
+} from './own-commits.js';
 import type { Snapshot } from './snapshots.js';
-import { type CachedWrite, type CacheView, laidOver, type OwnWrite, WriteCache } from './write-cache.js';
+import { type CachedWrite, type CacheView, isAbove, laidOver, type OwnWrite, WriteCache } from './write-cache.js';
 
 /** The differences between the sessions of protocols. */
 export interface SessionRules {
@@ -57,6 +65,8 @@ export interface SessionState {
   readonly deps?: Deps | undefined;
   readonly hwt: Timestamp;
   readonly cache: readonly (readonly [QualifiedKey, CachedWrite])[];
+  /** The commits, where the session judges them by cuts (M10). */
+  readonly own?: readonly OwnState[];
 }
 
 /** The result of a read: without a version, or for a tombstone, `value` is null. */
@@ -64,18 +74,6 @@ export interface ReadResult {
   readonly value: Value | null;
   /** Commit timestamp of the version; null for an absent key and for a write of this very transaction. */
   readonly ts: Timestamp | null;
-}
-
-/** The content of every send of one commit, unchanged in retries (D4, D5). */
-export interface CommitAttempt {
-  readonly txId: TxId;
-  /** What the commit depends on, beside `hwt`: the snapshot that the transaction read from, or more. */
-  readonly snapshot: Timestamp;
-  /** The other entries of `snapshot`. */
-  readonly deps?: Deps | undefined;
-  readonly hwt: Timestamp;
-  readonly sentAfter: Timestamp;
-  readonly writes: readonly KeyWrite[];
 }
 
 /** The part of a commit that the session remembers. */
@@ -193,12 +191,18 @@ export class SessionTransaction {
   /** Own writes of a key before this transaction that the snapshot does not contain. */
   #above(key: QualifiedKey): readonly CachedWrite[] {
     const cached = this.#snapshot === undefined ? undefined : this.#cache.get(key);
-    if (cached === undefined || cached.at(-1)!.ct <= this.#covered) return NO_WRITES;
-    return cached[0]!.ct > this.#covered ? cached : cached.filter(({ ct }) => ct > this.#covered);
+    if (cached === undefined || !isAbove(cached.at(-1)!, this.#covered)) return NO_WRITES;
+    return isAbove(cached[0]!, this.#covered) ? cached : cached.filter((write) => isAbove(write, this.#covered));
   }
 }
 
 const NO_WRITES: readonly CachedWrite[] = [];
+
+/** Absent without any commits. */
+const ownOf = (own: OwnCommits): Pick<SessionState, 'own'> => {
+  const commits = own.export();
+  return commits.length === 0 ? {} : { own: commits };
+};
 
 /** A document after an update of this transaction. */
 const updated = (below: ReadResult, update: Update): ReadResult => ({
@@ -212,6 +216,8 @@ export class Session {
   #stable: Timestamp = 0;
   #hwt: Timestamp;
   readonly #cache: WriteCache;
+  /** The commits above stable time, in a session that is told of cuts. */
+  readonly own: OwnCommits;
   readonly #open = new Set<SessionTransaction>();
   #committing: { tx: SessionTransaction; attempt: CommitAttempt } | undefined;
   #counter = 0;
@@ -229,6 +235,9 @@ export class Session {
     this.#seen = { ts: state.ust, deps: state.deps };
     this.#hwt = state.hwt;
     this.#cache = new WriteCache(state.cache);
+    const writesOf = (txId: TxId) => state.cache.flatMap(([, write]) => (write.txId === txId ? write : []));
+    const { own = [] } = state;
+    this.own = new OwnCommits(own.map((one) => ({ ...one, writes: writesOf(one.sent.txId) })));
     this.#cache.prune(rules.covers(this.#seen));
   }
 
@@ -278,14 +287,14 @@ export class Session {
 
   /** A snapshot from any trustworthy source. */
   observe(snapshot: Snapshot): void {
-    this.#seen = this.rules.merge(this.#seen, snapshot);
+    if (!this.isBehind) this.#seen = this.rules.merge(this.#seen, snapshot);
     this.#prune();
   }
 
   /** A stable time from any trustworthy source. */
   stable(ust: Timestamp): void {
     if (ust > this.#stable) this.#stable = ust;
-    this.#seen = this.rules.stable?.(this.#seen, ust) ?? this.#seen;
+    if (!this.isBehind) this.#seen = this.rules.stable?.(this.#seen, ust) ?? this.#seen;
     this.#prune();
   }
 
@@ -319,20 +328,45 @@ export class Session {
     return attempt;
   }
 
-  /** Alg. 1 lines 28–31. */
-  committed(ts: Timestamp, deps?: Deps): void {
+  /**
+   * Whether commits of the session are deferred: until they are committed again, it reads what it has seen, and nothing
+   * newer (M10).
+   */
+  get isBehind(): boolean {
+    return this.own.deferred !== undefined;
+  }
+
+  /** Alg. 1 lines 28–31. @param place known under protocols whose sessions judge their commits by cuts (M10) */
+  committed(ts: Timestamp, deps?: Deps, place?: SentPlace): void {
     const { tx, attempt } = this.#takeCommitting();
-    this.learn(attempt, { ts, deps });
+    const writes = this.#add(attempt, { ts, deps });
+    if (place !== undefined)
+      this.own.add({ ...place, sent: attempt, acknowledged: ts, ct: ts, writes, isDeferred: false });
     this.end(tx);
   }
 
+  /** A deferred commit is committed again. */
+  committedAgain(commit: OwnCommit, ts: Timestamp, place: CommitPlace): void {
+    this.own.again(commit, ts, place);
+    if (ts > this.#hwt) this.#hwt = ts;
+    this.#prune();
+  }
+
   /** Alg. 1 lines 28–31, of a commit as it was sent: by this session, or by another request that continues it. */
-  learn({ txId, snapshot: ts, deps, writes }: SentCommit, commit: Snapshot): void {
+  learn(sent: SentCommit, commit: Snapshot): void {
+    this.#add(sent, commit);
+    this.#prune();
+  }
+
+  #add({ txId, snapshot: ts, deps, writes }: SentCommit, commit: Snapshot): readonly CachedWrite[] {
     const { ts: ct } = commit;
     if (ct > this.#hwt) this.#hwt = ct;
     this.#seen = this.rules.committed(this.#seen, commit, { ts, deps });
-    for (const { key, value } of writes) this.#cache.add(key, { ct, txId, value });
-    this.#prune();
+    return writes.map(({ key, value }) => {
+      const write = { ct, txId, value };
+      this.#cache.add(key, write);
+      return write;
+    });
   }
 
   /** The commit is known to have had no effect. */
@@ -361,10 +395,12 @@ export class Session {
 
   /** The whole session, to continue elsewhere (D9). */
   export(): SessionState {
-    return { ust: this.#seen.ts, deps: this.#seen.deps, hwt: this.#hwt, cache: [...this.#cache.entries()] };
+    const { ts: ust, deps } = this.#seen;
+    return { ust, deps, hwt: this.#hwt, cache: [...this.#cache.entries()], ...ownOf(this.own) };
   }
 
   #prune(): void {
+    this.own.prune(Math.max(this.#stable, this.rules.covers(this.#seen)));
     if (this.#cache.size === 0) return;
     let floor = this.rules.covers(this.#seen);
     for (const tx of this.#open) floor = Math.min(floor, tx.covered);

@@ -195,7 +195,7 @@ export class Slices {
     const first = this.deferred.get(txId)?.deferred.first ?? slice.ct ?? slice.pt;
     const record: DeferredRecord = { ...slice, deferred: { map: this.state.topology.version, first } };
     this.deferred.add(txId, record);
-    out.write({ kind: 'prepared', partition: this.partition, txId: deferredName(txId), record });
+    out.write({ kind: 'prepared', partition: this.partition, txId: deferredName(txId, slice.attempt), record });
   }
 
   /**
@@ -203,17 +203,17 @@ export class Slices {
    * was committed, that is a loss (D10), unless it is committed again: other members may have forgotten their slices.
    */
   dropDeferred(txId: TxId, attempt: number, now: WallMs, out: Out): void {
-    const record = this.deferred.get(txId);
-    if (record?.attempt !== attempt) return;
-    this.deferred.remove(txId);
-    this.#erase(deferredName(txId), out);
+    const records = this.deferred.of(txId);
+    if (records.at(-1)?.attempt !== attempt) return;
+    this.#forget(txId, out);
     if (this.known(txId, 0)?.state === 'committed') return;
     this.outcomes.tombstone(txId, attempt, now, out);
-    const { ct, writes } = record;
-    if (ct === undefined) return;
+    const committed = records.find(({ ct }) => ct !== undefined);
+    if (committed === undefined) return;
+    const { ct, writes } = committed;
     const keys = writes.map(({ key }) => key);
     const flags = { committed: true, takenBack: true, acknowledged: false, overtaken: false };
-    const lost = { txId, ts: ct, attempt, partitions: [this.partition], keys, node: this.state.node };
+    const lost = { txId, ts: ct!, attempt, partitions: [this.partition], keys, node: this.state.node };
     this.state.losses.add([{ ...lost, ...flags }], out);
   }
 
@@ -229,9 +229,14 @@ export class Slices {
     for (const [txId] of this.deferred.inOrder()) {
       const known = this.known(txId, 0);
       if (known?.state !== 'committed' || known.ct > this.state.stable.aggregated) continue;
-      this.deferred.remove(txId);
-      this.#erase(deferredName(txId), out);
+      this.#forget(txId, out);
     }
+  }
+
+  /** Drops what was deferred of a transaction. */
+  #forget(txId: TxId, out: Out): void {
+    for (const { attempt } of this.deferred.of(txId)) this.#erase(deferredName(txId, attempt), out);
+    this.deferred.remove(txId);
   }
 
   /** A lost disk took a part of a committed slice's transaction: it is not applied (D10). */

@@ -5,7 +5,13 @@ export interface CachedWrite {
   readonly ct: Timestamp;
   readonly txId: TxId;
   readonly value: Content;
+  /** A map has deferred its commit: no snapshot that the session may see contains it (M10). */
+  isDeferred?: boolean;
 }
+
+/** Whether a snapshot that covers own writes up to a timestamp does not contain the write. */
+export const isAbove = ({ ct, isDeferred }: CachedWrite, covered: Timestamp): boolean =>
+  isDeferred === true || ct > covered;
 
 /** A write of the session; one of an open transaction has no timestamp. */
 export type OwnWrite = Pick<CachedWrite, 'value'> & Partial<CachedWrite>;
@@ -73,7 +79,7 @@ export class WriteCache {
   prune(floor: Timestamp): void {
     if (floor > this.#floor) this.#floor = floor;
     for (const [key, writes] of this.#entries) {
-      if (writes.at(-1)!.ct > floor) return;
+      if (isAbove(writes.at(-1)!, floor)) return;
       this.#own().delete(key);
     }
   }
@@ -106,7 +112,7 @@ function inserted(old: readonly CachedWrite[], write: CachedWrite, floor: Timest
   const after = old.slice(at);
   if (after.some(({ value }) => !(value instanceof Update))) return old;
   if (!(write.value instanceof Update)) return [write, ...after];
-  return [...old.slice(0, at).filter(({ ct }) => ct > floor), write, ...after];
+  return [...old.slice(0, at).filter((one) => isAbove(one, floor)), write, ...after];
 }
 
 const isBefore = (a: CachedWrite, b: CachedWrite): boolean => (a.ct === b.ct ? a.txId < b.txId : a.ct < b.ct);

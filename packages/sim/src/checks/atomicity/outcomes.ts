@@ -26,7 +26,7 @@ export class OneOutcome implements Check, LedgerListener {
 
   onCommitted(tx: CommittedTx): void {
     const { txId, attempt, ct } = tx;
-    const aborted = this.#beginsAnew(tx) ? undefined : this.#aborted.get(txId)?.get(attempt);
+    const aborted = this.#aborted.get(txId)?.get(attempt);
     const who = aborted ?? this.#dead.get(txId);
     if (who !== undefined) this.#fail(`${txId} was committed at ${ct} after ${who} had reported it as aborted`, txId);
   }
@@ -38,14 +38,6 @@ export class OneOutcome implements Check, LedgerListener {
     this.#fail(`${node} reports that ${txId} is committed at ${ct} (attempt ${attempt}), ${truth(tx)}`, txId);
   }
 
-  /**
-   * After a suspension a write under an Idempotency-Key has a first attempt in each map; a tombstone does not name its
-   * map.
-   */
-  #beginsAnew({ txId, map }: CommittedTx): boolean {
-    return this.ledger.deferrals.suspendsUpTo(map) && homeInId(txId, this.context.topology) !== undefined;
-  }
-
   strangeAttempt(txId: TxId, attempt: number): void {
     this.#strange.add(txId, attempt);
   }
@@ -53,8 +45,7 @@ export class OneOutcome implements Check, LedgerListener {
   aborted(node: NodeId, txId: TxId, attempt: number): void {
     if (this.#strange.has(txId, attempt)) return;
     const tx = this.ledger.committed(txId);
-    if (tx?.attempt === attempt && !this.#beginsAnew(tx))
-      this.#fail(`${node} reports that ${txId} is aborted, ${truth(tx)}`, txId);
+    if (tx?.attempt === attempt) this.#fail(`${node} reports that ${txId} is aborted, ${truth(tx)}`, txId);
     let attempts = this.#aborted.get(txId);
     if (attempts === undefined) {
       attempts = new Map();

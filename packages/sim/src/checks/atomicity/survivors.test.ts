@@ -18,7 +18,7 @@ const aborted = outcome(1, 't', 'aborted', 6);
 describe('survivors-agree', () => {
   function watched() {
     const bench = new CheckBench();
-    const check = new SurvivorsAgree(bench.context, bench.ledger.deferrals);
+    const check = new SurvivorsAgree(bench.context);
     const write = (node: NodeId, ...records: DurableFact[]) => check.durable(node, records);
     return { bench, check, write };
   }

@@ -1,9 +1,7 @@
 import type { DurableFact, NodeId, OutcomeRecord, TxId } from '@isochron/core';
 import { LOSSES_RECORD, Losses } from '@isochron/protocols';
-import { homeInId } from '@isochron/sessions';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from '../check.js';
-import type { Deferrals } from '../evidence/deferrals.js';
 import { StrangeAttempts } from './strange-attempts.js';
 
 /** The records of one attempt of a transaction, by node. */
@@ -24,10 +22,7 @@ export class SurvivorsAgree implements Check {
   /** Attempts of questions by outsiders. */
   readonly #strange = new StrangeAttempts();
 
-  constructor(
-    readonly context: CheckContext,
-    readonly deferrals: Pick<Deferrals, 'suspendsUpTo'>,
-  ) {}
+  constructor(readonly context: CheckContext) {}
 
   durable(node: NodeId, records: readonly DurableFact[]): void {
     for (const record of records) {
@@ -61,22 +56,12 @@ export class SurvivorsAgree implements Check {
     if (status === 'deferred' || (status === 'committed' && digest === null)) return;
     if (status === 'aborted' && this.#strange.has(txId, attempt)) return;
     this.#recordsOf(txId, attempt, node).add(status);
-    if (status === 'committed' && this.#beginsAnew(txId, digest)) this.#excused.add(txId);
     const opposite = status === 'committed' ? 'aborted' : 'committed';
     for (const [other, records] of this.#transactions.get(txId)!.get(attempt)!) {
       if (!records.has(opposite) || this.#excused.has(txId)) continue;
       const message = `${node} has ${status} attempt ${attempt} of ${txId}, ${other} has ${opposite} it`;
       this.context.fail(this.name, message, [txId, node, other]);
     }
-  }
-
-  /**
-   * After a suspension a write under an Idempotency-Key has a first attempt in each map; a tombstone does not name its
-   * map.
-   */
-  #beginsAnew(txId: TxId, digest: string | null): boolean {
-    const map = Number(digest?.split(':')[2]);
-    return this.deferrals.suspendsUpTo(map) && homeInId(txId, this.context.topology) !== undefined;
   }
 
   #recordsOf(txId: TxId, attempt: number, node: NodeId): Set<'prepared' | OutcomeRecord['status']> {

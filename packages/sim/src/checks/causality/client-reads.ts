@@ -5,6 +5,8 @@ import {
   plainValue,
   type QualifiedKey,
   type StoredVersion,
+  type Timestamp,
+  type TxId,
   Update,
   type Value,
 } from '@isochron/core';
@@ -59,7 +61,7 @@ export class ClientReads implements Check {
   #below({ own, inDoubt, snapshot }: ClientView, key: QualifiedKey, read: Content): readonly (Value | null)[] {
     const shows = (version: StoredVersion) => snapshot !== undefined && this.visibility.shows(snapshot, version);
     const ones = this.ledger.visibleOnes(key, shows, read);
-    const before = own.get(key);
+    const before = this.#placed(own.get(key));
     const doubts = inDoubt.get(key) ?? [];
     if ([before, ...doubts].some((write) => write?.value instanceof Update))
       return valuesOf(this.#updated(ones, { before, doubts, snapshot }, read));
@@ -68,7 +70,7 @@ export class ClientReads implements Check {
     const later = this.#learnedLater(doubts, isOwn ? versionOf(before) : newest);
     if (!isOwn) return [...valuesOf(ones), ...later];
     // The session may keep it although the cluster has lost it.
-    return [plainValue(before.value), ...(this.ledger.isOpen(before.txId) ? valuesOf(ones) : []), ...later];
+    return [plainValue(before.value), ...(this.ledger.isDamaged(before.txId) ? valuesOf(ones) : []), ...later];
   }
 
   /**
@@ -77,9 +79,9 @@ export class ClientReads implements Check {
    */
   #learnedLater(writes: readonly Omit<OwnWrite, 'ct'>[], seen: Placed | undefined): (Value | null)[] {
     return writes.flatMap(({ txId, value }) => {
-      const ct = this.ledger.acknowledgedAt(txId);
+      const ct = this.#learnedAt(txId);
       if (ct === undefined) return [];
-      return this.ledger.isOpen(txId) || isNewer({ ct, txId, value }, seen) ? [plainValue(value)] : [];
+      return this.ledger.isDamaged(txId) || isNewer({ ct, txId, value }, seen) ? [plainValue(value)] : [];
     });
   }
 
@@ -91,20 +93,38 @@ export class ClientReads implements Check {
     const isAbove = ({ ct, txId }: OwnWrite) =>
       snapshot === undefined || !this.visibility.shows(snapshot, { ts: ct, txId, region: '', value: null });
     const sure: OwnWrite[] = [];
-    for (let write = before; write !== undefined; write = write.before) if (isAbove(write)) sure.push(write);
+    for (let write = before; write !== undefined; write = this.#placed(write.before))
+      if (isAbove(write)) sure.push(write);
     const unsure = doubts.flatMap(({ txId, value }) => {
-      const ct = this.ledger.acknowledgedAt(txId);
+      const ct = this.#learnedAt(txId);
       return ct !== undefined && isAbove({ ct, txId, value }) ? [{ ct, txId, value }] : [];
     });
-    const open = new Set([...unsure, ...sure.filter(({ txId }) => this.ledger.isOpen(txId))].map(({ txId }) => txId));
+    const open = new Set(
+      [...unsure, ...sure.filter(({ txId }) => this.ledger.isDamaged(txId))].map(({ txId }) => txId),
+    );
     const writes = [...sure, ...unsure].map(versionOf).sort(compareVersions);
     return possibleFolds(writes, ({ txId }) => open.has(txId), read, bases);
+  }
+
+  /** A write that a map has deferred lies above every snapshot until it is committed again (M10). */
+  #placed(write: OwnWrite | undefined): OwnWrite | undefined {
+    if (write === undefined || !this.ledger.isDeferred(write.txId)) return write;
+    return { ...write, ct: this.ledger.committed(write.txId)?.ct ?? ABOVE_ALL + write.ct };
+  }
+
+  /** The timestamp of a write whose outcome the session may have learned. */
+  #learnedAt(txId: TxId): Timestamp | undefined {
+    const ct = this.ledger.acknowledgedAt(txId);
+    return ct === undefined || this.ledger.committed(txId) !== undefined ? ct : ABOVE_ALL + ct;
   }
 
   #fail(message: string, ...about: string[]): void {
     this.context.fail(this.name, message, about);
   }
 }
+
+/** Added to the timestamps of deferred writes, which stay in their order. */
+const ABOVE_ALL = 2 ** 52;
 
 /** What a session knows of its writes of a key. */
 interface OwnWrites extends Pick<ClientView, 'snapshot'> {

@@ -30,7 +30,7 @@ export class ConsistentHistory implements Check {
    * follows from them.
    */
   #withoutDamage(): readonly Transaction[] {
-    const damaged = this.history.filter(({ tx }) => this.ledger.isOpen(tx));
+    const damaged = this.history.filter(({ tx }) => this.ledger.isDamaged(tx));
     if (damaged.length === 0) return this.history;
     const gone = new Set(damaged.flatMap(({ ops }) => ops.filter(({ f }) => f === 'w')).map(nameOf));
     return this.history.map((line) => ({ ...line, ops: line.ops.filter((op) => !gone.has(nameOf(op))) }));

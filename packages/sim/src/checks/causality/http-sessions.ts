@@ -35,6 +35,6 @@ export class HttpSessionsSeeTheirLineage implements Check {
   #isOpen(key: QualifiedKey, { ct, txId, value }: OwnWrite): boolean {
     if (this.ledger.isDeferred(txId) || this.ledger.hasDeferred(ct)) return true;
     const version = this.ledger.chain(key).find((one) => one.ts === ct && isSameContent(one.value, value));
-    return version !== undefined && this.ledger.isOpen(version.txId);
+    return version !== undefined && this.ledger.isDamaged(version.txId);
   }
 }

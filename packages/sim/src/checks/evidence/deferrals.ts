@@ -40,11 +40,6 @@ export class Deferrals {
     });
   }
 
-  /** Whether a map up to a version suspends nodes. */
-  suspendsUpTo(version: number): boolean {
-    return [...this.#suspending.keys()].some((suspending) => suspending <= version);
-  }
-
   /** Whether the horizon of a map that suspends nodes is not below a snapshot. */
   isBefore(snapshot: Timestamp): boolean {
     return [...this.#suspending.values()].some(({ horizon }) => horizon >= snapshot);

@@ -143,14 +143,6 @@ export class Ledger extends CommittedChains implements Check {
     return [...this.#known].flatMap(([txId, { damaged }]) => (damaged ? [txId] : []));
   }
 
-  /**
-   * Whether sessions may miss it: a lost disk has taken the only copy of a part of it, or a map has deferred it, which
-   * sessions do not judge yet (M10).
-   */
-  isOpen(txId: TxId): boolean {
-    return this.isDamaged(txId) || this.isDeferred(txId);
-  }
-
   /** Whether a map has deferred a transaction of this commit timestamp. */
   hasDeferred(ct: Timestamp): boolean {
     return [...this.#known.values()].some(({ deferredAt }) => deferredAt.has(ct));
@@ -218,10 +210,10 @@ export class Ledger extends CommittedChains implements Check {
       if (record.kind === 'horizon' && record.horizon === 'gcFloor')
         this.#floors.set(`${node}/${record.partition}`, record.upTo);
       if (record.kind === 'prepared' && isUndeferred(record.record)) {
-        const { ct, attempt, digest } = record.record;
-        const decision = (ts: Timestamp) => ({ status: 'committed' as const, ts, attempt, digest });
+        const { ct: ts, attempt, digest } = record.record;
         const unprepared = { map: 0, slices: new Map<PartitionId, Slice>() };
-        if (ct !== undefined) this.#outcome(record.partition, record.txId, decision(ct), () => unprepared);
+        if (ts !== undefined)
+          this.#outcome(record.partition, record.txId, { status: 'committed', ts, attempt, digest }, () => unprepared);
       }
       if (record.kind === 'outcome' && record.record.status === 'committed') {
         const { partition, txId } = record;
@@ -411,6 +403,10 @@ export class Ledger extends CommittedChains implements Check {
       if (known.damaged) return;
       // An outcome that was found among copied versions has no attempt (D10).
       if (committed.ct !== ts || (committed.attempt !== attempt && digest !== null)) {
+        // By a node that did not know yet that a map defers the attempt.
+        const found = known.attempts.find((one) => one.attempt === attempt);
+        const placed = found && { map: found.map, slices: this.#stamped(found.prepared, ts) };
+        if (this.#isDeferredAt(known, { txId, ct: ts, attempt, atMs: 0, ...(placed ?? batch()) })) return;
         this.#fail(
           `${txId} is committed at ${committed.ct} (attempt ${committed.attempt}), ${partition} wrote ${ts} (attempt ${attempt})`,
           txId,
@@ -425,11 +421,12 @@ export class Ledger extends CommittedChains implements Check {
     this.#commit(known, { txId, ct: ts, attempt, atMs: this.context.time.now, ...batch() });
   }
 
+  #isDeferredAt(known: Known, tx: CommittedTx): boolean {
+    return this.deferrals.defers(tx) && known.deferredAt.add(tx.ct).size > 0;
+  }
+
   #commit(known: Known, tx: CommittedTx): void {
-    if (this.deferrals.defers(tx)) {
-      known.deferredAt.add(tx.ct);
-      return;
-    }
+    if (this.#isDeferredAt(known, tx)) return;
     known.committed = tx;
     if (tx.ct > this.#lastCt) this.#lastCt = tx.ct;
     const { ct: ts, txId } = tx;

@@ -123,7 +123,7 @@ export class LiveViewsAreSnapshots implements Check {
     const bases = this.ledger.visibleOnes(key, ({ ts }) => ts <= snapshot, read);
     const above = own.filter(({ isOut }) => !isOut).flatMap((one) => this.#above(one, snapshot, key));
     if (above.length === 0) return { values: valuesOf(bases), pending: false };
-    const isOpen = ({ txId }: { txId: TxId }): boolean => this.ledger.isOpen(txId);
+    const isOpen = ({ txId }: { txId: TxId }): boolean => this.ledger.isDamaged(txId);
     const writes = above.map(({ version }) => version);
     const values = valuesOf(possibleFolds(writes, isOpen, read, bases));
     return { values, pending: above.some(isOpen) ? 'either' : true };
@@ -132,7 +132,7 @@ export class LiveViewsAreSnapshots implements Check {
   /** The writes of a key in an own transaction that is not part of the snapshot. */
   #above({ txId, writes }: LiveOwn, snapshot: Timestamp, key: QualifiedKey): readonly Above[] {
     const ts = this.ledger.committed(txId)?.ct ?? NOT_COMMITTED;
-    if (ts <= snapshot && !this.ledger.isOpen(txId)) return [];
+    if (ts <= snapshot && !this.ledger.isDamaged(txId)) return [];
     return writes
       .filter((write) => write.key === key)
       .map(({ value }) => ({ txId, version: { ts, txId, region: '', value } }));

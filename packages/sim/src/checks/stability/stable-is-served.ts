@@ -46,7 +46,13 @@ export class StableIsServed implements Check {
   }
 
   began(client: ClientView): void {
-    if (!this.ledger.anyUnaware && this.allAreMembers()) this.#begun.set(client, this.#served.length);
+    if (!this.ledger.anyUnaware && this.allAreMembers() && !this.#isBehind(client))
+      this.#begun.set(client, this.#served.length);
+  }
+
+  /** A session whose writes were deferred reads nothing newer before it has committed them again (M10). */
+  #isBehind({ own }: ClientView): boolean {
+    return [...own.values()].some(({ txId }) => this.ledger.isDeferred(txId));
   }
 
   snapshot(client: ClientView, snapshot: Snapshot): void {
@@ -74,7 +80,7 @@ export class StableIsServed implements Check {
   #mayShow(key: QualifiedKey, value: KeyWrite['value'], written: StoredVersion): boolean {
     const shown = this.ledger.chain(key).filter((version) => writeIn(version.value) === writeIn(value));
     const isNewer = (version: StoredVersion) =>
-      compareVersions(version, written) >= 0 || this.ledger.isOpen(version.txId);
+      compareVersions(version, written) >= 0 || this.ledger.isDamaged(version.txId);
     // A value that no disk has belongs to another check; a deletion may leave no version at all.
     return shown.some(isNewer) || (shown.length === 0 && value !== null);
   }
@@ -83,7 +89,7 @@ export class StableIsServed implements Check {
   #servedBefore(client: ClientView): Served[] {
     const count = this.#begun.get(client) ?? 0;
     if (count === 0 || this.ledger.anyUnaware) return [];
-    return this.#served.slice(0, count).filter(({ txId }) => !this.ledger.isOpen(txId));
+    return this.#served.slice(0, count).filter(({ txId }) => !this.ledger.isDamaged(txId));
   }
 
   #fail(message: string, ...about: string[]): void {

@@ -77,7 +77,8 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     });
     const { rules } = tokens;
     const [nodes, near] = [topology.nodes, topology.nodesOf(region)];
-    this.#callers = new Callers({ id: node, nodes, near, rules, ust: () => world.ust() }, sessions);
+    const cutsAfter = (version: number) => world.cutsAfter(version);
+    this.#callers = new Callers({ id: node, nodes, near, rules, ust: () => world.ust(), cutsAfter }, sessions);
     this.#self = { node, machine: HTTP_MACHINE };
     this.#coordinator = { node, machine: 'coordinator' };
     this.machines = [
@@ -218,6 +219,7 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     if (token === undefined) return ANONYMOUS;
     try {
       const claims = this.tokens.decode(token, this.world.latest());
+      this.#callers.refuseDeferred(claims);
       return yield* waitFor<Caller>((resume) => this.#callers.resolve(claims, resume));
     } catch (error) {
       if (error instanceof IsochronError) return error;

@@ -1,0 +1,133 @@
+/**
+ * Commits that a map has deferred are committed again, one after the other in their order, before anything else of the
+ * session (M10). A commit keeps its id; its next attempt belongs to the newer map. The node that was suspended may have
+ * committed it already: that is the answer then (M8).
+ */
+import type { TxId } from '@isochron/core/ids';
+import type { OwnCommit } from '@isochron/protocols/kernel/transactions/own-commits';
+import type { CommitFrame, RequestFrame } from '@isochron/wire/session-frames';
+import { wireContent } from '../link/codec.js';
+import { type Carrier, unexpected } from '../link/exchange.js';
+import type { Answer } from '../link/frames.js';
+import { attemptFields, behindOf, placeOf } from './commits.js';
+import { OutcomeExchange } from './outcome.js';
+import type { ClientParts, Ended } from './parts.js';
+import { TxStatusExchange } from './tx-status.js';
+
+/** Pause after a refusal for good: the node that was suspended commits it at its return. */
+const RETRY_MS = 2_000;
+
+class RecommitExchange extends OutcomeExchange {
+  readonly attempt: OwnCommit['sent'];
+
+  constructor(
+    core: ClientParts,
+    readonly own: OwnCommit,
+    ended: Ended,
+  ) {
+    super(core, ended, own.attempts);
+    this.attempt = own.sent;
+    this.move('sent');
+  }
+
+  protected override get isBehindDeferred(): boolean {
+    return false;
+  }
+
+  protected override mustMove(_home: string, { map }: Carrier): boolean {
+    return this.attempts.at(-1)!.map < map;
+  }
+
+  frame(id: number, connection: Carrier): RequestFrame {
+    const { txId: tx, snapshot, deps, sentAfter } = this.attempt;
+    const attempts = this.sending(connection);
+    return {
+      type: 'commit',
+      id,
+      tx,
+      snapshot,
+      ...(deps && { deps }),
+      hwt: this.core.session.hwt,
+      sentAfter,
+      ...attemptFields(attempts),
+      ...behindOf(this.core),
+      writes: this.attempt.writes.map(({ key, value }) => ({ key, value: wireContent(connection.codec, value) })),
+    } satisfies CommitFrame;
+  }
+
+  answered(frame: Answer, connection: Carrier): void {
+    if (frame.type !== 'committed') throw unexpected(frame);
+    const place = placeOf(this.core, frame, connection);
+    this.own.attempts = this.attempts;
+    this.core.session.committedAgain(this.own, frame.ts, place);
+    this.committed(frame.ts);
+  }
+
+  protected gaveUp(): void {}
+}
+
+export class Recommits {
+  #current: RecommitExchange | undefined;
+
+  constructor(
+    readonly core: ClientParts,
+    /** A commit has another timestamp now. */
+    readonly moved: (own: OwnCommit) => void,
+    /** Nothing is deferred any more. */
+    readonly done: () => void,
+  ) {}
+
+  /** The commit that is under way. */
+  get current(): OutcomeExchange | undefined {
+    return this.#current;
+  }
+
+  /** Goes on with the first deferred commit, if none is under way. */
+  next(): void {
+    if (this.#current !== undefined) return;
+    const own = this.core.own?.deferred;
+    if (own === undefined) {
+      this.done();
+      return;
+    }
+    const exchange = new RecommitExchange(this.core, own, (committedAt) => {
+      if (this.#current !== exchange) return;
+      this.#current = undefined;
+      if (committedAt === undefined) this.#ask(own);
+      else this.#settled(own);
+    });
+    this.#current = exchange;
+    exchange.run(this.core.connector.dispatcher.submit);
+  }
+
+  #settled(own: OwnCommit): void {
+    this.moved(own);
+    this.next();
+  }
+
+  /** A commit was refused, as by access rules: the node that was suspended may have made it at its return. */
+  #ask(own: OwnCommit): void {
+    const later = (): void => void this.core.loop.after(RETRY_MS, () => this.next());
+    const { txId, sentAfter } = own.sent;
+    new TxStatusExchange(txId, sentAfter).run(this.core.connector.dispatcher.submitTimed, {
+      resolve: ({ state, timestamp = 0 }) => {
+        if (!own.isDeferred || state !== 'committed' || timestamp <= own.ct) {
+          later();
+          return;
+        }
+        this.core.session.committedAgain(own, timestamp, { map: this.core.own?.newestCut });
+        this.#settled(own);
+      },
+      reject: later,
+    });
+  }
+
+  /** The session goes on without its deferred commits. Returns the id of the first. */
+  drop(): TxId | undefined {
+    const [first] = this.core.own?.dropDeferred() ?? [];
+    const exchange = this.#current;
+    this.#current = undefined;
+    exchange?.cancel(undefined);
+    return first;
+  }
+}

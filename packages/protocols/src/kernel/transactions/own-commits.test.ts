@@ -1,0 +1,74 @@
+import { txIdOf } from '@isochron/core';
+import { type OwnCommit, OwnCommits } from './own-commits.js';
+
+const own = (n: number, ct: number, nodes: readonly number[] | undefined, map = 0): OwnCommit => {
+  const txId = txIdOf('session-of-the-test-01', n);
+  const sent = { txId, snapshot: 1, hwt: 0, sentAfter: 1, writes: [] };
+  const write = { ct, txId, value: '1' };
+  return { sent, attempts: [], acknowledged: ct, ct, map, nodes, writes: [write], isDeferred: false };
+};
+const CUT = { map: 1, horizon: 10, nodes: [2] };
+const stateOf = (commits: readonly OwnCommit[]) => commits.map(({ isDeferred }) => isDeferred);
+
+describe('the commits of a session', () => {
+  it('a cut defers a commit above the horizon that needs a suspended node, and all that follow (M4, M10)', () => {
+    const commits = [own(1, 9, [2]), own(2, 11, [0]), own(3, 12, [1, 2]), own(4, 13, [0]), own(5, 14, [2], 1)];
+    const all = new OwnCommits(commits);
+    expect(all.cut(CUT)).toBe(true);
+    expect(stateOf(commits)).toEqual([false, false, true, true, false]);
+    expect(commits[2]!.writes[0]!.isDeferred).toBe(true);
+    expect([all.deferred, all.deferredCount, all.mapBefore]).toEqual([commits[2], 2, 0]);
+    expect(all.cut(CUT)).toBe(false);
+  });
+
+  it('a commit whose nodes are not known is deferred by every cut below it (M4)', () => {
+    const commits = [own(1, 11, undefined)];
+    expect(new OwnCommits(commits).cut(CUT)).toBe(true);
+    expect(new OwnCommits([own(1, 10, undefined)]).cut(CUT)).toBe(false);
+  });
+
+  it('an answer that is older than a cut is judged by the cut, and so is what follows (M10)', () => {
+    const all = new OwnCommits();
+    all.cut(CUT);
+    expect(all.isOvertaken(11, { nodes: [0] })).toBe(false);
+    expect(all.isOvertaken(11, { nodes: [2], map: 1 })).toBe(false);
+    expect(all.isOvertaken(11, { nodes: [2] })).toBe(true);
+    expect(all.isOvertaken(12, { nodes: [0] })).toBe(true);
+  });
+
+  it('a commit that is made again has its new timestamp, in its writes and in what others wait for (M10)', () => {
+    const commits = [own(1, 11, [2]), own(2, 12, [0])];
+    const all = new OwnCommits(commits);
+    all.cut(CUT);
+    expect(all.finalOf(11)).toBe(Number.POSITIVE_INFINITY);
+    all.again(commits[0]!, 20, { map: 1, nodes: [1] });
+    expect([all.finalOf(11), all.finalOf(12)]).toEqual([20, Number.POSITIVE_INFINITY]);
+    expect(commits[0]!.writes[0]).toMatchObject({ ct: 20, isDeferred: false });
+    expect(all.behind()).toEqual([{ node: 1, ct: 20 }]);
+    all.again(commits[1]!, 21, { map: 1, nodes: [1] });
+    expect(all.deferred).toBeUndefined();
+    expect(all.behind()).toEqual([{ node: 1, ct: 21 }]);
+  });
+
+  it('a commit follows the latest unstable write on each node, and nothing exact where nodes are not known (M4)', () => {
+    const all = new OwnCommits([own(1, 11, [0, 1]), own(2, 12, [1])]);
+    expect(all.behind()).toEqual([
+      { node: 0, ct: 11 },
+      { node: 1, ct: 12 },
+    ]);
+    all.prune(11);
+    expect(all.behind()).toEqual([{ node: 1, ct: 12 }]);
+    all.add(own(3, 13, undefined));
+    expect(all.behind()).toEqual([]);
+  });
+
+  it('a deferred commit is kept however far stable time is, until the session goes on without (M10)', () => {
+    const all = new OwnCommits([own(1, 11, [2]), own(2, 12, [0])]);
+    all.cut(CUT);
+    all.prune(100);
+    expect(all.deferredCount).toBe(2);
+    expect(all.export()).toMatchObject([{ ct: 11, isDeferred: true }, { ct: 12 }]);
+    expect(all.dropDeferred()).toHaveLength(2);
+    expect(all.deferred).toBeUndefined();
+  });
+});
