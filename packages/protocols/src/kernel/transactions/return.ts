@@ -12,8 +12,9 @@
  *
  * A crash begins again with `fenced`: a transaction that is committed already has that outcome (M8).
  */
-import type { Need, NodeId, PartitionId, Timestamp, TxId } from '@isochron/core';
+import type { Need, NodeId, PartitionId, Timestamp, TxId, WallMs } from '@isochron/core';
 import { type Address, dispatch, type Effects, type Handlers, type Input, type Machine } from '../../machine.js';
+import { MAPS_MACHINE } from '../maps/map-machine.js';
 import { type NodeState, replicaName } from '../node-state.js';
 import type { DeferredRecord } from './deferred-slices.js';
 import { sliceOf } from './digest.js';
@@ -30,6 +31,8 @@ export const RETURN_MACHINE = 'return';
 export const PAID = 'return/paid';
 /** Unanswered requests are repeated after this time. */
 const RETRY_MS = 200;
+/** How often members send the newest map to a node that is away: an earlier message may be lost. */
+const REMIND_MS = 1_000;
 
 /** The slices of a transaction that some nodes have deferred. */
 interface GatheredSlices {
@@ -58,6 +61,7 @@ export class ReturnMachine implements Machine<TransactionMessage> {
   #paid: number;
   #debt: Debt | undefined;
   #ref = 0;
+  #remindedAt: WallMs = 0;
   readonly #handlers: Handlers<Taken, [from: Address, out: Out]> = {
     DeferredReq: (message, from, out) => this.#onDeferredReq(message, from, out),
     DeferredResp: (message, from) => this.#onDeferredResp(message, from),
@@ -78,6 +82,7 @@ export class ReturnMachine implements Machine<TransactionMessage> {
       dispatch(this.#handlers, input.message, input.from, out);
     else if (input.kind === 'timer') {
       this.#goOn(out);
+      this.#remind(input.now, out);
       out.setTimer('owe', input.now + RETRY_MS);
     }
   }
@@ -97,6 +102,15 @@ export class ReturnMachine implements Machine<TransactionMessage> {
   get #owes(): boolean {
     const { maps, topology, node } = this.state;
     return topology.isMember(node) && maps.suspendedSince(this.#paid, [node]);
+  }
+
+  #remind(now: WallMs, out: Out): void {
+    const { topology, maps, node } = this.state;
+    if (topology.isWhole || !topology.isMember(node) || Math.abs(now - this.#remindedAt) < REMIND_MS) return;
+    this.#remindedAt = now;
+    const reminder = { type: 'DecidedMaps', maps: [maps.newest] } as const;
+    for (const other of topology.nodes)
+      if (!topology.isMember(other)) out.send({ node: other, machine: MAPS_MACHINE }, reminder);
   }
 
   #goOn(out: Out): void {
