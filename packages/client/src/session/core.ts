@@ -315,10 +315,16 @@ export class ClientCore implements ClientParts, ConnectorEvents {
    * write, which has changed if the write was deferred since.
    */
   stable(timestamp: Timestamp, timeoutMs: number, caller: Caller<Timestamp>): Cancellable | undefined {
-    const final = this.own?.finalOf(timestamp) ?? timestamp;
-    return Number.isFinite(final)
-      ? this.#stableAt(final, timeoutMs, caller)
-      : this.#afterRecommits(timestamp, timeoutMs, caller);
+    const finalAt = (): Timestamp => this.own?.finalOf(timestamp) ?? timestamp;
+    const final = finalAt();
+    if (!Number.isFinite(final)) return this.#afterRecommits(timestamp, timeoutMs, caller);
+    // A write may have been deferred meanwhile.
+    const resolve = (at: Timestamp): void => {
+      if (finalAt() <= at) caller.resolve(at);
+      else current = this.stable(timestamp, timeoutMs, caller);
+    };
+    let current = this.#stableAt(final, timeoutMs, { resolve, reject: (reason) => caller.reject(reason) });
+    return current && { cancel: (reason) => current?.cancel(reason) };
   }
 
   /** Some of the writes are being committed again. */

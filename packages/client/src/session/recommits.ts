@@ -18,6 +18,7 @@ import { TxStatusExchange } from './tx-status.js';
 const RETRY_MS = 2_000;
 
 class RecommitExchange extends OutcomeExchange {
+  /** A deferred commit lies above the horizon: below its timestamp, no log has to be searched for it. */
   readonly attempt: OwnCommit['sent'];
 
   constructor(
@@ -26,7 +27,7 @@ class RecommitExchange extends OutcomeExchange {
     ended: Ended,
   ) {
     super(core, ended, own.attempts);
-    this.attempt = own.sent;
+    this.attempt = { ...own.sent, sentAfter: Math.max(own.sent.sentAfter, own.ct - 1) };
     this.move('sent');
   }
 
