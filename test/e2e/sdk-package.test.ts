@@ -57,7 +57,7 @@ describe('the package of the SDK', () => {
     const client =
       /^(?:sdk-js\/dist|packages\/(?:client|core)\/dist|packages\/wire\/dist\/(?:channels|session-frames))\//;
     const session =
-      /^packages\/protocols\/dist\/.*(?:session|sessions|session-rules|snapshot|vectors|write-cache|newer|-matrix)\.js$/;
+      /^packages\/protocols\/dist\/.*(?:sessions?|session-rules|snapshot|vectors|own-commits|write-cache|newer|-matrix)\.js$/;
     expect(sources.filter((source) => !client.test(source) && !session.test(source))).toEqual([]);
   });
 
