@@ -1,6 +1,6 @@
 /** The decision of maps (M1), and what maps that suspend nodes do (M2–M12). */
 import type { Mutant, Profile } from '../mutant.js';
-import { COMMITS, CUTS, MAP_MACHINE, OWN_COMMITS, PAST_COMMITS, RECEIVER, SLICES, STABILIZATION } from './files.js';
+import { CUTS, MAP_MACHINE, OWN_COMMITS, PAST_COMMITS, RECEIVER, SLICES, STABILIZATION } from './files.js';
 
 /** Deciders compete, crash and are cut off. */
 const MAPS_DISTURBED: Profile = {
@@ -115,21 +115,6 @@ export const MAP_MUTANTS: readonly Mutant[] = [
       },
     ],
     seeds: { from: 180, count: 150 },
-    profile: SUSPENDED,
-  },
-  {
-    name: 'no-fence',
-    breaks: 'M9',
-    does: 'commits again while attempts of earlier maps are undecided',
-    patches: [
-      {
-        file: COMMITS,
-        in: 'Commits.#mayBegin',
-        find: 'this.state.stable.isFenced',
-        replace: 'true',
-      },
-    ],
-    seeds: { from: 1, count: 150 },
     profile: SUSPENDED,
   },
   {
