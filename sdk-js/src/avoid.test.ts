@@ -1,3 +1,4 @@
+import type { ErrorCode } from '@isochron/core/errors';
 import { client, closeAll, clusterOf, server, statusOf } from '../testing/harness.js';
 
 afterEach(closeAll);
@@ -5,6 +6,16 @@ afterEach(closeAll);
 const REGIONS = ['virginia', 'oregon', 'ireland'].map((id) => ({ id, endpoints: [] }));
 const threeRegions = () => clusterOf({ regions: REGIONS.map(({ id }) => id) });
 const OREGON = { nodes: ['oregon-1'], regions: ['oregon'] };
+
+/** The node refuses commits of map 0, reports map 3, and takes commits of that. */
+function refusesUntilMap(node: Awaited<ReturnType<typeof server>>, code: ErrorCode, retryable: boolean): void {
+  node.script = (frame) => {
+    if (frame.type !== 'commit') return undefined;
+    if (frame.maps !== undefined) return { type: 'committed', id: frame.id, ts: node.cluster.clock + 1 };
+    node.push({ type: 'ust', ust: node.cluster.ust, freshness: node.freshness(), map: 3 });
+    return { type: 'error', id: frame.id, code, detail: '', retryable };
+  };
+}
 
 describe('a new attempt of a commit', () => {
   it('a new attempt avoids the regions that do not answer the node, from its next report on, and no longer than that', async () => {
@@ -66,12 +77,7 @@ describe('a new attempt of a commit', () => {
   it('an attempt names the map of its node, and the attempt after one of an older map the new map (M6)', async () => {
     const node = await server(threeRegions(), { regions: REGIONS });
     const app = await client([node]);
-    node.script = (frame) => {
-      if (frame.type !== 'commit') return undefined;
-      if (frame.maps !== undefined) return { type: 'committed', id: frame.id, ts: node.cluster.clock + 1 };
-      node.push({ type: 'ust', ust: node.cluster.ust, freshness: node.freshness(), map: 3 });
-      return { type: 'error', id: frame.id, code: 'TRANSACTION_ABORTED', detail: '', retryable: false };
-    };
+    refusesUntilMap(node, 'TRANSACTION_ABORTED', false);
     await app.set('a', 1);
     await app.set('a', 2);
     expect(node.received('commit').map(({ maps }) => maps)).toEqual([undefined, [0, 3], [3]]);
@@ -95,12 +101,7 @@ describe('a new attempt of a commit', () => {
   it('a new attempt begins where the cohorts of the last one do not decide and another map is in force (M7)', async () => {
     const node = await server(threeRegions(), { regions: REGIONS });
     const app = await client([node]);
-    node.script = (frame) => {
-      if (frame.type !== 'commit') return undefined;
-      if (frame.maps !== undefined) return { type: 'committed', id: frame.id, ts: node.cluster.clock + 1 };
-      node.push({ type: 'ust', ust: node.cluster.ust, freshness: node.freshness(), map: 3 });
-      return { type: 'error', id: frame.id, code: 'OUTCOME_PENDING', detail: '', retryable: true };
-    };
+    refusesUntilMap(node, 'OUTCOME_PENDING', true);
     await app.set('a', 1);
     expect(node.received('commit').at(-1)).toMatchObject({
       attemptRegions: ['virginia', 'virginia'],

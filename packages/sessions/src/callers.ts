@@ -47,7 +47,7 @@ export class Callers {
 
   /**
    * A map since that of a token may have deferred the session's last write: no snapshot has to contain it, and the
-   * cache that is kept does not tell (M10).
+   * cache that is kept does not show it (M10).
    * @throws IsochronError SESSION_DEFERRED
    */
   refuseDeferred({ map = 0, hwt }: SessionClaims): void {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { buildProgram, runCli } from './program.js';
+import { ran as run } from '../../testing/cli-nodes.js';
+import { buildProgram } from './program.js';
 
 const COMMANDS = [
   'dev',
@@ -23,20 +24,6 @@ const COMMANDS = [
   'rules',
   'keys',
 ];
-
-/** Runs the command line and records its output. */
-async function run(...args: string[]): Promise<{ exitCode: number; stdout: string; stderr: string }> {
-  const stdout = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
-  const stderr = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
-  const written = (spy: typeof stdout): string => spy.mock.calls.map(([text]) => String(text)).join('');
-  try {
-    const exitCode = await runCli(args);
-    return { exitCode, stdout: written(stdout), stderr: written(stderr) };
-  } finally {
-    stdout.mockRestore();
-    stderr.mockRestore();
-  }
-}
 
 describe('isochron', () => {
   it('isochron has every command', () => {

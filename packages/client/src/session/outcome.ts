@@ -282,7 +282,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
     );
   }
 
-  /** Whether an earlier attempt may be deferred: then the end of the last attempt does not tell about that (M7). */
+  /** Whether an earlier attempt may be deferred: then the end of the last attempt decides nothing about that (M7). */
   get #mayBeDeferred(): boolean {
     const [first, ...others] = this.#attempts;
     return others.length > 0 && this.core.own?.hasCutAfter(first!.map) === true;

@@ -64,7 +64,7 @@ describe('the needs of unstable writes', () => {
   const home = 'p';
   const txAt = (n: number) => txIdOf('session-of-the-test-01', n);
 
-  /** A session of PaRiS that sends commits, and the needs that the coordinator is told. */
+  /** A session of PaRiS that sends commits, and the needs that the coordinator receives. */
   function writer() {
     const node = new TestNode({}, new Set(['transactions', 'stable-snapshots', 'chained-commits']));
     const { link, connection } = node.greeted();

@@ -150,7 +150,7 @@ export class OwnCommits {
     this.#refollow();
   }
 
-  /** Forgets what is deferred: the session goes on without. Returns the ids. */
+  /** Drops what is deferred: the session goes on without. Returns the ids. */
   dropDeferred(): readonly TxId[] {
     const dropped = this.#commits.filter(({ isDeferred }) => isDeferred);
     this.#commits = this.#commits.filter(({ isDeferred }) => !isDeferred);

@@ -12,7 +12,7 @@ import { type Asked, isRepeatable, mayBeAgain } from './repeats.js';
 
 /** What the search has found. */
 export type Past =
-  /** By an earlier attempt: the log does not tell by which attempt. */
+  /** By an earlier attempt: the log does not name the attempt. */
   | { readonly is: 'committed'; readonly ct: Timestamp; readonly attempt: number }
   /** The log does not reach back far enough. */
   | { readonly is: 'forgotten'; readonly refusal: ReturnType<typeof unremembered> }

@@ -216,7 +216,7 @@ export class Session {
   #stable: Timestamp = 0;
   #hwt: Timestamp;
   readonly #cache: WriteCache;
-  /** The commits above stable time, in a session that is told of cuts. */
+  /** The commits above stable time, in a session that receives cuts. */
   readonly own: OwnCommits;
   readonly #open = new Set<SessionTransaction>();
   #committing: { tx: SessionTransaction; attempt: CommitAttempt } | undefined;

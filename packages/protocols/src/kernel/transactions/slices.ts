@@ -205,7 +205,7 @@ export class Slices {
   dropDeferred(txId: TxId, attempt: number, now: WallMs, out: Out): void {
     const records = this.deferred.of(txId);
     if (records.at(-1)?.attempt !== attempt) return;
-    this.#forget(txId, out);
+    this.#dropRecords(txId, out);
     if (this.known(txId, 0)?.state === 'committed') return;
     this.outcomes.tombstone(txId, attempt, now, out);
     const committed = records.find(({ ct }) => ct !== undefined);
@@ -229,12 +229,12 @@ export class Slices {
     for (const [txId] of this.deferred.inOrder()) {
       const known = this.known(txId, 0);
       if (known?.state !== 'committed' || known.ct > this.state.stable.aggregated) continue;
-      this.#forget(txId, out);
+      this.#dropRecords(txId, out);
     }
   }
 
   /** Drops what was deferred of a transaction. */
-  #forget(txId: TxId, out: Out): void {
+  #dropRecords(txId: TxId, out: Out): void {
     for (const { attempt } of this.deferred.of(txId)) this.#erase(deferredName(txId, attempt), out);
     this.deferred.remove(txId);
   }
