@@ -13,7 +13,8 @@ function callersOf({ session: rules }: typeof paris): Callers {
     newId: () => 'session-of-the-test-01',
     now: () => 0,
   });
-  return new Callers({ id: 'p-1', nodes: ['p-1'], near: ['p-1'], rules, ust: () => 0, cutsAfter: () => [] }, machine);
+  const cutsAfter = (version: number) => [{ map: 1, horizon: 10, nodes: [2] }].filter(({ map }) => map > version);
+  return new Callers({ id: 'p-1', nodes: ['p-1'], near: ['p-1'], rules, ust: () => 0, cutsAfter }, machine);
 }
 
 /** A caller that has seen a snapshot, and has written nothing. */
@@ -24,6 +25,16 @@ const sees = (ts: number, deps?: readonly number[]): Caller => ({
   kept: undefined,
 });
 const write = { txId: 't', writes: [{ key: 'default/a', value: '1' }] };
+
+it('a caller that wrote above the horizon of a later map is refused: the write may be deferred (M10)', () => {
+  const callers = callersOf(paris);
+  const seen = { ts: 5 };
+  expect(() => callers.refuseDeferred({ seen, hwt: 11 })).toThrow(
+    expect.objectContaining({ code: 'SESSION_DEFERRED' }),
+  );
+  for (const claims of [{ hwt: 10 }, { map: 1, hwt: 11 }])
+    expect(() => callers.refuseDeferred({ seen, ...claims })).not.toThrow();
+});
 
 describe('a commit of a caller', () => {
   it('a commit of another region is not lost although the caller has seen newer writes of this one', () => {

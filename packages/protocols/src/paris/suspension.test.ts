@@ -209,6 +209,14 @@ describe('PaRiS: a suspended node', () => {
       ['ireland', 0],
       ['virginia', 1],
     ]);
+    // Their numbers follow from the map and the round: all senders mean the same attempt.
+    const numbers = attemptsOf(
+      { ...commitOver(world, id(1), [0]), ref: 1, attemptRegions: ['oregon', 'oregon', 'ireland'], maps: [0, 1, 1] },
+      [0],
+      { cohortsAtHome: false },
+      { maps: mapsOf(world, V), topology: mapsOf(world, V).current },
+    );
+    expect(numbers.map(({ attempt }) => attempt)).toEqual([0, 1000, 1001]);
     // A first attempt of the present map is no recommit, unless its request may be a repetition.
     expect(of(['oregon'], [1])).toEqual([['oregon', 1]]);
     expect(of(['oregon'], [1], { sentAfter: 1 })).toEqual([['virginia', 1]]);

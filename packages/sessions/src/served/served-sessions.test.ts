@@ -41,6 +41,23 @@ describe('a connection', () => {
     expect(node.timers.count).toBe(0);
   });
 
+  it('a client gets the cuts of the maps above that of its token, and new ones with the map; a new client none (M10)', () => {
+    node.map = 2;
+    node.cuts = [1, 2, 3].map((map) => ({ map, horizon: UST - 4 + map, nodes: [map] }));
+    const hello = (token?: string) => {
+      const { link, connection } = node.connect();
+      connection.receive({ type: 'hello', token });
+      return { link, connection };
+    };
+    const { link, connection } = hello(node.tokens.mintPlain({ ts: UST - 9 }, UST - 1));
+    // Stable time has passed its last write, which may be deferred all the same.
+    expect(link.frames).toMatchObject([{ type: 'welcome', map: 2, hwt: UST - 1, cuts: node.cuts.slice(0, 2) }]);
+    expect(hello().link.frames[0]).not.toHaveProperty('cuts');
+    node.map = 3;
+    connection.receive({ type: 'ping', id: 1 });
+    expect(link.frames[1]).toMatchObject({ type: 'ust', map: 3, cuts: node.cuts.slice(2) });
+  });
+
   it('a client gets the version of the map with its welcome, and a new one before any other frame (M6)', () => {
     node.map = 2;
     const { link, connection } = node.connect();

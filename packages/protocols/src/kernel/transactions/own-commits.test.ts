@@ -1,5 +1,7 @@
 import { txIdOf } from '@isochron/core';
+import { parisSession } from '../../paris/session.js';
 import { type OwnCommit, OwnCommits } from './own-commits.js';
+import { Session } from './session.js';
 
 const own = (n: number, ct: number, nodes: readonly number[] | undefined, map = 0): OwnCommit => {
   const txId = txIdOf('session-of-the-test-01', n);
@@ -9,6 +11,27 @@ const own = (n: number, ct: number, nodes: readonly number[] | undefined, map = 
 };
 const CUT = { map: 1, horizon: 10, nodes: [2] };
 const stateOf = (commits: readonly OwnCommit[]) => commits.map(({ isDeferred }) => isDeferred);
+
+it('a session with deferred commits reads what it has seen with these laid over, and nothing newer (M10)', () => {
+  const session = new Session('session-of-the-test-01', parisSession);
+  session.observe({ ts: 5 });
+  const tx = session.begin();
+  tx.write('default/a', '1');
+  session.commit(tx);
+  session.committed(11, undefined, { map: 0, nodes: [2], attempts: [] });
+  expect([session.own.cut(CUT), session.isBehind]).toEqual([true, true]);
+  session.observe({ ts: 20 });
+  session.stable(20);
+  const reader = session.begin();
+  session.started(reader, 5);
+  expect([session.ust, reader.lookup('default/a')?.value]).toEqual([5, '1']);
+  session.end(reader);
+  session.committedAgain(session.own.deferred!, 21, { map: 1, nodes: [1] });
+  session.observe({ ts: 20 });
+  expect([session.ust, session.hwt, session.cacheSize]).toEqual([20, 21, 1]);
+  session.observe({ ts: 21 });
+  expect(session.cacheSize).toBe(0);
+});
 
 describe('the commits of a session', () => {
   it('a cut defers a commit above the horizon that needs a suspended node, and all that follow (M4, M10)', () => {
