@@ -55,9 +55,9 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
       {
         file: COMMITS,
         in: 'CommitExchange.frame',
-        find: 'const { txId: tx, sentAfter, writes } = this.attempt;',
+        find: 'this.attempt, this.sending(connection)),',
         replace:
-          'const { txId, sentAfter, writes } = this.attempt; const tx = this.#sentOpen !== undefined ? txId.concat(String(0)) : txId;',
+          '{ ...this.attempt, txId: this.attempts.length > 0 ? this.attempt.txId.concat(String(0)) : this.attempt.txId }, this.sending(connection)),',
       },
     ],
     seeds: { from: 1, count: 40 },

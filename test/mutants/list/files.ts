@@ -28,6 +28,7 @@ export const OWN_COMMITS = `${TRANSACTIONS}/own-commits.ts`;
 export const SUSPECTS = `${TRANSACTIONS}/suspects.ts`;
 export const READS = `${TRANSACTIONS}/reads.ts`;
 export const REBUILD = `${REPLICATION_FOLDER}/rebuild.ts`;
+export const GATHERED = `${REPLICATION_FOLDER}/gathered.ts`;
 export const REPLICA = `${TRANSACTIONS}/replica.ts`;
 export const SESSION = `${TRANSACTIONS}/session.ts`;
 export const REPLICA_STATE = `${REPLICATION_FOLDER}/replica-state.ts`;

@@ -1,7 +1,7 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { READS, REBUILD, RECEIVER, REPLICA_STATE, REPLICATION, RETENTION, SENDER, VERIFICATION } from './files.js';
+import { GATHERED, READS, REBUILD, RECEIVER, REPLICA_STATE, REPLICATION, RETENTION, SENDER, VERIFICATION } from './files.js';
 import { TINY_RANGES } from './variants.js';
 
 /** Single frames are lost, repeated or late, while the connections stay. */
@@ -194,7 +194,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       {
         file: REBUILD,
         in: 'Rebuild.#planOf',
-        find: 'const source = holders.reduce((best, next) => (clockAt(next) > clockAt(best) ? next : best));',
+        find: 'const source = holders.reduce((best, next) => (isBetter(next, best) ? next : best));',
         replace: 'const source = holders[0]!;',
       },
       {
@@ -213,10 +213,10 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
     does: 'does not log its own writes that some peer may lack',
     patches: [
       {
-        file: REBUILD,
-        in: 'Rebuild.#take',
-        find: 'if (version.region === this.state.region) this.#takeOwn(gathered, key, version);',
-        replace: 'if (version.region === this.state.region) void this.#takeOwn;',
+        file: GATHERED,
+        in: 'Gathered.take',
+        find: 'if (version.region === region) this.#takeOwn(key, version);',
+        replace: 'if (version.region === region) void this.#takeOwn;',
       },
     ],
     seeds: { from: 11, count: 300 },

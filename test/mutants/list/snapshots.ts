@@ -145,13 +145,13 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
       {
         file: SESSION,
         in: 'SessionTransaction.#above',
-        find: 'cached === undefined || !isAbove(cached.at(-1)!, this.#covered)) return NO_WRITES;',
+        find: 'cached === undefined || cached.at(-1)!.ct <= this.#covered) return NO_WRITES;',
         replace: 'cached === undefined) return NO_WRITES;',
       },
       {
         file: SESSION,
         in: 'SessionTransaction.#above',
-        find: 'cached.filter((write) => isAbove(write, this.#covered));',
+        find: 'cached.filter(({ ct }) => ct > this.#covered);',
         replace: 'cached;',
       },
     ],
@@ -165,7 +165,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
       {
         file: CACHE,
         in: 'WriteCache.prune',
-        find: 'if (isAbove(writes.at(-1)!, floor)) return;',
+        find: 'if (writes.at(-1)!.ct > floor) return;',
         replace: 'if (writes.at(-1)!.ct > floor + 1) return;',
       },
     ],
@@ -179,7 +179,7 @@ export const SNAPSHOT_MUTANTS: readonly Mutant[] = [
       {
         file: CACHE,
         in: 'WriteCache.prune',
-        find: 'if (isAbove(writes.at(-1)!, floor)) return;',
+        find: 'if (writes.at(-1)!.ct > floor) return;',
         replace: 'if (writes.at(-1)!.ct > floor - 2 ** 52) return;',
       },
     ],

@@ -77,7 +77,7 @@ export const UPDATE_MUTANTS: readonly Mutant[] = [
       {
         file: SESSION,
         in: 'SessionTransaction.#above',
-        find: 'cached.filter((write) => isAbove(write, this.#covered));',
+        find: 'cached.filter(({ ct }) => ct > this.#covered);',
         replace: 'cached;',
       },
     ],

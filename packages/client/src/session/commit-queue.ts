@@ -191,7 +191,7 @@ export class CommitQueue implements Queue {
   }
 
   get #takesMore(): boolean {
-    if (this.#core.own?.deferred !== undefined) return false;
+    if (this.#core.own?.deferred[0]) return false;
     const [head] = this.#chain;
     if (head === undefined) return true;
     if (head.write?.is('overdue') || this.#chain.at(-1)!.write?.isHeld) return false;

@@ -56,7 +56,6 @@ class CommitExchange extends OutcomeExchange {
   }
 
   frame(id: number, connection: Carrier): RequestFrame {
-    const { txId: tx, sentAfter, writes } = this.attempt;
     const { snapshot, deps, hwt } = this.#led;
     const { before: after } = this;
     // Where the transaction is open, the commit ends it, if it depends on no more than its reads. A commit with a
@@ -65,18 +64,13 @@ class CommitExchange extends OutcomeExchange {
       this.#sentOpen === undefined && deps === this.tx.read.deps && this.#handle?.isOpenOn(connection) === true;
     if (!open) this.#handle?.release();
     this.#sentOpen = open;
-    const attempts = this.sending(connection);
-    this.#writes ??= writes.map(({ key, value }) => ({ key, value: wireContent(connection.codec, value) }));
+    this.#writes ??= sentWrites(this.attempt, connection);
     return {
-      type: 'commit',
+      ...commitFields(this.core, this.attempt, this.sending(connection)),
       id,
-      tx,
       ...(!open && { snapshot, ...(deps && { deps }) }),
       hwt,
-      sentAfter,
-      ...attemptFields(attempts),
       ...(after && { after }),
-      ...behindOf(this.core),
       writes: this.#writes,
     };
   }
@@ -107,24 +101,30 @@ class CommitExchange extends OutcomeExchange {
   }
 }
 
-/** The fields of a commit that name its attempts. */
-export function attemptFields(
+/** The fields of a commit, beside its snapshot and its writes. */
+export function commitFields(
+  { own }: ClientParts,
+  { txId: tx, sentAfter }: CommitAttempt,
   attempts: readonly AttemptCohorts[],
-): Pick<CommitFrame, 'attemptRegions' | 'avoids' | 'maps'> {
+): Omit<CommitFrame, 'id' | 'hwt' | 'writes'> {
   const avoids = attempts.map(({ avoid }) => avoid);
   const maps = attempts.map(({ map }) => map);
+  // What it follows (M4).
+  const behind = own?.behind() ?? [];
   return {
+    type: 'commit',
+    tx,
+    sentAfter,
     attemptRegions: attempts.map(({ home }) => home),
-    ...(avoids.flat().length > 0 && { avoids }),
+    ...(avoids.flat()[0] && { avoids }),
     ...(maps.some(Boolean) && { maps }),
+    ...(behind[0] && { behind }),
   };
 }
 
-/** What a commit follows (M4). */
-export function behindOf({ own }: ClientParts): Pick<CommitFrame, 'behind'> {
-  const behind = own?.behind() ?? [];
-  return behind.length === 0 ? {} : { behind };
-}
+/** The writes of a commit as they are sent. */
+export const sentWrites = ({ writes }: CommitAttempt, { codec }: Carrier): CommitFrame['writes'] =>
+  writes.map(({ key, value }) => ({ key, value: wireContent(codec, value) }));
 
 /**
  * The place of a commit. An answer without the nodes comes from what the node knows of the outcome: no map up to that

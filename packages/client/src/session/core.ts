@@ -176,7 +176,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
       heldBackBy: this.clock.latest?.heldBackBy ?? undefined,
       unresponsive: current?.unresponsive.nodes ?? [],
       pendingCommits: writesSinceMs.length,
-      deferredCommits: this.own?.deferredCount ?? 0,
+      deferredCommits: this.own?.deferred.length ?? 0,
       oldestPendingCommitMs:
         writesSinceMs.length === 0 ? undefined : Math.max(0, nowMs - this.loop.stalledMs - Math.min(...writesSinceMs)),
     };
@@ -253,7 +253,6 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     this.limits = welcome.limits;
     this.#token = welcome.token;
     this.#tokenHwt = welcome.hwt;
-    this.#isCut ||= welcome.cuts?.some(({ horizon }) => welcome.hwt > horizon) === true;
     this.#alertMs = welcome.stalenessAlertMs ?? this.#alertMs;
     this.#fresh(welcome.freshness);
     this.#cut(welcome.cuts);
@@ -270,6 +269,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
 
   /** Maps have suspended nodes: some of the session's commits may be deferred (M10). */
   #cut(cuts: readonly SessionCut[] = []): void {
+    this.#isCut ||= cuts.some(({ horizon }) => this.#tokenHwt > horizon);
     let defers = false;
     for (const cut of cuts) defers = this.own?.cut(cut) === true || defers;
     if (defers) this.recommits.next();
@@ -363,14 +363,14 @@ export class ClientCore implements ClientParts, ConnectorEvents {
    * (D9).
    */
   #closeGap({ resolve, reject }: Caller<void>): Cancellable | undefined {
-    if (this.#isCut) {
-      const message = 'what the session of the token wrote last may wait for a node that was suspended';
-      reject(new IsochronError('SESSION_DEFERRED', message));
-      return undefined;
-    }
+    const deferred = 'what the session of the token wrote last may wait for a node that was suspended';
+    const end = (): void => {
+      if (this.#isCut) reject(new IsochronError('SESSION_DEFERRED', deferred));
+      else resolve();
+    };
     // Stable at the node of the connection is enough for this session's own reads.
-    if (this.#tokenHwt <= (this.can('stable-snapshots') ? this.engine.ust : this.#stable)) {
-      resolve();
+    if (this.#isCut || this.#tokenHwt <= (this.can('stable-snapshots') ? this.engine.ust : this.#stable)) {
+      end();
       return undefined;
     }
     const failed = (cause: unknown): void => {
@@ -378,7 +378,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
       const message = 'what the session of the token wrote is not visible everywhere yet';
       reject(isLate ? new IsochronError('SESSION_GAP', message, { cause }) : cause);
     };
-    return this.stable(this.#tokenHwt, this.settings.requestTimeoutMs, { resolve: () => resolve(), reject: failed });
+    return this.stable(this.#tokenHwt, this.settings.requestTimeoutMs, { resolve: end, reject: failed });
   }
 
   /** The status of a transaction, of this session or of any other. */

@@ -132,7 +132,7 @@ export abstract class OutcomeExchange extends Exchange<Committed> {
 
   /** Whether it waits until the session's deferred commits are committed again (M10). */
   protected get isBehindDeferred(): boolean {
-    return this.core.own?.deferred !== undefined;
+    return this.core.own?.deferred[0] !== undefined;
   }
 
   /** Whether the write is in one of these states. */

@@ -5,11 +5,10 @@
  */
 import type { TxId } from '@isochron/core/ids';
 import type { OwnCommit } from '@isochron/protocols/kernel/transactions/own-commits';
-import type { CommitFrame, RequestFrame } from '@isochron/wire/session-frames';
-import { wireContent } from '../link/codec.js';
+import type { RequestFrame } from '@isochron/wire/session-frames';
 import { type Carrier, unexpected } from '../link/exchange.js';
 import type { Answer } from '../link/frames.js';
-import { attemptFields, behindOf, placeOf } from './commits.js';
+import { commitFields, placeOf, sentWrites } from './commits.js';
 import { OutcomeExchange } from './outcome.js';
 import type { ClientParts, Ended } from './parts.js';
 import { TxStatusExchange } from './tx-status.js';
@@ -40,20 +39,16 @@ class RecommitExchange extends OutcomeExchange {
   }
 
   frame(id: number, connection: Carrier): RequestFrame {
-    const { txId: tx, snapshot, deps, sentAfter } = this.attempt;
-    const attempts = this.sending(connection);
+    const { core, attempt } = this;
+    const { snapshot, deps } = attempt;
     return {
-      type: 'commit',
+      ...commitFields(core, attempt, this.sending(connection)),
       id,
-      tx,
       snapshot,
       ...(deps && { deps }),
-      hwt: this.core.session.hwt,
-      sentAfter,
-      ...attemptFields(attempts),
-      ...behindOf(this.core),
-      writes: this.attempt.writes.map(({ key, value }) => ({ key, value: wireContent(connection.codec, value) })),
-    } satisfies CommitFrame;
+      hwt: core.session.hwt,
+      writes: sentWrites(attempt, connection),
+    };
   }
 
   answered(frame: Answer, connection: Carrier): void {
@@ -86,7 +81,7 @@ export class Recommits {
   /** Goes on with the first deferred commit, if none is under way. */
   next(): void {
     if (this.#current !== undefined) return;
-    const own = this.core.own?.deferred;
+    const own = this.core.own?.deferred[0];
     if (own === undefined) {
       this.done();
       return;
@@ -106,17 +101,20 @@ export class Recommits {
     this.next();
   }
 
-  /** A commit was refused, as by access rules: the node that was suspended may have made it at its return. */
+  /**
+   * A commit was refused, as by access rules: the node that was suspended may have made it at its return. Or a lost
+   * disk had a part of the commit (D10): the session goes on without.
+   */
   #ask(own: OwnCommit): void {
     const later = (): void => void this.core.loop.after(RETRY_MS, () => this.next());
     const { txId, sentAfter } = own.sent;
     new TxStatusExchange(txId, sentAfter).run(this.core.connector.dispatcher.submitTimed, {
       resolve: ({ state, timestamp = 0 }) => {
-        if (!own.isDeferred || state !== 'committed' || timestamp <= own.ct) {
-          later();
-          return;
-        }
-        this.core.session.committedAgain(own, timestamp, { map: this.core.own?.newestCut });
+        const { session, own: all } = this.core;
+        if (state === 'lost' || state === 'forgotten') all?.drop((one) => one === own);
+        else if (own.isDeferred && state === 'committed' && timestamp > own.ct)
+          session.committedAgain(own, timestamp, { map: all?.newestCut });
+        else return later();
         this.#settled(own);
       },
       reject: later,
@@ -125,7 +123,7 @@ export class Recommits {
 
   /** The session goes on without its deferred commits. Returns the id of the first. */
   drop(): TxId | undefined {
-    const [first] = this.core.own?.dropDeferred() ?? [];
+    const [first] = this.core.own?.drop(({ isDeferred }) => isDeferred) ?? [];
     const exchange = this.#current;
     this.#current = undefined;
     exchange?.cancel(undefined);

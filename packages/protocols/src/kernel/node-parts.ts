@@ -26,7 +26,7 @@ import { RegionalTimes } from './replication/regional-times.js';
 import type { RecoveredReplica } from './replication/replica-state.js';
 import type { Replication } from './replication/replication.js';
 import { StableTime } from './replication/stable-time.js';
-import { COPIED_UNDER } from './replication/unstable.js';
+import { copiedUnder } from './replication/unstable.js';
 import { Verification } from './replication/verification.js';
 import type { ProtocolSettings } from './settings.js';
 
@@ -176,7 +176,7 @@ export function recoverReplicaState(
       return [region, Math.max(durable[region] ?? 0, proven)] as const;
     }),
     highestGroups: vectorOf(meta.get(`highestGroups/${partition}`)),
-    copiedUnder: timestampOf(meta.get(COPIED_UNDER)),
+    copiedUnder: timestampOf(meta.get(copiedUnder(partition))),
     incarnations: vectorOf(meta.get(`incarnations/${partition}`)),
     limits: vectorOf(meta.get(`limits/${partition}`)),
     evidence: vectorOf(meta.get(`evidence/${partition}`)),

@@ -2,6 +2,7 @@
 import type { NodeId } from '@isochron/core';
 import { keyIn, TestClient } from '@isochron/testing/world/clients';
 import { commitOver, id, settled } from '@isochron/testing/world/commits';
+import { everywhere, loseDisk, runRebuilding, versions } from '@isochron/testing/world/lost-disks';
 import type { World } from '@isochron/testing/world/world';
 import { MAPS_MACHINE } from '../kernel/maps/map-machine.js';
 import { attemptsOf } from '../kernel/transactions/attempts.js';
@@ -291,5 +292,49 @@ describe('PaRiS: a suspended node', () => {
     world.until(() => world.node(I).parts.stable.value >= ct, 5_000);
     const chain = world.node(I).store.chains.get(`${shared}|${key}`) ?? [];
     expect(chain[0]).toMatchObject({ ts: ct, value: '"second"' });
+  });
+
+  it('a member that loses its disk meanwhile keeps what the suspended node lacks of its log (D10d)', () => {
+    const world = settled({ spec: everywhere(3), settings: SETTINGS });
+    for (const other of [V, O]) world.cut(I, other);
+    suspends(world);
+    const { ct } = new TestClient(world, V).write({ [keyIn(world, 0)]: '"meanwhile"' });
+    world.until(() => world.node(O).parts.stable.value >= ct, 2_000);
+    loseDisk(world, V);
+    for (const other of [V, O]) world.heal(I, other);
+    for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [] });
+    // The sources of the copies have adopted different maps.
+    expect(mapsOf(world, I).current.version).toBeLessThan(mapsOf(world, O).current.version);
+    expect(runRebuilding(world, 10_000)).toEqual([]);
+    expect([V, O, I].map((node) => mapsOf(world, node).current.members)).toEqual([
+      [V, O, I],
+      [V, O, I],
+      [V, O, I],
+    ]);
+    for (const partition of [0, 1, 2]) expect(versions(world, I, partition)).toEqual(versions(world, O, partition));
+    expect(versions(world, V, 0)).toEqual(versions(world, O, 0));
+  });
+
+  it('a returned node owes what needs a node that has left in order, until that one is back (M11, M12)', () => {
+    const world = settled({ settings: SETTINGS });
+    const partitions = [cohortOn(world, V), cohortOn(world, O), cohortOn(world, I)].sort((a, b) => a - b);
+    world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
+    world.call(V, commitOver(world, id(1), partitions), 'CommitResp');
+    world.run(50);
+    world.crash(I);
+    suspends(world);
+    world.filter = ({ message }) => message.type !== 'DeferredReq';
+    world.restart(I);
+    for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [] });
+    world.until(() => [V, O, I].every((node) => mapsOf(world, node).current.isMember(I)), 20_000);
+    world.inject(at(O), { node: O, machine: 'client' }, { type: 'LeaveReq', ref: 4711 });
+    world.until(() => [V, I].every((node) => !mapsOf(world, node).current.isMember(O)), 10_000);
+    world.filter = () => true;
+    world.run(2_000);
+    expect(deferredAt(world, I)).toEqual([id(1)]);
+    world.inject(at(O), { node: O, machine: 'client' }, { type: 'ReturnReq', ref: 4712 });
+    world.until(() => [V, O, I].every((node) => deferredAt(world, node).length === 0), 20_000);
+    const status = world.call(V, { type: 'TxStatusReq', txId: id(1) });
+    expect(status).toMatchObject({ status: 'committed' });
   });
 });

@@ -216,7 +216,7 @@ export class MachineSession<M extends AnyMessage> implements ClientSession, Tran
 
   get settling(): boolean {
     const { queue, own } = this.#machine.core;
-    return queue.writes.length > 0 || own?.deferred !== undefined;
+    return queue.writes.length > 0 || own?.deferred[0] !== undefined;
   }
 
   get #hasTransactions(): boolean {

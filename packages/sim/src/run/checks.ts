@@ -81,13 +81,14 @@ export function createChecks<M extends AnyMessage>(
   const usts = () => cluster.nodes.map(({ id }) => cluster.node(id).protocol?.ust() ?? 0);
   const highest = () => Math.max(...usts());
   const mapOf = (node: string) => cluster.node(node).protocol?.maps.current ?? cluster.topology;
-  // Up to the horizon of a map, the members of the map before that stay have everything (M3); its new members follow
-  // (M5).
+  // Up to the horizon of a map, the members of the map before that stay have everything (M3); nodes that it brings back
+  // follow (M5).
   const mapFor = (node: string, stable: number) => {
     const maps = cluster.node(node).protocol?.maps;
     let topology = mapOf(node);
-    const isNew = () => topology.version > 0 && topology.map.suspends.length === 0;
-    while (isNew() && stable <= topology.map.horizon) topology = maps!.at(topology.version - 1)!;
+    const before = () => maps!.at(topology.version - 1)!;
+    const returns = () => topology.map.members.some((member) => !before().map.members.includes(member));
+    while (topology.version > 0 && stable <= topology.map.horizon && returns()) topology = before();
     return topology;
   };
   const lowestClock = () => Math.min(...cluster.nodes.map(({ id }) => cluster.node(id).clock.now()));

@@ -65,6 +65,8 @@ export interface ClientWorldOptions {
   readonly engine?: OpenEngine;
   /** The endpoints that the application names; by default those of all nodes. */
   readonly given?: readonly string[];
+  /** The token that the client begins with. */
+  readonly token?: string | undefined;
   /** Gives credentials, or an error; undefined never answers. Absent: they are not renewed. */
   readonly auth?: () => unknown;
 }
@@ -123,7 +125,7 @@ export class World implements ClientEffects {
 
   constructor(
     readonly nodes: readonly MemoryNode[],
-    { settings, random = () => 0, engine = ofParis, auth, given }: ClientWorldOptions = {},
+    { settings, random = () => 0, engine = ofParis, auth, given, token }: ClientWorldOptions = {},
   ) {
     this.#engine = engine;
     this.#auth = auth;
@@ -140,7 +142,8 @@ export class World implements ClientEffects {
       newId: () => `session${++this.#lastId}`.padEnd(22, '0'),
       ...settings,
     };
-    this.machine = new ClientMachine({ endpoints: given ?? nodes.map(({ url }) => url) }, all, this, random, 0);
+    const endpoints = given ?? nodes.map(({ url }) => url);
+    this.machine = new ClientMachine({ endpoints, token }, all, this, random, 0);
   }
 
   /** Sockets that are open or being opened. */

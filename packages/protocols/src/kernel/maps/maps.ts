@@ -185,13 +185,15 @@ export class Maps {
 
   /**
    * The part of a stable time that counts a node: what the node had up to there, and what others had of it, was on the
-   * disk. Stable times of maps without the node prove nothing about it.
+   * disk. Up to its horizon, the stable times of a map count the members of the map before that stay (M3); nodes that
+   * it brings back have that much once they adopt it (M5).
    */
-  confirmed(node: NodeId, stable: Timestamp): Timestamp {
-    let version = this.#adopted;
-    while (version > 0 && stable <= this.#decided[version]!.map.horizon) version--;
-    if (this.#decided[version]!.isMember(node)) return stable;
-    return Math.min(stable, this.#ended[String(this.#newestWith(node, version))] ?? 0);
+  confirmed(node: NodeId, stable: Timestamp, version = this.#adopted): Timestamp {
+    if (version === 0) return stable;
+    const ended = this.#ended[String(version - 1)] ?? 0;
+    const [before, map] = [this.#decided[version - 1]!, this.#decided[version]!];
+    const counts = map.isMember(node) && (before.isMember(node) || stable > map.map.horizon);
+    return counts && stable > ended ? stable : this.confirmed(node, Math.min(stable, ended), version - 1);
   }
 
   /**

@@ -152,6 +152,9 @@ export const JoinResp = message('JoinResp', 36, {
   /** The node had data, which were set aside: so this is not the cluster's first start. */
   setAside: boolean,
   ust: timestamp,
+  /** The part of `ust` that counts every node; absent in map 0, where `ust` does. */
+  everywhere: optional(timestamp),
+  map: adoptedMap,
   /** Highest version clock received from the asker, for each partition that both hold. */
   clocks: list(object({ partition, clock: timestamp })),
 });

@@ -6,8 +6,8 @@
  * 1. takes the highest version clock that any node ever received from it as the floor of its own;
  * 2. copies each partition from the replica that has most of this node's versions, at that replica's durable version
  *    vector;
- * 3. collects from every other replica the versions that it sourced itself above the stable time, and puts them into
- *    its log: some replicas may lack them;
+ * 3. collects from every other replica the versions that it sourced itself above the stable time that counts all nodes,
+ *    and puts them into its log: some replicas may lack them;
  * 4. knows transactions with a `sentAfter` below its return (`incarnation`) only from the copies, answers LOST about
  *    the others, and joins; all in one durable batch.
  *
@@ -20,23 +20,19 @@
  */
 import {
   IsochronError,
-  type KeyWrite,
   type NodeId,
   type PartitionId,
   type QualifiedKey,
   type RegionId,
-  type StoredVersion,
   type Timestamp,
-  type TxId,
   type WallMs,
 } from '@isochron/core';
 import type { Address, Effects, Input, Machine, WriteSeq } from '../../machine.js';
 import { Addresses, type NodeState } from '../node-state.js';
+import { Gathered } from './gathered.js';
 import type { CopyResp, JoinResp, ReplicationMessage } from './messages.js';
-import { receivedOutcome } from './receiver.js';
 import type { RebuiltReplica } from './replica-state.js';
 import type { Replication } from './replication.js';
-import { COPIED_UNDER, type UnstableTx } from './unstable.js';
 
 type Out = Effects<ReplicationMessage>;
 
@@ -56,36 +52,6 @@ interface Fetch {
   readonly source: RegionId | null;
   readonly above: Timestamp;
   readonly clock: Timestamp;
-}
-
-/** An own transaction, as far as its versions show it. */
-interface OwnTx extends Pick<StoredVersion, 'txId' | 'deps' | 'depends' | 'siblings'> {
-  readonly ct: Timestamp;
-  readonly writes: Map<QualifiedKey, KeyWrite>;
-}
-
-/** The initial data of a replica. */
-interface Gathered {
-  /** The highest version clock that any node received from this replica: the replica sourced no version above. */
-  readonly clock: Timestamp;
-  readonly vector: Map<RegionId, Timestamp>;
-  /**
-   * The newest received version of each other region: it was on that region's disk, which may have been rolled back
-   * since.
-   */
-  readonly highestGroups: Map<RegionId, Timestamp>;
-  gcFloor: Timestamp;
-  /**
-   * Own transactions above the stable time, by timestamp and id: some peer may lack them, some cohort may ask for their
-   * outcome.
-   */
-  readonly own: Map<string, OwnTx>;
-  /** The transactions of all regions above the stable time of the sources, by timestamp and id. */
-  readonly unstable: Map<string, UnstableTx>;
-  /** The newest own version that is stable: the new log begins after it. */
-  stableOwn: Timestamp;
-  /** Versions of other regions are taken up to here. */
-  readonly others: Timestamp;
 }
 
 /** The interface of a replica for losing and copying its data. */
@@ -137,8 +103,6 @@ export class Rebuild implements Machine<ReplicationMessage> {
   /** First question for the present page, and the number of received parts of each answer. */
   #pageRef = 0;
   readonly #parts = new Map<number, CopyResp[]>();
-  /** The map that the sources of the copies have adopted: all the same. */
-  #map: number | undefined;
   /** Nodes whose data are in this copy: their data must not count as lost before the copy is whole. */
   readonly #copiedFrom = new Set<NodeId>();
   /** When another node last reported to this retiring node that it has data. */
@@ -221,7 +185,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
   }
 
   #onJoinReq(from: Address, out: Out): void {
-    const { membership, topology } = this.state;
+    const { membership, topology, maps } = this.state;
     // A node in the present copy that has lost its disk since waits for the copy: its latest versions may be nowhere
     // else.
     if (!topology.nodes.includes(from.node)) return;
@@ -235,7 +199,11 @@ export class Rebuild implements Machine<ReplicationMessage> {
     const { joined } = membership;
     const { setAside } = this.options;
     const retiring = membership.retiring !== undefined;
-    out.send(from, { type: 'JoinResp', joined, retiring, setAside, ust: this.#known, clocks });
+    const ust = this.#known;
+    const everywhere = Math.min(ust, ...topology.nodes.map((node) => maps.confirmed(node, ust)));
+    const { version: map } = topology;
+    const times = map === 0 ? { ust } : { ust, everywhere, map };
+    out.send(from, { type: 'JoinResp', joined, retiring, setAside, ...times, clocks });
   }
 
   /**
@@ -268,6 +236,11 @@ export class Rebuild implements Machine<ReplicationMessage> {
     return Math.max(0, ...[...this.#answers.values()].map(({ ust }) => ust));
   }
 
+  /** The highest reported stable time that counts every node, also those that are no members. */
+  get #everywhere(): Timestamp {
+    return Math.max(0, ...[...this.#answers.values()].map(({ ust, everywhere = ust }) => everywhere));
+  }
+
   get #allAnswered(): boolean {
     return this.#answers.size === this.state.topology.nodes.length - 1;
   }
@@ -286,16 +259,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
       const clock = Math.max(0, ...this.#othersOf(partition).map((other) => this.#clockAt(other, partition)));
       const gated = this.#replicas.get(partition)!.replication.gate !== undefined;
       const others = gated ? this.#stable : Number.POSITIVE_INFINITY;
-      this.#gathered.set(partition, {
-        clock,
-        vector: new Map(),
-        highestGroups: new Map(),
-        gcFloor: 0,
-        own: new Map(),
-        unstable: new Map(),
-        stableOwn: 0,
-        others,
-      });
+      this.#gathered.set(partition, new Gathered(partition, this.state.region, clock, this.#everywhere, others));
     }
     // No timestamp that was ever published from here lies above the clock and its durable ceiling.
     const highest = Math.max(0, ...[...this.#gathered.values()].map(({ clock }) => clock));
@@ -313,11 +277,15 @@ export class Rebuild implements Machine<ReplicationMessage> {
       return this.#allAnswered && (!this.#hadData || this.options.acceptLoss) ? [] : undefined;
     }
     const clockAt = (holder: Address) => this.#clockAt(holder, partition);
-    const source = holders.reduce((best, next) => (clockAt(next) > clockAt(best) ? next : best));
+    const mapAt = ({ node }: Address) => this.#answers.get(node)?.map ?? 0;
+    // A node that is no member may lack what the members have.
+    const isBetter = (one: Address, other: Address) =>
+      mapAt(one) === mapAt(other) ? clockAt(one) > clockAt(other) : mapAt(one) > mapAt(other);
+    const source = holders.reduce((best, next) => (isBetter(next, best) ? next : best));
     const all: Fetch = { partition, from: source, source: null, above: 0, clock: clockAt(source) };
     const { region } = this.state;
     const collects = holders.filter((holder) => holder !== source);
-    const above = this.#stable;
+    const above = this.#everywhere;
     return [all, ...collects.map((from) => ({ partition, from, source: region, above, clock: clockAt(from) }))];
   }
 
@@ -364,47 +332,12 @@ export class Rebuild implements Machine<ReplicationMessage> {
     this.#progressAt = now;
     if (parts.length < page.parts) return;
     // A page is used only when it is whole: two answers may lie before and after a collection.
-    for (const part of parts) this.#take(fetch, part, out);
+    const gathered = this.#gathered.get(fetch.partition)!;
+    for (const part of parts) this.counters.versions += gathered.take(part, fetch.source, out);
     this.counters.pages++;
     if (page.next === null) this.#fetches!.shift();
     this.#start = page.next ?? '';
     this.#afterWrites((later, laterOut) => this.#fetch(later, laterOut), now, out);
-  }
-
-  #take({ partition, source }: Fetch, page: CopyResp, out: Out): void {
-    const gathered = this.#gathered.get(partition)!;
-    // The first page's vector: the versions that it covers are in this page or in a later one.
-    if (source === null && gathered.vector.size === 0) {
-      for (const e of page.vector) gathered.vector.set(e.region, Math.min(e.ts, gathered.others));
-    }
-    gathered.gcFloor = Math.max(gathered.gcFloor, page.gcFloor);
-    const { map = 0 } = page;
-    this.#map ??= map;
-    if (this.#map !== map) throw new IsochronError('REBUILD_NEEDED', 'Members have changed; the copy starts over.');
-    for (const one of page.unstable ?? []) gathered.unstable.set(nameOf(one.ct, one.tx.txId), { ...one, map });
-    for (const { key, version } of page.versions) {
-      if (version.region !== this.state.region && version.ts > gathered.others) continue;
-      out.write({ kind: 'version', partition, key, version });
-      this.counters.versions++;
-      if (version.region === this.state.region) this.#takeOwn(gathered, key, version);
-      else if (version.ts <= (gathered.vector.get(version.region) ?? 0))
-        gathered.highestGroups.set(
-          version.region,
-          Math.max(version.ts, gathered.highestGroups.get(version.region) ?? 0),
-        );
-    }
-  }
-
-  #takeOwn(gathered: Gathered, key: QualifiedKey, version: StoredVersion): void {
-    const { ts, txId, value, deps, depends, siblings } = version;
-    if (ts <= this.#stable) {
-      gathered.stableOwn = Math.max(gathered.stableOwn, ts);
-      return;
-    }
-    const name = nameOf(ts, txId);
-    const tx = gathered.own.get(name) ?? { ct: ts, txId, deps, depends, siblings, writes: new Map() };
-    gathered.own.set(name, tx);
-    tx.writes.set(key, { key, value });
   }
 
   #afterWrites(then: (now: WallMs, out: Out) => void, now: WallMs, out: Out): void {
@@ -421,55 +354,21 @@ export class Rebuild implements Machine<ReplicationMessage> {
 
   /** Writes all data that the node needs to continue, in one batch. */
   #finish(now: WallMs, out: Out): void {
-    const { clock, membership, region } = this.state;
-    const newest = ({ own }: Gathered) => Math.max(0, ...[...own.values()].map(({ ct }) => ct));
-    const incarnation = this.#hadData
-      ? clock.propose(now, Math.max(0, ...[...this.#gathered.values()].map(newest)), out)
-      : 0;
+    const { clock, membership } = this.state;
+    const newest = Math.max(0, ...[...this.#gathered.values()].map((gathered) => gathered.newest));
+    const incarnation = this.#hadData ? clock.propose(now, newest, out) : 0;
     const forgottenUpTo = this.#stable;
-    for (const [partition, gathered] of this.#gathered) {
-      const { clock: seen, vector, highestGroups, gcFloor, own, stableOwn, unstable } = gathered;
-      // A fragment lies above the versions that any node has received whole; the rest of it will not come.
-      vector.set(region, Math.max(seen, vector.get(region) ?? 0, newest(gathered)));
-      for (const [name, { ct, writes, ...rest }] of own) {
-        const tx = { ...rest, writes: [...writes.values()], needs: unstable.get(name)?.tx.needs };
-        out.write({ kind: 'applied', partition, ct, tx, region, log: 'own', outcome: { attempt: 0, digest: null } });
-      }
-      for (const { ct, region: source, tx } of unstable.values()) {
-        if (source === region || ct > (vector.get(source) ?? 0)) continue;
-        out.write({
-          kind: 'applied',
-          partition,
-          ct,
-          tx,
-          region: source,
-          log: 'received',
-          outcome: receivedOutcome(tx),
-        });
-      }
-      out.write({ kind: 'meta', name: `vv/${partition}`, value: Object.fromEntries(vector) });
-      out.write({ kind: 'meta', name: `highestGroups/${partition}`, value: Object.fromEntries(highestGroups) });
-      out.write({ kind: 'horizon', partition, horizon: 'gcFloor', upTo: gcFloor });
-      out.write({ kind: 'horizon', partition, horizon: 'logTruncatedUpTo', upTo: stableOwn });
-      out.write({ kind: 'horizon', partition, horizon: 'forgottenUpTo', upTo: forgottenUpTo });
-    }
+    const rebuilt = [...this.#gathered].map(([id, gathered]) => [id, gathered.finish(forgottenUpTo, out)] as const);
     // A disk that is lost before its peers have received anything from it looks like a first start: there is nothing to
     // settle.
     const unsettledAfter = this.options.settles && this.#hadData ? Math.max(1, forgottenUpTo) : 0;
     out.write({ kind: 'meta', name: 'lostUpTo', value: incarnation });
     out.write({ kind: 'meta', name: 'unsettled', value: unsettledAfter });
     out.write({ kind: 'meta', name: 'joined', value: 1 });
-    out.write({ kind: 'meta', name: COPIED_UNDER, value: this.#map ?? 0 });
     this.#afterWrites(
       (later, laterOut) => {
         membership.join(incarnation, unsettledAfter);
-        for (const [partition, gathered] of this.#gathered) {
-          const { vector, highestGroups, gcFloor, stableOwn } = gathered;
-          const logged = newest(gathered);
-          const unstable = [...gathered.unstable.values()];
-          const rebuilt = { vector, highestGroups, gcFloor, forgottenUpTo, unstable, logged, truncatedUpTo: stableOwn };
-          this.#replicas.get(partition)!.join(rebuilt, later, laterOut);
-        }
+        for (const [partition, replica] of rebuilt) this.#replicas.get(partition)!.join(replica, later, laterOut);
         this.#gathered.clear();
         this.#copiedFrom.clear();
       },
@@ -494,5 +393,3 @@ export class Rebuild implements Machine<ReplicationMessage> {
     throw new IsochronError('REBUILD_NEEDED', reason);
   }
 }
-
-const nameOf = (ct: Timestamp, txId: TxId): string => `${ct}/${txId}`;

@@ -1,7 +1,7 @@
-import type { ClusterMap, LoggedTx, RegionId, Timestamp } from '@isochron/core';
+import type { ClusterMap, LoggedTx, PartitionId, RegionId, Timestamp } from '@isochron/core';
 
-/** The record of the map that the sources of the copies had adopted. */
-export const COPIED_UNDER = 'copiedUnder';
+/** The record of the lowest map that a source of a replica's copy had adopted. */
+export const copiedUnder = (partition: PartitionId): string => `copiedUnder/${partition}`;
 
 /** A transaction that a replica has applied. */
 export interface UnstableTx {

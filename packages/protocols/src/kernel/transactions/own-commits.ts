@@ -76,20 +76,15 @@ export class OwnCommits {
     for (const commit of commits) this.add(commit);
   }
 
-  /** The first commit that is deferred: the session commits it again before anything else. */
-  get deferred(): OwnCommit | undefined {
-    return this.#commits.find(({ isDeferred }) => isDeferred);
-  }
-
-  get deferredCount(): number {
-    return this.#commits.filter(({ isDeferred }) => isDeferred).length;
+  /** The commits that are deferred, in their order: the session commits them again before anything else. */
+  get deferred(): readonly OwnCommit[] {
+    return this.#commits.filter(({ isDeferred }) => isDeferred);
   }
 
   /** The version of the map before the first cut that has deferred something; undefined while nothing is deferred. */
   get mapBefore(): number | undefined {
-    const { deferred } = this;
-    if (deferred === undefined) return undefined;
-    return this.#cuts.find(({ map, hits }) => hits && map > (deferred.map ?? 0))!.map - 1;
+    const [first] = this.deferred;
+    return first && this.#cuts.find(({ map, hits }) => hits && map > (first.map ?? 0))!.map - 1;
   }
 
   /** Whether a map above a version has suspended nodes. */
@@ -104,8 +99,7 @@ export class OwnCommits {
 
   add(commit: OwnCommit): void {
     this.#commits.push(commit);
-    if (commit.isDeferred) for (const write of commit.writes) write.isDeferred = true;
-    else this.#follow(commit);
+    if (!commit.isDeferred) this.#follow(commit);
   }
 
   /** Takes a cut, and returns whether it defers something. */
@@ -117,7 +111,6 @@ export class OwnCommits {
       if (!isDeferredBy(known, commit.ct, commit)) continue;
       known.hits = true;
       commit.isDeferred = true;
-      for (const write of commit.writes) write.isDeferred = true;
     }
     if (known.hits) this.#refollow();
     return known.hits;
@@ -146,14 +139,14 @@ export class OwnCommits {
   /** A deferred commit is committed again. */
   again(commit: OwnCommit, ct: Timestamp, { map, nodes }: CommitPlace): void {
     Object.assign(commit, { ct, map, nodes, isDeferred: false });
-    for (const write of commit.writes) Object.assign(write, { ct, isDeferred: false });
+    for (const write of commit.writes) Object.assign(write, { ct });
     this.#refollow();
   }
 
-  /** Drops what is deferred: the session goes on without. Returns the ids. */
-  dropDeferred(): readonly TxId[] {
-    const dropped = this.#commits.filter(({ isDeferred }) => isDeferred);
-    this.#commits = this.#commits.filter(({ isDeferred }) => !isDeferred);
+  /** The session goes on without these commits. Returns the ids. */
+  drop(isDropped: (commit: OwnCommit) => boolean): readonly TxId[] {
+    const dropped = this.#commits.filter(isDropped);
+    this.#commits = this.#commits.filter((commit) => !isDropped(commit));
     return dropped.map(({ sent }) => sent.txId);
   }
 

@@ -54,6 +54,8 @@ interface Debt {
   rounds: number;
   /** The request that is not answered. */
   ref: number | undefined;
+  /** Some transactions need a node that has left in order. */
+  isHeld: boolean;
 }
 
 export class ReturnMachine implements Machine<TransactionMessage> {
@@ -151,12 +153,20 @@ export class ReturnMachine implements Machine<TransactionMessage> {
    * The transactions of which every slice of an attempt is there, in order. Of the others, a slice was never prepared,
    * or went with a disk: they are dropped.
    */
-  #wholeOf({ gathered }: Debt, out: Out): DeferredSlice[][] {
+  #wholeOf(debt: Debt, out: Out): DeferredSlice[][] {
+    const { gathered } = debt;
+    const { maps, topology } = this.state;
     for (const slice of this.#own()) gather(gathered, slice);
     const whole: { readonly first: Timestamp; readonly all: DeferredSlice[] }[] = [];
     for (const { attempts, first } of gathered.values()) {
       const slices = [...attempts].sort(([a], [b]) => b - a).map(([, ofPartitions]) => [...ofPartitions.values()]);
-      if (slices.some((all) => this.#waits(all))) continue;
+      // Left to the return of the suspended node, which owes it, too.
+      if (slices.some((all) => this.#waits(all, (node) => maps.isSuspended(node)))) continue;
+      // A node that has left in order owes nothing: this debt lasts until that node is back.
+      if (slices.some((all) => this.#waits(all, (node) => !topology.isMember(node)))) {
+        debt.isHeld = true;
+        continue;
+      }
       const all = slices.find((ofAttempt) => ofAttempt[0]!.cohorts.length === ofAttempt.length);
       if (all !== undefined) whole.push({ first, all });
       else this.#drop(slices.flat(), out);
@@ -179,11 +189,10 @@ export class ReturnMachine implements Machine<TransactionMessage> {
   }
 
   /** Whether it needs another node that is away, or follows a transaction that may (M11). */
-  #waits(slices: readonly DeferredSlice[]): boolean {
-    const { topology } = this.state;
-    const isAway = (node: NodeId) => !topology.isMember(node);
+  #waits(slices: readonly DeferredSlice[], isAway: (node: NodeId) => boolean): boolean {
+    const { nodes } = this.state.topology;
     const cohorts = slices[0]!.cohorts.map((partition) => this.#cohortOf(slices[0]!, partition));
-    const isNeeded = ({ node }: Need) => (node === undefined ? !topology.isWhole : isAway(topology.nodes[node]!));
+    const isNeeded = ({ node }: Need) => (node === undefined ? nodes.some(isAway) : isAway(nodes[node]!));
     return cohorts.some(isAway) || slices.some(({ needs }) => needs?.some(isNeeded));
   }
 
@@ -191,6 +200,7 @@ export class ReturnMachine implements Machine<TransactionMessage> {
   #commitNext(debt: Debt, out: Out): void {
     const [slices] = debt.whole!;
     if (slices === undefined) {
+      if (debt.isHeld) return;
       this.#paid = debt.version;
       this.#debt = undefined;
       out.write({ kind: 'meta', name: PAID, value: this.#paid });
@@ -251,6 +261,7 @@ const newDebt = (version: number): Debt => ({
   last: 0,
   rounds: 0,
   ref: undefined,
+  isHeld: false,
 });
 
 function gather(gathered: Map<TxId, GatheredSlices>, slice: DeferredSlice): void {

@@ -34,7 +34,7 @@ import {
   type SentPlace,
 } from './own-commits.js';
 import type { Snapshot } from './snapshots.js';
-import { type CachedWrite, type CacheView, isAbove, laidOver, type OwnWrite, WriteCache } from './write-cache.js';
+import { type CachedWrite, type CacheView, laidOver, type OwnWrite, WriteCache } from './write-cache.js';
 
 /** The differences between the sessions of protocols. */
 export interface SessionRules {
@@ -191,8 +191,8 @@ export class SessionTransaction {
   /** Own writes of a key before this transaction that the snapshot does not contain. */
   #above(key: QualifiedKey): readonly CachedWrite[] {
     const cached = this.#snapshot === undefined ? undefined : this.#cache.get(key);
-    if (cached === undefined || !isAbove(cached.at(-1)!, this.#covered)) return NO_WRITES;
-    return isAbove(cached[0]!, this.#covered) ? cached : cached.filter((write) => isAbove(write, this.#covered));
+    if (cached === undefined || cached.at(-1)!.ct <= this.#covered) return NO_WRITES;
+    return cached[0]!.ct > this.#covered ? cached : cached.filter(({ ct }) => ct > this.#covered);
   }
 }
 
@@ -333,7 +333,7 @@ export class Session {
    * newer (M10).
    */
   get isBehind(): boolean {
-    return this.own.deferred !== undefined;
+    return this.own.deferred.length > 0;
   }
 
   /** Alg. 1 lines 28–31. @param place known under protocols whose sessions judge their commits by cuts (M10) */

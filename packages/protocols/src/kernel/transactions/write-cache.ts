@@ -5,13 +5,7 @@ export interface CachedWrite {
   readonly ct: Timestamp;
   readonly txId: TxId;
   readonly value: Content;
-  /** A map has deferred its commit: no snapshot that the session may see contains it (M10). */
-  isDeferred?: boolean;
 }
-
-/** Whether a snapshot that covers own writes up to a timestamp does not contain the write. */
-export const isAbove = ({ ct, isDeferred }: CachedWrite, covered: Timestamp): boolean =>
-  isDeferred === true || ct > covered;
 
 /** A write of the session; one of an open transaction has no timestamp. */
 export type OwnWrite = Pick<CachedWrite, 'value'> & Partial<CachedWrite>;
@@ -79,7 +73,7 @@ export class WriteCache {
   prune(floor: Timestamp): void {
     if (floor > this.#floor) this.#floor = floor;
     for (const [key, writes] of this.#entries) {
-      if (isAbove(writes.at(-1)!, floor)) return;
+      if (writes.at(-1)!.ct > floor) return;
       this.#own().delete(key);
     }
   }
@@ -103,7 +97,7 @@ export class WriteCache {
   }
 }
 
-/** The writes of a key with one more; the same ones if they contain it, or need it not. */
+/** Inserts a write into a key's list. Returns the same list if the list has the write, or does not need it. */
 function inserted(old: readonly CachedWrite[], write: CachedWrite, floor: Timestamp): readonly CachedWrite[] {
   let at = old.length;
   while (at > 0 && isBefore(write, old[at - 1]!)) at--;
@@ -112,7 +106,7 @@ function inserted(old: readonly CachedWrite[], write: CachedWrite, floor: Timest
   const after = old.slice(at);
   if (after.some(({ value }) => !(value instanceof Update))) return old;
   if (!(write.value instanceof Update)) return [write, ...after];
-  return [...old.slice(0, at).filter((one) => isAbove(one, floor)), write, ...after];
+  return [...old.slice(0, at).filter((one) => one.ct > floor), write, ...after];
 }
 
 const isBefore = (a: CachedWrite, b: CachedWrite): boolean => (a.ct === b.ct ? a.txId < b.txId : a.ct < b.ct);

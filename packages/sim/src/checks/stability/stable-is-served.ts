@@ -56,6 +56,8 @@ export class StableIsServed implements Check {
   }
 
   snapshot(client: ClientView, snapshot: Snapshot): void {
+    // Its writes may have been deferred after it began.
+    if (this.#isBehind(client)) this.#begun.delete(client);
     if (this.visibility === undefined) return;
     const lowest = this.visibility.lowest(snapshot);
     const missed = this.#servedBefore(client).find(({ ct }) => ct > lowest);
