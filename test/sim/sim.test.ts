@@ -1,5 +1,13 @@
 import { join } from 'node:path';
-import { DEFAULT_SIZE, formatFailures, formatPlan, PROTOCOLS, readKept, type SimulatedProtocol } from '@isochron/sim';
+import {
+  DEFAULT_SIZE,
+  formatFailures,
+  formatPlan,
+  type PlanSize,
+  PROTOCOLS,
+  readKept,
+  type SimulatedProtocol,
+} from '@isochron/sim';
 import type { Summary } from '@isochron/sim/cli/summary';
 import { TIER } from '../tier.js';
 import { simulate, simulatePlans } from './command.js';
@@ -41,22 +49,8 @@ describe('the simulation of kept plans', () => {
   });
 });
 
-/** Nodes that do not answer are suspended: runs with other plans. */
-const SUSPENDING = seedsFrom(1, { quick: 2, default: 8, all: 60 }[TIER]);
-const SUSPEND_AFTER_MS = 400;
-
-describe('the simulation with suspensions', () => {
-  it(
-    `the simulation of paris with suspensions passes the seeds ${SUSPENDING[0]} to ${SUSPENDING.at(-1)}`,
-    async () => {
-      const size = { ...DEFAULT_SIZE, suspendAfterMs: SUSPEND_AFTER_MS };
-      const plans = SUSPENDING.map((seed) => PROTOCOLS.get('paris')!.draw(seed, size));
-      const failed = (await simulatePlans(plans)).filter(({ ok }) => !ok);
-      expect(failed.map(({ seed }) => seed)).toEqual([]);
-    },
-    TIMEOUT_MS,
-  );
-});
+/** In half of the plans, nodes that do not answer are suspended. */
+const SIZE: PlanSize = { ...DEFAULT_SIZE, suspendAfterMs: 'drawn' };
 
 describe('the simulation', () => {
   let summaries: ReadonlyMap<string, Summary>;
@@ -65,7 +59,7 @@ describe('the simulation', () => {
 
   beforeAll(async () => {
     const drawn = (protocols: readonly SimulatedProtocol[], seeds: readonly number[]) =>
-      protocols.flatMap((protocol) => seeds.map((seed) => protocol.draw(seed)));
+      protocols.flatMap((protocol) => seeds.map((seed) => protocol.draw(seed, SIZE)));
     summaries = byKey(await simulatePlans([...drawn(correct, [...FIXED, ...FRESH]), ...drawn(caught, CATCHING)]));
     process.stdout.write(`simulation: seeds ${FIXED[0]} to ${FIXED.at(-1)} and ${FRESH[0]} to ${FRESH.at(-1)}\n`);
   }, TIMEOUT_MS);

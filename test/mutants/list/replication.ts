@@ -1,7 +1,17 @@
 /** Replication, replay, copies: D1, D5, D6, D10, P3. */
 import type { Mutant, Profile } from '../mutant.js';
 import { SAME_TIMES } from './clock.js';
-import { GATHERED, READS, REBUILD, RECEIVER, REPLICA_STATE, REPLICATION, RETENTION, SENDER, VERIFICATION } from './files.js';
+import {
+  GATHERED,
+  READS,
+  REBUILD,
+  RECEIVER,
+  REPLICA_STATE,
+  REPLICATION,
+  RETENTION,
+  SENDER,
+  VERIFICATION,
+} from './files.js';
 import { TINY_RANGES } from './variants.js';
 
 /** Single frames are lost, repeated or late, while the connections stay. */

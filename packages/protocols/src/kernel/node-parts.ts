@@ -15,7 +15,7 @@ import {
 } from '@isochron/core';
 import { Activity } from './activity.js';
 import { type ClockReadings, DriftWatch } from './drift-watch.js';
-import { Maps } from './maps/maps.js';
+import { Maps, MINIMUM } from './maps/maps.js';
 import type { NodeClock } from './node-clock.js';
 import type { Conflict, NodeState, OutsidersMessage } from './node-state.js';
 import { changesRecord } from './replication/change-retention.js';
@@ -166,13 +166,13 @@ export function recoverReplicaState(
 ): RecoveredReplica {
   const { meta, logEnds } = recovered;
   const durable = vectorOf(meta.get(`vv/${partition}`));
-  const ust = durableUst(recovered);
+  const reached = Math.max(durableUst(recovered), durableMinimum(recovered));
   return {
-    // A UST that was computed proves that every entry that counts had reached it (D7), an adopted map its horizon (M5).
-    // The own entry always counts.
+    // A UST that was computed, or a minimum that was reported, proves that every entry that counts had reached it (D7),
+    // an adopted map its horizon (M5). The own entry always counts.
     versionVector: topology.partitions[partition]!.regions.map((region) => {
       const source = topology.replicaNode(partition, region)!;
-      const proven = source === node ? ust : maps.reached(source, ust);
+      const proven = source === node ? reached : maps.reached(source, reached);
       return [region, Math.max(durable[region] ?? 0, proven)] as const;
     }),
     highestGroups: vectorOf(meta.get(`highestGroups/${partition}`)),
@@ -240,6 +240,9 @@ export const vectorOf = (value: MetaValue | undefined): { readonly [name: string
   typeof value === 'object' ? value : {};
 
 const timestampOf = (value: MetaValue | undefined): Timestamp => (typeof value === 'number' ? value : 0);
+
+/** The minimum that this node has reported, and that outlives a crash. */
+export const durableMinimum = ({ meta }: RecoveredState): Timestamp => timestampOf(meta.get(MINIMUM));
 
 const durableUst = ({ meta }: RecoveredState): Timestamp => timestampOf(meta.get('ust'));
 

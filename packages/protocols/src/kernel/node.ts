@@ -5,7 +5,7 @@ import { ROUNDS_MACHINE } from './activity.js';
 import type { DriftWatch } from './drift-watch.js';
 import type { Maps } from './maps/maps.js';
 import type { NodeClock } from './node-clock.js';
-import { type CommonNodeOptions, lowestEntry, stableMinimum } from './node-parts.js';
+import { type CommonNodeOptions, durableMinimum, lowestEntry, stableMinimum } from './node-parts.js';
 import { type NodeState, replicaName } from './node-state.js';
 import { LOSS_REPORTS_MACHINE, LossReports } from './replication/loss-reports.js';
 import type { Losses } from './replication/losses.js';
@@ -48,17 +48,18 @@ export function assembleNode<
   Coordinator extends Machine<M> & { readonly sOld: Timestamp },
   Replica extends Machine<M> & RebuildableReplica & RoundReplica,
 >(
-  { acceptLoss = false, setAside = false }: CommonNodeOptions,
+  { acceptLoss = false, setAside = false, recovered }: CommonNodeOptions,
   state: NodeState,
   coordinator: Coordinator,
   replicas: readonly Replica[],
   settlement?: Machine<M>,
 ): ProtocolNode<M, Coordinator, Replica> {
-  const stabilization = new Stabilization(state, {
+  const own = {
     gst: () => stableMinimum(replicas, state.membership),
     heldBackBy: () => lowestEntry(replicas),
     sOld: () => coordinator.sOld,
-  });
+  };
+  const stabilization = new Stabilization(state, own, durableMinimum(recovered));
   const settles = settlement !== undefined;
   const rebuild = new Rebuild(state, replicas, { acceptLoss, setAside, settles }, (lost) => {
     // Before the first stable time there was nothing to lose.

@@ -337,4 +337,49 @@ describe('PaRiS: a suspended node', () => {
     const status = world.call(V, { type: 'TxStatusReq', txId: id(1) });
     expect(status).toMatchObject({ status: 'committed' });
   });
+
+  it('a crash does not lower the minimum that a member has reported: no stable time lies above the next horizon (M3)', () => {
+    const world = settled({ settings: SETTINGS });
+    world.run(700);
+    const stable = world.node(I).parts.stable.value;
+    // Ireland's node confirms the disk, and no more.
+    world.filter = ({ from, message }) => from.node !== I || message.type === 'ResyncReq';
+    world.crash(V);
+    world.restart(V);
+    world.run(100);
+    suspends(world);
+    expect(mapsOf(world, V).current.map.horizon).toBeGreaterThanOrEqual(stable);
+  });
+
+  it('a member does not report as deferred what a session has committed again in an earlier map (M8, M9)', () => {
+    const world = settled({ settings: SETTINGS });
+    const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
+    world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
+    const request = commitOver(world, id(1), partitions);
+    world.call(V, request, 'CommitResp');
+    world.run(50);
+    world.crash(I);
+    suspends(world);
+    // Stable time stands still, so that the deferred slice stays.
+    const reported: string[] = [];
+    const home = request.attemptRegions[0]!;
+    world.call(V, { ...request, attemptRegions: [home, home], maps: [0, 1] }, 'CommitResp');
+    world.filter = ({ message }) => {
+      if (message.type === 'DeferredResp') reported.push(...message.slices.map(({ txId }) => txId));
+      return !message.type.startsWith('Gossip');
+    };
+    const asks = (version: number): void => {
+      const of = (node: NodeId) => ({ node, machine: 'return' });
+      world.inject(of(V), of(I), { type: 'DeferredReq', version });
+      world.run(100);
+    };
+    asks(1);
+    expect(reported).toEqual([id(1)]);
+    world.restart(I);
+    for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [] });
+    world.until(() => [V, O, I].every((node) => mapsOf(world, node).current.version === 2), 20_000);
+    expect(deferredAt(world, V)).toEqual([id(1)]);
+    asks(2);
+    expect(reported).toEqual([id(1)]);
+  });
 });

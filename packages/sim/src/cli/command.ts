@@ -135,7 +135,7 @@ async function many(simulated: SimulatedProtocol, options: SimOptions): Promise<
 /** The first failures as small as they get; the others, which often have the same cause, in a few lines. */
 function explainAll(simulated: SimulatedProtocol, failed: readonly Summary[], options: SimOptions): void {
   for (const [i, summary] of failed.entries()) {
-    if (i < EXPLAINED) explain(simulated, simulated.run(simulated.draw(summary.seed, options)), options);
+    if (i < EXPLAINED) explain(simulated, simulated.run(simulated.draw(summary.seed, sizeOf(options))), options);
     else process.stdout.write(`\n${formatFailures(summary)}\n${replayOf(summary, options)}\n`);
   }
 }
@@ -162,9 +162,9 @@ function explain(simulated: SimulatedProtocol, result: Result, options: SimOptio
   print(`${formatPlan(plan)}\n${formatTrace(linesAbout(traced.trace, same))}`);
 }
 
-const sizeOf = ({ transactions, suspendAfter: suspendAfterMs }: SimOptions): PlanSize => ({
+const sizeOf = ({ transactions, suspendAfter }: SimOptions): PlanSize => ({
   transactions,
-  suspendAfterMs,
+  suspendAfterMs: suspendAfter ?? 'drawn',
 });
 
 const sizeFlag = ({ transactions, suspendAfter }: SimOptions): string =>

@@ -97,9 +97,10 @@ export function simCommand(run: (options: SimOptions) => Promise<void>): Command
         .default(DEFAULT_SIZE.transactions),
     )
     .addOption(
-      new Option('--suspend-after <ms>', 'PaRiS suspends nodes that do not answer for so long').argParser(
-        whole(1, 600_000),
-      ),
+      new Option(
+        '--suspend-after <ms>',
+        'PaRiS suspends nodes that do not answer for so long, 0: never (default: drawn, in half of the plans)',
+      ).argParser(whole(0, 600_000)),
     )
     .addOption(new Option('--workers <n>', 'threads (default: one for each processor)').argParser(whole(1, 256)))
     .option('--no-shrink', 'show failures as they are')

@@ -50,10 +50,10 @@ export interface PlanSize {
   /** Transactions of all sessions together; about 200 by default. */
   readonly transactions: number;
   /**
-   * After this time a node that does not answer is suspended, under protocols with maps; never, if absent. Seeds pass
-   * without it.
+   * After this time a node that does not answer is suspended, under protocols with maps; never, if absent. `drawn`:
+   * after some time, in half of the plans.
    */
-  readonly suspendAfterMs?: number | undefined;
+  readonly suspendAfterMs?: number | 'drawn' | undefined;
 }
 
 /** Faults that take data from disks. */
@@ -113,7 +113,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     settings: {
       ...settings,
       ...(follows ? drawRetention(streams.of('draw retention')) : {}),
-      ...(protocol.drawsMaps && size.suspendAfterMs !== undefined ? { suspendAfterMs: size.suspendAfterMs } : {}),
+      ...(protocol.drawsMaps ? drawSuspension(streams.of('draw suspension'), size) : {}),
     },
     environment: observing === updating && albums === undefined ? environment : withCreditsToWait(environment),
     sessions: observing,
@@ -247,4 +247,9 @@ function expectedMs(environment: Environment, sessions: Plan['sessions']): numbe
     ...sessions.map(({ transactions }) => transactions.reduce((sum, tx) => sum + tx.thinkMs + perTx, 0)),
   );
   return Math.min(15_000, 500 + longest);
+}
+
+function drawSuspension(random: Random, { suspendAfterMs }: PlanSize): Plan['settings'] {
+  if (suspendAfterMs !== 'drawn') return suspendAfterMs === undefined ? {} : { suspendAfterMs };
+  return random.chance(0.5) ? { suspendAfterMs: Math.round(logBetween(random, 200, 3_000)) } : {};
 }

@@ -33,6 +33,8 @@ const mapRecord = (version: number): string => `map/${version}`;
 const ADOPTED = 'map/adopted';
 const PROMISED = 'map/promised';
 const ABSTAINS = 'map/abstains';
+/** The minimum that this node has reported under the adopted map. */
+export const MINIMUM = 'minimum';
 /** The stable time at which each map ended here. */
 const ENDED = 'map/ended';
 /** The version in which this node has promised to prepare nothing more. */
@@ -154,6 +156,8 @@ export class Maps {
     for (const node of this.leaving) if (!this.current.isMember(node)) this.leaving.delete(node);
     out.write({ kind: 'meta', name: ENDED, value: { ...this.#ended } });
     out.write({ kind: 'meta', name: ADOPTED, value: this.#adopted });
+    // What was reported before does not count the nodes that the map brings back.
+    out.write({ kind: 'meta', name: MINIMUM, value: this.current.map.horizon });
   }
 
   /** Whether this node has promised to prepare nothing more in the adopted map. */

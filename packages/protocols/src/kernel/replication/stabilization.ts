@@ -24,6 +24,7 @@ import {
   wallOf,
 } from '@isochron/core';
 import type { Address, Effects, Input, Machine, WriteSeq } from '../../machine.js';
+import { MINIMUM } from '../maps/maps.js';
 import type { NodeState } from '../node-state.js';
 import { Aggregator, aggregate, type Contribution, treeOf } from './aggregation.js';
 import type { GossipDown, GossipRoot, GossipUp, HeldBackBy, ReplicationMessage } from './messages.js';
@@ -73,6 +74,9 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #asked: { ust: Timestamp; seq: WriteSeq };
   /** The stable time from which this node would start after a crash: nothing above it is collected anywhere (P9). */
   #durableUst: Timestamp;
+  /** The highest own minimum that is written, and the highest that is on the disk. */
+  #written: { readonly minimum: Timestamp; readonly seq: WriteSeq };
+  #durableMinimum: Timestamp;
   #sentDown: Timestamp = 0;
   #sentSOld: Timestamp = 0;
   #sentRegional: Deps = [];
@@ -90,12 +94,16 @@ export class Stabilization implements Machine<ReplicationMessage> {
   constructor(
     readonly state: NodeState,
     readonly own: OwnContribution,
+    /** The minimum that the disk has. */
+    minimum: Timestamp,
   ) {
     const { topology, node } = state;
     for (const peer of topology.nodes) if (peer !== node) this.#down.add(peer);
     this.adopted();
     this.#durableUst = state.stable.aggregated;
     this.#asked = { ust: this.#durableUst, seq: 0 };
+    this.#written = { minimum, seq: 0 };
+    this.#durableMinimum = minimum;
   }
 
   /**
@@ -110,6 +118,8 @@ export class Stabilization implements Machine<ReplicationMessage> {
       this.#adoptedAt = clock.last;
       this.#fence = undefined;
       stable.adopted();
+      this.#written = { minimum: topology.map.horizon, seq: batch };
+      this.#durableMinimum = topology.map.horizon;
     }
     const regions = topology.regions.filter((other) => rootOf(topology, other) !== undefined);
     const isMember = topology.isMember(node);
@@ -162,6 +172,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
         this.state.clock.persisted(input.upTo);
         this.#persisted = input.upTo;
         if (this.#asked.seq <= input.upTo) this.#durableUst = this.#asked.ust;
+        if (this.#written.seq <= input.upTo) this.#durableMinimum = this.#written.minimum;
         return;
     }
   }
@@ -245,7 +256,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
   /** Alg. 4 lines 34–35. A sealed node reports nothing (M2). */
   #gossip(now: WallMs, out: Out): void {
     if (this.state.maps.isSealed || this.#isAdopting) return;
-    const contribution = this.#isMember ? this.#contribution(now) : this.#use();
+    const contribution = this.#isMember ? this.#contribution(now, out) : this.#use();
     if (contribution === undefined) return;
     const { gst, sOld, regional, served, wanted, heldBackBy, fence } = contribution;
     const rest = { ...serviceOf(served, wanted, heldBackBy), ...this.#mapOf(fence) };
@@ -279,7 +290,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     return version === 0 ? {} : { map: version, ...(fence !== undefined && { fence }) };
   }
 
-  #contribution(now: WallMs): Contribution | undefined {
+  #contribution(now: WallMs, out: Out): Contribution | undefined {
     const children = this.#subtree.complete();
     if (children === undefined) return undefined;
     const linked = this.#followers.filter((node) => !this.#down.has(node));
@@ -287,7 +298,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     const { sOld } = this.#use();
     const followed = linked.map((node) => this.#followed.get(node) ?? known);
     const regional = this.state.regional.contribution(now);
-    const gst = this.own.gst();
+    const gst = this.#lasting(this.own.gst(), out);
     const heldBackBy = gst !== null && this.#isOld(gst, now) ? this.own.heldBackBy() : undefined;
     const fence = this.#adoptedAt > aggregated ? this.#adoptedAt : 0;
     const own = {
@@ -300,6 +311,17 @@ export class Stabilization implements Machine<ReplicationMessage> {
       fence,
     };
     return aggregate([own, ...children]);
+  }
+
+  /**
+   * Where nodes may be suspended, a minimum is reported once a crash does not lower it: the horizon of the next map is
+   * above each stable time that the reports have permitted (M3).
+   */
+  #lasting(minimum: Timestamp | null, out: Out): Timestamp | null {
+    if (minimum === null || this.state.settings.suspendAfterMs === 0) return minimum;
+    if (minimum > this.#written.minimum && this.#written.seq <= this.#persisted)
+      this.#written = { minimum, seq: out.write({ kind: 'meta', name: MINIMUM, value: minimum }) };
+    return Math.min(minimum, this.#durableMinimum);
   }
 
   /** The report of a node that is no member: the snapshots in use there, and no data. */

@@ -16,6 +16,8 @@ import type { Need, NodeId, PartitionId, Timestamp, TxId, WallMs } from '@isochr
 import { type Address, dispatch, type Effects, type Handlers, type Input, type Machine } from '../../machine.js';
 import { MAPS_MACHINE } from '../maps/map-machine.js';
 import { type NodeState, replicaName } from '../node-state.js';
+import { mapOfRound } from './attempts.js';
+import type { Cohort } from './cohort.js';
 import type { DeferredRecord } from './deferred-slices.js';
 import { sliceOf } from './digest.js';
 import type { CommitReq, CommitResp, Refused, TransactionMessage } from './messages.js';
@@ -140,11 +142,20 @@ export class ReturnMachine implements Machine<TransactionMessage> {
     for (const slice of slices) gather(debt.gathered, slice);
   }
 
-  /** The deferred slices of this node. */
+  /**
+   * The deferred slices of this node, except of transactions that were committed again in an earlier map: past the
+   * fence, all members know of that (M9). Outcomes of the present map may be on their way.
+   */
   #own(): DeferredSlice[] {
+    const { version } = this.state.topology;
+    const isDone = ({ slices }: Cohort, txId: TxId): boolean => {
+      const known = slices.known(txId, 0);
+      return known?.state === 'committed' && (mapOfRound(known.attempt) ?? 0) < version;
+    };
     return this.replicas.flatMap(({ partition, cohort }) =>
       cohort.slices.deferred
         .inOrder()
+        .filter(([txId]) => !isDone(cohort, txId))
         .flatMap(([txId, records]) => records.map((record) => sliceOfRecord(txId, partition, record))),
     );
   }
