@@ -76,6 +76,20 @@ describe('a write', () => {
     expect(new Set(attempts.map(String))).toEqual(new Set([home.region]));
   });
 
+  it('a write that a map has deferred is sent again with its first timestamp (F9, M10)', () => {
+    const { world, home, cluster } = watched(connected());
+    const write = world.write('a');
+    world.run(50);
+    const { clock } = cluster;
+    expect(write.value).toMatchObject({ timestamp: clock });
+    home.script = once('commit', 'drop');
+    const cuts = [{ map: 1, horizon: clock - 1, nodes: [0] }];
+    world.machine.core.ust({ type: 'ust', ust: 0, freshness: home.freshness(), cuts });
+    world.run(10);
+    const [sent, again] = home.received('commit');
+    expect([sent?.first, again?.first, again?.tx]).toEqual([undefined, clock, sent?.tx]);
+  });
+
   it('a write whose connection is lost is sent again unchanged on the next one', () => {
     const { world, home, cluster } = watched(connected());
     home.script = once('commit', 'apply-and-close');

@@ -30,6 +30,8 @@ export interface PreparedRecord {
   readonly ct?: Timestamp | undefined;
   /** The version of the map that has deferred the slice (M4), and the first timestamp of the slice (M11). */
   readonly deferred?: { readonly map: number; readonly first: Timestamp } | undefined;
+  /** The first timestamp of a transaction that is committed again (M8), as its sender knows it. */
+  readonly first?: Timestamp | undefined;
 }
 
 /** A committed transaction at one replica. */
@@ -160,9 +162,9 @@ export function versionsIn({ ct: ts, tx, region, localDeps }: Omit<AppliedRecord
   readonly key: QualifiedKey;
   readonly version: StoredVersion;
 }[] {
-  const { txId, writes, depends, siblings } = tx;
+  const { txId, writes, depends, siblings, at } = tx;
   const deps = localDeps ?? tx.deps;
-  return writes.map(({ key, value }) => ({ key, version: { ts, txId, region, value, deps, depends, siblings } }));
+  return writes.map(({ key, value }) => ({ key, version: { ts, txId, region, value, deps, depends, siblings, at } }));
 }
 
 /** A small durable value: a timestamp, timestamps by name, or a text. */

@@ -55,6 +55,11 @@ export interface StoredVersion {
    * its disk, its peers find by this which of their versions belong to a transaction that lost a part (D10).
    */
   readonly siblings?: readonly PartitionId[] | undefined;
+  /**
+   * The time by which a late write is judged (F9): the first commit timestamp of its transaction. In a fold, the time
+   * of the last change. Absent where it is `ts`.
+   */
+  readonly at?: Timestamp | undefined;
 }
 
 /**
@@ -67,8 +72,12 @@ export interface Version extends StoredVersion {
   readonly origin?: Origin | undefined;
 }
 
-/** Whether a version is no update: its value does not depend on the versions below it. */
-export const isPlain = (version: StoredVersion): version is Version => !(version.value instanceof Update);
+/** Whether the value of a version does not depend on the versions below it: neither an update nor a late write. */
+export const isPlain = (version: StoredVersion): version is Version =>
+  version.at === undefined && !(version.value instanceof Update);
+
+/** The time of the change that a version makes (F9). */
+export const timeOf = ({ ts, at = ts }: Pick<StoredVersion, 'ts' | 'at'>): Timestamp => at;
 
 /** The identity of a version within its key. */
 export type Origin = Pick<StoredVersion, 'ts' | 'txId'>;

@@ -26,6 +26,7 @@ export * from './topology.js';
 export * from './transient-map.js';
 export * from './updates/compose.js';
 export * from './updates/fold.js';
+export * from './updates/fold-versions.js';
 export * from './updates/operations.js';
 export * from './updates/update.js';
 export * from './versions.js';

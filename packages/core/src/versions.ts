@@ -94,6 +94,8 @@ export interface LoggedTx {
   readonly attempt?: number | undefined;
   /** What the transaction needs beside the node that logs the slice; absent, never empty, without any. */
   readonly needs?: readonly Need[] | undefined;
+  /** The first commit timestamp, of a late transaction (F9): each of its versions has it. */
+  readonly at?: Timestamp | undefined;
 }
 
 /** All transactions of one commit timestamp on one partition: applied and replicated together (P4). */

@@ -8,6 +8,8 @@ import {
   isPlain,
   type StoredVersion,
   type Timestamp,
+  timeOf,
+  Update,
   type Version,
 } from '@isochron/core';
 
@@ -55,14 +57,14 @@ export function indexAtOrBelow(versions: readonly StoredVersion[], ts: Timestamp
 }
 
 /**
- * Inserts a version in its place in `versions`, oldest first. If it is there already it stays `known`; but the fold of
- * an update, which a peer has collected, replaces the update.
+ * Inserts a version in its place in `versions`, oldest first. If it is there already it stays `known`; but its fold,
+ * which a peer has collected, replaces an update or a late write.
  */
 export function insertSorted(versions: StoredVersion[], version: StoredVersion): 'inserted' | 'replaced' | 'known' {
   let i = versions.length;
   for (; i > 0; i--) {
     const order = compareVersions(versions[i - 1]!, version);
-    if (order === 0) return replaceUpdate(versions, i - 1, version);
+    if (order === 0) return replaceByFold(versions, i - 1, version);
     if (order < 0) break;
   }
   if (i === versions.length) versions.push(version);
@@ -70,11 +72,18 @@ export function insertSorted(versions: StoredVersion[], version: StoredVersion):
   return 'inserted';
 }
 
-function replaceUpdate(versions: StoredVersion[], at: number, version: StoredVersion): 'replaced' | 'known' {
-  if (isPlain(versions[at]!) || !isPlain(version)) return 'known';
+/** The fold of a late write that has no effect has a later time: that of the change which has overtaken the write. */
+function replaceByFold(versions: StoredVersion[], at: number, version: StoredVersion): 'replaced' | 'known' {
+  const known = versions[at]!;
+  const isFolded = known.value instanceof Update || timeOf(version) > timeOf(known);
+  if (version.value instanceof Update || !isFolded) return 'known';
   versions[at] = version;
   return 'replaced';
 }
+
+/** Whether a version is the fold of all versions up to it. */
+export const isFold = (versions: readonly StoredVersion[], at: number): boolean =>
+  isPlain(versions[at]!) || (at === 0 && !(versions[at]!.value instanceof Update));
 
 /**
  * The timestamp up to which a version counts as collectable under a floor. An update at the floor itself stays: the
@@ -83,7 +92,7 @@ function replaceUpdate(versions: StoredVersion[], at: number, version: StoredVer
 export const collectable = (version: StoredVersion, floor: Timestamp): Timestamp =>
   isPlain(version) ? floor : floor - 1;
 
-/** Replaces an update in `versions` by its fold, if it is there. */
+/** Replaces a version in `versions` by its fold, if it is there. */
 export function settleIn(versions: StoredVersion[], fold: Version): void {
   const at = indexAtOrBelow(versions, fold.ts);
   for (let i = at; i >= 0 && versions[i]!.ts === fold.ts; i--)

@@ -38,6 +38,17 @@ describe('a cluster file', () => {
     expect(Topology.of(clusterSpec(config)).partitions).toHaveLength(8);
   });
 
+  it('a cluster file names the keyspaces in which late writes take effect in order (F9)', () => {
+    const late = (value: string) => GOOD.replace('name: default, ', `name: default, late: ${value}, `);
+    expect([GOOD, late('time'), late('order')].map((text) => parseClusterFile(text, 'c').lateInOrder)).toEqual([
+      [],
+      [],
+      ['default'],
+    ]);
+    expect(refusal(late('never'))).toMatch(/time or order/);
+    expect(parseClusterFile(late('order'), 'c').cluster).toBe(parseClusterFile(GOOD, 'c').cluster);
+  });
+
   it('a cluster file has one hash for equal contents, in any order of fields', () => {
     const reordered = GOOD.replace('name: default, partitions: 6', 'partitions: 6, name: default');
     expect(parseClusterFile(reordered, 'b').hash).toBe(parseClusterFile(GOOD, 'a').hash);
@@ -54,6 +65,7 @@ describe('a cluster file', () => {
     ['memory and disk', `${GOOD}settings: { cacheBytes: 1, diskQuotaBytes: 1, durability: memory }\n`],
     ['an API address', GOOD.replace('127.0.0.1:7101', '10.0.0.1:80')],
     ['a peering address', GOOD.replace('127.0.0.1:7201', '10.0.0.1:81')],
+    ['what late writes do', GOOD.replace('name: default, ', 'name: default, late: order, ')],
     ['an emulated delay', `${GOOD}wan: { oneWayMs: { "virginia<>oregon": 35.5 } }\n`],
   ])('cluster files may differ between nodes in %s', (_what, text) => {
     expect(text).not.toBe(GOOD);

@@ -72,6 +72,8 @@ export interface ClusterConfig {
   readonly cluster: string;
   readonly regions: readonly RegionConfig[];
   readonly keyspaces: readonly KeyspaceSpec[];
+  /** Keyspaces in which late writes take effect in the order of commits (F9). */
+  readonly lateInOrder: readonly string[];
   readonly settings: ClusterSettings;
   /** Emulated one-way delays, by `from>to`; see {@link oneWayDelayMs}. */
   readonly wan: { readonly oneWayMs: Readonly<Record<string, number>> };
@@ -93,11 +95,13 @@ export function parseClusterFile(text: string, filename: string): ClusterConfig 
 
 function complete(file: ClusterFile, protocol: ProtocolName): ClusterConfig {
   const { limits, ...settings } = file.settings ?? {};
+  const keyspaces = file.keyspaces.map(({ late: _, ...placed }) => placed);
   const contents = {
     protocol,
-    cluster: file.cluster ?? `c-${canonicalHash({ regions: regionIds(file), keyspaces: file.keyspaces }).slice(0, 12)}`,
+    cluster: file.cluster ?? `c-${canonicalHash({ regions: regionIds(file), keyspaces }).slice(0, 12)}`,
     regions: file.regions,
-    keyspaces: file.keyspaces,
+    keyspaces,
+    lateInOrder: file.keyspaces.filter(({ late }) => late === 'order').map(({ name }) => name),
     settings: {
       ...DEFAULT_SETTINGS,
       ...settings,

@@ -41,6 +41,12 @@ const KeyspaceSchema = Type.Object(
     regions: Type.Optional(
       Type.Array(Name('region id'), { minItems: 1, description: 'the regions that hold it (data residency)' }),
     ),
+    late: Type.Optional(
+      Type.String({
+        pattern: '^(time|order)$',
+        description: 'time or order: whether a late write yields to changes of a later time',
+      }),
+    ),
   },
   strict,
 );

@@ -154,6 +154,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
       node: this.id,
       topology,
       settings,
+      lateInOrder: options.config.lateInOrder,
       reader: store,
       recovered,
       now: this.now(),

@@ -216,6 +216,7 @@ type NoOrder = 'txId' | 'writes' | 'siblings' | 'attempt' | 'needs';
 const METADATA: { readonly [Field in Exclude<keyof LoggedTx, NoOrder>]-?: true } = {
   deps: true,
   depends: true,
+  at: true,
 };
 const METADATA_FIELDS = Object.keys(METADATA) as (keyof typeof METADATA)[];
 

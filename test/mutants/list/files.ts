@@ -6,6 +6,7 @@ const TRANSACTIONS = 'packages/protocols/src/kernel/transactions';
 export const COHORT = `${TRANSACTIONS}/cohort.ts`;
 export const MAP_MACHINE = 'packages/protocols/src/kernel/maps/map-machine.ts';
 export const CUTS = 'packages/core/src/cuts.ts';
+export const FOLD_VERSIONS = 'packages/core/src/updates/fold-versions.ts';
 export const HOSTED_PARTITION = 'packages/protocols/src/kernel/hosted-partition.ts';
 export const PREPARED_QUEUE = `${TRANSACTIONS}/prepared-queue.ts`;
 export const OUTCOMES = 'packages/protocols/src/kernel/outcomes.ts';

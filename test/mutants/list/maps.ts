@@ -1,6 +1,15 @@
 /** The decision of maps (M1), and what maps that suspend nodes do (M2–M12). */
 import type { Mutant, Profile } from '../mutant.js';
-import { CUTS, MAP_MACHINE, OWN_COMMITS, PAST_COMMITS, RECEIVER, SLICES, STABILIZATION } from './files.js';
+import {
+  CUTS,
+  FOLD_VERSIONS,
+  MAP_MACHINE,
+  OWN_COMMITS,
+  PAST_COMMITS,
+  RECEIVER,
+  SLICES,
+  STABILIZATION,
+} from './files.js';
 
 /** Deciders compete, crash and are cut off. */
 const MAPS_DISTURBED: Profile = {
@@ -14,6 +23,9 @@ const SUSPENDED: Profile = {
   environment: { founded: true, noticeMs: 50 },
   faults: { kinds: ['isolateNode', 'isolateRegion', 'freeze', 'crash'], count: 14, untilMs: 12_000 },
 };
+
+/** The same, and what is committed again is late soon. */
+const LATE: Profile = { ...SUSPENDED, settings: { suspendAfterMs: 300, lateAfterMs: 300 } };
 
 export const MAP_MUTANTS: readonly Mutant[] = [
   {
@@ -131,5 +143,35 @@ export const MAP_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 1, count: 150 },
     profile: SUSPENDED,
+  },
+  {
+    name: 'late-puts-replace',
+    breaks: 'F9',
+    does: 'lets a late put replace what was written at a later time',
+    patches: [
+      {
+        file: FOLD_VERSIONS,
+        in: 'foldVersions',
+        find: 'else if (time >= changedAt) fold = new Fold(value, { ts, txId });',
+        replace: 'else fold = new Fold(value, { ts, txId });',
+      },
+    ],
+    seeds: { from: 5, count: 150 },
+    profile: LATE,
+  },
+  {
+    name: 'collected-without-times',
+    breaks: 'F9',
+    does: 'collects a late write without the time by which it is judged',
+    patches: [
+      {
+        file: FOLD_VERSIONS,
+        in: 'foldVersions',
+        find: 'const at = changedAt === newest.ts ? undefined : changedAt;',
+        replace: 'const at = undefined;',
+      },
+    ],
+    seeds: { from: 5, count: 150 },
+    profile: LATE,
   },
 ];

@@ -31,9 +31,9 @@ export const UPDATE_MUTANTS: readonly Mutant[] = [
       {
         file: STORED_VERSIONS,
         in: 'insertSorted',
-        find: 'if (order === 0) return replaceUpdate(versions, i - 1, version);',
+        find: 'if (order === 0) return replaceByFold(versions, i - 1, version);',
         replace:
-          'if (order === 0 && isPlain(version)) return replaceUpdate(versions, i - 1, version);\n    if (order === 0) break;',
+          'if (order === 0 && isPlain(version)) return replaceByFold(versions, i - 1, version);\n    if (order === 0) break;',
       },
     ],
     seeds: { from: 73, count: 200 },

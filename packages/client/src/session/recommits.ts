@@ -39,7 +39,7 @@ class RecommitExchange extends OutcomeExchange {
   }
 
   frame(id: number, connection: Carrier): RequestFrame {
-    const { core, attempt } = this;
+    const { core, own, attempt } = this;
     const { snapshot, deps } = attempt;
     return {
       ...commitFields(core, attempt, this.sending(connection)),
@@ -47,6 +47,7 @@ class RecommitExchange extends OutcomeExchange {
       snapshot,
       ...(deps && { deps }),
       hwt: core.session.hwt,
+      first: own.acknowledged,
       writes: sentWrites(attempt, connection),
     };
   }

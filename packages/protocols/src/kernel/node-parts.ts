@@ -35,6 +35,8 @@ export interface CommonNodeOptions {
   readonly node: NodeId;
   readonly topology: Topology;
   readonly settings: ProtocolSettings;
+  /** Keyspaces in which no write is late (F9). */
+  readonly lateInOrder?: readonly string[];
   readonly reader: VersionReader;
   readonly recovered: RecoveredState;
   readonly now: WallMs;
@@ -100,6 +102,7 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
       return maps.current;
     },
     settings,
+    lateInOrder: new Set(options.lateInOrder),
     entries: parts.entries,
     stableSnapshots: parts.stableSnapshots,
     clock: new parts.Clock(start, ceiling, drift),

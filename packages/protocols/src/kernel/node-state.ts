@@ -34,6 +34,8 @@ export interface NodeState {
   /** That of the adopted map. */
   readonly topology: Topology;
   readonly settings: ProtocolSettings;
+  /** Keyspaces in which no write is late: what is committed again takes effect in the order of commits (F9). */
+  readonly lateInOrder: ReadonlySet<string>;
   /** Number of entries of a snapshot beside its timestamp, under this protocol. */
   readonly entries: number;
   /**

@@ -59,7 +59,7 @@ export interface PlacedCommit extends Snapshot {
  */
 export function commitThrough(
   port: CoordinatorPortFor<'CommitReq'>,
-  { txId, known, hwt, sentAfter, attemptRegions, avoids, maps, principal, writes, behind }: CommitCall,
+  { txId, known, hwt, sentAfter, attemptRegions, avoids, maps, principal, writes, behind, first }: CommitCall,
   done: Done<PlacedCommit>,
   coordinator?: NodeId,
 ): void {
@@ -79,6 +79,7 @@ export function commitThrough(
       avoids,
       maps,
       behind,
+      first,
     },
     (result) => {
       if (result instanceof IsochronError) done(undecided(txId, result));

@@ -79,7 +79,7 @@ describe('the needs of unstable writes', () => {
       node.answer({ type: 'CommitResp', ref: request.ref, txId: txAt(of), ct, nodes, map });
     };
     const needs = () => node.posted.map((request) => ('behind' in request ? request.behind : undefined));
-    return { link, commit, answer, needs };
+    return { link, commit, answer, needs, posted: () => node.posted };
   }
 
   it('a commit follows the writes that its client names, and needs their nodes (M4)', () => {
@@ -87,6 +87,14 @@ describe('the needs of unstable writes', () => {
     commit();
     commit({ behind: [{ node: 0, ct: at(1) }, { ct: at(2) }] });
     expect(needs()).toEqual([undefined, [{ node: 0, ct: at(1) }, { ct: at(2) }]]);
+  });
+
+  it('a commit that is made again names its first timestamp, below which no log is searched for it (F9)', () => {
+    const { link, commit, posted } = writer();
+    commit({ first: at(5) });
+    expect(posted()).toMatchObject([{ type: 'CommitReq', first: at(5), sentAfter: at(5) - 1 }]);
+    commit({ first: 2 ** 52 });
+    expect(link.frames).toMatchObject([{ type: 'error', code: 'TIMESTAMP_IN_FUTURE' }]);
   });
 
   it('a chained commit follows the commits before it, too: the latest write on each node counts (M4)', () => {

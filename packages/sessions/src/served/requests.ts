@@ -223,7 +223,9 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   const attemptRegions = attemptRegionsOf(frame.attemptRegions, (name) => topology.regions.includes(name));
   const txId = frame.tx;
   const hwt = claimed(context, frame.hwt, 'hwt');
-  const sentAfter = claimed(context, frame.sentAfter, 'sentAfter');
+  const first = frame.first == null ? undefined : claimed(context, frame.first, 'first');
+  // A deferred commit lies above the horizon: below its first timestamp, no log has to be searched for it.
+  const sentAfter = Math.max(claimed(context, frame.sentAfter, 'sentAfter'), (first ?? 1) - 1);
   const avoids = avoidsOf(frame, (avoid) => topology.isAvoidList(avoid));
   const maps = mapsOf(frame);
   const principal = context.principal.id;
@@ -244,6 +246,7 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
         hwt: Math.max(hwt, above),
         sentAfter,
         principal,
+        first,
         behind: behind.length > 0 ? behind : undefined,
       };
       commitThrough(context.parts.coordinator, { txId, known, writes, ...attempts, ...session }, done);

@@ -249,7 +249,9 @@ function expectedMs(environment: Environment, sessions: Plan['sessions']): numbe
   return Math.min(15_000, 500 + longest);
 }
 
-function drawSuspension(random: Random, { suspendAfterMs }: PlanSize): Plan['settings'] {
-  if (suspendAfterMs !== 'drawn') return suspendAfterMs === undefined ? {} : { suspendAfterMs };
-  return random.chance(0.5) ? { suspendAfterMs: Math.round(logBetween(random, 200, 3_000)) } : {};
+function drawSuspension(random: Random, { suspendAfterMs: given }: PlanSize): Plan['settings'] {
+  const drawn = () => (random.chance(0.5) ? Math.round(logBetween(random, 200, 3_000)) : 0);
+  const suspendAfterMs = given === 'drawn' ? drawn() : given;
+  // What is committed again after a suspension is late in some runs, and in time in others.
+  return suspendAfterMs ? { suspendAfterMs, lateAfterMs: 2 * suspendAfterMs } : {};
 }

@@ -83,6 +83,24 @@ describe('records with dependencies', () => {
     expect(openAs(LOGGED, bytes(sealAs(LOGGED, { ...tx, depends: [] }, KEY)), KEY)).toStrictEqual(tx);
   });
 
+  it('records hold the time of a late write before everything else, and nothing of other writes (F9)', () => {
+    const versions = [
+      { ...v(10), at: 5 },
+      { ...dependent(20, [5]), at: 6, siblings: [3] },
+    ];
+    expect(bytes(sealSegment([versions[0]!], KEY))).toEqual(bytes(seal([...plain, [null, 5]], KEY)));
+    expect(openSegment(bytes(sealSegment(versions, KEY)), KEY)).toStrictEqual(versions);
+    for (const logged of [
+      { ...tx, at: 5 },
+      { ...tx, deps: [5], siblings: [4], at: 6, attempt: 2, needs: [{ node: 1 }] },
+    ])
+      expect(openAs(LOGGED, bytes(sealAs(LOGGED, logged, KEY)), KEY)).toEqual(logged);
+    const damaged = seal([...plain, [null, 'never']], KEY);
+    expect(() => openSegment(bytes(damaged), KEY)).toThrow(/time is malformed/);
+    const record = { ...prepared, first: 5 };
+    expect(openAs(PREPARED, bytes(sealAs(PREPARED, record, KEY)), KEY)).toEqual(record);
+  });
+
   it('records hold siblings behind dependencies that are numbers', () => {
     const depends = [{ key: 'k', source: 2, ts: 5, near: true }];
     const versions = [

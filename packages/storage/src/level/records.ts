@@ -93,9 +93,9 @@ export interface Head {
 }
 
 /**
- * Number of elements of a version. One more follows if it has dependencies or siblings, the only one that is a list. It
- * holds dependencies that are numbers, siblings as numbers below zero, and then dependencies that name keys, each of
- * them a list.
+ * Number of elements of a version. One more follows if it has relations, the only one that is a list: the time of a
+ * late write behind a mark, dependencies that are numbers, siblings as numbers below zero, and then dependencies that
+ * name keys, each of them a list.
  */
 const VERSION_FIELDS = 4;
 const HEAD_FIELDS = 3;
@@ -116,17 +116,20 @@ function flattened(flat: unknown[], versions: readonly StoredVersion[], from: nu
 /** Appends the elements of a version. Hot: versions are packed for the log, and with every head of the key. */
 export function flattenVersion(flat: unknown[], version: StoredVersion): void {
   flat.push(version.ts, version.txId, version.region, content.encode(version.value));
-  const { deps, depends, siblings } = version;
-  if (deps !== undefined || depends !== undefined || siblings !== undefined) flattenRelations(flat, version);
+  if (mayHaveRelations(version)) flattenRelations(flat, version);
 }
+
+const mayHaveRelations = ({ deps, depends, siblings, at }: StoredVersion): boolean =>
+  deps !== undefined || depends !== undefined || siblings !== undefined || at !== undefined;
 
 function flattenRelations(flat: unknown[], version: StoredVersion): void {
   const relations = relationsIn(version);
   if (relations.length > 0) flat.push(relations);
 }
 
-function relationsIn({ deps, depends, siblings }: StoredVersion): unknown[] {
-  const relations: unknown[] = deps === undefined ? [] : [...deps];
+function relationsIn({ deps, depends, siblings, at }: StoredVersion): unknown[] {
+  const relations: unknown[] = at === undefined ? [] : [LATE, at];
+  if (deps !== undefined) relations.push(...deps);
   if (siblings !== undefined) for (const partition of siblings) relations.push(belowZero(partition));
   if (depends !== undefined) for (const dependency of depends) relations.push(DEPENDENCY.encode(dependency));
   return relations;
@@ -134,10 +137,9 @@ function relationsIn({ deps, depends, siblings }: StoredVersion): unknown[] {
 
 const NONE = Buffer.alloc(0);
 
-/** Packs what a version depends on, and its siblings, for memory; empty without any. */
+/** Packs the relations of a version for memory; empty without any. */
 export function sealRelations(version: StoredVersion): Uint8Array {
-  const { deps, depends, siblings } = version;
-  if (deps === undefined && depends === undefined && siblings === undefined) return NONE;
+  if (!mayHaveRelations(version)) return NONE;
   const relations = relationsIn(version);
   return relations.length === 0 ? NONE : packr.pack(relations);
 }
@@ -212,9 +214,16 @@ function numbersOf(numbers: readonly unknown[]): Pick<StoredVersion, 'deps' | 's
   return { ...(deps === undefined ? {} : { deps }), ...(siblings === undefined ? {} : { siblings }) };
 }
 
-type Relations = Pick<StoredVersion, 'deps' | 'depends' | 'siblings'>;
+type Relations = Pick<StoredVersion, 'deps' | 'depends' | 'siblings' | 'at'>;
 
 function relationsOf(raw: readonly unknown[], key: string): Relations {
+  if (raw[0] !== LATE) return dependenciesOf(raw, key);
+  const [, at, ...others] = raw;
+  if (!isTimestamp(at)) throw corrupt(key, 'malformed', "a version's time is malformed");
+  return others.length === 0 ? { at } : { ...dependenciesOf(others, key), at };
+}
+
+function dependenciesOf(raw: readonly unknown[], key: string): Relations {
   const lists = raw.findIndex((item) => Array.isArray(item));
   const numbers = numbersOf(lists < 0 ? raw : raw.slice(0, lists));
   if (raw.length === 0 || numbers === undefined) throw malformedDependencies(key);
@@ -288,17 +297,20 @@ const region = text(1024);
 const KEPT = true;
 /** The mark in front of the nodes that a logged transaction needs. */
 const NEEDS = false;
+/** The mark in front of the time of a late write (F9). */
+const LATE = null;
 
 /**
  * A logged transaction without its id: its writes, each of them a list, and before them the nodes that it needs,
- * its attempt, and its dependencies and siblings: the numbers, and one list of lists with dependencies
- * that name keys.
+ * its attempt, its time if it is late, and its dependencies and siblings: the numbers, and one list of lists with
+ * dependencies that name keys.
  */
 export const LOGGED: Kind<Omit<LoggedTx, 'txId'>> = {
   // Hot: a logged transaction is packed for the log, and again for its block.
-  encode: ({ writes: all, deps, depends: named, siblings, attempt, needs: needed }) => {
+  encode: ({ writes: all, deps, depends: named, siblings, attempt, needs: needed, at }) => {
     const flat: unknown[] = needed === undefined ? [] : [NEEDS, needs.encode(needed)];
     if (attempt !== undefined) flat.push(KEPT, attempt);
+    if (at !== undefined) flat.push(LATE, at);
     if (deps !== undefined) flat.push(...deps);
     if (siblings !== undefined) flat.push(...siblings.map(belowZero));
     if (named !== undefined && named.length > 0) flat.push(depends.encode(named));
@@ -309,6 +321,7 @@ export const LOGGED: Kind<Omit<LoggedTx, 'txId'>> = {
     if (!Array.isArray(raw)) return { writes: writes.decode(raw) };
     if (raw[0] === NEEDS) return { ...LOGGED.decode(raw.slice(2)), needs: needs.decode(raw[1]) };
     if (raw[0] === KEPT) return { ...LOGGED.decode(raw.slice(2)), attempt: uint.decode(raw[1]) };
+    if (raw[0] === LATE) return { ...LOGGED.decode(raw.slice(2)), at: timestamp.decode(raw[1]) };
     const numbers = raw.findIndex((item) => typeof item !== 'number');
     const end = numbers < 0 ? raw.length : numbers;
     const entries = numbersOf(raw.slice(0, end));
@@ -364,6 +377,7 @@ export const PREPARED: Kind<PreparedRecord> = struct<PreparedRecord>({
   avoid: optional(list(text(1024))),
   ct: optional(timestamp),
   deferred: optional(object({ map: uint, first: timestamp })),
+  first: optional(timestamp),
 });
 
 /** Transactions whose outcomes are dropped together. */

@@ -1,7 +1,7 @@
 import { compareVersions, isPlain, type StoredVersion, type Timestamp } from '@isochron/core';
 import type { Changes } from '../checkpoint/changes.js';
 import { cutSegments, type Tails } from '../level/tails.js';
-import { contentBytes, indexAtOrBelow, insertSorted } from '../versions.js';
+import { contentBytes, indexAtOrBelow, insertSorted, isFold } from '../versions.js';
 import { type Chain, Removal } from './chain.js';
 import type { ChainCache } from './chain-cache.js';
 import type { Folder, KeptFolds } from './folds.js';
@@ -143,9 +143,9 @@ export class ChainWriter {
     return true;
   }
 
-  /** Makes an update the fold of all versions up to it. Returns false for a version that is none. */
+  /** Makes a version the fold of all versions up to it. Returns false for a version that is its own fold. */
   #foldAt(versions: StoredVersion[], at: number): boolean {
-    if (isPlain(versions[at]!)) return false;
+    if (isFold(versions, at)) return false;
     versions[at] = this.folder.over(undefined, versions.slice(0, at + 1))!;
     return true;
   }

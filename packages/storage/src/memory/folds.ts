@@ -1,5 +1,5 @@
-/** Folds of updates into the document below them (F1), and the results that a chain keeps (F3). */
-import { compareVersions, Fold, isPlain, type StoredVersion, Update, type Version } from '@isochron/core';
+/** Folds of updates and late writes into the document below them (F1), and the results that a chain keeps (F3). */
+import { compareVersions, foldVersions, isPlain, type StoredVersion, type Version } from '@isochron/core';
 
 /** Updates between two kept results when many are folded at once. */
 const PART = 256;
@@ -47,17 +47,10 @@ export class Folder {
   }
 
   #fold(base: Version | undefined, updates: readonly StoredVersion[]): Version {
-    const fold = new Fold(base?.value ?? null, base === undefined ? undefined : originOf(base));
-    for (const { ts, txId, value } of updates) if (value instanceof Update) fold.apply(value, { ts, txId });
     this.folded += updates.length;
-    const newest = updates.at(-1)!;
-    const { origin } = fold;
-    const isOwn = origin === undefined || (origin.ts === newest.ts && origin.txId === newest.txId);
-    return { ...newest, value: fold.result(), ...(isOwn ? {} : { origin }) };
+    return foldVersions(base, updates);
   }
 }
-
-const originOf = ({ ts, txId, origin }: Version) => origin ?? { ts, txId };
 
 /** A version and those below it, as far as they lie above a known fold. */
 function* above(known: Version | undefined, newest: StoredVersion, older: Iterable<StoredVersion>) {

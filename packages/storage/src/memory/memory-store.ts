@@ -29,7 +29,7 @@ import { horizonName, logStartOf, newHorizons } from '../horizons.js';
 import { CopyBuilder } from '../pages/copy-page.js';
 import { PageBuilder } from '../pages/list-page.js';
 import type { VersionStore, VersionStoreStats } from '../store.js';
-import { collectable, freshestIn, indexAtOrBelow, insertSorted, visibleIn } from '../versions.js';
+import { collectable, freshestIn, indexAtOrBelow, insertSorted, isFold, visibleIn } from '../versions.js';
 import { Removal } from './chain.js';
 import { Folder, KeptFolds } from './folds.js';
 
@@ -110,14 +110,14 @@ class MemoryPartition {
     const newest = indexAtOrBelow(chain, gcFloor);
     const keep = newest < 0 ? -1 : indexAtOrBelow(chain, collectable(chain[newest]!, gcFloor));
     if (keep >= 0) {
-      if (!isPlain(chain[keep]!)) chain[keep] = this.folder.over(undefined, chain.slice(0, keep + 1))!;
+      if (!isFold(chain, keep)) chain[keep] = this.folder.over(undefined, chain.slice(0, keep + 1))!;
       this.folds.get(key)?.dropUpTo(chain[keep]!);
       // A tombstone goes with the last version that it hides.
       const gone = chain[keep]!.value === null ? keep + 1 : keep;
       chain.splice(0, gone);
       this.versions -= gone;
     }
-    const isTidy = chain.length === 1 && isPlain(chain[0]!) && chain[0].value !== null;
+    const isTidy = chain.length === 1 && isFold(chain, 0) && chain[0]!.value !== null;
     if (!isTidy) this.untidy.add(key);
     else this.untidy.delete(key);
     if (chain.length === 0) {

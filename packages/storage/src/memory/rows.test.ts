@@ -25,6 +25,7 @@ describe('rows', () => {
     ['a large timestamp', 'default/a', version(2 ** 53 - 1)],
     ['dependencies', 'default/a', version(8, 'v', { deps: [1, 2 ** 50] })],
     ['siblings', 'default/a', version(9, 'v', { siblings: [0, 3] })],
+    ['a late write', 'default/a', version(9, 'v', { at: 4 })],
     [
       'dependencies that name keys',
       'default/a',

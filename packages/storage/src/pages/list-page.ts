@@ -60,7 +60,7 @@ function pageOf({ chains, next }: CopyPage, belongs: Belongs): ListPage {
   const entries: { key: QualifiedKey; version: Version }[] = [];
   for (const { key, versions } of chains) {
     const newest = freshestIn(versions, belongs);
-    if (newest === undefined || newest.value === null) continue;
+    if (newest === undefined) continue;
     const version = isPlain(newest) ? newest : new Folder().over(undefined, versions.filter(belongs));
     if (version !== undefined && version.value !== null) entries.push({ key, version });
   }

@@ -70,17 +70,24 @@ class Model {
 
   find(key: string, belongs: Belongs): Version | undefined {
     const versions = (this.#versions.get(key) ?? []).filter(belongs).sort(compareVersions);
-    let fold = new Fold(null);
-    for (const { ts, txId, value } of versions) {
-      if (value instanceof Update) fold.apply(value, { ts, txId });
-      else fold = new Fold(value, { ts, txId });
-    }
     const newest = versions.at(-1);
-    return newest && { ...newest, value: fold.result() };
+    if (newest === undefined) return undefined;
+    let fold = new Fold(null);
+    /** Of all versions since there was no document. */
+    let times: Timestamp[] = [];
+    for (const { ts, txId, value, at = ts } of versions) {
+      if (fold.result() === null) times = [];
+      if (value instanceof Update) fold.apply(value, { ts, txId });
+      else if (times.every((time) => time <= at)) fold = new Fold(value, { ts, txId });
+      times.push(at);
+    }
+    const at = Math.max(...times);
+    return { ...newest, value: fold.result(), at: at === newest.ts ? undefined : at };
   }
 
-  hasUpdates(key: string): boolean {
-    return this.#versions.get(key)?.some(({ value }) => value instanceof Update) ?? false;
+  /** Whether the document of a key is a fold of several versions. */
+  isFolded(key: string): boolean {
+    return this.#versions.get(key)?.some(({ value, at }) => value instanceof Update || at !== undefined) ?? false;
   }
 
   /**
@@ -164,6 +171,10 @@ function contentOf(ts: Timestamp, put: string | null, operation: Operation): Sto
   return (ts * 31) % 3 === 0 ? new Update(JSON.stringify([operation])) : put;
 }
 
+/** Every fourth version is late: judged by an earlier time. */
+const lateOf = (ts: Timestamp): { at?: Timestamp } =>
+  (ts * 29) % 4 === 0 ? { at: Math.max(1, ts - 1 - (ts % 90)) } : {};
+
 /** A version's value depends on its identity alone, as in reality. */
 const version = fc
   .record({
@@ -176,14 +187,21 @@ const version = fc
   })
   .map(({ ts, key, value, operation, tx, region }) => ({
     key,
-    version: { ts, txId: `${tx}${ts}`, region, value: contentOf(ts, value, operation), ...depsOf(ts, tx) },
+    version: {
+      ts,
+      txId: `${tx}${ts}`,
+      region,
+      value: contentOf(ts, value, operation),
+      ...depsOf(ts, tx),
+      ...lateOf(ts),
+    },
   }));
 
 /** What a transaction writes depends on its identity alone, but for an entry that replaces one and writes nothing. */
 function appliedAt(ct: Timestamp, count: number): AppliedRecord {
   const writes = KEYS.slice(0, Math.min(count, ct % 3)).map((key) => ({ key, value: contentOf(ct, '1', UPDATES[0]!) }));
   const [region, log] = ct % 3 === 0 ? (['q', 'received'] as const) : (['p', 'own'] as const);
-  const tx = { txId: `t${ct}`, writes, ...depsOf(ct, 't') };
+  const tx = { txId: `t${ct}`, writes, ...depsOf(ct, 't'), ...lateOf(ct) };
   const outcome = ct % 5 === 0 ? { attempt: 0, digest: null } : undefined;
   return { kind: 'applied', partition, ct, tx, region, log, outcome };
 }
@@ -318,7 +336,7 @@ async function compareBelonging(
 ): Promise<void> {
   const belongs = ({ ts, deps = [] }: StoredVersion) => ts <= at && deps.every((entry) => entry <= depsAt);
   // Protocols with such snapshots have no updates.
-  const keys = KEYS.filter((key) => !model.hasUpdates(key));
+  const keys = KEYS.filter((key) => !model.isFolded(key));
   const wanted = new Map(keys.map((key) => [key, model.find(key, belongs)]));
   const check = (key: string, found: Version | undefined) => {
     const version = wanted.get(key);

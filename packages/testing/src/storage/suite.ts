@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import { checkAgainstModel, storeCommands } from './model.js';
 import { changesCases } from './suite-changes.js';
 import { collect, eachWithStore, FOREVER, keysOf, P, put, range, type StoreFactory, v } from './suite-fixtures.js';
+import { lateCases } from './suite-late.js';
 import { recordCases } from './suite-records.js';
 import { removalCases } from './suite-removals.js';
 import { snapshotCases } from './suite-snapshots.js';
@@ -397,6 +398,7 @@ export function runVersionStoreSuite(name: string, factory: StoreFactory): void 
     changesCases(on);
     removalCases(on);
     updateCases(on);
+    lateCases(on);
 
     it('a store agrees with a naive model on random records and reads', async () => {
       await fc.assert(

@@ -146,6 +146,7 @@ export class FeedsWorld {
       stable,
       membership: { joined: true },
       reader: {
+        find: () => undefined,
         changes: (partition: PartitionId, after: Timestamp, upTo: Timestamp) => this.#page(partition, after, upTo),
       },
       activity: { nextRound: (now: number) => now + ROUND_MS },

@@ -11,8 +11,8 @@ import {
   compareVersions,
   type DurableFact,
   type DurableRecord,
-  Fold,
   factsOf,
+  foldVersions,
   type Horizon,
   isPlain,
   type ListPage,
@@ -28,7 +28,6 @@ import {
   type StoredVersion,
   type Timestamp,
   type TxId,
-  Update,
   type Version,
   type VersionReader,
 } from '@isochron/core';
@@ -39,13 +38,7 @@ const PAGE_CHAINS = 3;
 /** The fold of versions, newest first (F1). */
 function folded(versions: readonly StoredVersion[]): Version | undefined {
   const newest = versions[0];
-  if (newest === undefined || isPlain(newest)) return newest;
-  let fold = new Fold(null);
-  for (const { ts, txId, value } of [...versions].reverse()) {
-    if (value instanceof Update) fold.apply(value, { ts, txId });
-    else fold = new Fold(value, { ts, txId });
-  }
-  return { ...newest, value: fold.result(), origin: fold.origin };
+  return newest === undefined || isPlain(newest) ? newest : foldVersions(undefined, [...versions].reverse());
 }
 
 export class PlainStore implements VersionReader {

@@ -99,6 +99,8 @@ export interface WorldOptions {
   readonly readings?: boolean;
   /** Receives conflicting writes, under protocols that detect them. */
   readonly conflict?: CommonNodeOptions['conflict'];
+  /** Keyspaces in which no write is late (F9). */
+  readonly lateInOrder?: readonly string[];
 }
 
 /** The facts about its disk that a node gets when it starts (D10). */
@@ -140,6 +142,7 @@ export class WorldOf<
   readonly #syncMs: number;
   readonly #prefetchMs: number;
   readonly #conflict: CommonNodeOptions['conflict'];
+  readonly #lateInOrder: readonly string[];
   readonly #readings: boolean;
   /** Frames that were refused because of their clocks: receiver and reason. */
   readonly refusedFrames: { readonly node: NodeId; readonly from: NodeId; readonly why: string }[] = [];
@@ -162,6 +165,7 @@ export class WorldOf<
     this.#syncMs = options.syncMs ?? 1;
     this.#prefetchMs = options.prefetchMs ?? 0;
     this.#conflict = options.conflict;
+    this.#lateInOrder = options.lateInOrder ?? [];
     this.#readings = options.readings ?? false;
     for (const id of this.topology.nodes) {
       this.#boot(id, options.empty ? new PlainStore() : joinedStore(), 1, options.skewMs?.(id) ?? 0);
@@ -341,6 +345,7 @@ export class WorldOf<
         writable: () => this.refusal,
         ...(this.#readings && { readings: { wall, steady: () => this.#time.now } }),
         ...(this.#conflict && { conflict: this.#conflict }),
+        lateInOrder: this.#lateInOrder,
       },
       store,
     );

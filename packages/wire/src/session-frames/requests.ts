@@ -120,6 +120,8 @@ export const CommitFrame = frame('commit', {
    * at `hwt` may need any node.
    */
   behind: optional(list(object({ ct: timestamp, node: optional(count) }))),
+  /** The first commit timestamp, of a deferred commit that is made again (M10): late writes are judged by it (F9). */
+  first: optional(timestamp),
   /**
    * The session's commit before this one, if that was sent on this connection and is not answered yet. This one begins
    * when that one has committed, above it; else it is refused with SESSION_BLOCKED, without effect. With the capability

@@ -82,6 +82,8 @@ struct CommitRequest: Sendable {
     /// each node, and the number of the node; without a number, the write may need any node (M4). Without the field,
     /// the write at `hwt` may need any node.
     let behind: [CommitNeed]
+    /// The first commit timestamp, of a deferred commit that is made again (M10): late writes are judged by it (F9).
+    var first: Timestamp?
     /// The session's commit before this one, if that was sent on this connection and is not answered yet. This one
     /// begins when that one has committed, above it; else it is refused with SESSION_BLOCKED, without effect. With the
     /// capability `chained-commits`.
@@ -172,6 +174,7 @@ extension JSONWriter {
             if !commit.avoids.allSatisfy(\.isEmpty) { member(#","avoids":"#, commit.avoids) }
             if !commit.maps.isEmpty { member(#","maps":"#, commit.maps) }
             if !commit.behind.isEmpty { member(#","behind":"#, commit.behind) }
+            if let first = commit.first { member(#","first":"#, first) }
             if let after = commit.after { member(#","after":"#, after) }
             member(#","writes":"#, commit.writes)
         case .origin(let key, let at, let tx):

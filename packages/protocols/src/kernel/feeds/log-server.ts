@@ -1,5 +1,17 @@
 /** Gives the logs of a node's own partitions to the feeds of all nodes (CF5). */
-import type { Change, NodeId, PartitionId, RegionId, Timestamp, Topology, VersionReader } from '@isochron/core';
+import {
+  type Change,
+  type KeyWrite,
+  type NodeId,
+  type PartitionId,
+  type RegionId,
+  type StoredVersion,
+  type Timestamp,
+  type Topology,
+  timeOf,
+  Update,
+  type VersionReader,
+} from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import type { Activity } from '../activity.js';
 import type { ProtocolSettings } from '../settings.js';
@@ -16,7 +28,7 @@ export interface FeedsState {
   readonly settings: Pick<ProtocolSettings, 'gossipIntervalMs' | 'readTimeoutMs'>;
   readonly stable: { readonly value: Timestamp };
   readonly membership: { readonly joined: boolean };
-  readonly reader: Pick<VersionReader, 'changes'>;
+  readonly reader: Pick<VersionReader, 'changes' | 'find'>;
   readonly activity: Pick<Activity, 'nextRound'>;
 }
 
@@ -37,7 +49,7 @@ export class LogServer {
 
   constructor(
     readonly state: FeedsState,
-    /** The log of a partition has the transactions of all regions above; undefined for one that is not here. */
+    /** The log of a partition has the transactions of all regions above; undefined where the partition is not here. */
     readonly changesFrom: (partition: PartitionId) => Timestamp | undefined,
   ) {
     this.#self = { node: state.node, machine: FEEDS_MACHINE };
@@ -70,7 +82,23 @@ export class LogServer {
     const truncatedUpTo = Math.max(page.truncatedUpTo, this.changesFrom(partition) ?? upTo);
     const cut = truncatedUpTo > after ? { changes: [], upTo: after } : cutPage(page.changes, page.upTo);
     const to = { node, machine: FEEDS_MACHINE };
-    out.send(to, { type: 'ChangesPageResp', partition, after, truncatedUpTo, ...cut });
+    const changes = cut.changes.map((change) => this.#effective(partition, change));
+    out.send(to, { type: 'ChangesPageResp', partition, after, truncatedUpTo, upTo: cut.upTo, changes });
+  }
+
+  /**
+   * A change without the late writes that have no effect (F9): their versions have the time of the change that has
+   * overtaken them. A write that newer versions have replaced in a collection is given as it was written.
+   */
+  #effective(partition: PartitionId, { ct, tx, source }: Change): Change {
+    if (tx.at === undefined) return { ct, tx, source };
+    const isUpTo = ({ ts, txId }: StoredVersion) => ts < ct || (ts === ct && txId <= tx.txId);
+    const hasEffect = ({ key, value }: KeyWrite) => {
+      if (value instanceof Update) return true;
+      const found = this.state.reader.find(partition, key, isUpTo);
+      return found === undefined || found.txId !== tx.txId || timeOf(found) === tx.at;
+    };
+    return { ct, tx: { ...tx, writes: tx.writes.filter(hasEffect) }, source };
   }
 
   #wait(waiting: WaitingRequest): void {
@@ -90,11 +118,8 @@ function cutPage(changes: readonly Change[], upTo: Timestamp): { changes: readon
   for (const [i, change] of changes.entries()) {
     const last = changes[i - 1]?.ct;
     if (bytes >= PAGE_BYTES && last !== undefined && change.ct !== last)
-      return { changes: changes.slice(0, i).map(plain), upTo: last };
+      return { changes: changes.slice(0, i), upTo: last };
     bytes += changeBytes(change);
   }
-  return { changes: changes.map(plain), upTo };
+  return { changes, upTo };
 }
-
-/** The fields that travel. */
-const plain = ({ ct, tx, source }: Change): Change => ({ ct, tx, source });

@@ -61,6 +61,7 @@ export const version = struct<StoredVersion>({
   deps,
   depends: dependencies,
   siblings,
+  at: optional(timestamp),
 });
 /** A version as reads return it. */
 export const foldedVersion = struct<Version>({
@@ -72,6 +73,7 @@ export const foldedVersion = struct<Version>({
   depends: dependencies,
   siblings,
   origin: optional(struct<Origin>({ ts: timestamp, txId })),
+  at: optional(timestamp),
 });
 /** One version for each key, in order; null for a key without a version. */
 export const versions = list(nullable(foldedVersion));
@@ -86,6 +88,7 @@ export const loggedTx = struct<LoggedTx>({
   siblings,
   attempt: optional(uint),
   needs,
+  at: optional(timestamp),
 });
 /** Transactions with one commit timestamp. */
 export const group = struct<LogGroup>({ ct: timestamp, txs: list(loggedTx) });

@@ -8,7 +8,7 @@ import { copiedUnder, type UnstableTx } from './unstable.js';
 type Out = Effects<ReplicationMessage>;
 
 /** An own transaction, as far as its versions show it. */
-interface OwnTx extends Pick<StoredVersion, 'txId' | 'deps' | 'depends' | 'siblings'> {
+interface OwnTx extends Pick<StoredVersion, 'txId' | 'deps' | 'depends' | 'siblings' | 'at'> {
   readonly ct: Timestamp;
   readonly writes: Map<QualifiedKey, KeyWrite>;
 }
@@ -77,13 +77,13 @@ export class Gathered {
     return taken.length;
   }
 
-  #takeOwn(key: QualifiedKey, { ts, txId, value, deps, depends, siblings }: StoredVersion): void {
+  #takeOwn(key: QualifiedKey, { ts, txId, value, deps, depends, siblings, at }: StoredVersion): void {
     if (ts <= this.everywhere) {
       this.#everywhereOwn = Math.max(this.#everywhereOwn, ts);
       return;
     }
     const name = nameOf(ts, txId);
-    const tx = this.#own.get(name) ?? { ct: ts, txId, deps, depends, siblings, writes: new Map() };
+    const tx = this.#own.get(name) ?? { ct: ts, txId, deps, depends, siblings, at, writes: new Map() };
     this.#own.set(name, tx);
     tx.writes.set(key, { key, value });
   }

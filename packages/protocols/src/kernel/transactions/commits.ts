@@ -351,7 +351,7 @@ export class Commits {
     now: WallMs,
     requesters: PendingCommit['requesters'],
   ): PendingCommit {
-    const { txId, hwt, sentAfter, principal, writes, digests } = request;
+    const { txId, hwt, sentAfter, principal, writes, digests, first } = request;
     const slices = new Map<PartitionId, KeyWrite[]>();
     for (const write of writes) {
       const partition = this.state.topology.partitionOf(write.key);
@@ -380,11 +380,11 @@ export class Commits {
         deps,
         behind,
         digest: digests?.find((one) => one.partition === partition)?.digest,
+        first,
       });
     }
     const settled = this.#settled.get(txId) ?? -1;
     const earlier = attempts.slice(0, -1).filter((one) => one.attempt > settled && !this.#isDeferred(one));
-    const until = now + this.state.settings.commitTimeoutMs;
     return {
       identity,
       prepares,
@@ -393,7 +393,7 @@ export class Commits {
       depsAt,
       attempts,
       digest,
-      until,
+      until: now + this.state.settings.commitTimeoutMs,
       requesters,
       committed: null,
       lost: new Set(),

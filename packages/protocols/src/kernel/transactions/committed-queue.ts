@@ -8,7 +8,7 @@ import {
 } from '@isochron/core';
 
 /** A committed transaction's slice that is not applied yet. */
-export interface Committed extends Pick<LoggedTx, 'txId' | 'writes' | 'deps' | 'siblings' | 'needs'> {
+export interface Committed extends Pick<LoggedTx, 'txId' | 'writes' | 'deps' | 'siblings' | 'needs' | 'at'> {
   readonly ct: Timestamp;
   /** Whether each replica keeps the outcome. */
   readonly repeatable?: boolean | undefined;

@@ -165,6 +165,8 @@ export const CommitReq = message('CommitReq', 7, {
   behind: needs,
   /** The digests of the slices, of a deferred transaction that its own node commits again: it has no principal. */
   digests: optional(list(object({ partition, digest }), 100_000)),
+  /** The first commit timestamp, of a deferred transaction that is committed again (M8). */
+  first: optional(timestamp),
 });
 export type CommitReq = Infer<typeof CommitReq>;
 
@@ -310,6 +312,8 @@ export const PrepareReq = message('PrepareReq', 18, {
   behind: needs,
   /** That of `writes` and a principal, where the sender does not know the principal. */
   digest: optional(digest),
+  /** The first commit timestamp, of a deferred transaction that is committed again (M8). */
+  first: optional(timestamp),
 });
 export type PrepareReq = Infer<typeof PrepareReq>;
 

@@ -271,10 +271,11 @@ const ownTransaction = ({
   siblings,
   repeatable,
   needs,
+  at,
   attempt,
   digest,
 }: Committed): OwnTransaction => ({
-  tx: { txId, writes, deps, siblings, attempt: repeatable ? attempt : undefined, needs },
+  tx: { txId, writes, deps, siblings, attempt: repeatable ? attempt : undefined, needs, at },
   outcome: { attempt, digest },
   prepared: true,
 });

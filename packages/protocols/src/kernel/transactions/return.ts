@@ -43,13 +43,18 @@ interface GatheredSlices {
   first: Timestamp;
 }
 
+/** A deferred transaction of which an attempt has every slice. */
+interface WholeTransaction extends Pick<GatheredSlices, 'first'> {
+  readonly slices: readonly DeferredSlice[];
+}
+
 interface Debt {
   /** Version of the map that has made the node a member again. */
   readonly version: number;
   readonly answered: Set<NodeId>;
   readonly gathered: Map<TxId, GatheredSlices>;
   /** What is whole, in order; undefined while an answer is missing. */
-  whole?: DeferredSlice[][] | undefined;
+  whole?: WholeTransaction[] | undefined;
   /** Commit timestamp of the transaction before. */
   last: Timestamp;
   /** The rounds of the first of them that were refused. */
@@ -164,11 +169,11 @@ export class ReturnMachine implements Machine<TransactionMessage> {
    * The transactions of which every slice of an attempt is there, in order. Of the others, a slice was never prepared,
    * or went with a disk: they are dropped.
    */
-  #wholeOf(debt: Debt, out: Out): DeferredSlice[][] {
+  #wholeOf(debt: Debt, out: Out): WholeTransaction[] {
     const { gathered } = debt;
     const { maps, topology } = this.state;
     for (const slice of this.#own()) gather(gathered, slice);
-    const whole: { readonly first: Timestamp; readonly all: DeferredSlice[] }[] = [];
+    const whole: WholeTransaction[] = [];
     for (const { attempts, first } of gathered.values()) {
       const slices = [...attempts].sort(([a], [b]) => b - a).map(([, ofPartitions]) => [...ofPartitions.values()]);
       // Left to the return of the suspended node, which owes it, too.
@@ -179,11 +184,10 @@ export class ReturnMachine implements Machine<TransactionMessage> {
         continue;
       }
       const all = slices.find((ofAttempt) => ofAttempt[0]!.cohorts.length === ofAttempt.length);
-      if (all !== undefined) whole.push({ first, all });
+      if (all !== undefined) whole.push({ first, slices: all });
       else this.#drop(slices.flat(), out);
     }
-    whole.sort((a, b) => a.first - b.first || (a.all[0]!.txId < b.all[0]!.txId ? -1 : 1));
-    return whole.map(({ all }) => all);
+    return whole.sort((a, b) => a.first - b.first || (a.slices[0]!.txId < b.slices[0]!.txId ? -1 : 1));
   }
 
   #drop(slices: readonly DeferredSlice[], out: Out): void {
@@ -209,8 +213,8 @@ export class ReturnMachine implements Machine<TransactionMessage> {
 
   /** One behind the other (M11). */
   #commitNext(debt: Debt, out: Out): void {
-    const [slices] = debt.whole!;
-    if (slices === undefined) {
+    const [next] = debt.whole!;
+    if (next === undefined) {
       if (debt.isHeld) return;
       this.#paid = debt.version;
       this.#debt = undefined;
@@ -219,10 +223,10 @@ export class ReturnMachine implements Machine<TransactionMessage> {
     }
     const { node } = this.state;
     debt.ref = ++this.#ref;
-    out.send({ node, machine: 'coordinator' }, this.#request(debt, debt.ref, slices));
+    out.send({ node, machine: 'coordinator' }, this.#request(debt, debt.ref, next));
   }
 
-  #request({ version, last, rounds }: Debt, ref: number, slices: readonly DeferredSlice[]): CommitReq {
+  #request({ version, last, rounds }: Debt, ref: number, { first, slices }: WholeTransaction): CommitReq {
     const { region, stable, topology, node } = this.state;
     const { txId, home, map, avoid = [] } = slices[0]!;
     const again = Array.from({ length: rounds + 1 }, () => ({ home: region, map: version, avoid: [] as string[] }));
@@ -242,6 +246,7 @@ export class ReturnMachine implements Machine<TransactionMessage> {
       maps: attempts.map((one) => one.map),
       behind: last === 0 ? needs : [...needs, { node: topology.numberOf(node), ct: last }],
       digests: slices.map(({ partition, digest }) => ({ partition, digest })),
+      first,
     };
   }
 

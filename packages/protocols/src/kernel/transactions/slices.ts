@@ -11,6 +11,7 @@
 import {
   type ClusterMap,
   defers,
+  HLC_TICKS_PER_MS,
   type LoggedTx,
   type Need,
   type NodeId,
@@ -127,9 +128,17 @@ export class Slices {
   }
 
   #committed(txId: TxId, record: PreparedRecord, ct: Timestamp): Committed {
-    const { attempt, digest, writes, repeatable, needs } = record;
+    const { attempt, digest, writes, repeatable, needs, first } = record;
     const deps = this.rules.stamp(record.deps, ct, this.state.region);
-    return { txId, ct, attempt, digest, writes, deps, siblings: this.#siblings(record), repeatable, needs, record };
+    const at = this.#isLate(ct, first) ? first : undefined;
+    return { txId, ct, attempt, digest, writes, deps, siblings: this.#siblings(record), repeatable, needs, at, record };
+  }
+
+  /** Whether a commit takes effect so long after its first timestamp that its writes are judged by that (F9). */
+  #isLate(ct: Timestamp, first = ct): boolean {
+    const { settings, topology, lateInOrder } = this.state;
+    const isInOrder = lateInOrder.has(topology.partitions[this.partition]!.keyspace);
+    return !isInOrder && ct - first > settings.lateAfterMs * HLC_TICKS_PER_MS;
   }
 
   /** The decision about a prepared slice: its attempt never commits. */
@@ -290,7 +299,7 @@ export class Slices {
 
   /** The record of a slice; `ct` is its commit timestamp, if the commit is decided. */
   #recordOf(request: PrepareReq, pt: Timestamp, coordinator: NodeId, ct?: Timestamp): PreparedRecord {
-    const { identity, writes, sentAfter, deps } = request;
+    const { identity, writes, sentAfter, deps, first } = request;
     const { attempt, home, map, cohorts, avoid } = identity;
     const isKept = isRepeatable(request) || mayBeAgain(identity, this.state.maps);
     return {
@@ -308,6 +317,7 @@ export class Slices {
       needs: this.#needs(request),
       avoid,
       ct,
+      first,
     };
   }
 }

@@ -3,13 +3,16 @@ import {
   type Content,
   compareVersions,
   isPlain,
+  type KeyWrite,
   type QualifiedKey,
   type StoredVersion,
   type TxId,
+  Update,
   type Version,
 } from '@isochron/core';
 import { foldOf } from './documents.js';
 import { type Possible, possibleFolds } from './possible-documents.js';
+import type { CommittedTx } from './slices.js';
 
 type Shows = (version: StoredVersion) => boolean;
 
@@ -38,6 +41,12 @@ export abstract class CommittedChains {
     return newest === undefined || isPlain(newest) ? newest : foldOf(chain.filter(shows));
   }
 
+  /** Whether a committed write has an effect: a late write has none where it is overtaken (F9). */
+  hasEffect({ key, value }: KeyWrite, { ct, txId }: Pick<CommittedTx, 'ct' | 'txId'>): boolean {
+    const isUpTo = ({ ts, txId: other }: StoredVersion) => ts < ct || (ts === ct && other <= txId);
+    return value instanceof Update || this.visible(key, isUpTo)?.value === value;
+  }
+
   /**
    * The possible folds of a key that a reader may see: one, or none, unless a transaction was damaged. Of more, those
    * that updates can turn into the document that was read, that one included, and at most one other.
@@ -47,10 +56,11 @@ export abstract class CommittedChains {
     return possibleFolds(this.chain(key).filter(shows), ({ txId }) => this.isDamaged(txId), read);
   }
 
-  /** Whether a version is the fold that a replica has put in place of an update (F3). */
+  /** Whether a version is the fold that a replica has put in place of an update or a late write (F3). */
   isFold(key: QualifiedKey, version: StoredVersion): boolean {
     const isBelow = (other: StoredVersion) => compareVersions(other, version) <= 0;
-    return this.anyDamaged || this.visible(key, isBelow)?.value === version.value;
+    const fold = this.visible(key, isBelow);
+    return this.anyDamaged || (fold?.value === version.value && fold.at === version.at);
   }
 
   protected insert(key: QualifiedKey, version: StoredVersion): void {

@@ -2,7 +2,7 @@
  * Documents that updates change in a run. Each write has a text of its own: a put stores a list of it, an update
  * appends it. So a document names every write that it contains, in their order, and its last text names the newest.
  */
-import { type Content, Fold, isPlain, type StoredVersion, Update, type Version } from '@isochron/core';
+import { type Content, Fold, isPlain, type StoredVersion, type Timestamp, Update, type Version } from '@isochron/core';
 
 /** The content of a put, and of an update, of a document. */
 export const listOf = (text: string): string => JSON.stringify([text]);
@@ -26,14 +26,21 @@ export function writeIn(content: Content): string | null {
   return JSON.stringify(typeof last === 'string' ? last : last.items.at(-1));
 }
 
-/** The fold of versions, oldest first, in the order of `(ct, txId, region)` (F1); undefined without any. */
+/**
+ * The fold of versions, oldest first, in the order of `(ct, txId, region)` (F1); undefined without any. A late put or
+ * delete has no effect on a document that was changed at a later time (F9).
+ */
 export function foldOf(versions: readonly StoredVersion[]): Version | undefined {
   const newest = versions.at(-1);
   if (newest === undefined || isPlain(newest)) return newest;
   let fold = new Fold(null);
-  for (const { ts, txId, value } of versions) {
+  let changes: Timestamp[] = [];
+  for (const { ts, txId, value, at = ts } of versions) {
+    if (fold.result() === null) changes = [];
     if (value instanceof Update) fold.apply(value, { ts, txId });
-    else fold = new Fold(value, { ts, txId });
+    else if (!changes.some((time) => time > at)) fold = new Fold(value, { ts, txId });
+    changes.push(at);
   }
-  return { ...newest, value: fold.result() };
+  const last = Math.max(...changes);
+  return { ...newest, value: fold.result(), at: last === newest.ts ? undefined : last };
 }

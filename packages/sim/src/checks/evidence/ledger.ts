@@ -10,7 +10,6 @@
 import {
   type Content,
   type DurableFact,
-  isPlain,
   type NodeId,
   type OutcomeRecord,
   type PartitionId,
@@ -22,6 +21,7 @@ import {
   type TxId,
   Update,
 } from '@isochron/core';
+import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from '../check.js';
 import { CommittedChains } from './committed-chains.js';
@@ -36,6 +36,7 @@ import {
   type Lacking,
   type LedgerListener,
   type LeftPartition,
+  lateTime,
   loggedIn,
   NOTHING,
   newKnown,
@@ -71,6 +72,7 @@ export class Ledger extends CommittedChains implements Check {
     readonly unstable: Unstable = 'nothing',
     /** The highest stable time of all nodes. */
     readonly stable: () => Timestamp = () => 0,
+    readonly lateAfterMs = DEFAULT_SETTINGS.lateAfterMs,
   ) {
     super();
     this.deferrals = new Deferrals(context.topology);
@@ -110,9 +112,9 @@ export class Ledger extends CommittedChains implements Check {
   }
 
   /** The same for a version without its key: values are unique, except those of deletions and folds of updates. */
-  holds({ txId, value }: StoredVersion, region: RegionId, partition: PartitionId): boolean {
+  holds({ txId, value, at }: StoredVersion, region: RegionId, partition: PartitionId): boolean {
     const writes = this.committed(txId)?.slices.get(partition)?.writes ?? [];
-    const wrote = (written: Content) => written instanceof Update || written === value;
+    const wrote = (written: Content) => at !== undefined || written instanceof Update || written === value;
     return writes.some((write) => wrote(write.value) && this.isDurable(txId, region, write.key));
   }
 
@@ -260,7 +262,8 @@ export class Ledger extends CommittedChains implements Check {
   #noticedLate(node: NodeId): void {
     const stable = this.stable();
     for (const { committed, lost, unnoticed } of this.#known.values())
-      for (const [partition, where] of lost) if (where === node && committed!.ct <= stable) unnoticed.add(partition);
+      for (const [partition, where] of lost)
+        if (where === node && committed && committed.ct <= stable) unnoticed.add(partition);
   }
 
   #lose(txId: TxId, known: Known, node: NodeId, partition: PartitionId, left: LeftPartition | undefined): void {
@@ -356,8 +359,8 @@ export class Ledger extends CommittedChains implements Check {
         txId,
       );
     }
-    const { pt, writes, deps, needs = [] } = record;
-    attempt.prepared.set(partition, { pt, region, writes, deps, needs });
+    const { pt, writes, deps, needs = [], first } = record;
+    attempt.prepared.set(partition, { pt, region, writes, deps, needs, first });
     if (attempt.prepared.size < attempt.cohorts.length || known.committed !== undefined) return;
     const ct = Math.max(...[...attempt.prepared.values()].map(({ pt }) => pt));
     if (known.deferredAt.has(ct)) return;
@@ -367,9 +370,9 @@ export class Ledger extends CommittedChains implements Check {
   }
 
   #stamped(prepared: ReadonlyMap<PartitionId, Prepared>, ct: Timestamp): Map<PartitionId, Slice> {
-    const stamped = ({ deps: before, ...slice }: Prepared): Slice => {
+    const stamped = ({ deps: before, first, ...slice }: Prepared): Slice => {
       const deps = this.visibility.stamp(before, ct, slice.region);
-      return { ...slice, deps, sent: deps };
+      return { ...slice, deps, sent: deps, at: lateTime(ct, first, this.lateAfterMs) };
     };
     return new Map([...prepared].map(([partition, slice]) => [partition, stamped(slice)]));
   }
@@ -380,12 +383,12 @@ export class Ledger extends CommittedChains implements Check {
     for (const record of records) {
       if (record.kind !== 'outcome' || record.txId !== txId || record.record.status !== 'committed') continue;
       const { partition } = record;
-      const { writes, deps: sent, siblings = [], needs = [] } = loggedIn(records, partition, txId) ?? NOTHING;
+      const { writes, deps: sent, siblings = [], needs = [], at } = loggedIn(records, partition, txId) ?? NOTHING;
       const missing = siblings.filter((other) => loggedIn(records, other, txId) === undefined);
       if (missing.length > 0)
         this.#fail(`${partition} wrote that ${txId} is committed, and ${missing} did not in the same batch`, txId);
       const deps = this.visibility.localDeps === true ? writtenWith(records, partition, txId) : sent;
-      slices.set(partition, { region, writes, deps, sent, needs });
+      slices.set(partition, { region, writes, deps, sent, needs, at });
     }
     return slices;
   }
@@ -430,9 +433,9 @@ export class Ledger extends CommittedChains implements Check {
     known.committed = tx;
     if (tx.ct > this.#lastCt) this.#lastCt = tx.ct;
     const { ct: ts, txId } = tx;
-    for (const [partition, { region, writes, deps }] of tx.slices) {
+    for (const [partition, { region, writes, deps, at }] of tx.slices) {
       known.missing += writes.length * this.context.topology.partitions[partition]!.regions.length;
-      for (const { key, value } of writes) this.insert(key, { ts, txId, region, value, deps });
+      for (const { key, value } of writes) this.insert(key, { ts, txId, region, value, deps, at });
     }
     for (const listener of this.#listeners) listener.onCommitted(tx);
   }
@@ -447,10 +450,11 @@ export class Ledger extends CommittedChains implements Check {
     for (const { writes } of slices.values()) for (const { key } of writes) this.retract(key, txId);
   }
 
-  /** Whether a version stores what was written, or the fold of a written update. */
-  #isWritten(key: QualifiedKey, version: StoredVersion, written: Content): boolean {
-    if (isSameContent(version.value, written)) return true;
-    return written instanceof Update && isPlain(version) && this.isFold(key, version);
+  /** Whether a version stores what was written, or the fold of a written update or a late write. */
+  #isWritten(key: QualifiedKey, version: StoredVersion, written: Content, at: Timestamp | undefined): boolean {
+    if (isSameContent(version.value, written) && version.at === at) return true;
+    if (version.value instanceof Update || !(written instanceof Update || at !== undefined)) return false;
+    return this.isFold(key, version);
   }
 
   /** A version may be in a replica only when its transaction is committed, and as it was committed. */
@@ -475,7 +479,7 @@ export class Ledger extends CommittedChains implements Check {
       return;
     }
     const isSame =
-      tx.ct === version.ts && slice.region === version.region && this.#isWritten(key, version, write.value);
+      tx.ct === version.ts && slice.region === version.region && this.#isWritten(key, version, write.value, slice.at);
     if (!isSame || !dependsSo(version, slice)) {
       this.#fail(
         `${region} holds ${key} by ${version.txId} as ${JSON.stringify(version)}, committed at ${tx.ct} [${slice.deps ?? ''}]`,

@@ -45,7 +45,7 @@ function groupsOf(versions: readonly StoredVersion[], isOpen: (version: StoredVe
 function narrowed(documents: readonly Possible[], read: Content): readonly Possible[] {
   const left = new Map<string, Possible>();
   for (const document of documents) {
-    const name = leadsTo(document?.value ?? null, read) ? nameOf(document) : HIDDEN;
+    const name = leadsTo(document?.value ?? null, read) ? nameOf(document) : `${HIDDEN} ${document?.at ?? ''}`;
     if (!left.has(name)) left.set(name, document);
   }
   return [...left.values()];

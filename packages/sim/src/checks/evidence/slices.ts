@@ -1,18 +1,19 @@
 /** Transactions as the records on disks show them. */
-import type {
-  Deps,
-  DurableFact,
-  KeyWrite,
-  LoggedTx,
-  Need,
-  NodeId,
-  PartitionId,
-  PreparedRecord,
-  QualifiedKey,
-  RegionId,
-  StoredVersion,
-  Timestamp,
-  TxId,
+import {
+  type Deps,
+  type DurableFact,
+  HLC_TICKS_PER_MS,
+  type KeyWrite,
+  type LoggedTx,
+  type Need,
+  type NodeId,
+  type PartitionId,
+  type PreparedRecord,
+  type QualifiedKey,
+  type RegionId,
+  type StoredVersion,
+  type Timestamp,
+  type TxId,
 } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 
@@ -26,6 +27,8 @@ export interface Slice {
   readonly sent: Deps | undefined;
   /** As in the log. */
   readonly needs: readonly Need[];
+  /** As in the log: the first timestamp, of a slice that is late (F9). */
+  readonly at: Timestamp | undefined;
 }
 
 /** The state of a transaction. */
@@ -90,10 +93,18 @@ export interface CommittedTx {
   readonly map: number;
 }
 
+/** Whether a transaction has writes that are judged by an earlier time (F9). */
+export const isLate = ({ slices }: Pick<CommittedTx, 'slices'>): boolean =>
+  [...slices.values()].some(({ at }) => at !== undefined);
+
 /** The content of an outcome that comes without its writes. */
-export const NOTHING: Pick<LoggedTx, 'writes' | 'deps' | 'siblings' | 'needs'> = { writes: [], deps: undefined };
+export const NOTHING: Pick<LoggedTx, 'writes' | 'deps' | 'siblings' | 'needs' | 'at'> = { writes: [], deps: undefined };
 /** A prepared slice, which is the same everywhere. */
-export type Prepared = Omit<Slice, 'sent'> & { readonly pt: Timestamp };
+export type Prepared = Omit<Slice, 'sent' | 'at'> & { readonly pt: Timestamp; readonly first: Timestamp | undefined };
+
+/** The time by which the writes of a commit are judged that is later than its first timestamp by this (F9). */
+export const lateTime = (ct: Timestamp, first: Timestamp | undefined, lateAfterMs: number): Timestamp | undefined =>
+  ct - (first ?? ct) > lateAfterMs * HLC_TICKS_PER_MS ? first : undefined;
 
 /** A transaction's log entry in a batch. */
 export function loggedIn(records: readonly DurableFact[], partition: PartitionId, txId: TxId): LoggedTx | undefined {

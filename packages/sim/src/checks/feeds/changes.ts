@@ -5,6 +5,7 @@ import type { ChangesAnswer } from '../../protocols/http.js';
 import type { Check, CheckContext } from '../check.js';
 import { textOf } from '../evidence/documents.js';
 import type { CommittedTx, Ledger, LedgerListener } from '../evidence/ledger.js';
+import { isLate } from '../evidence/slices.js';
 
 /** How long logs keep transactions behind stable time, ms; undefined if their size may end that earlier. */
 export type Retention = number | undefined;
@@ -72,7 +73,7 @@ export class ChangesAreComplete implements Check, LedgerListener {
     const given = new Set(transactions.map(({ txId }) => txId));
     for (const tx of this.#committed.values()) {
       const { txId, ct } = tx;
-      if (ct <= from || ct > to || given.has(txId) || writesIn(tx, prefix).length === 0) continue;
+      if (ct <= from || ct > to || given.has(txId) || this.#writesIn(tx, prefix).length === 0) continue;
       if (this.ledger.isDeferred(txId, ct)) continue;
       if (!this.ledger.isDamaged(txId))
         this.#fail(`${node} leaves ${txId} of ${ct} out of (${from}, ${to}]`, [txId, node]);
@@ -101,7 +102,7 @@ export class ChangesAreComplete implements Check, LedgerListener {
       this.#fail(`${node} gives ${txId} of ${ct}, which is committed at ${known?.ct}`, [txId, node]);
       return;
     }
-    const expected = writesIn(known, prefix);
+    const expected = this.#writesIn(known, prefix);
     if (writes.length === 0 || textOfWrites(expected) !== textOfWrites(writes))
       this.#fail(`${node} gives ${txId} with ${textOfWrites(writes)} instead of ${textOfWrites(expected)}`, [
         txId,
@@ -109,13 +110,16 @@ export class ChangesAreComplete implements Check, LedgerListener {
       ]);
   }
 
+  /** The writes of a transaction in a scope, without late writes that have no effect (F9). */
+  #writesIn(tx: CommittedTx, prefix: string): ChangedTx['writes'] {
+    const writes = [...tx.slices.values()].flatMap((slice) => slice.writes.filter(({ key }) => key.startsWith(prefix)));
+    return isLate(tx) ? writes.filter((write) => this.ledger.hasEffect(write, tx)) : writes;
+  }
+
   #fail(message: string, about: readonly string[]): void {
     this.context.fail(this.name, message, about);
   }
 }
-
-const writesIn = ({ slices }: CommittedTx, prefix: string): ChangedTx['writes'] =>
-  [...slices.values()].flatMap(({ writes }) => writes.filter(({ key }) => key.startsWith(prefix)));
 
 /** The length of the keys and contents alone. */
 const lengthOf = ({ writes }: ChangedTx): number =>
