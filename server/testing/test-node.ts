@@ -9,7 +9,14 @@ import {
   type TxId,
   wallOf,
 } from '@isochron/core';
-import { type CommitResp, type Loss, Losses, type Unresponsive, type VerificationStatus } from '@isochron/protocols';
+import {
+  type CommitResp,
+  type Loss,
+  Losses,
+  type OrderAction,
+  type Unresponsive,
+  type VerificationStatus,
+} from '@isochron/protocols';
 import type { StableTime } from '@isochron/protocols/kernel/replication/stable-time';
 import {
   type After,
@@ -27,8 +34,17 @@ import {
 import type { IncomingConnections } from '@isochron/transport';
 import { UNPROTECTED } from '@isochron/wire';
 import { type ClusterConfig, clusterSpec } from '../src/config/cluster-file.js';
-import type { Costs, DiskStatus, LinkSummary, NodeStatus, PartitionStatus, TransactionsNode } from '../src/node/api.js';
+import type {
+  Costs,
+  DiskStatus,
+  LinkSummary,
+  MapStatus,
+  NodeStatus,
+  PartitionStatus,
+  TransactionsNode,
+} from '../src/node/api.js';
 import type { StayReason } from '../src/node/leaving.js';
+import type { OrderOutcome } from '../src/node/orders.js';
 import { PeerProtection } from '../src/node/protection.js';
 import { type ServedTransactions, servedTransactions } from '../src/node/protocols.js';
 import { newSessionId } from '../src/session/ids.js';
@@ -44,6 +60,19 @@ const afterUnlessOver: After = (ms, run) => {
 /** How often the cluster's time follows the real one while a request has no answer, ms. */
 const TICK_MS = 5;
 
+const WHOLE_MAP: MapStatus = {
+  version: 0,
+  away: [],
+  suspended: [],
+  held: [],
+  absences: [],
+  leaving: [],
+  silent: [],
+  deferred: 0,
+  deferredFor: {},
+  owes: false,
+  isSealed: false,
+};
 const NO_WAITS = { count: 0, totalMs: 0, longestMs: 0 };
 
 /** Every request to its coordinator is recorded. */
@@ -189,6 +218,18 @@ export class TestNode implements TransactionsNode {
     return this.mapVersion;
   }
 
+  /** What its status shows of the map. */
+  mapStatus: Partial<MapStatus> = {};
+  /** The orders that the node was given, and the answer to each. */
+  readonly ordered: [OrderAction, ...NodeId[]][] = [];
+  outcome: OrderOutcome = { nodes: [] };
+  readonly orders = {
+    order: async (action: OrderAction, nodes: readonly NodeId[]): Promise<OrderOutcome> => {
+      this.ordered.push([action, ...nodes]);
+      return this.outcome;
+    },
+  };
+
   /** Why it stays a member when it is asked to leave. */
   staying: StayReason | undefined = 'no-members';
 
@@ -285,7 +326,7 @@ export class TestNode implements TransactionsNode {
       disk: this.disk,
       storage: { cacheBytes: 1, cacheLimitBytes: 2, lastSyncMs: 1 },
       rssBytes: 1,
-      map: { version: this.mapVersion, away: [], suspended: [], deferred: 0, isSealed: false },
+      map: { ...WHOLE_MAP, version: this.mapVersion, ...this.mapStatus },
       partitions: this.replicas,
       links: this.peers,
       blocking: {

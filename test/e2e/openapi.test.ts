@@ -170,6 +170,8 @@ async function exchanges(): Promise<Exchange[]> {
   await ask('POST', '/v1/losses/acknowledge', '/v1/losses/acknowledge', { body: {} });
   await ask('POST', '/v1/drain', '/v1/drain', { body: { end: true } });
   await ask('POST', '/v1/drain', '/v1/drain', { body: { end: false } });
+  await ask('POST', '/v1/nodes', '/v1/nodes', { body: { action: 'return', nodes: ['virginia-1'] } });
+  await ask('POST', '/v1/nodes', '/v1/nodes', { body: { action: 'hold', nodes: ['nowhere-1'] } });
   await ask('GET', '/v1/changes', '/v1/changes?wait=0');
   await ask('GET', '/v1/changes', '/v1/changes?since=x');
   await ask('GET', '/v1/changes', '/v1/changes?at=1&values=true&before=true&wait=0');

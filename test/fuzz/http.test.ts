@@ -39,6 +39,12 @@ const GOOD: readonly RawRequest[] = [
   },
   { method: 'POST', url: '/v1/transactions', headers: json, payload: '{}' },
   { method: 'GET', url: '/v1/losses?all=true&limit=3' },
+  {
+    method: 'POST',
+    url: '/v1/nodes',
+    headers: json,
+    payload: JSON.stringify({ action: 'return', nodes: ['oregon-1'] }),
+  },
   { method: 'POST', url: '/v1/drain', headers: json, payload: JSON.stringify({ end: true }) },
   {
     method: 'POST',

@@ -1,6 +1,6 @@
 /** Maps: the placement and the membership of a cluster as one table with a version (M1). */
 import type { NodeId, RegionId, Timestamp } from './ids.js';
-import { list, object, struct, text, timestamp, uint } from './schema.js';
+import { boolean, list, object, optional, struct, text, timestamp, uint } from './schema.js';
 
 /** A keyspace: spread round-robin with a `replication` factor, or pinned to `regions` (data residency). */
 export interface KeyspaceSpec {
@@ -41,6 +41,20 @@ export interface ClusterMap {
    * is deferred (M4). A node that has left in order is not among them.
    */
   readonly suspends: readonly number[];
+  /** Numbers of the nodes that stay away until an operator lets them return; absent without any. None is a member. */
+  readonly held?: readonly number[] | undefined;
+  /** Present if an operator asked for the map. */
+  readonly isOrdered?: boolean | undefined;
+}
+
+/** What a map changes in the map before. */
+export interface MapChange {
+  readonly members: readonly number[];
+  /** Former members that have left in order; other former members are suspended. */
+  readonly left?: readonly number[];
+  /** Nodes that stay away; by default the nodes of the map before. */
+  readonly held?: readonly number[] | undefined;
+  readonly isOrdered?: boolean;
 }
 
 /**
@@ -95,16 +109,23 @@ function votersOf(regions: ClusterMap['regions'], nodes: ClusterMap['nodes'], me
 }
 
 /** The map after a map, with other members; a former member is suspended unless the node has `left` in order. */
-export function nextMap(
-  map: ClusterMap,
-  members: readonly number[],
-  horizon: Timestamp,
-  left: readonly number[],
-): ClusterMap {
-  const voters = votersOf(map.regions, map.nodes, members);
-  const suspends = map.members.filter((number) => !members.includes(number) && !left.includes(number));
-  return { ...map, version: map.version + 1, members: [...members].sort((a, b) => a - b), voters, horizon, suspends };
+export function nextMap(map: ClusterMap, change: MapChange, horizon: Timestamp): ClusterMap {
+  const { left = [], isOrdered = false } = change;
+  const members = sorted(change.members);
+  const held = sorted(change.held ?? map.held ?? []);
+  return {
+    ...map,
+    version: map.version + 1,
+    members,
+    voters: votersOf(map.regions, map.nodes, members),
+    horizon,
+    suspends: map.members.filter((number) => !members.includes(number) && !left.includes(number)),
+    held: held.length === 0 ? undefined : held,
+    isOrdered: isOrdered || undefined,
+  };
 }
+
+const sorted = (numbers: readonly number[]): readonly number[] => [...new Set(numbers)].sort((a, b) => a - b);
 
 const name = text(128);
 const numbers = list(uint, 65_536);
@@ -119,14 +140,17 @@ export const clusterMap = struct<ClusterMap>({
   voters: numbers,
   horizon: timestamp,
   suspends: numbers,
+  held: optional(numbers),
+  isOrdered: optional(boolean),
 });
 
 /** Whether a map names nothing that is not in the map: nodes are in its regions, and numbers are numbers of nodes. */
-export function isConsistent({ regions, nodes, keyspaces, replicas, members, voters, suspends }: ClusterMap): boolean {
+export function isConsistent(map: ClusterMap): boolean {
+  const { regions, nodes, keyspaces, replicas, members, voters, suspends, held = [] } = map;
   const partitions = keyspaces.reduce((sum, keyspace) => sum + keyspace.partitions, 0);
   return (
     nodes.every(({ region }) => regions.includes(region)) &&
     replicas.length === partitions &&
-    [...replicas, members, voters, suspends].every((numbers) => numbers.every((number) => number < nodes.length))
+    [...replicas, members, voters, suspends, held].every((numbers) => numbers.every((n) => n < nodes.length))
   );
 }

@@ -4,13 +4,17 @@ import { type Cuttable, defers } from './cuts.js';
 const regions = ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] }));
 const map0 = firstMap({ regions, keyspaces: [{ name: 'default', partitions: 3, replication: 2 }] });
 /** Suspends ireland's node at the horizon 100. */
-const map1 = nextMap(map0, [0, 1], 100, []);
+const map1 = nextMap(map0, { members: [0, 1] }, 100);
 const isDeferred = (tx: Partial<Cuttable>) => defers(map1, { ct: 150, source: 0, ...tx });
 
 describe('the cut of a map', () => {
   it('a map suspends the members that are gone and have not left in order (M4)', () => {
-    expect([map0.suspends, map1.suspends, nextMap(map0, [0, 1], 100, [2]).suspends]).toEqual([[], [2], []]);
-    expect(nextMap(map1, [0, 1, 2], 200, []).suspends).toEqual([]);
+    expect([map0.suspends, map1.suspends, nextMap(map0, { members: [0, 1], left: [2] }, 100).suspends]).toEqual([
+      [],
+      [2],
+      [],
+    ]);
+    expect(nextMap(map1, { members: [0, 1, 2] }, 200).suspends).toEqual([]);
   });
 
   it('a map defers what has a slice on a suspended node, above the horizon alone (M4)', () => {
@@ -27,6 +31,8 @@ describe('the cut of a map', () => {
   });
 
   it('a map that suspends nothing defers nothing (M4)', () => {
-    expect(defers(nextMap(map0, [0, 1], 100, [2]), { ct: 150, source: 2, needs: [{ ct: 140 }] })).toBe(false);
+    expect(
+      defers(nextMap(map0, { members: [0, 1], left: [2] }, 100), { ct: 150, source: 2, needs: [{ ct: 140 }] }),
+    ).toBe(false);
   });
 });

@@ -27,6 +27,8 @@ export class Topology {
   readonly members: readonly NodeId[];
   /** The nodes that decide the next map. */
   readonly voters: readonly NodeId[];
+  /** The nodes that stay away until an operator lets them return. */
+  readonly held: readonly NodeId[];
   readonly partitions: readonly Partition[];
   readonly #keyspaces = new Map<string, { first: PartitionId; count: number }>();
   readonly #numbers: ReadonlyMap<NodeId, number>;
@@ -46,6 +48,7 @@ export class Topology {
     this.#members = new Set(this.members);
     this.isWhole = this.members.length === this.nodes.length;
     this.voters = map.voters.map((number) => this.nodes[number]!);
+    this.held = (map.held ?? []).map((number) => this.nodes[number]!);
     for (const { id, region } of map.nodes) this.#regionOf.set(id, region);
     for (const region of this.regions)
       this.#nodesOf.set(

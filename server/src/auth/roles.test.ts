@@ -19,6 +19,7 @@ const REQUESTS: readonly [string, string, unknown, 'read' | 'write' | 'operate' 
   ['GET', '/v1/losses', undefined, 'operate'],
   ['POST', '/v1/losses/acknowledge', { all: true }, 'operate'],
   ['POST', '/v1/drain', {}, 'operate'],
+  ['POST', '/v1/nodes', { action: 'hold', nodes: ['oregon-1'] }, 'operate'],
   ['GET', '/v1/clock', undefined, 'any'],
   ['GET', '/v1/cluster', undefined, 'any'],
 ];

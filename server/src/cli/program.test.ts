@@ -19,6 +19,7 @@ const COMMANDS = [
   'status',
   'losses',
   'drain',
+  'nodes',
   'bench',
   'certs',
   'rules',
@@ -36,7 +37,7 @@ describe('isochron', () => {
     expect(stdout).toMatch(new RegExp(`Examples:\\n.*isochron ${name}`, 's'));
   });
 
-  it.each(COMMANDS.filter((name) => !['node', 'certs', 'rules', 'keys'].includes(name)))(
+  it.each(COMMANDS.filter((name) => !['node', 'nodes', 'certs', 'rules', 'keys'].includes(name)))(
     'isochron has --json for "%s"',
     async (name) => {
       expect((await run(name, '--help')).stdout).toContain('--json');

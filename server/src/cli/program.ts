@@ -16,6 +16,7 @@ import { failureOf, UsageError } from './failures.js';
 import { examples } from './help.js';
 import { apiKeyCommands } from './keys/commands.js';
 import type { LossesOptions } from './losses/command.js';
+import { nodesCommands } from './nodes/commands.js';
 import { endpoint, endpointList, integer, positive } from './options.js';
 import { remark } from './output.js';
 import { rulesCommands } from './rules/commands.js';
@@ -356,6 +357,7 @@ function observeCommands(program: Command): void {
     );
   lossesCommand(program);
   drainCommand(program);
+  nodesCommands(program, { connected, connecting });
   connected(
     program
       .command('bench')

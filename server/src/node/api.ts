@@ -6,6 +6,7 @@ import type { IncomingConnections } from '@isochron/transport';
 import type { HeldBack } from '@isochron/wire/session-frames';
 import type { ClusterConfig } from '../config/cluster-file.js';
 import type { StayReason } from './leaving.js';
+import type { OrdersPort } from './orders.js';
 import type { ServedOperations, ServedProtocol, ServedTransactions } from './protocols.js';
 import type { Sent, TrafficKind, TrafficScope } from './traffic.js';
 import type { Blocked } from './waits.js';
@@ -82,6 +83,18 @@ export interface MapStatus {
   readonly deferred: number;
   /** Whether the node waits for the next map, and reports nothing for stable time. */
   readonly isSealed: boolean;
+  /** The nodes that an operator keeps away. */
+  readonly held: readonly NodeId[];
+  /** When each node went that is away: stable time counts the node up to there; and whether an operator ordered it. */
+  readonly absences: readonly { readonly node: NodeId; readonly since: Timestamp; readonly isOrdered: boolean }[];
+  /** The members that are about to leave. */
+  readonly leaving: readonly NodeId[];
+  /** The nodes from which this node receives nothing. */
+  readonly silent: readonly NodeId[];
+  /** How many of the deferred slices wait for each node. */
+  readonly deferredFor: Readonly<Record<NodeId, number>>;
+  /** Whether this node has returned, and commits again what was deferred because of it. */
+  readonly owes: boolean;
 }
 
 /** The access rules of the node and its users' settings, compared with the rules of the nodes that it has met. */
@@ -164,6 +177,8 @@ export interface RunningNode {
   leave(timeoutMs: number): Promise<StayReason | undefined>;
   /** Leaves no more, or becomes a member again once the node has what it lacks. */
   comeBack(): void;
+  /** An operator's orders about nodes of the cluster, under protocols with maps. */
+  readonly orders: Pick<OrdersPort, 'order'> | undefined;
   /** The node's hybrid logical clock. */
   hlc(): Timestamp;
   /** Age of the stable snapshot in ms. */

@@ -43,6 +43,7 @@ import { DiskWatch } from './disk-watch.js';
 import type { LeavingPort, StayReason } from './leaving.js';
 import { lossLogger, type OperatorPort } from './losses.js';
 import type { NodeOptions } from './options.js';
+import type { OrdersPort } from './orders.js';
 import { outsiderLogger } from './outsider-log.js';
 import { PeerHealth } from './peer-health.js';
 import { NO_PROTECTION, PeerProtection } from './protection.js';
@@ -82,6 +83,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
   protected abstract readonly operator: OperatorPort;
   /** Under protocols with maps. */
   protected readonly leaving: LeavingPort | undefined;
+  readonly orders: OrdersPort | undefined;
   protected abstract readonly schema: MessageSchema<M>;
   readonly id: NodeId;
   readonly region: string;
@@ -404,6 +406,7 @@ export abstract class Node<M extends TransactionMessage | OperationMessage | Ses
     this.port.close();
     this.operator.close();
     this.leaving?.close();
+    this.orders?.close();
     await this.#disk.stop();
     this.#health.stop();
     await this.#transport?.close();

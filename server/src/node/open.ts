@@ -32,6 +32,7 @@ import { cacheBytesOf, processMemory } from './memory.js';
 import { type NodeMessage, nodeSchema } from './messages.js';
 import { type Described, Node, type Parts } from './node.js';
 import type { NodeOptions } from './options.js';
+import { ORDERS_MACHINE, OrdersPort } from './orders.js';
 import { answerTo } from './promised.js';
 import { type ServedOperations, type ServedProtocol, type ServedTransactions, servedProtocol } from './protocols.js';
 import { type Figures, operationFigures, transactionFigures } from './status.js';
@@ -81,6 +82,7 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
   protected readonly machines: TransactionNode;
   protected readonly operator: OperatorPort;
   protected override readonly leaving: LeavingPort | undefined;
+  override readonly orders: OrdersPort | undefined;
 
   constructor(parts: Parts, protocol: ServedTransactions) {
     super(parts);
@@ -100,11 +102,13 @@ class OpenTransactionsNode extends Node<NodeMessage> implements TransactionsNode
     this.operator = new OperatorPort(this.id, this.portDriver());
     const hasMaps = protocol.capabilities.has('stable-snapshots');
     this.leaving = hasMaps ? new LeavingPort(this.id, this.portDriver()) : undefined;
+    this.orders = hasMaps ? new OrdersPort(this.id, this.portDriver()) : undefined;
     const ports = [
       [CLIENT_MACHINE, this.port],
       [SESSIONS_MACHINE, this.sessions],
       [OPERATOR_MACHINE, this.operator],
       ...(this.leaving === undefined ? [] : [[LEAVING_MACHINE, this.leaving] as const]),
+      ...(this.orders === undefined ? [] : [[ORDERS_MACHINE, this.orders] as const]),
     ] as const;
     this.add([...this.machines.machines, ...ports], parts.data.retiring);
   }

@@ -1,4 +1,4 @@
-import type { PartitionId, Topology } from '@isochron/core';
+import type { NodeId, PartitionId, Topology } from '@isochron/core';
 import type { HeldBackBy, OperationNode, TransactionNode } from '@isochron/protocols';
 import type { VersionStore } from '@isochron/storage';
 import type { LinkStatus } from '@isochron/transport';
@@ -87,7 +87,7 @@ export function nodeStatus(
     openTransactions: figures.openTransactions,
     losses: { open: machines.losses.open.length },
     clusterFile: { hash: config.hash, differsFrom: differingNodes(links) },
-    map: mapStatus(machines),
+    map: mapStatus(node, machines),
     protection,
     disk,
     storage: {
@@ -111,12 +111,42 @@ export function nodeStatus(
   };
 }
 
-function mapStatus({ maps, replicas }: TransactionNode | OperationNode): MapStatus {
-  const { current, isSealed } = maps;
+function mapStatus(node: RunningNode, machines: TransactionNode | OperationNode): MapStatus {
+  const { maps } = machines;
+  const { current, isSealed, leaving } = maps;
   const away = current.nodes.filter((id) => !current.isMember(id));
-  const suspended = away.filter((id) => maps.isSuspended(id));
-  const deferred = replicas.reduce((sum, one) => sum + ('cohort' in one ? one.cohort.slices.deferred.size : 0), 0);
-  return { version: current.version, away, suspended, deferred, isSealed };
+  const absences = away.map((id) => {
+    const { horizon: since, isOrdered = false } = maps.departureOf(id)!;
+    return { node: id, since, isOrdered };
+  });
+  const isLeaving = maps.isLeaving || maps.hasLeft;
+  return {
+    version: current.version,
+    away,
+    suspended: away.filter((id) => maps.isSuspended(id)),
+    held: current.held,
+    absences,
+    leaving: [...leaving, ...(isLeaving && current.isMember(node.id) ? [node.id] : [])],
+    silent: node.unresponsive.nodes.filter((id) => !leaving.has(id)),
+    ...deferredSlices(machines),
+    owes: ('returning' in machines && machines.returning?.owes) || false,
+    isSealed,
+  };
+}
+
+/** The slices that maps have deferred, and for each node how many of them a map has deferred because of it. */
+function deferredSlices({ maps, replicas }: TransactionNode | OperationNode) {
+  const deferredFor: Record<NodeId, number> = {};
+  let deferred = 0;
+  for (const replica of replicas) {
+    if (!('cohort' in replica)) continue;
+    for (const [version, count] of replica.cohort.slices.deferred.countsByMap) {
+      deferred += count;
+      const { map, nodes } = maps.at(version)!;
+      for (const number of map.suspends) deferredFor[nodes[number]!] = (deferredFor[nodes[number]!] ?? 0) + count;
+    }
+  }
+  return { deferred, deferredFor };
 }
 
 /** Times are in `blocking`: the longest of several cannot be summed. */

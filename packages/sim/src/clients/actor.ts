@@ -370,6 +370,8 @@ export class Actor {
 
   #concluded(recording: Recording, result: CommitResult): void {
     const { txId, writes } = recording;
+    // At the end of a run the recording may be abandoned already: its outcome stays unknown to the history.
+    if (!this.#current.includes(recording)) return;
     this.#current = this.#current.filter((other) => other !== recording);
     if (result.status === 'committed') {
       this.world.note(this.name, () => `receives that ${txId} is committed at ${result.ct}`);

@@ -1,6 +1,6 @@
 /** Maps that are decided while everything runs (M1–M6). */
 import type { NodeId } from '@isochron/core';
-import { type LeaveReq, MAPS_MACHINE, type ProposeMap, type ReturnReq } from '@isochron/protocols';
+import { type LeaveReq, MAPS_MACHINE, type OrderReq, type ProposeMap, type ReturnReq } from '@isochron/protocols';
 import type { FaultKind, FaultWorld, Moment } from './fault.js';
 import { crashAt } from './nodes.js';
 
@@ -76,6 +76,33 @@ function endOnceLeft({ cluster }: FaultWorld, node: NodeId): () => void {
   };
 }
 
-function ask({ cluster }: FaultWorld, node: NodeId, request: LeaveReq | ReturnReq | ProposeMap): void {
+/** How often an operator lets a held node return, and for how long: an order at a cut-off node comes to nothing. */
+const ORDER_MS = 500;
+const ORDERS_MS = 12_000;
+
+/** An operator suspends a node at any moment, or holds a node and lets it return at the end. */
+export const order: FaultKind<{ node: NodeId; action: 'suspend' | 'hold'; at: NodeId }> = {
+  weight: 0,
+  forMs: [500, 6_000],
+  draw: (random, { topology }) => ({
+    node: random.pick(topology.nodes),
+    action: random.pick(['suspend', 'hold'] as const),
+    at: random.pick(topology.nodes),
+  }),
+  start: (world, { node, action, at }) => {
+    ask(world, at, { type: 'OrderReq', ref: 0, action, nodes: [node] });
+    return () => letReturn(world, node, 0);
+  },
+};
+
+function letReturn(world: FaultWorld, node: NodeId, waitedMs: number): void {
+  const { topology, time } = world.cluster;
+  for (const at of topology.nodes) ask(world, at, { type: 'OrderReq', ref: 0, action: 'return', nodes: [node] });
+  if (waitedMs < ORDERS_MS) time.after(ORDER_MS, () => letReturn(world, node, waitedMs + ORDER_MS));
+}
+
+type OperatorRequest = LeaveReq | ReturnReq | ProposeMap | OrderReq;
+
+function ask({ cluster }: FaultWorld, node: NodeId, request: OperatorRequest): void {
   if (cluster.node(node).up) cluster.operate({ node, machine: MAPS_MACHINE }, request);
 }

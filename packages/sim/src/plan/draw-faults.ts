@@ -46,6 +46,10 @@ export const drawMaps = (random: Random, scene: FaultScene, spanMs: number): Fau
     ? []
     : (['nextMap', 'leave'] as const).flatMap((kind) => drawKind(random, kind, random.below(4), scene, spanMs));
 
+/** Orders of operators about nodes, in half of the runs in which nodes are suspended. */
+export const drawOrders = (random: Random, scene: FaultScene, spanMs: number): FaultPlan[] =>
+  drawKind(random, 'order', random.chance(0.5) ? 0 : 1 + random.below(4), scene, spanMs);
+
 function drawKind(random: Random, kind: FaultName, count: number, scene: FaultScene, spanMs: number): FaultPlan[] {
   const { draw, forMs } = faultKind(kind)!;
   return Array.from({ length: count }, () => {

@@ -8,7 +8,15 @@ import { drawRoom, drawVerification } from '../protocols/settings.js';
 import { drawAlbums } from './draw-albums.js';
 import { withBoards } from './draw-boards.js';
 import { withBursts } from './draw-bursts.js';
-import { drawDrains, drawFaults, drawLostAnswers, drawMaps, drawOutsiders, withStays } from './draw-faults.js';
+import {
+  drawDrains,
+  drawFaults,
+  drawLostAnswers,
+  drawMaps,
+  drawOrders,
+  drawOutsiders,
+  withStays,
+} from './draw-faults.js';
 import { drawHttp } from './draw-http.js';
 import { withLive } from './draw-live.js';
 import { withNotes } from './draw-notes.js';
@@ -99,10 +107,12 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
   const outsiders = drawOutsiders(streams.of('draw outsiders'), scene, spanMs);
   const disturbances = drawFaults(streams, scene, spanMs);
   const drawnMaps = protocol.drawsMaps ? drawMaps(streams.of('draw maps'), scene, spanMs) : [];
-  const maps = withStays(streams.of('draw stays'), drawnMaps);
+  const suspension = protocol.drawsMaps ? drawSuspension(streams.of('draw suspension'), size) : {};
+  const orders = suspension.suspendAfterMs ? drawOrders(streams.of('draw orders'), scene, spanMs) : [];
+  const maps = [...withStays(streams.of('draw stays'), drawnMaps), ...orders];
   // A disk is not yet repaired right while a node is no member.
   const changes = disturbances.some(({ kind }) => LOSING.has(kind))
-    ? maps.filter(({ kind }) => kind !== 'leave')
+    ? maps.filter(({ kind }) => kind === 'nextMap')
     : maps;
   const faults = [...disturbances, ...drains, ...lostAnswers, ...outsiders, ...changes].sort((a, b) => a.atMs - b.atMs);
   return {
@@ -113,7 +123,7 @@ export function drawPlan(protocol: DrawnProtocol, seed: number, size: PlanSize =
     settings: {
       ...settings,
       ...(follows ? drawRetention(streams.of('draw retention')) : {}),
-      ...(protocol.drawsMaps ? drawSuspension(streams.of('draw suspension'), size) : {}),
+      ...suspension,
     },
     environment: observing === updating && albums === undefined ? environment : withCreditsToWait(environment),
     sessions: observing,

@@ -16,7 +16,10 @@ export type Group = (typeof GROUPS)[number];
 /** The first pattern that fits a kind of work decides. */
 const PATTERNS: readonly (readonly [RegExp, Group])[] = [
   [/persisted$/, 'durable batches'],
-  [/Gossip|^Clock|^Wake|^stabilization|Seal|^Accept|Map|^Leav|^MemberReq|^ReturnReq|^Silent|Deferred/, 'stabilisation'],
+  [
+    /Gossip|^Clock|^Wake|^stabilization|Seal|^Accept|Map|^Leav|^MemberReq|^ReturnReq|^Silent|^Order|^ChangeReq|Deferred/,
+    'stabilisation',
+  ],
   [/Replicate|Heartbeat|Resync|^rounds/, 'replication'],
   [/StartTx|Read|List|Changes|^Live/, 'reads'],
   [/Commit|Prepare|Abort|EndTx|Resolve/, 'commits'],

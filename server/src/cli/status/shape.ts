@@ -52,6 +52,12 @@ const NodeSchema = Type.Object({
       suspended: Type.Array(Name),
       deferred: Count,
       isSealed: Type.Boolean(),
+      held: Type.Array(Name),
+      absences: Type.Array(Type.Object({ node: Name, since: Count, isOrdered: Type.Boolean() })),
+      leaving: Type.Array(Name),
+      silent: Type.Array(Name),
+      deferredFor: Type.Record(Name, Count),
+      owes: Type.Boolean(),
     }),
   ),
   partitions: Type.Array(PartitionSchema),
@@ -100,6 +106,8 @@ const ProblemSchema = Type.Object({ code: Type.String(), detail: Type.String() }
 export type ClusterAnswer = Static<typeof ClusterSchema>;
 /** Status of one node. */
 export type NodeAnswer = Static<typeof NodeSchema>;
+/** The map that a node has adopted. */
+export type MapAnswer = NonNullable<NodeAnswer['map']>;
 /** Why a node is not ready. */
 export type Obstacle = Static<typeof ObstacleSchema>;
 /** Stable time as one node reports it. */
@@ -111,6 +119,10 @@ export const reader =
   <S extends TSchema>(schema: S) =>
   (answer: unknown): answer is Static<S> =>
     Value.Check(schema, answer);
+
+/** The map of the highest version; undefined without any. */
+export const newestMap = (maps: readonly MapAnswer[]): MapAnswer | undefined =>
+  maps.reduce<MapAnswer | undefined>((best, map) => (map.version > (best?.version ?? -1) ? map : best), undefined);
 
 export const isCluster = reader(ClusterSchema);
 export const isProblem = reader(ProblemSchema);

@@ -86,6 +86,30 @@ describe('renderStatus', () => {
     for (const none of [text, withLosses(0)]) expect(none).not.toContain('lost disk');
   });
 
+  it('renderStatus states which nodes are no members, by the newest map, and why', () => {
+    const [first] = REPORT.nodes;
+    const none = { held: [], absences: [], leaving: [], silent: [], deferredFor: {}, owes: false, isSealed: false };
+    const away = ['a-1', 'b-1', 'c-1', 'd-1'];
+    const suspended = ['b-1', 'c-1', 'd-1'];
+    const absences = [{ node: 'c-1', since: 1, isOrdered: true }];
+    const newest = { ...none, version: 2, away, suspended, held: ['d-1'], absences, deferred: 1 };
+    const older = { ...none, version: 1, away: ['e-1'], suspended: [], deferred: 2 };
+    const nodes = [newest, older].map((map) => ({ ...first!, status: { ...first!.status!, map } }));
+    const goesOn = 'stable time goes on without';
+    const returns = `${goesOn}; a node that starts again comes back by itself`;
+    expect(
+      renderStatus({ ...REPORT, nodes }, { partitions: false })
+        .split('\n')
+        .slice(-5),
+    ).toEqual([
+      `a-1 left the members in order: ${returns}`,
+      `b-1 did not answer and is suspended: ${returns}`,
+      `c-1 is suspended by an operator: ${returns}`,
+      `d-1 is kept away by an operator: ${goesOn} until "isochron nodes return"`,
+      '3 parts of transactions that need a suspended node wait for its return',
+    ]);
+  });
+
   it('renderStatus shows stable time, staleness and the sums over partitions', () => {
     const cells = cellsOf(text, 'virginia-1');
     expect(cells.slice(1, 11)).toEqual([

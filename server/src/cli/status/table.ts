@@ -4,7 +4,7 @@ import Table from 'cli-table3';
 import colors from 'picocolors';
 import { bytes, count, duration } from '../output.js';
 import type { ClusterReport, NodeReport } from './collect.js';
-import type { NodeAnswer, StabilityAnswer } from './shape.js';
+import { type NodeAnswer, newestMap, type StabilityAnswer } from './shape.js';
 
 /** Plain lines: borders in the terminal's own colour. */
 export const style = { head: [], border: [] };
@@ -77,14 +77,25 @@ const readinessLines = ({ nodes }: ClusterReport): string[] =>
 /** Nodes that are no members: stable time goes on without them. */
 function mapLines({ nodes }: ClusterReport): string[] {
   const maps = nodes.flatMap(({ status }) => status?.map ?? []);
-  const none = { version: 0, away: [] as string[], suspended: [] as string[], deferred: 0 };
-  const { away, suspended } = maps.reduce((best, map) => (map.version > best.version ? map : best), none);
+  const newest = newestMap(maps);
+  if (newest === undefined) return [];
+  const { away, suspended, held, absences } = newest;
+  const free = away.filter((id) => !held.includes(id));
+  const isOrdered = (id: string) => absences.some((one) => one.node === id && one.isOrdered);
+  const goesOn = 'stable time goes on without';
+  const returns = `${goesOn}; a node that starts again comes back by itself`;
+  const line = (ids: readonly string[], why: string) => (ids.length === 0 ? [] : [`${ids.join(', ')} ${why}`]);
   const deferred = maps.reduce((sum, map) => sum + map.deferred, 0);
-  const left = away.filter((id) => !suspended.includes(id));
-  const goesOn = 'stable time goes on without; a node that starts again comes back by itself';
+  const left = free.filter((id) => !suspended.includes(id));
+  const gone = free.filter((id) => suspended.includes(id));
   return [
-    ...(left.length === 0 ? [] : [`${left.join(', ')} left the members in order: ${goesOn}`]),
-    ...(suspended.length === 0 ? [] : [`${suspended.join(', ')} did not answer and is suspended: ${goesOn}`]),
+    ...line(left, `left the members in order: ${returns}`),
+    ...line(
+      gone.filter((id) => !isOrdered(id)),
+      `did not answer and is suspended: ${returns}`,
+    ),
+    ...line(gone.filter(isOrdered), `is suspended by an operator: ${returns}`),
+    ...line(held, `is kept away by an operator: ${goesOn} until "isochron nodes return"`),
     ...(deferred === 0 ? [] : [`${deferred} parts of transactions that need a suspended node wait for its return`]),
   ];
 }

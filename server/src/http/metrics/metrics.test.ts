@@ -78,6 +78,8 @@ describe('the rules of promtool', () => {
   });
 });
 
+const MAP_METRICS = /^isochron_(?:map|suspended|held|deferred|owes)\{/;
+
 describe('the metrics', () => {
   let api: TestApi;
   const latency = new HttpLatency();
@@ -97,6 +99,31 @@ describe('the metrics', () => {
     await metrics.close();
     return text;
   }
+
+  it('the metrics of the map name the nodes that are suspended and held, and what waits for them', async () => {
+    const metrics = buildMetrics(api.node, { api: api.app });
+    const url = await metrics.listen({ port: 0, host: '127.0.0.1' });
+    const lines = async () =>
+      (await send(url, 'GET', '/metrics')).text.split('\n').filter((line) => MAP_METRICS.test(line));
+    const labels = 'node="virginia-1",region="virginia"';
+    const figures = (map: number, deferred: number, owes: number) => [
+      `isochron_deferred{${labels}} ${deferred}`,
+      `isochron_map{${labels}} ${map}`,
+      `isochron_owes{${labels}} ${owes}`,
+    ];
+    expect((await lines()).sort()).toEqual(figures(0, 0, 0));
+    const nodes = { suspended: ['oregon-1', 'ireland-1'], held: ['ireland-1'] };
+    api.node.mapVersion = 3;
+    api.node.mapStatus = { ...nodes, deferred: 5, owes: true };
+    expect((await lines()).sort()).toEqual([
+      figures(3, 5, 1)[0],
+      `isochron_held{held_node="ireland-1",${labels}} 1`,
+      ...figures(3, 5, 1).slice(1),
+      `isochron_suspended{suspended_node="ireland-1",${labels}} 1`,
+      `isochron_suspended{suspended_node="oregon-1",${labels}} 1`,
+    ]);
+    await metrics.close();
+  });
 
   it('a scraper that offers HTTP/2 is answered', async () => {
     const metrics = buildMetrics(api.node, { latency });

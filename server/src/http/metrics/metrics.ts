@@ -23,6 +23,7 @@ import { certificateMetrics } from './certificate-metrics.js';
 import { connectionMetrics } from './connection-metrics.js';
 import { costMetrics } from './cost-metrics.js';
 import type { HttpLatency } from './latency.js';
+import { mapMetrics } from './map-metrics.js';
 
 /** The files that a node follows, where it has them. */
 export interface FollowedFiles {
@@ -58,6 +59,7 @@ export function buildMetrics(node: RunningNode, options: MetricsOptions = {}): F
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   nodeGauges(node, registry, serving);
   diskMetrics(node, registry);
+  mapMetrics(node, registry);
   stabilityGauges(node, registry);
   costMetrics(node, registry);
   limitMetrics(node, serving, registry);
@@ -254,7 +256,6 @@ function rulesMetrics(rules: Pick<FollowedRules, 'counts'>, registry: Registry):
 }
 
 function stabilityGauges(node: RunningNode, registry: Registry): void {
-  gauge(registry, 'isochron_map', 'Version of the map of the cluster that the node has adopted.', () => node.map());
   gauge(registry, 'isochron_ust_staleness_seconds', 'Age of the stable snapshot.', () => node.stalenessMs() / 1000);
   gauge(registry, 'isochron_ust_stale', 'Whether that is above stalenessAlertMs of the cluster file.', () =>
     isStale(node) ? 1 : 0,

@@ -33,8 +33,8 @@ import type { NodeState } from '../node-state.js';
 import type { TransactionMessage } from '../transactions/messages.js';
 import type {
   Accepted,
-  AcceptedMap,
   AcceptReq,
+  ChangeReq,
   DecidedMaps,
   LeaveReq,
   Leaving,
@@ -48,11 +48,13 @@ import type {
   Staying,
   StillSealed,
 } from './messages.js';
+import { Orders } from './orders.js';
+import { acceptedIn, changeOf, isQuorum, type MembersChange, type Proposal } from './proposal.js';
 import { Suspicions } from './suspicions.js';
 
 type Out = Effects<TransactionMessage>;
 /** The messages that it takes. */
-type Taken = Exclude<MapMessage, { readonly type: 'LeaveResp' }>;
+type Taken = Exclude<MapMessage, { readonly type: 'LeaveResp' | 'OrderResp' }>;
 
 /** Name of the machine. */
 export const MAPS_MACHINE = 'maps';
@@ -85,19 +87,6 @@ export interface MapFollower {
   adopted(out: Effects<TransactionMessage>): void;
 }
 
-/** What a decider proposes for a version, and the answers to it. */
-interface Proposal {
-  readonly version: number;
-  readonly ballot: number;
-  /** The members of the proposed map, and the nodes that have left the present map in order. */
-  readonly members: readonly NodeId[];
-  readonly left: readonly NodeId[];
-  readonly sealed: Map<NodeId, Sealed>;
-  /** The map of the second phase; undefined in the first. */
-  map?: ClusterMap;
-  readonly acceptedBy: Set<NodeId>;
-}
-
 export class MapMachine implements Machine<TransactionMessage> {
   readonly counters = { seals: 0, proposals: 0, adopted: 0 };
   #proposal: Proposal | undefined;
@@ -114,8 +103,10 @@ export class MapMachine implements Machine<TransactionMessage> {
   #isHeld = false;
   readonly #suspicions: Suspicions;
   readonly #graceMs: number;
-  /** The nodes that this process has been linked to. */
+  /** The nodes that this process has been linked to, and the nodes from which it receives nothing. */
   readonly #met = new Set<NodeId>();
+  #silent: readonly NodeId[] = [];
+  readonly #orders: Orders;
   readonly #handlers: Handlers<Taken, [now: WallMs, from: Address, out: Out]> = {
     NewestMap: (message, _now, from, out) => this.#onNewestMap(message, from, out),
     Silent: (message, _now, from, out) => this.#onSilent(message, from, out),
@@ -123,6 +114,8 @@ export class MapMachine implements Machine<TransactionMessage> {
     ReturnReq: (message, _now, from, out) => this.#onReturnReq(message, from, out),
     Leaving: (message, _now, from, out) => this.#onLeaving(message, from, out),
     MemberReq: (message, now, from, out) => this.#onMemberReq(message, now, from, out),
+    OrderReq: (message, now, from, out) => this.#orders.receive(message, now, from, out),
+    ChangeReq: (message, now, from, out) => this.#onChangeReq(message, now, from, out),
     ProposeMap: (_message, now, from, out) => {
       if (from.node === this.state.node) this.#propose(now, out);
     },
@@ -142,6 +135,7 @@ export class MapMachine implements Machine<TransactionMessage> {
   ) {
     this.#suspicions = new Suspicions(state.node);
     this.#graceMs = state.settings.suspendAfterMs;
+    this.#orders = new Orders(state, () => this.#silent, mapsOf);
   }
 
   step(input: Input<TransactionMessage>, out: Out): void {
@@ -164,6 +158,7 @@ export class MapMachine implements Machine<TransactionMessage> {
         break;
     }
     this.#adopt(out);
+    this.#orders.goOn(input.now, out);
     if (this.#leave !== undefined) this.#goOnLeaving(this.#leave, input.now, out);
     else this.#comeBack(input.now, out);
     this.#setTimer(input.now, out);
@@ -210,13 +205,8 @@ export class MapMachine implements Machine<TransactionMessage> {
     proposal.sealed.set(from.node, message);
     if (!proposal.members.every((node) => proposal.sealed.has(node))) return;
     const promises = [...proposal.sealed].filter(([, { votes }]) => votes);
-    if (
-      !this.#isQuorum(
-        promises.map(([node]) => node),
-        proposal,
-      )
-    )
-      return;
+    const promising = promises.map(([node]) => node);
+    if (!isQuorum(promising, proposal, this.state.topology)) return;
     proposal.map = acceptedIn(promises.map(([, sealed]) => sealed)) ?? this.#proposed(proposal);
     for (const to of this.#voters) out.send(to, { type: 'AcceptReq', ballot: proposal.ballot, map: proposal.map });
   }
@@ -225,15 +215,14 @@ export class MapMachine implements Machine<TransactionMessage> {
    * The horizon is the lowest minimum of the members that stay. On a disk that was rolled back, unnoticed, a minimum
    * may lie below a stable time: no horizon does.
    */
-  #proposed({ members, left, sealed }: Proposal): ClusterMap {
+  #proposed(proposal: Proposal): ClusterMap {
     const { topology } = this.state;
     const { map } = topology;
-    const staying = [...sealed].filter(([node]) => topology.isMember(node)).map(([, seal]) => seal);
+    const staying = [...proposal.sealed].filter(([node]) => topology.isMember(node)).map(([, seal]) => seal);
     const minima = staying.flatMap(({ minimum }) => minimum ?? []);
     const lowest = minima.length === 0 ? 0 : Math.min(...minima);
     const horizon = Math.max(map.horizon, lowest, ...staying.map(({ stable }) => stable));
-    const numbersOf = (nodes: readonly NodeId[]) => nodes.map((node) => topology.numberOf(node));
-    return nextMap(map, numbersOf(members), horizon, numbersOf(left));
+    return nextMap(map, changeOf(proposal, topology), horizon);
   }
 
   #isWhole(now: WallMs): boolean {
@@ -255,7 +244,7 @@ export class MapMachine implements Machine<TransactionMessage> {
     const proposal = this.#proposal;
     if (proposal?.map === undefined || proposal.version !== version || proposal.ballot !== ballot) return;
     proposal.acceptedBy.add(from.node);
-    if (!this.#isQuorum([...proposal.acceptedBy], proposal)) return;
+    if (!isQuorum([...proposal.acceptedBy], proposal, this.state.topology)) return;
     this.#learn(proposal.map, out);
     for (const node of this.state.topology.nodes) if (node !== this.state.node) this.#sendMaps(node, version - 1, out);
   }
@@ -289,6 +278,9 @@ export class MapMachine implements Machine<TransactionMessage> {
       if ([maps.current, next].some((counts) => (this.minimum(counts) ?? next!.map.horizon) < next!.map.horizon))
         return;
       if (next.map.suspends.length > 0 && !this.follower.mayCut()) return;
+      const isHeldBy = ({ held }: Topology) => held.includes(this.state.node);
+      // An operator lets the node return, also if it had left in order before.
+      if (isHeldBy(maps.current) && !isHeldBy(next)) this.#isHeld = false;
       maps.adopt(this.state.stable.aggregated, out);
       this.counters.adopted++;
       this.follower.adopted(out);
@@ -298,8 +290,9 @@ export class MapMachine implements Machine<TransactionMessage> {
 
   /** A node that was never linked is not missed: the cluster may be starting. */
   #onSilent({ nodes: silent }: Silent, from: Address, out: Out): void {
-    if (this.#graceMs === 0) return;
     const isOwn = from.node === this.state.node;
+    if (isOwn) this.#silent = silent;
+    if (this.#graceMs === 0) return;
     this.#suspicions.report(from.node, isOwn ? silent.filter((node) => this.#met.has(node)) : silent);
     if (isOwn) this.#reportSilent(this.#voters, out);
   }
@@ -312,9 +305,23 @@ export class MapMachine implements Machine<TransactionMessage> {
 
   /** A voter decides the map without the members that do not answer. */
   #suspend(now: WallMs, out: Out): void {
-    if (this.#graceMs === 0 || this.#proposal !== undefined) return;
-    const staying = this.#suspicions.staying(this.state.topology, now, this.#graceMs);
-    if (staying !== undefined) this.#propose(now, out, staying);
+    if (this.#graceMs === 0) return;
+    const members = this.#suspicions.staying(this.state.topology, now, this.#graceMs);
+    if (members !== undefined && this.#mayPropose(members)) this.#propose(now, out, { members });
+  }
+
+  /** Whether no proposal is under way, or a proposal that waits for a node that is not among these members. */
+  #mayPropose(members: readonly NodeId[]): boolean {
+    const proposal = this.#proposal;
+    if (proposal === undefined) return true;
+    return proposal.map === undefined && !proposal.members.every((node) => members.includes(node));
+  }
+
+  /** A voter decides the map that an operator orders, unless another map is under way. */
+  #onChangeReq(message: ChangeReq, now: WallMs, from: Address, out: Out): void {
+    if (this.#lacks(message.version, from, out)) return;
+    const change = this.#orders.changeFor(message);
+    if (change !== undefined && this.#mayPropose(change.members)) this.#propose(now, out, change);
   }
 
   /** A seal stays open: a member reports that to the voters, a voter decides in its turn. */
@@ -407,8 +414,9 @@ export class MapMachine implements Machine<TransactionMessage> {
   /** A node that is no member asks for a map with itself, once it is nearly as far as the others. */
   #comeBack(now: WallMs, out: Out): void {
     const { topology, drift } = this.state;
-    if (this.#isSettledMember || this.#isHeld) this.#asking = undefined;
-    if (this.#isSettledMember || this.#isHeld) return;
+    const stays = this.#isSettledMember || this.#isHeld || topology.held.includes(this.state.node);
+    if (stays) this.#asking = undefined;
+    if (stays) return;
     const minimum = this.minimum(topology) ?? Number.POSITIVE_INFINITY;
     if (this.#isWhole(now) && minimum >= packWall(drift.wall(now) - LAG_MS)) this.#ask(false, now, out);
   }
@@ -428,23 +436,23 @@ export class MapMachine implements Machine<TransactionMessage> {
   #onMemberReq({ version, leaves }: MemberReq, now: WallMs, from: Address, out: Out): void {
     const { topology } = this.state;
     if (this.#lacks(version, from, out) || this.#proposal !== undefined) return;
-    if (leaves && !topology.mayLeave(from.node)) return;
+    if (leaves ? !topology.mayLeave(from.node) : topology.held.includes(from.node)) return;
     const others = topology.members.filter((node) => node !== from.node);
-    this.#propose(now, out, leaves ? others : [...others, from.node], leaves ? [from.node] : []);
+    this.#propose(now, out, leaves ? { members: others, left: [from.node] } : { members: [...others, from.node] });
   }
 
   /** Ballots of different nodes differ, and a node's ballots rise: its promise is on the disk before it is sent. */
-  #propose(now: WallMs, out: Out, members = this.state.topology.members, left: readonly NodeId[] = []): void {
+  #propose(now: WallMs, out: Out, change: MembersChange = { members: this.state.topology.members }): void {
     const { maps, topology, node } = this.state;
     const { length } = topology.nodes;
     const version = maps.newest.version + 1;
     if (maps.current.version + 1 !== version || !maps.current.voters.includes(node)) return;
     if (!this.#isWhole(now)) return;
     const ballot = (Math.floor(maps.promised.ballot / length) + 1) * length + topology.numberOf(node);
-    this.#proposal = { version, ballot, members, left, sealed: new Map(), acceptedBy: new Set() };
+    this.#proposal = { version, ballot, ...change, sealed: new Map(), acceptedBy: new Set() };
     this.counters.proposals++;
     this.#onSealReq({ type: 'SealReq', version, ballot }, now, mapsOf(node), out);
-    for (const member of members)
+    for (const member of change.members)
       if (member !== node) out.sendAfterPersist(mapsOf(member), { type: 'SealReq', version, ballot });
   }
 
@@ -467,20 +475,8 @@ export class MapMachine implements Machine<TransactionMessage> {
     return this.state.topology.voters.map(mapsOf);
   }
 
-  /**
-   * A majority of the voters; or all voters that do not abstain after a lost disk, if these meet every majority: a
-   * cluster of two voters can lose a disk.
-   */
-  #isQuorum(nodes: readonly NodeId[], { sealed }: Proposal): boolean {
-    const { voters } = this.state.topology;
-    const majority = Math.floor(voters.length / 2) + 1;
-    const abstaining = voters.filter((node) => sealed.get(node)?.votes === false).length;
-    const agreeing = nodes.filter((node) => voters.includes(node)).length;
-    return agreeing >= majority || (abstaining < majority && agreeing === voters.length - abstaining);
-  }
-
   #setTimer(now: WallMs, out: Out): void {
-    const isSettled = this.#isSettledMember && this.#leave === undefined;
+    const isSettled = this.#isSettledMember && this.#leave === undefined && !this.#orders.isOpen;
     const { undecided, next } = this.state.maps;
     const isQuiet = undecided === undefined && next === undefined && !this.#suspicions.isOpen;
     if (this.#looks || (isSettled && isQuiet)) return;
@@ -490,11 +486,3 @@ export class MapMachine implements Machine<TransactionMessage> {
 }
 
 const mapsOf = (node: NodeId): Address => ({ node, machine: MAPS_MACHINE });
-
-/** The accepted map of the highest ballot. */
-function acceptedIn(sealed: readonly Sealed[]): ClusterMap | undefined {
-  let best: AcceptedMap | undefined;
-  for (const { accepted } of sealed)
-    if (accepted !== undefined && accepted.ballot > (best?.ballot ?? 0)) best = accepted;
-  return best?.map;
-}

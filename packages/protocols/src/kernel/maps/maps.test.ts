@@ -9,9 +9,9 @@ const NO_DISK = { write: () => undefined };
 /** Map 1 has ended at 50 where Ireland's node was a member, and map 2, without that node, at 150. */
 function leftAndReturned(): Maps {
   const maps = new Maps(Topology.of(everywhere(1)), new Map());
-  maps.learn(nextMap(maps.newest, [V!, O!], 100, [I!]), NO_DISK);
+  maps.learn(nextMap(maps.newest, { members: [V!, O!], left: [I!] }, 100), NO_DISK);
   maps.adopt(50, NO_DISK);
-  maps.learn(nextMap(maps.newest, [V!, O!, I!], 200, []), NO_DISK);
+  maps.learn(nextMap(maps.newest, { members: [V!, O!, I!] }, 200), NO_DISK);
   return maps;
 }
 

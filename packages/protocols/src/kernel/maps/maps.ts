@@ -181,6 +181,11 @@ export class Maps {
     return !this.current.isMember(node) && this.suspendedSince(this.#newestWith(node, this.#adopted), [node]);
   }
 
+  /** The map without which a node would be a member still; undefined for a member. */
+  departureOf(node: NodeId): ClusterMap | undefined {
+    return this.current.isMember(node) ? undefined : this.#decided[this.#newestWith(node, this.#adopted) + 1]?.map;
+  }
+
   /** The promise of a node that leaves: in this map it prepares nothing more, also after a crash. */
   leave(out: Out): void {
     this.#left = this.#adopted;
@@ -257,14 +262,15 @@ function read<T>(meta: ReadonlyMap<string, MetaValue>, name: string, decode: (ra
 
 /** Whether a map can follow another: it has the same placement, and members and voters among its nodes. */
 function mayFollow(map: ClusterMap, before: ClusterMap): boolean {
-  const { version, members, voters, horizon, suspends } = map;
-  const changes = { version, members, voters, horizon, suspends };
+  const { version, members, voters, horizon, suspends, held, isOrdered } = map;
+  const changes = { version, members, voters, horizon, suspends, held, isOrdered };
   return (
     version === before.version + 1 &&
     horizon >= before.horizon &&
     members.length > 0 &&
     voters.length > 0 &&
     suspends.every((node) => before.members.includes(node) && !members.includes(node)) &&
+    (held === undefined || (held.length > 0 && held.every((node) => !members.includes(node)))) &&
     isConsistent(map) &&
     textOf(map) === textOf({ ...before, ...changes })
   );

@@ -61,6 +61,42 @@ export type Leaving = Infer<typeof Leaving>;
 export const MemberReq = message('MemberReq', 104, { version: uint, leaves: boolean });
 export type MemberReq = Infer<typeof MemberReq>;
 
+/** What an operator orders about nodes: suspend members at once, keep nodes away, or end that. */
+export type OrderAction = (typeof ACTIONS)[number];
+const ACTIONS = ['suspend', 'hold', 'return'] as const;
+
+/** Why an order is refused. */
+export type OrderRefusal = (typeof REFUSALS)[number];
+const REFUSALS = [
+  'unknown-node',
+  'away',
+  'held',
+  'not-held',
+  'no-majority',
+  'silent',
+  'only-replica',
+  'another-order',
+  'late',
+] as const;
+
+const order = { action: oneOf(...ACTIONS), nodes: list(node, 65_536) };
+
+/** The node's driver → its own machine: an operator's order about nodes of the cluster. */
+export const OrderReq = message('OrderReq', 112, { ref: uint, ...order });
+export type OrderReq = Infer<typeof OrderReq>;
+
+/** Maps → the node's driver: a map carries the order out, or why none does, and the nodes that are the reason. */
+export const OrderResp = message('OrderResp', 113, {
+  ref: uint,
+  why: optional(oneOf(...REFUSALS)),
+  nodes: list(node, 65_536),
+});
+export type OrderResp = Infer<typeof OrderResp>;
+
+/** Node → voter: decide the map after `version` as an operator orders. */
+export const ChangeReq = message('ChangeReq', 114, { version: uint, ...order });
+export type ChangeReq = Infer<typeof ChangeReq>;
+
 /** The node's driver → its own machine: decide the next map, with the same members. */
 export const ProposeMap = message('ProposeMap', 100, {});
 export type ProposeMap = Infer<typeof ProposeMap>;
@@ -107,6 +143,9 @@ const messages = {
   LeaveResp,
   Leaving,
   MemberReq,
+  OrderReq,
+  OrderResp,
+  ChangeReq,
   NewestMap,
   ProposeMap,
   SealReq,
@@ -117,5 +156,5 @@ const messages = {
   DecidedMaps,
 };
 export type MapMessage = MessageOf<typeof messages>;
-/** Tags 93–106 are these. */
+/** Tags 93–106 and 112–114 are these. */
 export const mapSchema: MessageSchema<MapMessage> = messages;

@@ -4,7 +4,7 @@ import { Unstable, type UnstableTx } from './unstable.js';
 const regions = ['virginia', 'oregon', 'ireland'].map((id) => ({ id, nodes: [{ id: `${id}-1` }] }));
 const map0 = firstMap({ regions, keyspaces: [{ name: 'default', partitions: 3, replication: 2 }] });
 /** Suspends ireland's node at the horizon 100. */
-const map1 = nextMap(map0, [0, 1], 100, []);
+const map1 = nextMap(map0, { members: [0, 1] }, 100);
 const tx = (ct: number, rest: Partial<UnstableTx> = {}): UnstableTx => ({
   ct,
   region: 'virginia',

@@ -20,6 +20,16 @@ export class DeferredSlices {
     return this.#byId.size;
   }
 
+  /** How many transactions each map has deferred, by the map of their latest slice. */
+  get countsByMap(): ReadonlyMap<number, number> {
+    const counts = new Map<number, number>();
+    for (const slices of this.#byId.values()) {
+      const { map } = slices.at(-1)!.deferred;
+      counts.set(map, (counts.get(map) ?? 0) + 1);
+    }
+    return counts;
+  }
+
   /** The slice of the latest attempt. */
   get(txId: TxId): DeferredRecord | undefined {
     return this.of(txId).at(-1);

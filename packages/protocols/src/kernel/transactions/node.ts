@@ -26,6 +26,8 @@ export { lacksData } from '../node-parts.js';
 export interface TransactionNode extends ProtocolNode<TransactionMessage, Coordinator, Replica> {
   /** The change feed, under protocols that have one. */
   readonly feeds: Feeds | undefined;
+  /** What the node owes after a suspension, under protocols with maps. */
+  readonly returning: Pick<ReturnMachine, 'owes'> | undefined;
 }
 
 /** @throws IsochronError `CONFIG_INVALID` if the protocol cannot run on the placement */
@@ -55,7 +57,7 @@ export function createTransactionNode(options: CommonNodeOptions, protocol: Tran
     replicas,
     settlement,
   );
-  if (!stableSnapshots) return { ...assembled, feeds: undefined };
+  if (!stableSnapshots) return { ...assembled, feeds: undefined, returning: undefined };
   const feeds = new Feeds(state, replicas);
   const maps = new MapMachine(
     state,
@@ -83,7 +85,7 @@ export function createTransactionNode(options: CommonNodeOptions, protocol: Tran
     [MAPS_MACHINE, maps],
     [RETURN_MACHINE, returning],
   ] as const;
-  return { ...assembled, feeds, machines };
+  return { ...assembled, feeds, returning, machines };
 }
 
 function recoverReplica(

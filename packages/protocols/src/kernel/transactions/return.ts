@@ -101,14 +101,14 @@ export class ReturnMachine implements Machine<TransactionMessage> {
   describe(): object {
     const { maps } = this.state;
     return {
-      owes: this.#owes ? maps.current.version : null,
+      owes: this.owes ? maps.current.version : null,
       left: this.#debt?.whole?.length ?? null,
       counters: this.counters,
     };
   }
 
-  /** The node is a member, and a map has suspended it since it last paid. */
-  get #owes(): boolean {
+  /** Whether the node is a member, and a map has suspended it since it last paid. */
+  get owes(): boolean {
     const { maps, topology, node } = this.state;
     return topology.isMember(node) && maps.suspendedSince(this.#paid, [node]);
   }
@@ -124,7 +124,7 @@ export class ReturnMachine implements Machine<TransactionMessage> {
 
   #goOn(out: Out): void {
     const { topology, node, stable } = this.state;
-    if (!this.#owes || !stable.isFenced) return;
+    if (!this.owes || !stable.isFenced) return;
     if (this.#debt?.version !== topology.version) this.#debt = newDebt(topology.version);
     const debt = this.#debt;
     const others = topology.members.filter((other) => other !== node && !debt.answered.has(other));
