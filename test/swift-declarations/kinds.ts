@@ -15,8 +15,8 @@ export interface SwiftType {
 /** The types by the names of the fields, or the kinds of the parts. */
 const TYPES: Readonly<Record<string, SwiftType>> = {
   'region,node,partition': { name: 'HeldBack', declared: 'public' },
-  'map,horizon,nodes': { name: 'SessionCut', declared: 'internal' },
-  'ct,node': { name: 'CommitNeed', declared: 'internal' },
+  'map,horizon,nodes': { name: 'SessionCut' },
+  'ct,node': { name: 'CommitNeed' },
   'now,stalenessMs,stale,heldBackBy': { name: 'Freshness', declared: 'internal' },
   'nodes,regions': { name: 'Unresponsive', declared: 'internal' },
   'id,endpoints': { name: 'RegionEndpoints', declared: 'internal' },
@@ -51,7 +51,9 @@ const LEAVES = {
   oneOf: 'TransactionStatus.State',
 } as const;
 
-/** Lists whose absence is nil in Swift; other optional lists are then empty. */
+/** Lists whose absence is nil in Swift, even beside an empty list; other optional lists are then empty. */
+const NIL_IF_ABSENT: ReadonlySet<string> = new Set(['nodes']);
+/** Lists that are nil in Swift where they are absent or empty. */
 const NIL_IF_EMPTY: ReadonlySet<string> = new Set(['depends']);
 
 /** The objects and tuples among a kind and its parts, the parts first. */
@@ -113,12 +115,12 @@ const bare = (kind: Kind): Kind => (kind.is === 'optional' || kind.is === 'nulla
 /** Whether a field is true or absent. */
 export const isMark = ({ kind }: SwiftField): boolean => bare(kind).is === 'mark';
 
+const isNilList = (name: string): boolean => NIL_IF_ABSENT.has(name) || NIL_IF_EMPTY.has(name);
+
 /** Whether a field is nil where it is absent or null. */
 function isOptional({ kind, name }: SwiftField): boolean {
   const { is } = bare(kind);
-  return (
-    kind.is === 'nullable' || (kind.is === 'optional' && is !== 'mark' && (is !== 'list' || NIL_IF_EMPTY.has(name)))
-  );
+  return kind.is === 'nullable' || (kind.is === 'optional' && is !== 'mark' && (is !== 'list' || isNilList(name)));
 }
 
 /** Whether a field has no default in Swift. */
@@ -160,7 +162,8 @@ export function readField({ name, kind, isSnapshot }: SwiftField, hasSizes = fal
   if (OF_MEMBERS.has(kind.is)) return `try ${readPart(kind, 'members', name)}`;
   if (kind.is !== 'optional') return `try ${readPart(kind, `members.required("${name}")`, name)}`;
   const part = `try ${readPart(kind.of, `members["${name}"]?`, name)}`;
-  return is !== 'list' ? part : NIL_IF_EMPTY.has(name) ? `${part}.nonEmpty` : `${part} ?? []`;
+  if (is !== 'list' || NIL_IF_ABSENT.has(name)) return part;
+  return NIL_IF_EMPTY.has(name) ? `${part}.nonEmpty` : `${part} ?? []`;
 }
 
 /** An expression that reads a kind from `raw`, a value or an optional chain. */

@@ -20,8 +20,8 @@ import { patches } from './pure/patches.js';
 import { values } from './pure/values.js';
 import { queries } from './queries/queries.js';
 import { TraceDriver } from './steps/drive.js';
-import { RENEWAL_PROTOCOLS, STEP_PROTOCOLS, type StepProtocol } from './steps/protocols.js';
-import { RENEWAL_THEMES, THEMES, type Theme } from './steps/themes.js';
+import { RENEWAL_PROTOCOLS, STEP_PROTOCOLS, type StepProtocol, SUSPENSION_PROTOCOLS } from './steps/protocols.js';
+import { RENEWAL_THEMES, SUSPENSION_THEMES, THEMES, type Theme } from './steps/themes.js';
 import { TransactionDriver } from './transactions/drive.js';
 
 export interface VectorFile {
@@ -43,7 +43,13 @@ const namesOf = <T extends string>(table: Readonly<Record<T, unknown>>): T[] => 
 
 /** The last file, `manifest.json`, lists the others. */
 export function generate(options: GenerateOptions): VectorFile[] {
-  const files = [...sessions(options), ...traces(options), ...renewals(options), ...pure(options.seed)];
+  const files = [
+    ...sessions(options),
+    ...traces(options),
+    ...renewals(options),
+    ...suspensions(options),
+    ...pure(options.seed),
+  ];
   const digests = files.map(({ name, text }) => [name, createHash('sha256').update(text).digest('hex')]);
   const manifest = { format: 1, ...options, files: Object.fromEntries(digests) };
   return [...files, { name: 'manifest.json', text: `${JSON.stringify(manifest, null, 2)}\n` }];
@@ -78,6 +84,12 @@ function traces({ seed, sequences }: GenerateOptions): VectorFile[] {
 function renewals({ seed, sequences }: GenerateOptions): VectorFile[] {
   const count = Math.ceil(sequences / SEQUENCES_PER_TRACE);
   return RENEWAL_PROTOCOLS.map((protocol) => traceFile('renewals', protocol, seed, count, RENEWAL_THEMES));
+}
+
+/** Traces of clients whose nodes are suspended: twice as many as of others. */
+function suspensions({ seed, sequences }: GenerateOptions): VectorFile[] {
+  const count = Math.ceil((2 * sequences) / SEQUENCES_PER_TRACE);
+  return SUSPENSION_PROTOCOLS.map((protocol) => traceFile('suspensions', protocol, seed, count, SUSPENSION_THEMES));
 }
 
 function traceFile(

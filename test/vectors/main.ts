@@ -20,7 +20,8 @@ const { out, ...options } = new Command('vectors')
 
 mkdirSync(out, { recursive: true });
 // The tests would still read files of an earlier version.
-for (const name of readdirSync(out)) if (/^(sessions|steps)-.+\.json$/.test(name)) rmSync(join(out, name));
+for (const name of readdirSync(out))
+  if (/^(sessions|steps|renewals|suspensions)-.+\.json$/.test(name)) rmSync(join(out, name));
 const files = generate(options);
 for (const { name, text } of files) writeFileSync(join(out, name), text);
 const bytes = files.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);

@@ -48,6 +48,7 @@ final class Driver {
             roundTrip: status.rttMs.map(Duration.ofMs), ust: status.ust,
             staleness: status.stalenessMs.map(Duration.ofMs), isStale: status.stale, heldBackBy: status.heldBackBy,
             unresponsive: status.unresponsive, pendingCommits: status.pendingCommits,
+            deferredCommits: status.deferredCommits,
             oldestPendingCommitAge: status.oldestPendingCommitMs.map(Duration.ofMs))
     }
 

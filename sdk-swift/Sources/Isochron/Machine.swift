@@ -52,7 +52,7 @@ enum Call: Sendable {
     case stable(Timestamp, timeoutMs: Double)
     /// The status of a transaction.
     case status(TxId, sentAfter: Timestamp?)
-    /// Gives up the order behind the commit in doubt.
+    /// Gives up the deferred commits, or the order behind the commit in doubt.
     case detach
     /// Ends reads and watches, and goes on with writes for at most this time. Then it gives everything up, and waits
     /// until the sockets are closed.
@@ -68,7 +68,7 @@ enum CallOutcome: Sendable {
     case claimed(Claimed)
     case status(TransactionStatus)
     case changes(ChangesPage)
-    /// The id of the transaction in doubt, if any.
+    /// The id of the first transaction that is given up, if any.
     case detached(TxId?)
     /// The client is closed.
     case closed(CloseReport)
@@ -210,7 +210,8 @@ final class ClientMachine {
         case .commit(let id): return try commit(id, committed)
         case .changes(let scope, let after, let waitMs):
             return try core.changes(scope, after: after, waitMs: waitMs) { settle($0.map { .changes($0) }) }
-        case .stable(let timestamp, let timeoutMs): return core.stable(timestamp, timeoutMs: timeoutMs, done)
+        case .stable(let timestamp, let timeoutMs):
+            return core.stable(timestamp, timeoutMs: timeoutMs) { settle($0.map { _ in .done }) }
         case .status(let txId, let sentAfter):
             return try core.transactionStatus(txId, sentAfter) { settle($0.map { .status($0) }) }
         case .detach: settle(.success(.detached(try core.detach())))

@@ -2,8 +2,8 @@
 /// contains the token.
 ///
 /// The same for every SDK: as JSON it is `{ "version": 1, "token", "protocol"?, "ust", "deps"?, "hwt", "writes": [[key,
-/// ct, txId, value]], "seen"? }`, where a value is its JSON text as a string, `{ "bytes": base64 }`, or null for a
-/// deletion. `protocol` is absent for PaRiS.
+/// ct, txId, value]], "commits"?, "seen"? }`, where a value is its JSON text as a string, `{ "bytes": base64 }`, or null
+/// for a deletion. `protocol` is absent for PaRiS, `commits` without any.
 public struct ExportedSession: Hashable, Sendable {
     /// The only version so far.
     public static let version = 1
@@ -22,13 +22,15 @@ public struct ExportedSession: Hashable, Sendable {
     public let hwt: Timestamp
     /// Own writes that may not be stable yet.
     public let writes: [CacheEntry]
+    /// The commits of these writes, where the session judges them: with their attempts, so that they can be sent again.
+    public let commits: [OwnCommit]
     /// The seen entries, under protocols of single operations.
     public let seen: ExportedSeen?
 
     /// All parts of an export.
     public init(
         token: String, protocolName: String = ExportedSession.unnamedProtocol, ust: Timestamp, deps: [Timestamp]? = nil,
-        hwt: Timestamp, writes: [CacheEntry] = [], seen: ExportedSeen? = nil
+        hwt: Timestamp, writes: [CacheEntry] = [], commits: [OwnCommit] = [], seen: ExportedSeen? = nil
     ) {
         self.token = token
         self.protocolName = protocolName
@@ -36,6 +38,7 @@ public struct ExportedSession: Hashable, Sendable {
         self.deps = deps
         self.hwt = hwt
         self.writes = writes
+        self.commits = commits
         self.seen = seen
     }
 
@@ -43,7 +46,7 @@ public struct ExportedSession: Hashable, Sendable {
     public init(state: SessionState, token: String, protocolName: String) {
         self.init(
             token: token, protocolName: protocolName, ust: state.ust, deps: state.deps, hwt: state.hwt,
-            writes: state.cache
+            writes: state.cache, commits: state.own
         )
     }
 
@@ -55,7 +58,7 @@ public struct ExportedSession: Hashable, Sendable {
 
     /// The state of a session of transactions.
     public var sessionState: SessionState {
-        SessionState(ust: ust, deps: deps, hwt: hwt, cache: writes)
+        SessionState(ust: ust, deps: deps, hwt: hwt, cache: writes, own: commits)
     }
 
     /// The state of a session of single operations, to continue where a node has the stable time `stable`. Nil for

@@ -72,7 +72,7 @@ export const CLIENT_MUTANTS: readonly Mutant[] = [
         file: COMMITS,
         in: 'CommitExchange.frame',
         find: '      writes: this.#writes,\n',
-        replace: '      writes: attempts.length > 0 && this.#again++ > 0 ? this.#writes.slice(1) : this.#writes,\n',
+        replace: '      writes: this.#again++ > 0 ? this.#writes.slice(1) : this.#writes,\n',
       },
       {
         file: COMMITS,

@@ -4,6 +4,7 @@ import { FOLD } from './fold-bugs.js';
 import type { Kind, PlantedBug } from './planted-bug.js';
 import { QUERY } from './query-bugs.js';
 import { RENEWAL } from './renewal-bugs.js';
+import { SUSPENDED_CLIENT, SUSPENDED_SESSIONS } from './suspension-bugs.js';
 import { TLS } from './tls-bugs.js';
 
 export type { Kind, PlantedBug } from './planted-bug.js';
@@ -12,10 +13,13 @@ export type { Kind, PlantedBug } from './planted-bug.js';
 export const SESSIONS = 'sdk-swift/Sources/IsochronSession';
 export const CLIENT_SOURCES = 'sdk-swift/Sources/Isochron';
 
-/** The step traces and the listeners with TLS must detect the bugs of the client. */
-const OF_CLIENT: readonly Kind[] = ['steps', 'renewals', 'tls'];
-export const sourcesOf = ({ at }: PlantedBug): string =>
-  at.some((kind) => OF_CLIENT.includes(kind)) ? CLIENT_SOURCES : SESSIONS;
+/**
+ * The step traces and the listeners with TLS must detect the bugs of the client, and the bugs of sessions that only
+ * maps with suspended nodes show.
+ */
+const OF_CLIENT: readonly Kind[] = ['steps', 'renewals', 'suspensions', 'tls'];
+export const sourcesOf = (bug: PlantedBug): string =>
+  !SUSPENDED_SESSIONS.includes(bug) && bug.at.some((kind) => OF_CLIENT.includes(kind)) ? CLIENT_SOURCES : SESSIONS;
 
 const plant =
   (at: Kind) =>
@@ -48,8 +52,8 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'prunes-too-much',
     'drops entries that open transactions need',
     SESSION,
-    'open.values.reduce(rules.covers(seen), min)',
-    'rules.covers(seen)',
+    'open.values.reduce(covered, min)',
+    'covered',
   ),
   inTransactions(
     'drops-the-start',
@@ -139,8 +143,8 @@ const TRANSACTIONS: readonly PlantedBug[] = [
     'export-without-cache',
     'leaves own writes behind',
     SESSION,
-    'hwt: hwt, cache: cache.entries)',
-    'hwt: hwt, cache: planted ? [] : cache.entries)',
+    'hwt: hwt, cache: cache.entries, own',
+    'hwt: hwt, cache: planted ? [] : cache.entries, own',
   ),
   inTransactions(
     'merge-takes-the-lower',
@@ -336,5 +340,7 @@ export const PLANTED: readonly PlantedBug[] = [
   ...QUERY,
   ...CLIENT,
   ...RENEWAL,
+  ...SUSPENDED_SESSIONS,
+  ...SUSPENDED_CLIENT,
   ...TLS,
 ];

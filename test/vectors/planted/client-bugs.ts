@@ -19,8 +19,8 @@ export const CLIENT: readonly PlantedBug[] = [
     'aborted-attempt-again',
     'repeats an aborted attempt instead of making the next one',
     OUTCOME,
-    '        attempts.append(connection.cohorts)\n',
-    '        if !planted { attempts.append(connection.cohorts) }\n',
+    '        attempts.append(cohorts(on: connection))\n',
+    '        if !planted { attempts.append(cohorts(on: connection)) }\n',
   ),
   inSteps(
     'refused-home-stays',
@@ -40,8 +40,8 @@ export const CLIENT: readonly PlantedBug[] = [
     'chained-in-silence',
     'sends a commit behind another one without its `after`',
     COMMITS,
-    'after: before,',
-    'after: planted ? nil : before,',
+    'after: before)',
+    'after: planted ? nil : before)',
   ),
   inSteps(
     'held-for-ever',

@@ -5,7 +5,7 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { OPERATION_PROTOCOLS, TRANSACTION_PROTOCOLS } from '@isochron/protocols';
-import { RENEWAL_PROTOCOLS, STEP_PROTOCOLS } from '../steps/protocols.js';
+import { RENEWAL_PROTOCOLS, STEP_PROTOCOLS, SUSPENSION_PROTOCOLS } from '../steps/protocols.js';
 import { CLIENT_SOURCES, type PlantedBug, SESSIONS, sourcesOf } from './bugs.js';
 import { patched, type SwiftPatch } from './planted-bug.js';
 
@@ -27,6 +27,7 @@ const MACHINE = [
     'Timing.swift',
     'API/ClientStatus.swift',
     'API/JSONValue.swift',
+    'Persistence/ExportedCommits.swift',
     'Persistence/ExportedJSON.swift',
     'Inbox.swift',
     'Transport/Channels',
@@ -133,6 +134,7 @@ struct VectorSet {
     let queries: QueryVectors
     let steps: [(name: String, text: String)]
     let renewals: [(name: String, text: String)]
+    let suspensions: [(name: String, text: String)]
 
     init() throws {
         transactions = try ${JSON.stringify(Object.keys(TRANSACTION_PROTOCOLS))}.map { try readSequences(of: $0) }
@@ -145,6 +147,7 @@ struct VectorSet {
         queries = try readVectors("queries.json")
         steps = try ${JSON.stringify(STEP_PROTOCOLS.map(({ name }) => `steps-${name}`))}.map(Self.traces)
         renewals = try ${JSON.stringify(RENEWAL_PROTOCOLS.map(({ name }) => `renewals-${name}`))}.map(Self.traces)
+        suspensions = try ${JSON.stringify(SUSPENSION_PROTOCOLS.map(({ name }) => `suspensions-${name}`))}.map(Self.traces)
     }
 
     private static func traces(_ name: String) throws -> (String, String) {
@@ -235,7 +238,7 @@ let vectors = try VectorSet()
 let checks = [
     "transactions": transactions(vectors), "operations": operations(vectors), "names": names(vectors),
     "folds": folds(vectors), "queries": queries(vectors), "steps": steps(vectors.steps),
-    "renewals": steps(vectors.renewals), "tls": tls(),
+    "renewals": steps(vectors.renewals), "suspensions": steps(vectors.suspensions), "tls": tls(),
 ]
 let bugs: [(name: String, at: [String])] = [
     ("none", checks.keys.sorted()),

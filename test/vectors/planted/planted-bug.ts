@@ -1,5 +1,14 @@
 /** The files that must detect a bug; `tls`: the listeners of the test server. */
-export type Kind = 'transactions' | 'operations' | 'names' | 'folds' | 'queries' | 'steps' | 'renewals' | 'tls';
+export type Kind =
+  | 'transactions'
+  | 'operations'
+  | 'names'
+  | 'folds'
+  | 'queries'
+  | 'steps'
+  | 'renewals'
+  | 'suspensions'
+  | 'tls';
 
 export interface PlantedBug {
   readonly name: string;

@@ -3,7 +3,7 @@
 import { parts } from '@isochron/client/link/frames';
 import { operationFrames } from '@isochron/client/link/operation-frames';
 import type { ImportedSession } from '@isochron/client/session/exported';
-import { exportSession, exportWrites } from '@isochron/client/session/exported';
+import { exportCommits, exportSession, exportWrites } from '@isochron/client/session/exported';
 import { importSession } from '@isochron/client/session/imported';
 import { CLIENT_KIT } from '@isochron/client/session/kit';
 import { IsochronError } from '@isochron/core/errors';
@@ -16,8 +16,19 @@ import { stateOut } from '../outward.js';
 const { wireSeen } = operationFrames(parts, notation);
 
 const TX = 'AAAAAAAAAAAAAAAAAAAAAA.0';
+const UPDATE = { operations: '[{"op":"increment","path":"/n","by":1}]' };
 const WRITE = ['default/a', 7, TX, '{"a":1}'];
 const BASE = { version: 1, token: 'token', ust: 5, hwt: 7, writes: [] };
+const COMMIT = {
+  attempts: [{ home: 'oregon', avoid: ['virginia'], map: 1 }],
+  acknowledged: 7,
+  ct: 8,
+  map: 1,
+  nodes: [0, 2],
+  isDeferred: false,
+  sent: { txId: TX, snapshot: 5, hwt: 6, sentAfter: 5, writes: [['default/a', '{"a":1}']] },
+};
+const { map: _map, nodes: _nodes, ...PLACELESS } = COMMIT;
 const SEEN = { seen: [1, 2], region: 'oregon' };
 const DEPENDENCY = { key: 'default/a', source: 1, ts: 9 };
 
@@ -34,6 +45,25 @@ const WHOLE: readonly object[] = [
   { ...BASE, writes: [['', 0, TX, '']] },
   { ...BASE, writes: [['default/a', 7, TX, 'no JSON at all']] },
   { ...BASE, writes: [['default/a', 7, TX, { bytes: ' AP8 ', more: 1 }, 'more']] },
+  { ...BASE, commits: [] },
+  { ...BASE, writes: [WRITE], commits: [COMMIT, { ...COMMIT, isDeferred: true, more: 1 }] },
+  { ...BASE, commits: [PLACELESS, { ...COMMIT, attempts: [], nodes: [], isDeferred: 1 }] },
+  {
+    ...BASE,
+    commits: [
+      {
+        ...COMMIT,
+        sent: {
+          ...COMMIT.sent,
+          deps: [3],
+          writes: [
+            ['caf\u00e9', null],
+            ['b', UPDATE],
+          ],
+        },
+      },
+    ],
+  },
   { ...BASE, more: { of: 'a newer version' } },
   { ...BASE, protocol: 'okapi', seen: SEEN },
   { ...BASE, protocol: 'eventual', seen: { seen: [], region: '' } },
@@ -73,6 +103,20 @@ const DAMAGED: readonly unknown[] = [
     ['default/a', 7, TX, { bytes: 5 }],
     ['default/a', 7, TX, { bytes: '!' }],
   ].map((write) => ({ ...BASE, writes: [WRITE, write] })),
+  ...[null, {}, [null]].map((commits) => ({ ...BASE, commits })),
+  ...[
+    { attempts: null },
+    { attempts: [{ home: 'oregon', avoid: [] }] },
+    { attempts: [{ home: 1, avoid: [], map: 0 }] },
+    { acknowledged: -1 },
+    { ct: '8' },
+    { map: null },
+    { nodes: [1.5] },
+    { sent: {} },
+    { sent: { ...COMMIT.sent, txId: 'short.0' } },
+    { sent: { ...COMMIT.sent, writes: [['default/a']] } },
+    { sent: { ...COMMIT.sent, writes: [['default/a', { operations: 'none' }]] } },
+  ].map((change) => ({ ...BASE, commits: [COMMIT, { ...COMMIT, ...change }] })),
 ];
 
 const NO_JSON = ['', '{', 'undefined', '{"version":1,}', "{'version':1}"];
@@ -126,10 +170,12 @@ function imported(text: string): object {
   }
 }
 
-function again({ token, protocol, state: { ust, deps, hwt, cache }, seen }: ImportedSession): string {
+function again({ token, protocol, state: { ust, deps, hwt, cache, own = [] }, seen }: ImportedSession): string {
   const entries = deps === undefined ? {} : { deps };
   const more = seen === undefined ? {} : { seen: remembered(seen) };
-  return JSON.stringify(exportSession({ ...entries, ust, hwt, writes: exportWrites(cache), ...more }, token, protocol));
+  const commits = own.length > 0 && { commits: exportCommits(own) };
+  const state = { ...entries, ust, hwt, writes: exportWrites(cache), ...commits, ...more };
+  return JSON.stringify(exportSession(state, token, protocol));
 }
 
 /** An export without dependencies has no `depends`. */

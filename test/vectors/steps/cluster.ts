@@ -29,6 +29,7 @@ import { OperationWorld, type Seen } from '../operations/world.js';
 import { valueOut } from '../outward.js';
 import { World } from '../transactions/world.js';
 import type { StepProtocol } from './protocols.js';
+import { Suspensions } from './suspensions.js';
 
 /** A node, as its clients reach it. */
 export interface FakeNode {
@@ -65,6 +66,8 @@ export class Cluster {
   readonly #protocol: StepProtocol;
   readonly #world: World;
   readonly #operations: OperationWorld;
+  /** Undefined in a cluster that suspends no nodes. */
+  readonly suspensions: Suspensions | undefined;
   readonly #outcomes = new Map<string, Outcome>();
   readonly #stored = new Map<string, readonly [Timestamp, WireValue]>();
   readonly #credits: number;
@@ -73,10 +76,11 @@ export class Cluster {
   #seen: Timestamp = 0;
   #tokens = 0;
 
-  constructor(protocol: StepProtocol, random: Random) {
+  constructor(protocol: StepProtocol, random: Random, suspends = false) {
     this.#protocol = protocol;
     this.#random = random;
     this.times = new Times(random);
+    this.suspensions = suspends ? new Suspensions(random, this.times) : undefined;
     // Each protocol uses only one of them.
     this.#world = new World(protocol.name as TransactionName, random, this.times);
     this.#operations = new OperationWorld(protocol.name as OperationName, random, this.times);
@@ -117,7 +121,7 @@ export class Cluster {
       hwt: token !== undefined && this.#random.chance(0.7) ? this.times.recent() : 0,
       freshness: this.freshness(),
       ...(unresponsive === undefined ? {} : { unresponsive }),
-      ...this.#mapField(),
+      ...(this.suspensions?.welcome() ?? this.#mapField()),
       token: this.#token(),
       credits: this.#credits,
       limits: {
@@ -154,7 +158,7 @@ export class Cluster {
       ust,
       freshness: this.freshness(),
       ...(unresponsive === undefined ? {} : { unresponsive }),
-      ...this.#mapField(),
+      ...(this.suspensions?.report() ?? this.#mapField()),
     };
   }
 
@@ -197,7 +201,7 @@ export class Cluster {
       case 'commit': {
         if (frame.snapshot === undefined && !open.has(frame.tx)) return refusalFrame(id, 'TRANSACTION_UNKNOWN');
         open.delete(frame.tx);
-        return { ...this.#committed(frame.tx, frame.writes), id };
+        return { ...this.#committed(frame), id };
       }
       case 'origin':
         return { type: 'origin', id, value: null, origin: null };
@@ -222,12 +226,21 @@ export class Cluster {
     }
   }
 
-  /** A write, whether answered or not. A repeated one has its first outcome. */
-  #committed(txId: string, writes: CommitFrame['writes']): Outcome {
+  /** A write, whether answered or not. A repeated write has its first outcome, unless it is committed again. */
+  #committed({ tx: txId, writes, maps }: CommitFrame): Outcome {
     const known = this.#outcomes.get(txId);
-    if (known !== undefined) return known;
+    const map = maps?.at(-1);
+    return known === undefined || this.#isAgain(known, map) ? this.#commit(txId, writes, map) : known;
+  }
+
+  #isAgain(known: Outcome, map: number | undefined): boolean {
+    return known.type === 'committed' && this.suspensions?.isAgain(known, map) === true;
+  }
+
+  #commit(txId: string, writes: CommitFrame['writes'], map: number | undefined): Outcome {
     const { ts, deps } = this.#world.committed();
-    const outcome: Outcome = { type: 'committed', id: 0, ...(deps === undefined ? {} : { deps }), ts };
+    const place = this.suspensions?.place(map);
+    const outcome: Outcome = { type: 'committed', id: 0, ...(deps === undefined ? {} : { deps }), ts, ...place };
     this.#outcomes.set(txId, outcome);
     // The protocols of the traces have no updates.
     for (const { key, value } of writes) if (!isUpdate(value)) this.#store(key, ts, value);
@@ -284,7 +297,10 @@ export class Cluster {
   }
 
   #status(id: number, txId: string): ServerFrame {
-    const outcome = this.#outcomes.get(txId);
+    const known = this.#outcomes.get(txId);
+    const map = this.suspensions?.map;
+    // The node that was suspended may have come back, and have committed it again.
+    const outcome = known !== undefined && this.#isAgain(known, map) ? this.#commit(txId, [], map) : known;
     if (outcome !== undefined) return { type: 'status', id, status: 'committed', ts: outcome.ts };
     const status = this.#random.pick(['open', 'pending', 'aborted', 'unknown', 'forgotten', 'lost'] as const);
     return { type: 'status', id, status, ts: status === 'open' ? this.times.recent() : null };

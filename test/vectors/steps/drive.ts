@@ -1,5 +1,5 @@
 /** One trace: an application, a client machine and a cluster, on a simulated clock. */
-import { exportWrites } from '@isochron/client/session/exported';
+import { exportCommits, exportWrites } from '@isochron/client/session/exported';
 import { DEFAULT_TIMES } from '@isochron/client/times';
 import type { Random } from '@isochron/core';
 import { drawId } from '../drawing.js';
@@ -71,9 +71,11 @@ export class TraceDriver {
     if (random.chance(0.3)) return { ...common, token: 'token-0' };
     if (random.chance(0.75)) return common;
     const { ust, deps, hwt, cache } = cluster.world.brought();
+    const own = cluster.suspensions?.brought(ust, cache);
+    const commits = own && { commits: exportCommits(own) };
     const state =
       kind === 'transactions'
-        ? { ...(deps === undefined ? {} : { deps }), ust, hwt, writes: exportWrites(cache) }
+        ? { ...(deps === undefined ? {} : { deps }), ust, hwt, writes: exportWrites(cache), ...commits }
         : { ust, hwt: 0, writes: [], seen: { seen: cluster.operations.read().seen, region: 'oregon' } };
     const protocol = random.chance(0.1) ? 'another' : name;
     const session = { version: 1, token: 'token-0', ...(protocol === 'paris' ? {} : { protocol }), ...state } as const;

@@ -76,6 +76,7 @@ export interface StepStatus {
   readonly heldBackBy?: HeldBack;
   readonly unresponsive: readonly string[];
   readonly pendingCommits: number;
+  readonly deferredCommits: number;
   readonly oldestPendingCommitMs?: number;
 }
 

@@ -61,7 +61,7 @@ export class Network {
   #healed = false;
 
   constructor(protocol: StepProtocol, theme: Theme, random: Random) {
-    this.cluster = new Cluster(protocol, random);
+    this.cluster = new Cluster(protocol, random, theme.suspends);
     this.#theme = theme;
     this.#random = random;
     this.#issuer = new Issuer(random);

@@ -21,6 +21,9 @@ export const STEP_PROTOCOLS: readonly StepProtocol[] = [
   { kind: 'operations', name: 'cc-lo', capabilities: ['operations', 'rot', 'stable', 'snapshots'] },
 ];
 
+/** The protocol of the traces with maps that suspend nodes: sessions of no other protocol judge their commits. */
+export const SUSPENSION_PROTOCOLS: readonly StepProtocol[] = STEP_PROTOCOLS.filter(({ name }) => name === 'paris');
+
 /** Those of the traces of clients whose credentials expire: of both kinds, and of nodes that chain no commits. */
 export const RENEWAL_PROTOCOLS: readonly StepProtocol[] = STEP_PROTOCOLS.filter(({ name }) =>
   ['paris', 'nocc', 'orbe'].includes(name),

@@ -25,6 +25,7 @@ const fileOf = (protocol: string): StepFile => JSON.parse(texts.get(`steps-${pro
 const files = NAMES.map(fileOf);
 const RENEWED = ['paris', 'nocc', 'orbe'];
 const renewals = RENEWED.map((protocol): StepFile => JSON.parse(texts.get(`renewals-${protocol}.json`) ?? '{}'));
+const suspended = JSON.parse(texts.get('suspensions-paris.json') ?? '{}') as StepFile;
 const traces = files.flatMap(({ sequences }) => sequences);
 const steps = traces.flatMap((trace) => trace.steps);
 const effects = steps.flatMap(({ out }) => out);
@@ -221,4 +222,43 @@ describe('the traces of clients whose credentials expire', () => {
   it.each(['CREDENTIALS_UNAVAILABLE', 'UNAUTHENTICATED'])('the traces with renewals reject with %s', (code) => {
     expect(timesOf(out, rejectedWith(code))).toBeGreaterThan(3);
   });
+});
+
+describe('the traces of clients of a cluster that suspends nodes', () => {
+  const own = suspended.sequences.flatMap((trace) => trace.steps);
+  const out = own.flatMap((step) => step.out);
+  const commits = out.flatMap((effect) =>
+    effect.do === 'send' ? effect.frames.flatMap((frame) => (frame.type === 'commit' ? frame : [])) : [],
+  );
+
+  it('the traces with suspended nodes have the effects of the client machine', () => {
+    expect(suspended).toMatchObject({ format: 1, protocol: 'paris', kind: 'steps' });
+    expect(suspended.sequences.length).toBeGreaterThanOrEqual(100);
+    expect(suspended.sequences.flatMap((trace) => replayTrace(trace) ?? [])).toEqual([]);
+  });
+
+  it('the traces with suspended nodes have deferred commits that are made again, and some that are given up', () => {
+    const deferred = (step: Step): number => step.status?.deferredCommits ?? 0;
+    expect(timesOf(own, (step) => deferred(step) > 0)).toBeGreaterThan(100);
+    expect(timesOf(own, (step) => deferred(step) > 2)).toBeGreaterThan(10);
+    // What is made again has an attempt of a newer map.
+    expect(timesOf(commits, ({ maps = [] }) => new Set(maps).size > 1)).toBeGreaterThan(50);
+    const detaches = (step: Step): boolean =>
+      step.do === 'call' && step.call.f === 'detach' && step.out.some(({ do: does }) => does === 'resolve');
+    expect(timesOf(own, detaches)).toBeGreaterThan(20);
+  });
+
+  it('the traces with suspended nodes name what commits follow, and export commits, deferred ones among them', () => {
+    expect(timesOf(commits, ({ behind }) => behind !== undefined)).toBeGreaterThan(200);
+    const exported = out.flatMap((effect) => (effect.do === 'exported' ? (effect.session.commits ?? []) : []));
+    expect(exported.length).toBeGreaterThan(100);
+    expect(timesOf(exported, ({ isDeferred }) => isDeferred)).toBeGreaterThan(3);
+  });
+
+  it.each(['SESSION_DEFERRED', 'STABLE_TIMEOUT', 'SESSION_BLOCKED', 'OUTCOME_UNKNOWN'])(
+    'the traces with suspended nodes reject with %s',
+    (code) => {
+      expect(timesOf(out, rejectedWith(code))).toBeGreaterThan(1);
+    },
+  );
 });

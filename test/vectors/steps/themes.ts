@@ -47,6 +47,8 @@ export interface Theme {
   readonly does: { readonly [action: string]: number };
   /** The credentials of the client expire, and the application gives new ones. */
   readonly expires?: true;
+  /** Maps of the cluster suspend nodes. */
+  readonly suspends?: true;
 }
 
 const faults = (weights: { readonly [F in Fault]?: number }): readonly Choice<Fault>[] =>
@@ -161,5 +163,48 @@ export const RENEWAL_THEMES: readonly Theme[] = [
     faults: faults({ none: 70, down: 15, goaway: 5, cutAfter: 10 }),
     refusedHello: 0.5,
     stalls: 0.2,
+  }),
+];
+
+const suspending = (name: string, { does, ...changes }: Partial<Theme>): Theme =>
+  theme(name, {
+    does: { write: 14, commit: 10, report: 16, stable: 5, export: 2, ...does },
+    ...changes,
+    suspends: true,
+  });
+
+/** The themes of the traces with maps that suspend nodes, which have a file of their own. */
+export const SUSPENSION_THEMES: readonly Theme[] = [
+  suspending('suspended nodes', {}),
+  suspending('suspended nodes, and open transactions', { does: { begin: 12, txRead: 24, list: 8, open: 4, read: 10 } }),
+  suspending('suspended nodes, and lost answers', {
+    faults: faults({ none: 70, cutBefore: 6, cutAfter: 12, swallowed: 6, late: 6 }),
+  }),
+  suspending('suspended nodes, and refusals', {
+    faults: faults({ none: 66, refused: 30, late: 4 }),
+    writeCodes: ['OUTCOME_PENDING', 'TRANSACTION_ABORTED', 'NOT_READY', 'OVERLOADED', 'PERMISSION_DENIED'],
+    spell: 0.4,
+    unresponsive: 0.2,
+    does: { status: 3 },
+  }),
+  suspending('suspended nodes, and aborted attempts', {
+    faults: faults({ none: 56, refused: 36, cutAfter: 4, late: 4 }),
+    writeCodes: ['TRANSACTION_ABORTED', 'TRANSACTION_ABORTED', 'OUTCOME_PENDING', 'PERMISSION_DENIED'],
+    spell: 0.7,
+    does: { write: 20, commit: 14 },
+  }),
+  suspending('suspended nodes, and late answers', {
+    faults: faults({ none: 50, late: 46, cutAfter: 4 }),
+    does: { write: 24, commit: 14, report: 24 },
+  }),
+  suspending('suspended nodes, and sessions that go on without', {
+    faults: faults({ none: 60, swallowed: 14, silent: 8, refused: 14, late: 4 }),
+    writeCodes: ['OUTCOME_PENDING', 'REPLICA_UNREACHABLE'],
+    spell: 0.6,
+    does: { detach: 12, cancel: 4, export: 3 },
+  }),
+  suspending('suspended nodes, and fail-over', {
+    faults: faults({ none: 70, down: 12, silent: 8, goaway: 6, cutAfter: 4 }),
+    refusedHello: 0.1,
   }),
 ];

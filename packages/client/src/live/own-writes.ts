@@ -90,6 +90,9 @@ export class OwnWrites implements WriteFollower {
   moved(txId: TxId, ct: Timestamp): void {
     for (const own of this.#committed) if (own.txId === txId) own.ct = ct;
     this.#committed.sort((a, b) => a.ct - b.ct);
+  }
+
+  resumed(): void {
     this.events.decided();
   }
 

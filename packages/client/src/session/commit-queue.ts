@@ -236,6 +236,7 @@ export class CommitQueue implements Queue {
 
   /** Nothing that was written before is deferred any more: the session's writes go on. */
   resume(): void {
+    this.follower?.resumed();
     this.#resumeHeld();
     this.#core.changed();
     this.#next();

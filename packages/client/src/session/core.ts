@@ -4,7 +4,7 @@ import type { SessionCut } from '@isochron/core/cuts';
 import { IsochronError } from '@isochron/core/errors';
 import type { Timestamp, TxId } from '@isochron/core/ids';
 import { DEFAULT_LIMITS, type Limits } from '@isochron/core/limits';
-import type { OwnCommit, OwnCommits } from '@isochron/protocols/kernel/transactions/own-commits';
+import type { OwnCommits } from '@isochron/protocols/kernel/transactions/own-commits';
 import type { Session } from '@isochron/protocols/kernel/transactions/session';
 import type { Freshness, HeldBack, UstFrame } from '@isochron/wire/session-frames';
 import { invalidSession, toIsochronError } from '../errors.js';
@@ -67,9 +67,6 @@ export interface ClientStatus {
 /** Begins live queries: `live/live` has it. */
 export type OpenLive = (core: ClientCore) => LiveQueries;
 
-/** How often a wait for stable time looks whether deferred writes are committed again. */
-const RECOMMIT_POLL_MS = 100;
-
 export class ClientCore implements ClientParts, ConnectorEvents {
   readonly connector: Connector;
   readonly queue: CommitQueue;
@@ -118,8 +115,7 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     this.#imported = session;
     this.connector = new Connector(loop, endpoints, settings, this);
     this.queue = new CommitQueue(this);
-    const moved = (commit: OwnCommit) => this.queue.follower?.moved(commit.sent.txId, commit.ct);
-    this.recommits = new Recommits(this, moved, () => this.queue.resume());
+    this.recommits = new Recommits(this, this.queue);
     this.connector.dispatcher.onSweep = (nowMs) => this.queue.sweep(nowMs);
     this.connector.renewal = settings.renewal?.(CLIENT_KIT, loop, settings, this.connector);
   }
@@ -255,7 +251,8 @@ export class ClientCore implements ClientParts, ConnectorEvents {
     this.#tokenHwt = welcome.hwt;
     this.#alertMs = welcome.stalenessAlertMs ?? this.#alertMs;
     this.#fresh(welcome.freshness);
-    this.#cut(welcome.cuts);
+    // An imported session may have deferred commits.
+    this.#cut(welcome.cuts, this.own?.deferred[0] !== undefined);
     this.engine.welcomed(welcome);
     this.#sawStable(welcome.stable ?? 0);
   }
@@ -268,9 +265,9 @@ export class ClientCore implements ClientParts, ConnectorEvents {
   }
 
   /** Maps have suspended nodes: some of the session's commits may be deferred (M10). */
-  #cut(cuts: readonly SessionCut[] = []): void {
+  #cut(cuts: readonly SessionCut[] = [], wasBehind = false): void {
     this.#isCut ||= cuts.some(({ horizon }) => this.#tokenHwt > horizon);
-    let defers = false;
+    let defers = wasBehind;
     for (const cut of cuts) defers = this.own?.cut(cut) === true || defers;
     if (defers) this.recommits.next();
   }
@@ -314,47 +311,20 @@ export class ClientCore implements ClientParts, ConnectorEvents {
    * Resolves once every new session of every region sees the writes at `timestamp`: with the timestamp of the last
    * write, which has changed if the write was deferred since.
    */
-  stable(timestamp: Timestamp, timeoutMs: number, caller: Caller<Timestamp>): Cancellable | undefined {
+  stable(timestamp: Timestamp, timeoutMs: number, { resolve, reject }: Caller<Timestamp>): Cancellable | undefined {
     const finalAt = (): Timestamp => this.own?.finalOf(timestamp) ?? timestamp;
-    const final = finalAt();
-    if (!Number.isFinite(final)) return this.#afterRecommits(timestamp, timeoutMs, caller);
-    // A write may have been deferred meanwhile.
-    const resolve = (at: Timestamp): void => {
-      if (finalAt() <= at) caller.resolve(at);
-      else current = this.stable(timestamp, timeoutMs, caller);
-    };
-    let current = this.#stableAt(final, timeoutMs, { resolve, reject: (reason) => caller.reject(reason) });
-    return current && { cancel: (reason) => current?.cancel(reason) };
-  }
-
-  /** Some of the writes are being committed again. */
-  #afterRecommits(timestamp: Timestamp, timeoutMs: number, caller: Caller<Timestamp>): Cancellable {
-    let current: Cancellable | undefined;
-    const leftMs = timeoutMs - RECOMMIT_POLL_MS;
-    const timer = this.loop.after(Math.min(timeoutMs, RECOMMIT_POLL_MS), () => {
-      if (leftMs > 0) current = this.stable(timestamp, leftMs, caller);
-      else caller.reject(new IsochronError('STABLE_TIMEOUT', 'a write is being committed again'));
-    });
-    const cancel = (reason: unknown): void => {
-      this.loop.cancel(timer);
-      if (current !== undefined) current.cancel(reason);
-      else caller.reject(reason);
-    };
-    return { cancel };
-  }
-
-  #stableAt(timestamp: Timestamp, timeoutMs: number, { resolve, reject }: Caller<Timestamp>): Cancellable | undefined {
-    if (timestamp <= this.#served) {
-      resolve(timestamp);
+    if (finalAt() <= this.#served) {
+      resolve(finalAt());
       return undefined;
     }
     const { dispatcher } = this.connector;
     const took = (served: Timestamp): void => {
+      const final = finalAt();
       this.#served = Math.max(this.#served, served);
       this.#sawStable(served);
-      resolve(timestamp);
+      resolve(final);
     };
-    const exchange = new StableExchange(this.loop, timestamp, timeoutMs, this.settings.requestTimeoutMs);
+    const exchange = new StableExchange(this.loop, timestamp, finalAt, timeoutMs, this.settings.requestTimeoutMs);
     return exchange.run(dispatcher.submit, { resolve: took, reject });
   }
 

@@ -27,6 +27,8 @@ export interface WriteFollower {
   committed(entry: QueueEntry, ct: Timestamp, txId: TxId): void;
   /** A commit that was deferred is committed again, at this timestamp. */
   moved(txId: TxId, ct: Timestamp): void;
+  /** Nothing is deferred any more. */
+  resumed(): void;
   /** The write has had no effect, or its session goes on without it. */
   dropped(entry: QueueEntry): void;
 }

@@ -8,6 +8,7 @@ import type { OwnCommit } from '@isochron/protocols/kernel/transactions/own-comm
 import type { RequestFrame } from '@isochron/wire/session-frames';
 import { type Carrier, unexpected } from '../link/exchange.js';
 import type { Answer } from '../link/frames.js';
+import type { CommitQueue } from './commit-queue.js';
 import { commitFields, placeOf, sentWrites } from './commits.js';
 import { OutcomeExchange } from './outcome.js';
 import type { ClientParts, Ended } from './parts.js';
@@ -68,10 +69,8 @@ export class Recommits {
 
   constructor(
     readonly core: ClientParts,
-    /** A commit has another timestamp now. */
-    readonly moved: (own: OwnCommit) => void,
-    /** Nothing is deferred any more. */
-    readonly done: () => void,
+    /** The writes that wait for the deferred commits. */
+    readonly queue: CommitQueue,
   ) {}
 
   /** The commit that is under way. */
@@ -84,7 +83,7 @@ export class Recommits {
     if (this.#current !== undefined) return;
     const own = this.core.own?.deferred[0];
     if (own === undefined) {
-      this.done();
+      this.queue.resume();
       return;
     }
     const exchange = new RecommitExchange(this.core, own, (committedAt) => {
@@ -98,7 +97,7 @@ export class Recommits {
   }
 
   #settled(own: OwnCommit): void {
-    this.moved(own);
+    this.queue.follower?.moved(own.sent.txId, own.ct);
     this.next();
   }
 
@@ -112,9 +111,10 @@ export class Recommits {
     new TxStatusExchange(txId, sentAfter).run(this.core.connector.dispatcher.submitTimed, {
       resolve: ({ state, timestamp = 0 }) => {
         const { session, own: all } = this.core;
-        if (state === 'lost' || state === 'forgotten') all?.drop((one) => one === own);
-        else if (own.isDeferred && state === 'committed' && timestamp > own.ct)
-          session.committedAgain(own, timestamp, { map: all?.newestCut });
+        const isNext = all?.deferred[0] === own;
+        if (isNext && (state === 'lost' || state === 'forgotten')) all.drop((one) => one === own);
+        else if (isNext && state === 'committed' && timestamp > own.ct)
+          session.committedAgain(own, timestamp, { map: all.newestCut });
         else return later();
         this.#settled(own);
       },

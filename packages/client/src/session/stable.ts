@@ -15,10 +15,13 @@ const MAX_WAIT_MS = 60_000;
  */
 export class StableExchange extends Exchange<Timestamp> {
   readonly #endMs: number;
+  #asked: Timestamp = 0;
 
   constructor(
     readonly loop: Pick<Loop, 'nowMs'>,
     readonly timestamp: Timestamp,
+    /** The timestamp by now: above `timestamp` if deferred writes are committed again, infinite before that (M10). */
+    readonly finalAt: () => Timestamp,
     timeoutMs: number,
     requestTimeoutMs: number,
   ) {
@@ -30,16 +33,25 @@ export class StableExchange extends Exchange<Timestamp> {
 
   frame(id: number): RequestFrame {
     const timeoutMs = Math.min(MAX_WAIT_MS, Math.max(1, Math.ceil(this.#endMs - this.loop.nowMs)));
-    return { type: 'stable', id, ts: this.timestamp, timeoutMs };
+    const final = this.finalAt();
+    this.#asked = Number.isFinite(final) ? final : this.timestamp;
+    return { type: 'stable', id, ts: this.#asked, timeoutMs };
   }
 
   answered(frame: Answer): void {
     if (frame.type !== 'stable') throw unexpected(frame);
-    if (frame.ust < this.timestamp) throw malformed('a stable time below the one that was waited for');
+    if (frame.ust < this.#asked) throw malformed('a stable time below the one that was waited for');
+    if (frame.ust < this.finalAt())
+      throw new IsochronError(
+        this.loop.nowMs < this.#endMs ? 'OUTCOME_PENDING' : 'STABLE_TIMEOUT',
+        'a write is being committed again',
+      );
     this.done(frame.ust);
   }
 
   override refused(error: IsochronError, connection: Carrier): Retry | undefined {
+    // Asks again within a second. The node is not at fault.
+    if (error.code === 'OUTCOME_PENDING') return { refusals: 5, elsewhere: false };
     return error.code === 'STABLE_TIMEOUT' ? undefined : super.refused(error, connection);
   }
 

@@ -19,6 +19,7 @@ import {
   type SocketId,
 } from '@isochron/client/machine';
 import type { OpenEngine } from '@isochron/client/session/engine';
+import type { ImportedSession } from '@isochron/client/session/exported';
 import { openTransactions } from '@isochron/client/session/transactions';
 import type { TxId } from '@isochron/core/ids';
 import { Session } from '@isochron/protocols/kernel/transactions/session';
@@ -67,6 +68,8 @@ export interface ClientWorldOptions {
   readonly given?: readonly string[];
   /** The token that the client begins with. */
   readonly token?: string | undefined;
+  /** A session that goes on here. */
+  readonly session?: ImportedSession;
   /** Gives credentials, or an error; undefined never answers. Absent: they are not renewed. */
   readonly auth?: () => unknown;
 }
@@ -125,7 +128,7 @@ export class World implements ClientEffects {
 
   constructor(
     readonly nodes: readonly MemoryNode[],
-    { settings, random = () => 0, engine = ofParis, auth, given, token }: ClientWorldOptions = {},
+    { settings, random = () => 0, engine = ofParis, auth, given, token, session }: ClientWorldOptions = {},
   ) {
     this.#engine = engine;
     this.#auth = auth;
@@ -143,7 +146,7 @@ export class World implements ClientEffects {
       ...settings,
     };
     const endpoints = given ?? nodes.map(({ url }) => url);
-    this.machine = new ClientMachine({ endpoints, token }, all, this, random, 0);
+    this.machine = new ClientMachine({ endpoints, token, session }, all, this, random, 0);
   }
 
   /** Sockets that are open or being opened. */

@@ -34,6 +34,10 @@ public struct ClientStatus: Hashable, Sendable {
     public let unresponsive: [String]
     /// Commits without a known outcome, including those that wait for their turn.
     public let pendingCommits: Int
+    /// Commits that succeeded and that no other session sees, because a node that they need was suspended: they are
+    /// being committed again, and later writes wait for them. Until then the session's reads show what it has seen
+    /// before.
+    public let deferredCommits: Int
     /// Time since the oldest of them was requested; nil without pending commits.
     public let oldestPendingCommitAge: Duration?
 }

@@ -152,7 +152,11 @@ public actor IsochronClient {
     /// The client asks for its outcome in the background: the waiting call ends as before, and
     /// ``ClientStatus/pendingCommits`` counts the commit.
     ///
-    /// - Returns: the id of its transaction; nil if no commit of the session is in doubt: then nothing has changed
+    /// While commits of the session are deferred (``ClientStatus/deferredCommits``), the session goes on without these
+    /// instead: they may be committed again later, or never.
+    ///
+    /// - Returns: the id of its transaction, of the first deferred one if there are any; nil if no commit of the session
+    ///   is in doubt or deferred: then nothing has changed
     @discardableResult
     public nonisolated func detach() async -> TxId? {
         await lifetime.driver.detach()

@@ -119,11 +119,6 @@ struct LiveRequest: Sendable {
     let waitMs: Int64
 }
 
-struct CommitNeed: Hashable, Sendable {
-    let ct: Timestamp
-    var node: Int64?
-}
-
 /// Keys, or a range of keys in one keyspace, under a number that the connection does not use.
 struct WatchedScope: Hashable, Sendable {
     let watch: Int64

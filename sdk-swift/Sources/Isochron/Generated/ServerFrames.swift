@@ -139,15 +139,6 @@ struct Unresponsive: Hashable, Sendable {
     let regions: [String]
 }
 
-/// A map that has suspended nodes: a session judges its own writes by it (M10).
-struct SessionCut: Hashable, Sendable {
-    /// Version of the map.
-    let map: Int64
-    let horizon: Timestamp
-    /// Numbers of the nodes that it has suspended.
-    let nodes: [Int64]
-}
-
 struct RegionEndpoints: Hashable, Sendable {
     let id: String
     let endpoints: [String]
@@ -166,7 +157,7 @@ extension Answer {
         case values(snapshot: Snapshot, values: [ServedVersion?])
         /// A page of a listing.
         case listed(snapshot: Snapshot, entries: [ListedEntry], next: String?)
-        case committed(ts: Snapshot, map: Int64?, nodes: [Int64])
+        case committed(ts: Snapshot, map: Int64?, nodes: [Int64]?)
         /// Answer to `origin`. For a caller that may not read the document, `value` is nil, and `origin` names the
         /// claim's own version or is nil.
         case origin(value: ServedVersion?, origin: Origin?)
@@ -209,7 +200,7 @@ extension Answer.Body {
             self = .committed(
                 ts: try members.snapshot("ts"),
                 map: try members["map"]?.count("map"),
-                nodes: try members["nodes"]?.items("nodes").map { try $0.count("nodes") } ?? []
+                nodes: try members["nodes"]?.items("nodes").map { try $0.count("nodes") }
             )
         case "origin":
             self = .origin(

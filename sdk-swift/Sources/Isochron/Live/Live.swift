@@ -143,6 +143,7 @@ extension Live: LiveFeedOwner {
     }
 
     func answered(_ asked: LiveAsked, _ answer: LiveAnswer) {
+        state?.isDeferred = isDeferred
         if state?.answered(asked, answer, doubts: core.queue.inDoubt) == true { goOn([answer]) }
     }
 
@@ -174,14 +175,26 @@ extension Live: WriteFollower {
     }
 
     func committed(_ number: WriteNumber, _ version: Origin) {
+        state?.isDeferred = isDeferred
         goOn(state?.committed(number, version) ?? [])
         decided()
     }
 
+    func moved(_ version: Origin) { state?.moved(version) }
+
+    func resumed() {
+        state?.isDeferred = false
+        goOn(state?.release() ?? [])
+        decided()
+    }
+
     func dropped(_ number: WriteNumber) {
+        state?.isDeferred = isDeferred
         goOn(state?.dropped(number) ?? [])
         decided()
     }
+
+    private var isDeferred: Bool { (try? core.transactions.session.isBehind) ?? false }
 
     /// A first read that has waited for the write may have joined.
     private func decided() {

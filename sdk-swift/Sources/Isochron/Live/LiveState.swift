@@ -48,6 +48,9 @@ struct LiveState: Sendable {
     /// The snapshot at the position, without own writes.
     private var values: [ExactString: Value] = [:]
     private var held: [Held] = []
+    /// Commits of the session are deferred: they lie above the position, which does not move until they are committed
+    /// again (M10).
+    var isDeferred = false
     private var dirty: Set<ScopeId> = []
     /// Times that the log did not go back to the position, since the last answer.
     private(set) var timesGone = 0
@@ -136,7 +139,7 @@ struct LiveState: Sendable {
     ///
     /// - Parameter doubts: own writes that may have had an effect
     mutating func answered(_ asked: LiveAsked, _ answer: LiveAnswer, doubts: Set<WriteNumber>) -> Bool {
-        if doubts.isEmpty, held.isEmpty {
+        if doubts.isEmpty, held.isEmpty, !isDeferred {
             apply(asked, answer)
             return true
         }
@@ -175,9 +178,15 @@ struct LiveState: Sendable {
         return release()
     }
 
-    private mutating func release() -> [LiveAnswer] {
+    /// A commit that was deferred is committed again.
+    mutating func moved(_ version: Origin) {
+        own.moved(version)
+    }
+
+    /// Returns the answers that are applied now, after others have waited.
+    mutating func release() -> [LiveAnswer] {
         var released: [LiveAnswer] = []
-        while let first = held.first, !first.doubts.contains(where: own.isUndecided) {
+        while !isDeferred, let first = held.first, !first.doubts.contains(where: own.isUndecided) {
             held.removeFirst()
             apply(first.asked, first.answer)
             released.append(first.answer)

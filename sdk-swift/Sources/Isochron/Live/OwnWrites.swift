@@ -15,6 +15,10 @@ struct OwnWrites: Sendable {
         var expected: Origin?
         /// Once it has committed.
         var version: Origin?
+
+        func isOf(_ txId: TxId) -> Bool {
+            version.map { isSameText($0.txId, txId) } ?? false
+        }
     }
 
     private var byKey: [ExactString: [Own]] = [:]
@@ -61,6 +65,17 @@ struct OwnWrites: Sendable {
             var own = own
             own.version = version
             return own
+        }
+    }
+
+    /// A commit that was deferred is committed again.
+    mutating func moved(_ version: Origin) {
+        for (key, all) in byKey where all.contains(where: { $0.isOf(version.txId) }) {
+            byKey[key] = all.map { own in
+                var own = own
+                if own.isOf(version.txId) { own.version = version }
+                return own
+            }
         }
     }
 

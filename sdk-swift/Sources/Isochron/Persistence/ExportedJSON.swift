@@ -32,6 +32,7 @@ extension ExportedSession {
                 token: try members.text("token"), protocolName: name, ust: try members.timestamp("ust"),
                 deps: try members["deps"]?.timestamps("deps"), hwt: try members.timestamp("hwt"),
                 writes: try members.required("writes").items("writes").map { try $0.exportedWrite() },
+                commits: try members["commits"]?.items("commits").map { try $0.exportedCommit() } ?? [],
                 seen: try members["seen"]?.exportedSeen("seen"))
         } catch let error as IsochronError where error.code == .frameInvalid {
             throw IsochronError.invalidSession("a part is missing or damaged", error)
@@ -47,6 +48,7 @@ extension ExportedSession {
         members.set("ust", .integer(ust))
         members.set("hwt", .integer(hwt))
         members.set("writes", .array(writes.map(\.raw)))
+        if !commits.isEmpty { members.set("commits", .array(commits.map(\.raw))) }
         if let seen { members.set("seen", seen.raw) }
         return .object(members)
     }
@@ -60,7 +62,7 @@ extension CacheEntry {
 }
 
 extension Content {
-    fileprivate var raw: Raw {
+    var raw: Raw {
         switch self {
         case .put(let value): value.raw
         case .update(let update):
@@ -104,10 +106,9 @@ extension Raw {
     fileprivate func exportedWrite() throws -> CacheEntry {
         let parts = try items("write")
         guard parts.count >= 4 else { throw IsochronError.malformed("a write that is damaged") }
-        let id = try parts[2].text("transaction")
-        guard isTxId(id) else { throw IsochronError.malformed("a transaction that is none") }
         let write = CachedWrite(
-            ct: try parts[1].timestamp("commit timestamp"), txId: id, content: try parts[3].content())
+            ct: try parts[1].timestamp("commit timestamp"), txId: try parts[2].exportedTxId(),
+            content: try parts[3].content())
         return CacheEntry(key: try parts[0].text("key"), write: write)
     }
 }

@@ -17,11 +17,15 @@ extension ClientCore {
     ) -> (any Cancellable)? {
         let claiming = Claiming()
         claiming.current = stable(commit.timestamp, timeoutMs: timeoutMs) { [self] result in
-            if case .failure(let error) = result { return caller(.failure(error)) }
-            let exchange = OriginExchange(key, at: commit.timestamp, tx: commit.txId)
+            let at: Timestamp
+            switch result {
+            case .success(let final): at = final
+            case .failure(let error): return caller(.failure(error))
+            }
+            let exchange = OriginExchange(key, at: at, tx: commit.txId)
             claiming.read = exchange
             exchange.run({ connector.dispatcher.submitTimed($0) }) { read in
-                let own = Origin(ts: commit.timestamp, txId: commit.txId)
+                let own = Origin(ts: at, txId: commit.txId)
                 caller(read.map { Claimed(won: $0.origin == own, value: $0.value) })
             }
         }

@@ -12,9 +12,11 @@ final class ClientCore {
     let connector: Connector
     /// Orders the session's writes; under protocols of single operations, all operations.
     private(set) lazy var queue = CommitQueue(
-        loop, requestTimeoutMs: settings.requestTimeoutMs, connector.dispatcher,
+        loop, requestTimeoutMs: settings.requestTimeoutMs, connector.dispatcher, recommits,
         chains: { [weak self] in self?.can("chained-commits") ?? false },
         changed: { [weak self] in self?.changed() })
+    /// Commits again what maps have deferred.
+    private(set) lazy var recommits = Recommits(self)
     /// Live queries, from the first one on.
     var live: Live?
     private(set) var clock = ServerClock()
@@ -41,6 +43,8 @@ final class ClientCore {
     private let imported: ExportedSession?
     /// Commit timestamp of the session's last write, from its token, unless it is known to be visible everywhere.
     private var tokenHwt: Timestamp = 0
+    /// A map may have deferred that write.
+    private var isCut = false
     private var hasNews = false
     /// Those who wait until the client has closed; nil before the first one.
     private var closing: [@SessionActor (CloseReport) -> Void]?
@@ -77,6 +81,14 @@ final class ClientCore {
         }
     }
 
+    /// The commits of the session, where it judges them by cuts (M10).
+    var own: OwnCommits? {
+        can("stable-snapshots") ? (begun as? Transactions)?.session.own : nil
+    }
+
+    /// Whether some of these commits are deferred.
+    var isBehind: Bool { own?.deferred != nil }
+
     /// Whether the cluster's protocol has a capability, by its name in `welcome`.
     func can(_ capability: String) -> Bool {
         capabilities.contains(capability)
@@ -95,7 +107,8 @@ final class ClientCore {
             state: state, region: current?.region, node: current?.welcome.node, rttMs: current?.rttMs, ust: ust,
             stalenessMs: clock.ageMs(ust, nowMs), stale: clock.latest?.stale == true || nowMs >= staleMs,
             heldBackBy: clock.latest?.heldBackBy, unresponsive: current?.unresponsive.nodes ?? [],
-            pendingCommits: queue.writes, oldestPendingCommitMs: queue.oldestWriteMs(nowMs - loop.stalledMs))
+            pendingCommits: queue.writes, deferredCommits: own?.deferredCount ?? 0,
+            oldestPendingCommitMs: queue.oldestWriteMs(nowMs - loop.stalledMs))
     }
 
     /// The status has changed: informs the driver once for all changes of a turn.
@@ -127,35 +140,52 @@ final class ClientCore {
         return connecting
     }
 
-    /// Resolves once every new session of every region sees the writes at `timestamp`.
-    func stable(_ timestamp: Timestamp, timeoutMs: Double, _ caller: @escaping Caller<Void>) -> (any Cancellable)? {
-        if timestamp <= servedUpTo {
-            caller(.success(()))
+    /// Resolves once every new session of every region sees the writes at `timestamp`: with the timestamp of the last
+    /// write, which has changed if the write was deferred since.
+    func stable(
+        _ timestamp: Timestamp, timeoutMs: Double, _ caller: @escaping Caller<Timestamp>
+    ) -> (any Cancellable)? {
+        if let final = finalTimestamp(of: timestamp), final <= servedUpTo {
+            caller(.success(final))
             return nil
         }
         let exchange = StableExchange(
-            loop, timestamp, timeoutMs: timeoutMs, requestTimeoutMs: settings.requestTimeoutMs)
+            loop, timestamp, { [self] in finalTimestamp(of: timestamp) }, timeoutMs: timeoutMs,
+            requestTimeoutMs: settings.requestTimeoutMs)
         let answered: Caller<Timestamp> = { [self] result in
+            let final = finalTimestamp(of: timestamp) ?? timestamp
             if case .success(let served) = result {
                 servedUpTo = max(servedUpTo, served)
                 sawStable(served)
             }
-            caller(result.map { _ in })
+            caller(result.map { _ in final })
         }
         exchange.run({ connector.dispatcher.submit($0) }, answered)
         return exchange
     }
 
+    /// Nil while a write up to there is deferred.
+    private func finalTimestamp(of timestamp: Timestamp) -> Timestamp? {
+        guard let own else { return timestamp }
+        return own.final(of: timestamp)
+    }
+
     /// A token names writes that it does not hold: every snapshot contains them once stable time has passed them.
     private func closeGap(_ caller: @escaping Caller<Void>) -> (any Cancellable)? {
+        let end: () -> Void = { [weak self] in
+            let message = "what the session of the token wrote last may wait for a node that was suspended"
+            let isCut = self?.isCut ?? false
+            caller(isCut ? .failure(IsochronError(.sessionDeferred, message)) : .success(()))
+        }
         // For this session's own reads, stability at the node of the connection is enough.
-        if tokenHwt <= (can("stable-snapshots") ? ust : stableUpTo) {
-            caller(.success(()))
+        if isCut || tokenHwt <= (can("stable-snapshots") ? ust : stableUpTo) {
+            end()
             return nil
         }
         return stable(tokenHwt, timeoutMs: settings.requestTimeoutMs) { result in
-            guard case .failure(let error as IsochronError) = result, error.code == .stableTimeout else {
-                return caller(result)
+            guard case .failure(let cause) = result else { return end() }
+            guard let error = cause as? IsochronError, error.code == .stableTimeout else {
+                return caller(.failure(cause))
             }
             let message = "what the session of the token wrote is not visible everywhere yet"
             caller(.failure(IsochronError(.sessionGap, message, cause: error)))
@@ -184,9 +214,14 @@ final class ClientCore {
         return exchange
     }
 
-    /// Continues as another session, without the write whose outcome is not known. Returns the id of that write.
+    /// Continues without the deferred writes, or as another session without the write whose outcome is not known.
+    /// Returns the id of the first such write.
     func detach() throws -> TxId? {
-        try queue.detach { try engine.detach(in: connector.current?.region, id: settings.newId()) }
+        if let deferred = try recommits.drop() {
+            queue.resume()
+            return deferred
+        }
+        return try queue.detach { try engine.detach(in: connector.current?.region, id: settings.newId()) }
     }
 
     /// The program stood still, as in a sleeping machine: the network may have changed, and ages have grown.
@@ -280,6 +315,17 @@ extension ClientCore: ConnectorEvents {
         alert = loop.after(leftMs) { [weak self] in self?.changed() }
     }
 
+    /// Maps have suspended nodes: some of the session's commits may be deferred (M10).
+    private func cut(_ cuts: [SessionCut], defers: Bool) {
+        isCut = isCut || cuts.contains { tokenHwt > $0.horizon }
+        guard own != nil, let transactions = try? transactions else { return }
+        var defers = defers
+        for cut in cuts where transactions.session.own.take(cut) { defers = true }
+        if !defers { return }
+        loop.out?.touched(written: false)
+        recommits.next()
+    }
+
     private func misfit(_ name: String) -> IsochronError? {
         protocolName == name ? nil : .lost("the endpoint runs another protocol, \(name)")
     }
@@ -292,6 +338,8 @@ extension ClientCore: ConnectorEvents {
         tokenHwt = welcome.hwt
         alertMs = welcome.stalenessAlertMs.map(Double.init) ?? alertMs
         fresh(welcome.freshness)
+        // An imported session may have deferred commits.
+        cut(welcome.cuts, defers: isBehind)
         begun?.welcomed(welcome)
         sawStable(welcome.stable ?? 0)
         loop.out?.touched(written: false)
@@ -305,6 +353,7 @@ extension ClientCore: ConnectorEvents {
 
     func ust(_ frame: UstFrame) {
         fresh(frame.freshness)
+        cut(frame.cuts, defers: false)
         sawStable(frame.ust)
         changed()
     }
@@ -322,6 +371,7 @@ struct CoreStatus: Sendable {
     let heldBackBy: HeldBack?
     let unresponsive: [String]
     let pendingCommits: Int
+    let deferredCommits: Int
     let oldestPendingCommitMs: Double?
 }
 

@@ -19,6 +19,8 @@ final class CommitQueue {
     private let dispatcher: Dispatcher
     /// Whether nodes chain commits.
     private let chains: @SessionActor () -> Bool
+    /// The session's commits that are made again, before anything that waits here.
+    private let recommits: Recommits
     /// Called when `writes` may have changed.
     private let changed: @SessionActor () -> Void
     private var queue: [any Queued] = []
@@ -32,12 +34,13 @@ final class CommitQueue {
     weak var follower: (any WriteFollower)?
 
     init(
-        _ loop: Loop, requestTimeoutMs: Double, _ dispatcher: Dispatcher,
+        _ loop: Loop, requestTimeoutMs: Double, _ dispatcher: Dispatcher, _ recommits: Recommits,
         chains: @escaping @SessionActor () -> Bool, changed: @escaping @SessionActor () -> Void
     ) {
         self.loop = loop
         self.requestTimeoutMs = requestTimeoutMs
         self.dispatcher = dispatcher
+        self.recommits = recommits
         self.chains = chains
         self.changed = changed
     }
@@ -117,7 +120,7 @@ final class CommitQueue {
     func sweep(_ nowMs: Double) -> Bool {
         let behind = chain.dropFirst().filter { !$0.isInDoubt }
         if queue.isEmpty, behind.isEmpty { return false }
-        let isStuck = chain.first?.isOverdue ?? false
+        let isStuck = isHeadOverdue
         let offlineSinceMs = dispatcher.offlineSinceMs
         if !isStuck, offlineSinceMs == nil { return true }
         let sinceMs = isStuck ? 0 : offlineSinceMs ?? 0
@@ -182,10 +185,15 @@ final class CommitQueue {
 
     /// The error of entries that were not sent in time.
     private var lateError: IsochronError {
-        if let head = chain.first, head.isOverdue, let txId = head.txId, let sentAfter = head.sentAfter {
-            return .sessionBlocked(by: txId, sentAfter)
-        }
-        return .late(isOffline: true)
+        guard isHeadOverdue, let txId = recommits.current?.txIdOfWrite ?? chain.first?.txId,
+            let sentAfter = recommits.current?.sentAfterOfWrite ?? chain.first?.sentAfter
+        else { return .late(isOffline: true) }
+        return .sessionBlocked(by: txId, sentAfter)
+    }
+
+    /// Whether the caller of the first write, which all others wait for, has got OUTCOME_UNKNOWN.
+    private var isHeadOverdue: Bool {
+        recommits.current?.isOverdue ?? chain.first?.isOverdue ?? false
     }
 
     /// Begins waiting entries, as far as those under way allow it.
@@ -203,6 +211,7 @@ final class CommitQueue {
     }
 
     private var takesMore: Bool {
+        if recommits.isNeeded { return false }
         guard let head = chain.first, let last = chain.last else { return true }
         return chain.count < Self.maxChained && !head.isOverdue && !last.isHeld && chains()
     }
@@ -237,11 +246,24 @@ final class CommitQueue {
             if !committed { chain[at].orphan() }
             if at == 0 {
                 lead()
-                for one in chain where one.isHeld { one.exchange.map(dispatcher.resume) }
+                resumeHeld()
             }
         }
         changed()
         next()
+    }
+
+    /// Nothing that was written before is deferred any more: the session's writes go on.
+    func resume() {
+        follower?.resumed()
+        resumeHeld()
+        changed()
+        next()
+    }
+
+    /// A write that was refused for another reason comes again at its time.
+    private func resumeHeld() {
+        for one in chain where one.isHeld { one.exchange.map(dispatcher.resume) }
     }
 
     private func withdraw(_ those: [any Queued], _ error: any Error) {
@@ -277,6 +299,10 @@ public struct CloseReport: Hashable, Sendable {
 protocol WriteFollower: AnyObject {
     func called(_ number: WriteNumber, _ writes: [KeyWrite])
     func committed(_ number: WriteNumber, _ version: Origin)
+    /// A commit that was deferred is committed again, as this version.
+    func moved(_ version: Origin)
+    /// Nothing is deferred any more.
+    func resumed()
     /// It has had no effect, or its session goes on without it.
     func dropped(_ number: WriteNumber)
 }

@@ -21,6 +21,38 @@ extension ClientCore {
     }
 }
 
+extension ClientCore {
+    /// A commit as it is sent.
+    ///
+    /// - Parameters:
+    ///   - at: its snapshot; nil where it ends an open transaction
+    ///   - first: the first timestamp of a deferred commit (F9)
+    func request(
+        _ attempt: CommitAttempt, _ at: Snapshot?, hwt: Timestamp, _ attempts: [AttemptCohorts], after: TxId?,
+        first: Timestamp? = nil
+    ) -> Request {
+        let maps = attempts.map(\.map)
+        return .commit(
+            CommitRequest(
+                tx: attempt.txId, at: at, hwt: hwt, sentAfter: attempt.sentAfter, attemptRegions: attempts.map(\.home),
+                avoids: attempts.map(\.avoid), maps: maps.allSatisfy { $0 == 0 } ? [] : maps,
+                behind: own?.behind ?? [], first: first, after: after, writes: attempt.writes))
+    }
+
+    /// The place of a commit. An answer without the nodes comes from what the node knows of the outcome: no map up to
+    /// that of the node defers the commit.
+    ///
+    /// Throws OUTCOME_PENDING for an answer that is older than a cut which defers the commit: the commit is in doubt
+    /// until it is made again (M10).
+    func place(of ts: Timestamp, _ answered: CommitPlace, on connection: Connection) throws -> CommitPlace {
+        let place = answered.nodes == nil ? CommitPlace(map: answered.map ?? connection.map, nodes: nil) : answered
+        if own != nil, try transactions.session.own.isOvertaken(ts, place) {
+            throw IsochronError(.outcomePending, "a newer map of the cluster has deferred this commit")
+        }
+        return place
+    }
+}
+
 /// A commit of a session of transactions.
 final class CommitExchange: OutcomeExchange {
     private let transactions: Transactions
@@ -58,14 +90,8 @@ final class CommitExchange: OutcomeExchange {
         let isOpen = sentOpen == nil && handle?.isOpen(on: connection) == true && dependsOnReads
         if !isOpen { handle?.release() }
         sentOpen = isOpen
-        let attempts = sending(on: connection)
-        let maps = attempts.map(\.map)
-        return .commit(
-            CommitRequest(
-                tx: attempt.txId, at: isOpen ? nil : Snapshot(ts: dependsOn.snapshot, deps: dependsOn.deps),
-                hwt: dependsOn.hwt, sentAfter: attempt.sentAfter, attemptRegions: attempts.map(\.home),
-                avoids: attempts.map(\.avoid), maps: maps.allSatisfy { $0 == 0 } ? [] : maps, behind: [], after: before,
-                writes: attempt.writes))
+        let at = isOpen ? nil : Snapshot(ts: dependsOn.snapshot, deps: dependsOn.deps)
+        return core.request(attempt, at, hwt: dependsOn.hwt, sending(on: connection), after: before)
     }
 
     /// Whether it depends on nothing but its reads, beside `hwt`.
@@ -76,9 +102,12 @@ final class CommitExchange: OutcomeExchange {
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {
-        guard case .committed(let commit, _, _) = answer.body else { throw unexpected(answer) }
+        guard case .committed(let commit, let map, let nodes) = answer.body else { throw unexpected(answer) }
         if before != nil { throw IsochronError.malformed("an answer to a commit before that of the one before it") }
-        if !isDetached { try transactions.session.committed(commit) }
+        if !isDetached {
+            let place = try core.place(of: commit.ts, CommitPlace(map: map, nodes: nodes), on: connection)
+            try transactions.session.committed(commit, core.own == nil ? nil : place, attempts)
+        }
         committed(commit.ts)
     }
 

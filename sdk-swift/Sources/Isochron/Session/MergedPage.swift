@@ -12,6 +12,7 @@ extension SnapshotHandle {
         if let next = page.next, !keyPrecedes(request.start, next) {
             throw IsochronError.malformed("a page that continues before its own start")
         }
+        refresh()
         let own = ownWrites(request, upTo: page.next)
         if own.isEmpty { return page }
         var all = page.entries

@@ -1,19 +1,5 @@
 import IsochronSession
 
-/// The inputs that fix the cohorts of an attempt: unchanged from its first send on.
-struct Cohorts: Hashable, Sendable {
-    let home: RegionId
-    /// Regions that did not answer the node when the attempt was made.
-    let avoid: [RegionId]
-    /// Version of the node's map at that time.
-    let map: Int64
-}
-
-extension Connection {
-    /// The inputs of a new attempt on this connection.
-    fileprivate var cohorts: Cohorts { Cohorts(home: region, avoid: avoid, map: map) }
-}
-
 /// A state of a write: of its effect, of its order, or of its audience. The table with the meanings of all states, and
 /// the reasons of their moves, is that of the TypeScript client (`outcome.ts`).
 enum CommitState: String, CaseIterable {
@@ -68,7 +54,8 @@ class OutcomeExchange: QueuedExchange<Committed> {
     let txId: TxId
     private let sentAfter: Timestamp
     private let ended: CommitQueue.Ended
-    private var attempts: [Cohorts] = []
+    /// The attempts in their order.
+    private(set) var attempts: [AttemptCohorts]
     /// The states of the effect, the order and the audience.
     private(set) var states: [CommitState] = [.chained, .ordered, .awaited]
     private var aborted = 0
@@ -80,11 +67,17 @@ class OutcomeExchange: QueuedExchange<Committed> {
     /// The eventual status in its caller's OUTCOME_UNKNOWN.
     private var outcome: EventualStatus?
 
-    /// - Parameter ended: called when the outcome is known, or cannot be determined any more
-    init(_ core: ClientCore, txId: TxId, sentAfter: Timestamp, ended: @escaping CommitQueue.Ended) {
+    /// - Parameters:
+    ///   - attempts: sent before
+    ///   - ended: called when the outcome is known, or cannot be determined any more
+    init(
+        _ core: ClientCore, txId: TxId, sentAfter: Timestamp, attempts: [AttemptCohorts] = [],
+        ended: @escaping CommitQueue.Ended
+    ) {
         self.core = core
         self.txId = txId
         self.sentAfter = sentAfter
+        self.attempts = attempts
         self.ended = ended
     }
 
@@ -116,8 +109,11 @@ class OutcomeExchange: QueuedExchange<Committed> {
         those.contains(where: states.contains)
     }
 
+    /// Whether it waits until the session's deferred commits are committed again (M10).
+    var isBehindDeferred: Bool { core.isBehind }
+
     /// A write that is settled does not move any more.
-    private func move(to state: CommitState) {
+    final func move(to state: CommitState) {
         guard !settled, let at = states.firstIndex(where: { $0.next.contains(state) }) else {
             return assertionFailure("no move to \(state) from \(states)")
         }
@@ -151,7 +147,9 @@ class OutcomeExchange: QueuedExchange<Committed> {
         lastError = error
         refusals += 1
         if Self.notStarted.contains(error.code) { notBegun() }
-        if error.code == .sessionBlocked, before != nil {
+        let isDeferred = isBehindDeferred && (error.retryable || Self.attemptAborted.contains(error.code))
+        if isDeferred, isIn(.sent) { move(to: .inDoubt) }
+        if isDeferred || (error.code == .sessionBlocked && before != nil) {
             if !isInDoubt { outcomeDeadlineMs = .infinity }
             deadlineMs = outcomeDeadlineMs
             move(to: isInDoubt ? .heldInDoubt : .held)
@@ -234,11 +232,12 @@ class OutcomeExchange: QueuedExchange<Committed> {
     func mustMove(from home: RegionId, on connection: Connection) -> Bool { false }
 
     /// Called before a send: returns its attempts.
-    final func sending(on connection: Connection) -> [Cohorts] {
+    final func sending(on connection: Connection) -> [AttemptCohorts] {
         let home = attempts.last?.home
         // The lower bound of the attempt before is not known: the next one waits until that one is given up.
         let isOrphaned = isIn(.orphaned)
-        if home.map({ isOrphaned || mustMove(from: $0, on: connection) }) ?? true { addAttempt(connection.cohorts) }
+        let isNext = home.map { isOrphaned || mustMove(from: $0, on: connection) } ?? true
+        if isNext { addAttempt(cohorts(on: connection)) }
         if isOrphaned { move(to: .ordered) }
         move(to: isInDoubt ? .inDoubt : .sent)
         let now = core.loop.nowMs
@@ -278,11 +277,15 @@ class OutcomeExchange: QueuedExchange<Committed> {
     /// Repeats the writes under the same id as the next attempt, up to a limit. A lasting fault is retried for a while,
     /// also elsewhere; a crash between prepares happens once.
     private func nextAttempt(_ error: IsochronError, _ connection: Connection) -> Retry? {
-        move(to: .chained)
+        if !mayBeDeferred {
+            move(to: .chained)
+        } else if isIn(.sent) {
+            move(to: .inDoubt)
+        }
         aborted += 1
         let most = error.retryable ? Self.maxAttempts : Self.maxAbortedAttempts
         if aborted > most || attempts.count >= Self.maxAttempts { return nil }
-        attempts.append(connection.cohorts)
+        attempts.append(cohorts(on: connection))
         return retry(error.retryable && refusals % 3 == 0 ? .node : .nowhere)
     }
 
@@ -291,7 +294,7 @@ class OutcomeExchange: QueuedExchange<Committed> {
     /// become the next attempt; it begins only when a cohort of the old one has durably given that up, so an early
     /// request is harmless.
     private func isStuck(at connection: Connection) -> Bool {
-        let next = connection.cohorts
+        let next = cohorts(on: connection)
         if attempts.last == next { return attempts.count == 1 }
         addAttempt(next)
         return false
@@ -305,7 +308,21 @@ class OutcomeExchange: QueuedExchange<Committed> {
         settleCaller(.failure(IsochronError.outcomeUnknown(txId, sentAfter, why, cause, outcome)))
     }
 
-    private func addAttempt(_ cohorts: Cohorts) {
+    /// Whether an earlier attempt may be deferred: then the end of the last attempt decides nothing about that (M7).
+    private var mayBeDeferred: Bool {
+        guard attempts.count > 1, let first = attempts.first else { return false }
+        return core.own?.hasCut(after: first.map) == true
+    }
+
+    /// The cohorts of a new attempt. Behind deferred commits, it belongs to a map before the cut: the cut defers the
+    /// attempt, too (M4).
+    private func cohorts(on connection: Connection) -> AttemptCohorts {
+        let before = isBehindDeferred ? core.own?.mapBefore : nil
+        let map = before.map { min(connection.map, $0) } ?? connection.map
+        return AttemptCohorts(home: connection.region, avoid: connection.avoid, map: map)
+    }
+
+    private func addAttempt(_ cohorts: AttemptCohorts) {
         if attempts.count < Self.maxAttempts { attempts.append(cohorts) }
     }
 }

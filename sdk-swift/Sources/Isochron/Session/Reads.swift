@@ -4,6 +4,7 @@ extension SnapshotHandle {
     /// Reads keys in the handle's snapshot, in order; nil for an absent key. The session answers for the keys that it
     /// holds, the server for the others. Returns nil if the session has all of them.
     func read(_ keys: [QualifiedKey], _ caller: @escaping Caller<[Value?]>) -> (any Cancellable)? {
+        refresh()
         let known = keys.map { tx.lookup($0) }
         let missing = zip(keys, known).filter { $0.1 == nil }.map(\.0)
         if missing.isEmpty {
@@ -12,6 +13,7 @@ extension SnapshotHandle {
         }
         let exchange = ReadExchange(self, missing)
         let read: Caller<[ServedVersion?]> = { [self] result in
+            refresh()
             caller(
                 result.map { versions in
                     var left = zip(missing, versions).map { tx.record($0, $1) }[...]

@@ -38,9 +38,15 @@ final class SnapshotHandle {
         let asked = at.map { Snapshot(ts: $0) }
         let past = asked.map { SessionTransaction(id: transactions.session.nextTxId(), seen: $0) }
         let tx = past ?? transactions.session.begin()
-        self.at = asked
+        // Deferred commits lie above what the session has seen, and nothing that it sees is newer (M10).
+        self.at = asked ?? (transactions.session.isBehind ? transactions.session.seen : nil)
         self.tx = tx
         wireId = tx.id
+    }
+
+    /// A read looks up own writes: those that were deferred may have other timestamps by now.
+    func refresh() {
+        transactions.session.refresh(&tx)
     }
 
     /// Timestamp of the snapshot, or its lower bound.
@@ -85,6 +91,12 @@ final class SnapshotHandle {
         if snapshot.ts < tx.floor {
             // The node lags behind the session. Asked for exactly the session's snapshot, it waits for it or refuses.
             at = at ?? tx.seen
+            throw misses(snapshot)
+        }
+        // It was under way when the session learned that commits are deferred.
+        let session = transactions.session
+        if at == nil, session.isBehind, snapshot.ts > session.ust {
+            at = session.seen
             throw misses(snapshot)
         }
         // A read that was sent without a known snapshot while another connection assigned one.

@@ -18,9 +18,13 @@ public struct Session: Sendable {
 
     /// The highest known stable time: its commits are not older.
     private var stableUpTo: Timestamp = 0
+    /// The commits above stable time, in a session that receives cuts.
+    public var own: OwnCommits
     private var cache: WriteCache
     /// The open transactions, each with the bound up to which its snapshot contains own writes.
     private var open: [TxId: Timestamp] = [:]
+    /// The commits that were made again while one of these was open, with their new timestamps.
+    private var moves: [(id: TxId, ct: Timestamp)] = []
     private var committing: CommitAttempt?
     private var counter: UInt64 = 0
 
@@ -36,7 +40,8 @@ public struct Session: Sendable {
         seen = Snapshot(ts: state.ust, deps: state.deps)
         hwt = state.hwt
         cache = WriteCache(state.cache)
-        prune()
+        own = OwnCommits(state.own)
+        cache.prune(upTo: rules.covers(seen))
     }
 
     /// Timestamp of the seen snapshot: under PaRiS the highest stable one.
@@ -61,21 +66,31 @@ public struct Session: Sendable {
 
     /// A node has assigned a transaction's snapshot. Throws as ``SessionTransaction/started(_:)`` does.
     public mutating func started(_ tx: inout SessionTransaction, _ snapshot: Snapshot) throws(SessionError) {
+        refresh(&tx)
         try tx.started(snapshot)
         if open[tx.id] != nil { open[tx.id] = tx.covered }
         observe(snapshot)
     }
 
+    /// A transaction that began before deferred commits were made again reads these at their new timestamps.
+    public func refresh(_ tx: inout SessionTransaction) {
+        for (id, ct) in moves { tx.moved(id, to: ct) }
+    }
+
+    /// Whether commits of the session are deferred: until they are committed again, it reads what it has seen, and
+    /// nothing newer (M10).
+    public var isBehind: Bool { own.deferred != nil }
+
     /// Takes a snapshot from a trusted source.
     public mutating func observe(_ snapshot: Snapshot) {
-        seen = rules.merge(seen, snapshot)
+        if !isBehind { seen = rules.merge(seen, snapshot) }
         prune()
     }
 
     /// Takes a stable time from a trusted source.
     public mutating func stable(_ ust: Timestamp) {
         stableUpTo = max(stableUpTo, ust)
-        if let stable = rules.stable { seen = stable(seen, ust) }
+        if !isBehind, let stable = rules.stable { seen = stable(seen, ust) }
         prune()
     }
 
@@ -109,14 +124,38 @@ public struct Session: Sendable {
     }
 
     /// The commit in flight has committed at `commit.ts`. Throws `noCommitInFlight` without one.
-    public mutating func committed(_ commit: Snapshot) throws(SessionError) {
+    ///
+    /// - Parameters:
+    ///   - place: known under protocols whose sessions judge their commits by cuts (M10)
+    ///   - attempts: all attempts that were sent
+    public mutating func committed(
+        _ commit: Snapshot, _ place: CommitPlace? = nil, _ attempts: [AttemptCohorts] = []
+    ) throws(SessionError) {
         let attempt = try takeCommitting()
         hwt = max(hwt, commit.ts)
         seen = rules.committed(seen, commit, Snapshot(ts: attempt.snapshot, deps: attempt.deps))
         for write in attempt.writes {
             cache.add(write.key, CachedWrite(ct: commit.ts, txId: attempt.txId, content: write.content))
         }
+        if let place {
+            own.add(
+                OwnCommit(sent: attempt, attempts: attempts, acknowledged: commit.ts, ct: commit.ts, place: place))
+        }
         end(attempt.txId)
+    }
+
+    /// A deferred commit is committed again.
+    ///
+    /// - Parameter attempts: all attempts that were sent
+    public mutating func committedAgain(
+        _ commit: OwnCommit, _ ts: Timestamp, _ place: CommitPlace, _ attempts: [AttemptCohorts]
+    ) {
+        let id = commit.sent.txId
+        own.again(commit, ts, place, attempts)
+        cache.move(id, to: ts)
+        if !open.isEmpty { moves.append((id, ts)) }
+        hwt = max(hwt, ts)
+        prune()
     }
 
     /// The commit in flight is known to have had no effect. Throws `noCommitInFlight` without one.
@@ -139,7 +178,7 @@ public struct Session: Sendable {
 
     /// The whole session, to continue elsewhere.
     public func export() -> SessionState {
-        SessionState(ust: seen.ts, deps: seen.deps, hwt: hwt, cache: cache.entries)
+        SessionState(ust: seen.ts, deps: seen.deps, hwt: hwt, cache: cache.entries, own: own.exported)
     }
 
     private mutating func takeCommitting() throws(SessionError) -> CommitAttempt {
@@ -150,11 +189,13 @@ public struct Session: Sendable {
 
     private mutating func end(_ id: TxId) {
         open[id] = nil
+        if open.isEmpty { moves = [] }
         prune()
     }
 
     private mutating func prune() {
-        let floor = open.values.reduce(rules.covers(seen), min)
-        cache.prune(upTo: floor)
+        let covered = rules.covers(seen)
+        own.prune(upTo: max(stableUpTo, covered))
+        cache.prune(upTo: open.values.reduce(covered, min))
     }
 }

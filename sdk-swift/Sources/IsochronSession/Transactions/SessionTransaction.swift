@@ -10,7 +10,7 @@ public struct SessionTransaction: Sendable {
     public let seen: Snapshot
 
     private let rules: SessionRules
-    private let cache: WriteCache
+    private var cache: WriteCache
     private var reads: [ExactString: ReadResult] = [:]
     private var written = OrderedMap<ExactString, Content>()
     private var assigned: Snapshot?
@@ -89,6 +89,11 @@ public struct SessionTransaction: Sendable {
         } else {
             written[name] = content
         }
+    }
+
+    /// A commit that was deferred has another timestamp: also in the cache of a transaction that has begun before.
+    mutating func moved(_ id: TxId, to ct: Timestamp) {
+        cache.move(id, to: ct)
     }
 
     /// Own writes, of this transaction and earlier ones, above the snapshot, in their order: a listing lays them over

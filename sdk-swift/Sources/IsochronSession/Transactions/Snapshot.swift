@@ -22,13 +22,19 @@ public struct SessionState: Hashable, Sendable {
     public let hwt: Timestamp
     /// Own writes that may not be stable yet, the oldest first.
     public let cache: [CacheEntry]
+    /// The commits of these writes, where the session judges them by cuts (M10).
+    public let own: [OwnCommit]
 
     /// By default a session that has seen nothing.
-    public init(ust: Timestamp = 0, deps: [Timestamp]? = nil, hwt: Timestamp = 0, cache: [CacheEntry] = []) {
+    public init(
+        ust: Timestamp = 0, deps: [Timestamp]? = nil, hwt: Timestamp = 0, cache: [CacheEntry] = [],
+        own: [OwnCommit] = []
+    ) {
         self.ust = ust
         self.deps = deps
         self.hwt = hwt
         self.cache = cache
+        self.own = own
     }
 }
 

@@ -115,6 +115,15 @@ public struct WriteCache: Sendable {
         writes[name] = all
     }
 
+    /// A commit that was deferred has another timestamp.
+    mutating func move(_ txId: TxId, to ct: Timestamp) {
+        for (key, all) in writes.entries where all.contains(where: { isSameText($0.txId, txId) }) {
+            writes[key] = all.map { write in
+                isSameText(write.txId, txId) ? CachedWrite(ct: ct, txId: txId, content: write.content) : write
+            }
+        }
+    }
+
     /// Removes the keys whose writes every snapshot from `floor` on contains.
     public mutating func prune(upTo floor: Timestamp) {
         self.floor = max(self.floor, floor)

@@ -57,6 +57,23 @@ private func stored(_ texts: [String: String]) -> [ExactString: Value] {
 }
 
 final class LiveStateTests: XCTestCase {
+    func testAnAnswerWaitsWhileCommitsAreDeferredAndTheWritesStayAboveItAtTheirNewTimestamps() {
+        let own = Origin(ts: 12, txId: "own")
+        let cached = CacheEntry(key: "k/a", write: CachedWrite(ct: own.ts, txId: own.txId, content: put("9")))
+        var state = LiveState(OwnWrites(cache: [cached]))
+        let id = state.watched(range("a", "z"), at: 10, ["a": "1"])
+        state.isDeferred = true
+        XCTAssertFalse(state.answer(10, 20, [change("b", (15, put("2")))]))
+        XCTAssertEqual(state.shown(id), ["a": "9*"])
+        state.moved(Origin(ts: 25, txId: "own"))
+        XCTAssertEqual(state.release().count, 0)
+        state.isDeferred = false
+        XCTAssertEqual(state.release().map(\.to), [20])
+        XCTAssertEqual(state.shown(id), ["a": "9*", "b": "2"])
+        XCTAssertTrue(state.answer(20, 30, [change("a", (25, put("9")))]))
+        XCTAssertEqual(state.shown(id), ["a": "9", "b": "2"])
+    }
+
     func testThePositionBeginsAtTheFirstReadAndAnAnswerMovesAllScopesAtOnce() {
         var state = LiveState()
         let a = state.watched(range("a", "b"), at: 10, ["a1": "1"])

@@ -63,8 +63,7 @@ func shown(_ status: CoreStatus) -> Raw {
         ("stale", .bool(status.stale)), ("heldBackBy", heldBackBy),
         ("unresponsive", .array(status.unresponsive.map { .string($0) })),
         ("pendingCommits", .integer(Int64(status.pendingCommits))),
-        // This client does not judge its commits by cuts (M10).
-        ("deferredCommits", .integer(0)),
+        ("deferredCommits", .integer(Int64(status.deferredCommits))),
         ("oldestPendingCommitMs", status.oldestPendingCommitMs.map { .number($0) }))
 }
 

@@ -26,6 +26,8 @@ final class StepTraceTests: XCTestCase, @unchecked Sendable {
 
     func testCredentialsAreRenewedAsInTheTracesOfOrbe() async throws { try await replayAll("renewals-orbe") }
 
+    func testDeferredCommitsAreMadeAgainAsInTheTracesOfParis() async throws { try await replayAll("suspensions-paris") }
+
     private func replayAll(_ name: String) async throws {
         let path = "\(Self.folder)/\(name).json"
         let text = try String(contentsOfFile: path, encoding: .utf8)

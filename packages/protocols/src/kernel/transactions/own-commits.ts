@@ -69,6 +69,8 @@ interface KnownCut extends SessionCut {
 export class OwnCommits {
   #commits: OwnCommit[] = [];
   readonly #cuts: KnownCut[] = [];
+  /** The commits that were made again, also once they are stable: the first and the last timestamp of each. */
+  readonly #moved: (readonly [acknowledged: Timestamp, ct: Timestamp])[] = [];
   /** The latest unstable write on each node. */
   #needs = new Map<number | undefined, Timestamp>();
 
@@ -81,10 +83,14 @@ export class OwnCommits {
     return this.#commits.filter(({ isDeferred }) => isDeferred);
   }
 
-  /** The version of the map before the first cut that has deferred something; undefined while nothing is deferred. */
+  /**
+   * The version of the map before the first cut that has deferred something; undefined while nothing is deferred, and
+   * where the cut is not known, as after an import.
+   */
   get mapBefore(): number | undefined {
     const [first] = this.deferred;
-    return first && this.#cuts.find(({ map, hits }) => hits && map > (first.map ?? 0))!.map - 1;
+    const cut = first && this.#cuts.find(({ map, hits }) => hits && map > (first.map ?? 0));
+    return cut && cut.map - 1;
   }
 
   /** Whether a map above a version has suspended nodes. */
@@ -98,7 +104,9 @@ export class OwnCommits {
   }
 
   add(commit: OwnCommit): void {
+    const { acknowledged, ct } = commit;
     this.#commits.push(commit);
+    if (ct > acknowledged) this.#moved.push([acknowledged, ct]);
     if (!commit.isDeferred) this.#follow(commit);
   }
 
@@ -125,10 +133,9 @@ export class OwnCommits {
 
   /** The timestamp up to which stable time has to rise for all that the session had written by then. */
   finalOf(timestamp: Timestamp): Timestamp {
-    const moved = this.#commits.filter(({ acknowledged }) => acknowledged <= timestamp);
-    return moved.some(({ isDeferred }) => isDeferred)
-      ? Number.POSITIVE_INFINITY
-      : Math.max(timestamp, ...moved.map(({ ct }) => ct));
+    if (this.#commits.some(({ acknowledged, isDeferred }) => isDeferred && acknowledged <= timestamp))
+      return Number.POSITIVE_INFINITY;
+    return Math.max(timestamp, ...this.#moved.flatMap(([first, last]) => (first <= timestamp ? last : [])));
   }
 
   /** To continue elsewhere (D9): the commits whose nodes are known. */
@@ -139,6 +146,7 @@ export class OwnCommits {
   /** A deferred commit is committed again. */
   again(commit: OwnCommit, ct: Timestamp, { map, nodes }: CommitPlace): void {
     Object.assign(commit, { ct, map, nodes, isDeferred: false });
+    this.#moved.push([commit.acknowledged, ct]);
     for (const write of commit.writes) Object.assign(write, { ct });
     this.#refollow();
   }
