@@ -37,11 +37,20 @@ const NOTHING_OF_THEIR_OWN = [
   'write-amplification',
   'memory-large',
   'start-after-kill',
+  'suspension',
   'profile',
 ];
 const LEFT_OUT = TIER === 'all' ? NOT_HERE : [...NOT_HERE, ...NOTHING_OF_THEIR_OWN];
 /** They read no value of a key. */
-const WITHOUT_VALUES = ['idle', 'idle-partitions', 'idle-sessions', 'waits', 'log-appends', 'start-after-kill'];
+const WITHOUT_VALUES = [
+  'idle',
+  'idle-partitions',
+  'idle-sessions',
+  'waits',
+  'log-appends',
+  'start-after-kill',
+  'suspension',
+];
 /** They use the loads of `sessions`, `sdk-commits` and `memory` on other clusters: the check of values is the same. */
 const SAME_LOADS = [
   'staleness',

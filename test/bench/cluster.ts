@@ -39,6 +39,8 @@ export interface Layout {
   readonly users?: boolean;
   /** Options of `isochron node`, for every node. */
   readonly nodeArgs?: readonly string[];
+  /** After this time the others go on without a node that does not answer; absent: never. */
+  readonly suspendAfterMs?: number;
   /** Whether the nodes can be profiled while they run: {@link ClusterNode.inspector} is their port for it. */
   readonly inspected?: boolean;
 }
@@ -277,7 +279,7 @@ function certificateArgs(folder: string): string[] {
 }
 
 function clusterFile(layout: Layout, ports: readonly number[]): string {
-  const { protocol, regions, nodesPerRegion, partitions, replication, wan, tls } = layout;
+  const { protocol, regions, nodesPerRegion, partitions, replication, wan, tls, suspendAfterMs } = layout;
   const s = tls ? 's' : '';
   const nodesOf = (region: string, r: number) =>
     Array.from({ length: nodesPerRegion }, (_, n) => {
@@ -289,6 +291,7 @@ function clusterFile(layout: Layout, ports: readonly number[]): string {
     protocol,
     regions: regions.map((id, r) => ({ id, nodes: nodesOf(id, r) })),
     keyspaces: [{ name: 'default', partitions, replication }],
+    ...(suspendAfterMs === undefined ? {} : { settings: { suspendAfterMs } }),
     ...(wan === 'aws' && { wan: { oneWayMs: awsOneWayMs(regions) } }),
   });
 }

@@ -13,6 +13,7 @@ import { httpTransactions, sdkCommits, sdkReads, sdkTransactions, sharedSockets 
 import { staleness, stalenessWan } from './staleness.js';
 import { secondStart } from './start.js';
 import { startAfterKill } from './start-after-kill.js';
+import { suspension } from './suspension.js';
 import { keys, partitions, sessions } from './sweeps.js';
 import { swiftReads } from './swift.js';
 import { tls } from './tls.js';
@@ -48,6 +49,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   ...memoryBenchmarks,
   secondStart,
   startAfterKill,
+  suspension,
   logAppends,
   profile,
 ];

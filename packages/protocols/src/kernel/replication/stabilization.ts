@@ -314,8 +314,8 @@ export class Stabilization implements Machine<ReplicationMessage> {
   }
 
   /**
-   * Where nodes may be suspended, a minimum is reported once a crash does not lower it: the horizon of the next map is
-   * above each stable time that the reports have permitted (M3).
+   * Where nodes are suspended by themselves, a report waits until a crash does not lower its minimum: the horizon of
+   * the next map is above each stable time that the reports have permitted (M3).
    */
   #lasting(minimum: Timestamp | null, out: Out): Timestamp | null {
     if (minimum === null || this.state.settings.suspendAfterMs === 0) return minimum;
@@ -376,6 +376,9 @@ export class Stabilization implements Machine<ReplicationMessage> {
     if (ust <= this.#asked.ust || (now - this.#persistedAt < everyMs && !isWaitedFor)) return;
     this.#persistedAt = now;
     this.#asked = { ust, seq: out.write({ kind: 'meta', name: 'ust', value: ust }) };
+    // Operators may suspend a node that has been silent for a while: the minimum has stood still since.
+    const minimum = this.state.stableSnapshots ? this.own.gst() : null;
+    if (minimum !== null && minimum > this.#written.minimum) out.write({ kind: 'meta', name: MINIMUM, value: minimum });
   }
 
   /** Sends every change at once. */
