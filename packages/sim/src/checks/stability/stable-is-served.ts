@@ -71,7 +71,8 @@ export class StableIsServed implements Check {
     if (client.written.has(key)) return;
     for (const { txId } of this.#servedBefore(client).filter(({ keys }) => keys.includes(key))) {
       const written = this.ledger.chain(key).find((version) => version.txId === txId);
-      if (written === undefined || this.#mayShow(key, value, written)) continue;
+      // A late write yields to later changes (F9): other checks show to which.
+      if (written === undefined || written.at !== undefined || this.#mayShow(key, value, written)) continue;
       const { session, txId: reader } = client;
       const order = `${txId} of ${written.ts} was called served everywhere before`;
       this.#fail(`${session} reads ${key} as ${value} in ${reader}, and ${order}`, reader, txId, key);
