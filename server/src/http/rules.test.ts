@@ -89,6 +89,7 @@ const ASKED: Readonly<Record<string, Ask>> = {
 /** Operations whose answers do not depend on any document. */
 const WITHOUT_DOCUMENTS = [
   ...['isAlive', 'isReady', 'getClock', 'waitStable', 'getCluster', 'getLosses', 'acknowledgeLosses', 'drain'],
+  'orderNodes',
   ...['startTransaction', 'endTransaction', 'getTransactionStatus'],
 ];
 
