@@ -11,7 +11,7 @@ interface AlertRule {
   readonly annotations: { readonly summary: string; readonly action: string };
 }
 
-const FILE = join(__dirname, '../../../../infra/examples/alerts.yaml');
+const FILE = join(__dirname, '../../../../infra/examples/prometheus/alerts.yaml');
 const { groups } = parse(readFileSync(FILE, 'utf8')) as { groups: { rules: AlertRule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
 
