@@ -1,5 +1,6 @@
 import { HLC_TICKS_PER_MS } from '@isochron/core';
 import { keyIn, TestClient } from '@isochron/testing/world/clients';
+import { commitOver, id, settled } from '@isochron/testing/world/commits';
 import { World } from '@isochron/testing/world/world';
 
 describe('PaRiS end to end on a virtual clock', () => {
@@ -25,5 +26,18 @@ describe('PaRiS end to end on a virtual clock', () => {
       const age = world.node('ireland-1').parts.clock.last - world.ust();
       if (i > 20) expect(age).toBeLessThan((2 * applyIntervalMs * idleBackoff + 10) * HLC_TICKS_PER_MS);
     }
+  });
+
+  it('a transaction that is open at a node is reported as committed once another node has committed it (D5)', () => {
+    const world = settled();
+    const [open, ask] = [
+      { type: 'StartTxReq', txId: id(0), ust: 0, at: null },
+      { type: 'TxStatusReq', txId: id(0) },
+    ] as const;
+    world.call('oregon-1', open, 'StartTxResp');
+    expect(world.call('oregon-1', ask, 'TxStatusResp').status).toBe('open');
+    const { ct } = world.call('virginia-1', commitOver(world, id(0), [0, 1]), 'CommitResp');
+    world.run(50);
+    expect(world.call('oregon-1', ask, 'TxStatusResp')).toMatchObject({ status: 'committed', ts: ct });
   });
 });

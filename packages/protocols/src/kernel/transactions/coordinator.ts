@@ -296,13 +296,11 @@ export class Coordinator implements Machine<TransactionMessage> {
     out.send(from, { type: 'EndTxResp', ref });
   }
 
-  /** Asks every replica of every partition: the id alone does not name the partitions of its writes. */
+  /**
+   * Asks every replica of every partition: the id alone does not name the partitions of its writes. A transaction that
+   * is open here may have been committed through another node.
+   */
   #onTxStatusReq({ ref, txId }: TxStatusReq, now: WallMs, from: Address, out: Out): void {
-    const snapshot = this.table.snapshot(txId);
-    if (snapshot !== undefined) {
-      out.send(from, { type: 'TxStatusResp', ref, status: 'open', ts: snapshot.ts, attempt: 0 });
-      return;
-    }
     const question = this.#nextQuestion === 0 ? this.state.clock.latest(now, 0) : this.#nextQuestion;
     this.#nextQuestion = question + 1;
     let waiting = 0;
@@ -347,12 +345,14 @@ export class Coordinator implements Machine<TransactionMessage> {
     else if (question.waiting === 0) this.#answerStatus(message.ref, question, null, out);
   }
 
-  #answerStatus(id: number, { requester, responses, waiting }: StatusQuestion, ct: Timestamp | null, out: Out): void {
+  #answerStatus(id: number, question: StatusQuestion, ct: Timestamp | null, out: Out): void {
     this.#questions.delete(id);
+    const { requester, responses, waiting, txId } = question;
     const state = ct !== null ? 'committed' : undecided(responses, waiting === 0);
-    const status = STATUS_OF[state];
     const attempt = responses.get(state)?.attempt ?? 0;
-    out.send(requester.from, { type: 'TxStatusResp', ref: requester.ref, status, ts: ct, attempt });
+    const answer = { type: 'TxStatusResp', ref: requester.ref, status: STATUS_OF[state], ts: ct, attempt } as const;
+    const open = state === 'unknown' || state === 'lost' ? this.table.snapshot(txId) : undefined;
+    out.send(requester.from, open === undefined ? answer : { ...answer, status: 'open', ts: open.ts, attempt: 0 });
   }
 
   /** @throws IsochronError TRANSACTION_EXPIRED, TRANSACTION_FINISHED, TRANSACTION_UNKNOWN */
