@@ -49,7 +49,7 @@ describe('the simulation of kept plans', () => {
   });
 });
 
-/** In half of the plans, nodes that do not answer are suspended. */
+/** In half of the fixed plans, nodes that do not answer are suspended. */
 const SIZE: PlanSize = { ...DEFAULT_SIZE, suspendAfterMs: 'drawn' };
 
 describe('the simulation', () => {
@@ -58,9 +58,10 @@ describe('the simulation', () => {
     seeds.map((seed) => summaries.get(keyOf({ protocol, seed }))!);
 
   beforeAll(async () => {
-    const drawn = (protocols: readonly SimulatedProtocol[], seeds: readonly number[]) =>
-      protocols.flatMap((protocol) => seeds.map((seed) => protocol.draw(seed, SIZE)));
-    summaries = byKey(await simulatePlans([...drawn(correct, [...FIXED, ...FRESH]), ...drawn(caught, CATCHING)]));
+    const drawn = (protocols: readonly SimulatedProtocol[], seeds: readonly number[], size = DEFAULT_SIZE) =>
+      protocols.flatMap((protocol) => seeds.map((seed) => protocol.draw(seed, size)));
+    const plans = [...drawn(correct, FIXED, SIZE), ...drawn(correct, FRESH), ...drawn(caught, CATCHING)];
+    summaries = byKey(await simulatePlans(plans));
     process.stdout.write(`simulation: seeds ${FIXED[0]} to ${FIXED.at(-1)} and ${FRESH[0]} to ${FRESH.at(-1)}\n`);
   }, TIMEOUT_MS);
 
