@@ -60,7 +60,8 @@ const afterUnlessOver: After = (ms, run) => {
 /** How often the cluster's time follows the real one while a request has no answer, ms. */
 const TICK_MS = 5;
 
-const WHOLE_MAP: MapStatus = {
+/** The status of maps while every node is a member. */
+export const WHOLE_MAP = {
   version: 0,
   away: [],
   suspended: [],
@@ -72,7 +73,7 @@ const WHOLE_MAP: MapStatus = {
   deferredFor: {},
   owes: false,
   isSealed: false,
-};
+} satisfies MapStatus;
 const NO_WAITS = { count: 0, totalMs: 0, longestMs: 0 };
 
 /** Every request to its coordinator is recorded. */

@@ -27,7 +27,7 @@ export const SUSPENDED_SESSIONS: readonly PlantedBug[] = [
     'return (!planted && hits) || place',
   ),
   inSuspensions(
-    'forgets-first-timestamps',
+    'drops-first-timestamps',
     'calls a commit final at its first timestamp once it is stable at another one',
     OWN,
     '        moved.append((own.acknowledged, ct))\n',

@@ -101,7 +101,7 @@ describe('isochron nodes', () => {
     expect(JSON.parse((await run('suspend', 'oregon-1', '--yes', '--json')).stdout)).toMatchObject({ why });
   });
 
-  it('a node that is none of the cluster is refused with the names of its nodes: it may be of another cluster', async () => {
+  it('a node that the cluster does not have is refused with the names of its nodes: it may be of another cluster', async () => {
     const { exitCode, stderr } = await run('hold', 'oregon-1', 'nowhere-1', '--yes');
     expect(exitCode).toBe(2);
     expect(stderr).toMatch(/the cluster \S+ has no node "nowhere-1"; its nodes are virginia-1, virginia-2, oregon-1/);

@@ -1,21 +1,10 @@
 import { packWall } from '@isochron/core';
+import { WHOLE_MAP } from '../../../testing/test-node.js';
 import type { ClusterReport, NodeReport } from '../status/collect.js';
 import type { MapAnswer, NodeAnswer } from '../status/shape.js';
 import { nodeStates } from './states.js';
 
-const MAP: MapAnswer = {
-  version: 3,
-  away: [],
-  suspended: [],
-  held: [],
-  absences: [],
-  leaving: [],
-  silent: [],
-  deferred: 0,
-  deferredFor: {},
-  owes: false,
-  isSealed: false,
-};
+const MAP: MapAnswer = { ...WHOLE_MAP, version: 3 };
 const IDS = ['virginia-1', 'oregon-1', 'ireland-1'];
 
 /** A node's report; without a map the node does not answer. */
