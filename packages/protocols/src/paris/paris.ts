@@ -4,7 +4,7 @@
  *
  * Invariant: PC1 an assigned snapshot is at least the client's `ust` and at most this node's stable time.
  */
-import { invariant, type Timestamp } from '@isochron/core';
+import { invariant, type Timestamp, type WallMs } from '@isochron/core';
 import type { NodeState } from '../kernel/node-state.js';
 import { byTimestamp } from '../kernel/transactions/reading.js';
 import {
@@ -34,9 +34,10 @@ class StableSnapshots extends TimestampSnapshots {
     return ust > stable.value ? undefined : this.#assigned(stable.value);
   }
 
-  confirm({ ts }: Snapshot): Snapshot | undefined {
+  /** A time that a caller names may be no stable time, or one of a higher map: it is waited for, not learnt (M6). */
+  confirm({ ts }: Snapshot, _now: WallMs, seen: Timestamp): Snapshot | undefined {
     const { stable } = this.state;
-    this.observeSnapshot({ ts });
+    this.observeSnapshot({ ts: seen });
     if (ts > stable.value) return undefined;
     refuseCollected(ts, this.state);
     return this.#assigned(ts);

@@ -70,6 +70,24 @@ describe('PaRiS: which snapshots are served', () => {
     expect(parts.stable.aggregated).toBeLessThanOrEqual(parts.stable.value);
   });
 
+  it('a time that a caller names, or a commit brings, raises no stable time: it may belong to a higher map (P5, M6)', () => {
+    const world = settled({ delayMs: () => 40 });
+    const { parts } = world.node('virginia-1');
+    const bound = Math.min(...parts.replicas.map((replica) => replica.replication.vv.durableMin));
+    const before = parts.stable.value;
+    expect(bound).toBeGreaterThan(before);
+    const key = keyIn(world, 0);
+    const write = { snapshot: bound, hwt: 0, sentAfter: bound, attemptRegions: ['virginia'], principal: 'anonymous' };
+    world.ask('virginia-1', { type: 'ReadReq', txId: null, ust: 0, at: bound, keys: [key] });
+    world.ask('virginia-1', {
+      type: 'CommitReq',
+      txId: 'named-session-00001.0',
+      ...write,
+      writes: [{ key, value: '1' }],
+    });
+    expect(parts.stable.value).toBe(before);
+  });
+
   it("a client's timestamp beyond half of the drift limit is refused before anything is durable (T1)", () => {
     const world = settled();
     const future = packWall(world.now + world.settings.maxClockDriftMs / 2 + 1_000);

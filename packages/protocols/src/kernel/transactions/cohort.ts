@@ -55,7 +55,7 @@ export class Cohort {
   }
 
   /**
-   * Alg. 3 lines 9–14.
+   * Alg. 3 lines 9–14. The snapshot may be the word of a client, and of a higher map: no stable time is learnt (M6).
    * @param searched where it was not found: at the peers, whose answers count for a lost disk, too; or in the own log
    */
   onPrepareReq(request: PrepareReq, now: WallMs, from: Address, out: Out, searched?: 'peers' | 'log'): void {
@@ -64,7 +64,6 @@ export class Cohort {
       this.counters.ignored++;
       return;
     }
-    this.rules.observeSnapshot({ ts: request.ust });
     const known = this.slices.known(identity.txId, request.sentAfter);
     if (known === undefined && !this.state.membership.accepts) {
       this.counters.ignored++; // neither prepared nor refused: the commit continues elsewhere, or is sent again
@@ -105,7 +104,6 @@ export class Cohort {
    * timestamp.
    */
   commitAtOnce(request: PrepareReq, ct: Timestamp, coordinator: NodeId, out: Out): void {
-    this.rules.observeSnapshot({ ts: request.ust });
     this.slices.commitAtOnce(request, ct, coordinator, out);
   }
 

@@ -53,10 +53,10 @@ type CoordinatorMessage = Extract<
 const SWEEP_INTERVAL_MS = 50;
 
 /** The snapshot that a request needs: one above its session's `seen`, or this very snapshot. */
-type Wanted = { readonly seen: Snapshot } | { readonly at: Snapshot };
+type Wanted = { readonly seen: Snapshot } | { readonly seen: Pick<Snapshot, 'ts'>; readonly at: Snapshot };
 
 const wantedBy = ({ ust, at, deps }: StartTxReq | ReadReq | ListReq): Wanted =>
-  at === null ? { seen: { ts: ust, deps } } : { at: { ts: at, deps } };
+  at === null ? { seen: { ts: ust, deps } } : { seen: { ts: ust }, at: { ts: at, deps } };
 
 /** A request that waits for its snapshot (P5). */
 interface BlockedRequest {
@@ -388,7 +388,7 @@ export class Coordinator implements Machine<TransactionMessage> {
 
   /** The snapshot, or undefined while this node has not reached the request's time. */
   #assign(wanted: Wanted, now: WallMs): Snapshot | undefined {
-    return 'at' in wanted ? this.rules.confirm(wanted.at, now) : this.rules.assign(wanted.seen, now);
+    return 'at' in wanted ? this.rules.confirm(wanted.at, now, wanted.seen.ts) : this.rules.assign(wanted.seen, now);
   }
 
   #sweep(now: WallMs, out: Out): void {

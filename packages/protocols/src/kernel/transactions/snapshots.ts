@@ -45,9 +45,10 @@ export interface SnapshotRules {
   assign(seen: Snapshot, now: WallMs): Snapshot | undefined;
   /**
    * The same for a snapshot that the request names.
+   * @param seen the part of it that the request's session has seen: of the rest nothing shows that it is a snapshot
    * @throws IsochronError SNAPSHOT_TOO_OLD
    */
-  confirm(at: Snapshot, now: WallMs): Snapshot | undefined;
+  confirm(at: Snapshot, now: WallMs, seen: Timestamp): Snapshot | undefined;
   /** A snapshot that another node uses came with a message. */
   observeSnapshot(snapshot: Snapshot): void;
   /** Its lowest entry: nothing above it may be collected while it is in use (P9). */

@@ -8,7 +8,7 @@ export abstract class TimestampSnapshots implements SnapshotRules {
 
   abstract assign(seen: Snapshot, now: WallMs): Snapshot | undefined;
 
-  abstract confirm(at: Snapshot, now: WallMs): Snapshot | undefined;
+  abstract confirm(at: Snapshot, now: WallMs, seen: Timestamp): Snapshot | undefined;
 
   abstract observeSnapshot(snapshot: Snapshot): void;
 

@@ -177,7 +177,7 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
   }
 
   *#past({ at, keys }: PastRequest): Co<HttpAnswer> {
-    const answer = yield* this.#ask((ref) => ({ type: 'ReadReq', ref, txId: null, ust: at, at, keys }));
+    const answer = yield* this.#ask((ref) => ({ type: 'ReadReq', ref, txId: null, ust: 0, at, keys }));
     return answer.type === 'ReadResp' ? { status: 'past', versions: answer.versions } : refusal(answer);
   }
 
