@@ -14,7 +14,7 @@ export interface SessionCut {
 
 /** The facts about a transaction that decide. */
 export interface Cuttable {
-  /** The commit timestamp; the proposal of a slice that is not decided. */
+  /** The commit timestamp; above every time for a slice that is not decided. */
   readonly ct: Timestamp;
   /** Number of the node that has logged the slice, or prepared it. */
   readonly source: number;

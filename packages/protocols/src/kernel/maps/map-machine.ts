@@ -145,6 +145,9 @@ export class MapMachine implements Machine<TransactionMessage> {
         if (this.state.topology.hasNode(input.from.node))
           dispatch(this.#handlers, input.message, input.now, input.from, out);
         break;
+      case 'persisted':
+        this.state.maps.persisted(input.upTo);
+        break;
       case 'timer':
         this.#looks = false;
         this.#onTimer(input.now, out);
@@ -269,23 +272,23 @@ export class MapMachine implements Machine<TransactionMessage> {
     invariant(stable.value <= horizon, () => `PM1: stable time ${stable.value} above the horizon ${horizon}`);
   }
 
-  /** M5: once everything up to the horizon is on the disk here. */
+  /** M5: once everything up to the horizon is on the disk here, and the map before is adopted there. */
   #adopt(out: Out): void {
     const { maps } = this.state;
-    for (let { next } = maps; next !== undefined; next = maps.next) {
-      this.#stableUpTo(next.map);
-      // Also of the sources that the map suspends: a node that was away may lack a part of their streams.
-      if ([maps.current, next].some((counts) => (this.minimum(counts) ?? next!.map.horizon) < next!.map.horizon))
-        return;
-      if (next.map.suspends.length > 0 && !this.follower.mayCut()) return;
-      const isHeldBy = ({ held }: Topology) => held.includes(this.state.node);
-      // An operator lets the node return, also if it had left in order before.
-      if (isHeldBy(maps.current) && !isHeldBy(next)) this.#isHeld = false;
-      maps.adopt(this.state.stable.aggregated, out);
-      this.counters.adopted++;
-      this.follower.adopted(out);
-      this.#reportSilent(this.#voters, out);
-    }
+    const { next } = maps;
+    if (next === undefined || maps.isAdopting) return;
+    this.#stableUpTo(next.map);
+    // Also of the sources that the map suspends: a node that was away may lack a part of their streams.
+    const { horizon, suspends } = next.map;
+    if ([maps.current, next].some((counts) => (this.minimum(counts) ?? horizon) < horizon)) return;
+    if (suspends.length > 0 && !this.follower.mayCut()) return;
+    const isHeldBy = ({ held }: Topology) => held.includes(this.state.node);
+    // An operator lets the node return, also if it had left in order before.
+    if (isHeldBy(maps.current) && !isHeldBy(next)) this.#isHeld = false;
+    maps.adopt(this.state.stable.aggregated, out);
+    this.counters.adopted++;
+    this.follower.adopted(out);
+    this.#reportSilent(this.#voters, out);
   }
 
   /** A node that was never linked is not missed: the cluster may be starting. */

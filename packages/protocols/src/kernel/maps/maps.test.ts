@@ -4,7 +4,7 @@ import { everywhere } from '@isochron/testing/world/lost-disks';
 import { Maps } from './maps.js';
 
 const [V, O, I] = [0, 1, 2];
-const NO_DISK = { write: () => undefined };
+const NO_DISK = { write: () => 0 };
 
 /** Map 1 has ended at 50 where Ireland's node was a member, and map 2, without that node, at 150. */
 function leftAndReturned(): Maps {

@@ -16,10 +16,11 @@ import {
   type Timestamp,
   Topology,
 } from '@isochron/core';
+import type { WriteSeq } from '../../machine.js';
 import { AcceptedMap } from './messages.js';
 
 /** A durable write. */
-type Out = { write(record: DurableRecord): unknown };
+type Out = { write(record: DurableRecord): WriteSeq };
 
 /** What a voter has promised about a version, and accepted for it. */
 interface MapPromise {
@@ -48,6 +49,8 @@ export class Maps {
   #abstainsUpTo = 0;
   readonly #ended: Record<string, Timestamp>;
   #left: number | undefined;
+  #adoptedBy: WriteSeq = 0;
+  #persisted: WriteSeq = 0;
   /** The node refuses new prepares: it is about to leave. */
   isLeaving = false;
   /** Other nodes that are about to leave: new attempts of commits avoid them. */
@@ -88,6 +91,23 @@ export class Maps {
   /** M2: a promise for a version that is not adopted: no report for stable time leaves. */
   get isSealed(): boolean {
     return this.#promise !== undefined && this.#promise.version > this.#adopted;
+  }
+
+  /**
+   * Whether the batch that adopts the map is under way: what the map defers is in the data until that batch is on the
+   * disk (M4, M5). So nothing above the horizon is read or reported, and no further map adopted.
+   */
+  get isAdopting(): boolean {
+    return this.adoptedBy > this.#persisted;
+  }
+
+  /** The batch that has adopted the map; 0 if an earlier process wrote that batch. */
+  get adoptedBy(): WriteSeq {
+    return this.#adoptedBy;
+  }
+
+  persisted(upTo: WriteSeq): void {
+    this.#persisted = upTo;
   }
 
   /** A decided map by its version. */
@@ -155,7 +175,7 @@ export class Maps {
     this.#adopted++;
     for (const node of this.leaving) if (!this.current.isMember(node)) this.leaving.delete(node);
     out.write({ kind: 'meta', name: ENDED, value: { ...this.#ended } });
-    out.write({ kind: 'meta', name: ADOPTED, value: this.#adopted });
+    this.#adoptedBy = out.write({ kind: 'meta', name: ADOPTED, value: this.#adopted });
     // What was reported before does not count the nodes that the map brings back.
     out.write({ kind: 'meta', name: MINIMUM, value: this.current.map.horizon });
   }

@@ -67,8 +67,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
   readonly #down = new Set<NodeId>();
   #persistedAt: WallMs = 0;
   #persisted: WriteSeq = 0;
-  /** The batch that has adopted the map, and the clock at that time. */
-  #adoptedBy: WriteSeq = 0;
+  /** The clock when the map was adopted. */
   #adoptedAt: Timestamp = 0;
   #comparedAt: WallMs = 0;
   #asked: { ust: Timestamp; seq: WriteSeq };
@@ -106,19 +105,14 @@ export class Stabilization implements Machine<ReplicationMessage> {
     this.#durableMinimum = minimum;
   }
 
-  /**
-   * A map is in force: its members report anew, up their own tree.
-   *
-   * @param batch what the map defers is taken back with this batch: before, no report counts, and none is sent
-   */
-  adopted(batch: WriteSeq = 0): void {
-    this.#adoptedBy = batch;
-    const { topology, node, region, settings, clock, stable } = this.state;
+  /** A map is in force: its members report anew, up their own tree. */
+  adopted(): void {
+    const { topology, node, region, settings, clock, stable, maps } = this.state;
     if (topology.version > 0) {
       this.#adoptedAt = clock.last;
       this.#fence = undefined;
       stable.adopted();
-      this.#written = { minimum: topology.map.horizon, seq: batch };
+      this.#written = { minimum: topology.map.horizon, seq: maps.adoptedBy };
       this.#durableMinimum = topology.map.horizon;
     }
     const regions = topology.regions.filter((other) => rootOf(topology, other) !== undefined);
@@ -210,7 +204,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #onMessage(message: ReplicationMessage, from: Address, now: WallMs, out: Out): void {
     if (isReport(message)) {
       this.state.drift.observe(from.node, message.wallMs, now);
-      if (this.#isAdopting || (message.map ?? 0) !== this.state.topology.version) return;
+      if (this.state.maps.isAdopting || (message.map ?? 0) !== this.state.topology.version) return;
     }
     if (message.type === 'GossipUp') this.#onGossipUp(message, from);
     else if (message.type === 'GossipRoot') this.#onGossipRoot(message, from, now, out);
@@ -255,7 +249,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
 
   /** Alg. 4 lines 34–35. A sealed node reports nothing (M2). */
   #gossip(now: WallMs, out: Out): void {
-    if (this.state.maps.isSealed || this.#isAdopting) return;
+    if (this.state.maps.isSealed || this.state.maps.isAdopting) return;
     const contribution = this.#isMember ? this.#contribution(now, out) : this.#use();
     if (contribution === undefined) return;
     const { gst, sOld, regional, served, wanted, heldBackBy, fence } = contribution;
@@ -328,10 +322,6 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #use(): Contribution {
     const sOld = Math.min(this.own.sOld(), this.#durableUst);
     return { gst: null, sOld, regional: [], served: 0, wanted: 0, heldBackBy: undefined, fence: 0 };
-  }
-
-  get #isAdopting(): boolean {
-    return this.#adoptedBy > this.#persisted;
   }
 
   get #isMember(): boolean {

@@ -70,7 +70,7 @@ export function createTransactionNode(options: CommonNodeOptions, protocol: Tran
       adopted: (out) => {
         for (const { cohort, replication } of replicas) cohort.slices.cut(state.topology.map, replication, out);
         for (const { replication } of replicas) replication.adopted();
-        assembled.stabilization.adopted(out.lastWrite());
+        assembled.stabilization.adopted();
         // Every member has everything up to the horizon: no session goes back to before a node returned (M3, M5).
         state.stable.learn(state.topology.map.horizon);
         coordinator.adopted(out);

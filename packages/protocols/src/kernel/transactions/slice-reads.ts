@@ -54,7 +54,7 @@ export class SliceReads {
     }
     const snapshot = { ts: request.snapshot, deps };
     if (since === null) this.counters.slices++;
-    if ((request.map ?? 0) > this.state.topology.version) {
+    if (this.#isAhead(request)) {
       this.#refuse(request.ref, OF_A_HIGHER_MAP, from, out);
       return;
     }
@@ -109,6 +109,12 @@ export class SliceReads {
       return version === undefined || (old != null && compareVersions(version, old) === 0) ? [] : [{ index, version }];
     });
     return newer.length === 0 ? undefined : newer;
+  }
+
+  /** M6. What the map defers is in the data until the map is adopted on the disk. */
+  #isAhead({ map = 0, snapshot }: SliceRead): boolean {
+    const { maps, topology } = this.state;
+    return map > topology.version || (maps.isAdopting && snapshot > topology.map.horizon);
   }
 
   #refuse(ref: number, { code, detail }: Refusal, from: Address, out: Out): void {

@@ -183,11 +183,15 @@ export class Slices {
     return { home: this.state.region, map: 0, cohorts: isSole ? [this.partition] : [] };
   }
 
+  /**
+   * A slice without a decision will commit above all that this replica has confirmed, and the horizon is no higher. Its
+   * proposal may lie below: a crash forgets a decision that the replica has counted with.
+   */
   #cutQueues(map: ClusterMap, out: Out): void {
     const source = this.state.topology.numberOf(this.state.node);
     const isCut = (ct: Timestamp, { needs }: PreparedRecord) => defers(map, { ct, source, needs });
     for (const { txId, record } of [...this.prepared.values()]) {
-      if (!isCut(record.pt, record)) continue;
+      if (!isCut(Number.POSITIVE_INFINITY, record)) continue;
       this.prepared.remove(txId);
       this.#erase(txId, out);
       this.#defer(txId, record, out);
