@@ -56,8 +56,6 @@ export class StableIsServed implements Check {
   }
 
   snapshot(client: ClientView, snapshot: Snapshot): void {
-    // Its writes may have been deferred after it began.
-    if (this.#isBehind(client)) this.#begun.delete(client);
     if (this.visibility === undefined) return;
     const lowest = this.visibility.lowest(snapshot);
     const missed = this.#servedBefore(client).find(({ ct }) => ct > lowest);
@@ -90,6 +88,8 @@ export class StableIsServed implements Check {
 
   /** The transactions that were served everywhere when the client's transaction began, and are not excused. */
   #servedBefore(client: ClientView): Served[] {
+    // Its writes may have been deferred after it began.
+    if (this.#isBehind(client)) this.#begun.delete(client);
     const count = this.#begun.get(client) ?? 0;
     if (count === 0 || this.ledger.anyUnaware) return [];
     return this.#served.slice(0, count).filter(({ txId }) => !this.ledger.isDamaged(txId));
