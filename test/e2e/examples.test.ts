@@ -74,7 +74,7 @@ const ask = (api: string, method: string, path: string, body?: unknown): Promise
   call(api, method, path, { headers: { authorization: `Bearer ${KEY}` }, ...(body === undefined ? {} : { body }) });
 
 describe('the clusters of infra/examples', () => {
-  it('the example clusters are for two and for six machines', () => {
+  it('the example clusters are for two, three and six machines', () => {
     const sizes = files.map((name) => {
       const config = parseClusterFile(readFileSync(join(ROOT, EXAMPLES, name), 'utf8'), name);
       return [name, apis(config).length];
@@ -82,6 +82,7 @@ describe('the clusters of infra/examples', () => {
     expect(sizes).toEqual([
       ['six-machines.yaml', 6],
       ['two-machines.yaml', 2],
+      ['two-regions-and-a-witness.yaml', 3],
     ]);
   });
 

@@ -18,6 +18,8 @@ export interface ClusterOptions {
   readonly nodesPerRegion?: number;
   /** Default `default` alone. */
   readonly keyspaces?: readonly string[];
+  /** The regions that hold the keyspaces; by default they take turns. */
+  readonly pinnedTo?: string[];
   /** Partitions of each keyspace. Default 6. */
   readonly partitions?: number;
   /** Default 2, or 1 in a cluster of one region. */
@@ -327,7 +329,7 @@ function plannedNodes(options: ClusterOptions, folder: string, ports: readonly n
 
 function clusterFile(options: ClusterOptions, nodes: readonly ClusterNode[]): ClusterFile {
   const { regions, partitions, replication } = withDefaults(options);
-  const { wan, settings, cluster, protocol = 'paris', keyspaces = ['default'] } = options;
+  const { wan, settings, cluster, protocol = 'paris', keyspaces = ['default'], pinnedTo } = options;
   return {
     protocol,
     ...(cluster === undefined ? {} : { cluster }),
@@ -337,7 +339,7 @@ function clusterFile(options: ClusterOptions, nodes: readonly ClusterNode[]): Cl
         .filter(({ region }) => region === id)
         .map((node) => ({ id: node.id, api: node.api, peer: node.peer })),
     })),
-    keyspaces: keyspaces.map((name) => ({ name, partitions, replication })),
+    keyspaces: keyspaces.map((name) => ({ name, partitions, ...(pinnedTo ? { regions: pinnedTo } : { replication }) })),
     ...(settings === undefined ? {} : { settings }),
     ...(wan === undefined ? {} : { wan: { oneWayMs: { ...wan } } }),
   };

@@ -144,4 +144,24 @@ describe('a cluster that suspends nodes that do not answer', () => {
       await cluster.stop();
     }),
   );
+
+  it(
+    'of two regions and a witness without data, the rest goes on without a lost region, or without the witness',
+    logged(async () => {
+      const [eu, us] = ['eu', 'us'];
+      const cluster = await Cluster.start({ settings, regions: [eu, us, 'witness'], pinnedTo: [eu, us] });
+      const isWhole = async () => (await mapOf(cluster, 'eu-1'))?.away.length === 0;
+      const at = (region: string) => cluster.endpoint(region);
+      for (const lost of ['witness', us]) {
+        await cluster.kill(`${lost}-1`, 'SIGKILL');
+        // The witness takes reads and writes like each other node.
+        await msUntilSeen(at(eu), at(lost === us ? 'witness' : us));
+        await until('the node is suspended', async () => (await mapOf(cluster, 'eu-1'))?.suspended[0] === `${lost}-1`);
+        await cluster.restart(`${lost}-1`);
+        await until('the node is a member again', isWhole);
+        await msUntilSeen(at(lost), at(eu));
+      }
+      await cluster.stop();
+    }),
+  );
 });
