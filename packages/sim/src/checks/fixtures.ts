@@ -35,6 +35,13 @@ export class CheckBench {
     for (const record of prepares(txId, ct, writes, attempt)) this.ledger.durable('p-1', [record]);
   }
 
+  /** A PUT of `A` on the disk of its region: version, log and outcome in one batch. A late PUT has a time (F9). */
+  put(txId: TxId, ts: Timestamp, value: KeyWrite['value'], at?: Timestamp): void {
+    const write = { key: A, value };
+    const log = { kind: 'log' as const, partition: 0, ct: ts, tx: { txId, writes: [write], at } };
+    this.ledger.durable('p-1', [version(txId, ts, write, at), log, outcome(0, txId, 'committed', ts)]);
+  }
+
   /** Its versions are durable on a node. */
   apply(node: string, txId: TxId, ct: Timestamp, writes: readonly KeyWrite[]): void {
     this.ledger.durable(
@@ -64,11 +71,11 @@ export function prepares(txId: TxId, pt: Timestamp, writes: readonly KeyWrite[],
   }));
 }
 
-export const version = (txId: TxId, ts: Timestamp, { key, value }: KeyWrite): DurableFact => ({
+export const version = (txId: TxId, ts: Timestamp, { key, value }: KeyWrite, at?: Timestamp): DurableFact => ({
   kind: 'version',
   partition: TOPOLOGY.partitionOf(key),
   key,
-  version: { ts, txId, region: 'p', value },
+  version: { ts, txId, region: 'p', value, at },
 });
 
 export const outcome = (

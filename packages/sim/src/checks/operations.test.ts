@@ -1,16 +1,9 @@
 import { MemoryState } from '@isochron/storage';
 import { SessionsAreCovered } from './causality/sessions-are-covered.js';
-import { A, CheckBench, client, outcome, version } from './fixtures.js';
+import { A, CheckBench, client } from './fixtures.js';
 import { NonblockingReads } from './liveness/nonblocking-reads.js';
 import { VisibleInTheEnd } from './liveness/visible-in-the-end.js';
 import { CompleteIsEverywhere } from './stability/complete-is-everywhere.js';
-
-/** A PUT on the disk of its region: version, log and outcome in one batch. */
-function put(bench: CheckBench, txId: string, ts: number, value: string | null): void {
-  const write = { key: A, value };
-  const log = { kind: 'log' as const, partition: 0, ct: ts, tx: { txId, writes: [write] } };
-  bench.ledger.durable('p-1', [version(txId, ts, write), log, outcome(0, txId, 'committed', ts)]);
-}
 
 describe('a read that waits', () => {
   const nonblocking = () => {
@@ -48,7 +41,7 @@ describe('what sessions have seen', () => {
   it('snapshots cover the versions that a session has seen, and later writes and reads depend on them', () => {
     const bench = new CheckBench();
     const check = new SessionsAreCovered(bench.context, bench.ledger);
-    put(bench, 't', 5, '1');
+    bench.put('t', 5, '1');
     check.chosen('p-1', 'a snapshot', true);
     check.stamped('p-1', 't', ({ ts }) => ts === 5);
     check.learned('p-1', 't', A, ({ ts }) => ts === 5);
@@ -66,8 +59,8 @@ describe('what is called fully replicated', () => {
   const halfReplicated = () => {
     const bench = new CheckBench();
     const check = new CompleteIsEverywhere(bench.context, bench.ledger);
-    put(bench, 't', 5, '1');
-    put(bench, 'u', 6, '2');
+    bench.put('t', 5, '1');
+    bench.put('u', 6, '2');
     bench.apply('q-1', 't', 5, [write]);
     return { bench, check };
   };
@@ -97,7 +90,7 @@ describe('what is called fully replicated', () => {
 
   it('a report of full replication is noticed by the missing part, also if the last version is everywhere', () => {
     const { bench, check } = halfReplicated();
-    put(bench, 'v', 7, '3');
+    bench.put('v', 7, '3');
     bench.apply('q-1', 'v', 7, [{ key: A, value: '3' }]);
     check.complete('p-1', 0, 'p', 7);
     expect(bench.failed).toEqual([expect.stringContaining('a replica lacks u of 6')]);
@@ -118,15 +111,28 @@ describe('a read when all is well', () => {
   it('a read of a healed cluster shows the newest version, or one that is newer still', () => {
     const bench = new CheckBench();
     const check = new VisibleInTheEnd(bench.context, bench.ledger);
-    put(bench, 't', 5, '1');
-    put(bench, 'u', 6, '2');
+    bench.put('t', 5, '1');
+    bench.put('u', 6, '2');
     check.read(client(), A, '1');
     check.converged();
     check.read(client(), A, '2');
-    put(bench, 'v', 7, null);
+    bench.put('v', 7, null);
     check.read(client(), A, null);
     expect(bench.failed).toEqual([]);
     check.read(client(), A, '1');
     expect(bench.failed).toHaveLength(1);
+  });
+
+  it('a read of a healed cluster shows the document that has overtaken a late write (F9)', () => {
+    const bench = new CheckBench();
+    const check = new VisibleInTheEnd(bench.context, bench.ledger);
+    bench.put('t', 5, '1');
+    bench.put('u', 7, '2');
+    bench.put('v', 8, '3', 6);
+    check.converged();
+    check.read(client(), A, '2');
+    expect(bench.failed).toEqual([]);
+    for (const value of ['1', '3', null]) check.read(client(), A, value);
+    expect(bench.failed).toHaveLength(3);
   });
 });

@@ -91,6 +91,27 @@ describe('the change feed of a run', () => {
     expect(bench.failed).toHaveLength(1);
   });
 
+  it('the check of the change feed wants late writes with an effect alone, as far as versions show the effect (F9)', () => {
+    const failures = (isGiven: boolean, at: number, floor: number) => {
+      const bench = new CheckBench();
+      const check = changesIn(bench);
+      bench.put('t', 5, '1');
+      bench.put('u', 8, '2', at);
+      bench.put('v', 9, '3');
+      check.durable('p-1', [{ kind: 'horizon', partition: 0, horizon: 'gcFloor', upTo: floor }]);
+      check.feedBegan(reader(), 5);
+      const late = { txId: 'u', ct: 8, writes: [{ key: A, value: '2' }] };
+      check.feedReceived(reader(), 'p-1', { status: 'changes', from: 5, to: 8, transactions: isGiven ? [late] : [] });
+      return bench.failed.length;
+    };
+    const [hasEffect, hasNone] = [6, 4];
+    const [itself, newer] = [8, 9];
+    const wanted = (at: number, floor: number) => [true, false].map((isGiven) => failures(isGiven, at, floor) === 0);
+    for (const floor of [itself, newer]) expect(wanted(hasEffect, floor)).toEqual([true, false]);
+    expect(wanted(hasNone, itself)).toEqual([false, true]);
+    expect(wanted(hasNone, newer)).toEqual([true, true]);
+  });
+
   it('the check of the change feed reports a message that goes on behind its limit (CF6)', () => {
     const message = [{ from: 3, to: 9, transactions: [t, u] }];
     expect(failuresOf(message, reader({ limitBytes: 10 }))).toBe(1);

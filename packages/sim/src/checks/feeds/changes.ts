@@ -1,4 +1,13 @@
-import { contentLength, type NodeId, type Timestamp, type TxId, wallOf } from '@isochron/core';
+import {
+  contentLength,
+  type DurableFact,
+  type KeyWrite,
+  type NodeId,
+  type PartitionId,
+  type Timestamp,
+  type TxId,
+  wallOf,
+} from '@isochron/core';
 import type { ChangedTx } from '@isochron/protocols';
 import type { ReaderPlan } from '../../plan/plan.js';
 import type { ChangesAnswer } from '../../protocols/http.js';
@@ -15,12 +24,15 @@ export type Retention = number | undefined;
  * its range, each with all its writes in the scope (CF3), and none is committed at or below its end later. Messages of
  * a reader follow one another without a gap, over all nodes; a cursor is refused only when it is older than the
  * retention (CF2). Messages end with the group that reaches the size that the reader asked for (CF6). Damaged
- * transactions may be there or not.
+ * transactions may be there or not. A late write without effect is left out, or may be there as well once a replica has
+ * collected the versions that show this (F9).
  */
 export class ChangesAreComplete implements Check, LedgerListener {
   readonly name = 'changes-are-complete';
   readonly #committed = new Map<TxId, CommittedTx>();
   readonly #positions = new Map<string, Timestamp>();
+  /** The highest floor of garbage collection that a replica of a partition has ever had. */
+  readonly #floors = new Map<PartitionId, Timestamp>();
   #lostData = false;
   /** The highest end of all messages. */
   #to: Timestamp = 0;
@@ -43,6 +55,13 @@ export class ChangesAreComplete implements Check, LedgerListener {
 
   onDataLoss(): void {
     this.#lostData = true;
+  }
+
+  durable(_node: NodeId, records: readonly DurableFact[]): void {
+    for (const record of records) {
+      if (record.kind !== 'horizon' || record.horizon !== 'gcFloor') continue;
+      this.#floors.set(record.partition, Math.max(record.upTo, this.#floors.get(record.partition) ?? 0));
+    }
   }
 
   feedBegan({ name }: ReaderPlan, at: Timestamp): void {
@@ -73,7 +92,7 @@ export class ChangesAreComplete implements Check, LedgerListener {
     const given = new Set(transactions.map(({ txId }) => txId));
     for (const tx of this.#committed.values()) {
       const { txId, ct } = tx;
-      if (ct <= from || ct > to || given.has(txId) || this.#writesIn(tx, prefix).length === 0) continue;
+      if (ct <= from || ct > to || given.has(txId) || !this.#hasToGive(tx, prefix)) continue;
       if (this.ledger.isDeferred(txId, ct)) continue;
       if (!this.ledger.isDamaged(txId))
         this.#fail(`${node} leaves ${txId} of ${ct} out of (${from}, ${to}]`, [txId, node]);
@@ -102,7 +121,8 @@ export class ChangesAreComplete implements Check, LedgerListener {
       this.#fail(`${node} gives ${txId} of ${ct}, which is committed at ${known?.ct}`, [txId, node]);
       return;
     }
-    const expected = this.#writesIn(known, prefix);
+    const isGiven = ({ key }: KeyWrite) => writes.some((write) => write.key === key);
+    const expected = writesIn(known, prefix).filter((write) => this.#isGiven(write, known) ?? isGiven(write));
     if (writes.length === 0 || textOfWrites(expected) !== textOfWrites(writes))
       this.#fail(`${node} gives ${txId} with ${textOfWrites(writes)} instead of ${textOfWrites(expected)}`, [
         txId,
@@ -110,16 +130,28 @@ export class ChangesAreComplete implements Check, LedgerListener {
       ]);
   }
 
-  /** The writes of a transaction in a scope, without late writes that have no effect (F9). */
-  #writesIn(tx: CommittedTx, prefix: string): ChangedTx['writes'] {
-    const writes = [...tx.slices.values()].flatMap((slice) => slice.writes.filter(({ key }) => key.startsWith(prefix)));
-    return isLate(tx) ? writes.filter((write) => this.ledger.hasEffect(write, tx)) : writes;
+  #hasToGive(tx: CommittedTx, prefix: string): boolean {
+    return writesIn(tx, prefix).some((write) => this.#isGiven(write, tx) === true);
+  }
+
+  /** Whether the feed gives a write; undefined where it may be there or not. */
+  #isGiven(write: KeyWrite, tx: CommittedTx): boolean | undefined {
+    if (!isLate(tx)) return true;
+    const chain = this.ledger.chain(write.key);
+    if (chain.some(({ txId }) => this.ledger.isDamaged(txId))) return undefined;
+    if (this.ledger.hasEffect(write, tx)) return true;
+    const floor = this.#floors.get(this.context.topology.partitionOf(write.key)) ?? 0;
+    return chain.some(({ ts }) => ts > tx.ct && ts <= floor) ? undefined : false;
   }
 
   #fail(message: string, about: readonly string[]): void {
     this.context.fail(this.name, message, about);
   }
 }
+
+/** The writes of a transaction in a scope. */
+const writesIn = ({ slices }: CommittedTx, prefix: string): ChangedTx['writes'] =>
+  [...slices.values()].flatMap(({ writes }) => writes.filter(({ key }) => key.startsWith(prefix)));
 
 /** The length of the keys and contents alone. */
 const lengthOf = ({ writes }: ChangedTx): number =>

@@ -1,10 +1,14 @@
-import type { KeyWrite, QualifiedKey } from '@isochron/core';
+import { compareVersions, type KeyWrite, type QualifiedKey, type StoredVersion } from '@isochron/core';
 import type { Check, CheckContext } from '../check.js';
 import { textOf, writeIn } from '../evidence/documents.js';
 import type { Ledger } from '../evidence/ledger.js';
 import type { ClientView } from '../evidence/observations.js';
+import type { Possible } from '../evidence/possible-documents.js';
 
-/** Once all work has ended, every read of a key shows the newest version of it, or a newer one. */
+/**
+ * Once all work has ended, every read of a key shows the newest version of it, or a newer one: the document that the
+ * version leaves. A late write may leave the document that has overtaken the write (F9).
+ */
 export class VisibleInTheEnd implements Check {
   readonly name = 'visible-in-the-end';
   /** How many versions of each key are older than the newest one at that time. */
@@ -23,8 +27,11 @@ export class VisibleInTheEnd implements Check {
     const older = this.#older?.get(key);
     if (older === undefined || older < 0) return;
     const chain = this.ledger.chain(key);
-    if (chain.slice(older).some((version) => writeIn(version.value) === writeIn(value))) return;
-    const newest = textOf(chain.at(-1)?.value);
+    const left = (version: StoredVersion) =>
+      this.ledger.visibleOnes(key, (other) => compareVersions(other, version) <= 0, value);
+    const shows = (document: Possible) => writeIn(document?.value ?? null) === writeIn(value);
+    if (chain.slice(older).some((version) => left(version).some(shows))) return;
+    const newest = textOf(left(chain.at(-1)!)[0]?.value);
     this.context.fail(this.name, `${session} reads ${key} as ${value} in the healed cluster; it is ${newest}`, [
       txId,
       key,
