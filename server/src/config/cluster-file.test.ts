@@ -65,7 +65,7 @@ describe('a cluster file', () => {
     ['memory and disk', `${GOOD}settings: { cacheBytes: 1, diskQuotaBytes: 1, durability: memory }\n`],
     ['an API address', GOOD.replace('127.0.0.1:7101', '10.0.0.1:80')],
     ['a peering address', GOOD.replace('127.0.0.1:7201', '10.0.0.1:81')],
-    ['what late writes do', GOOD.replace('name: default, ', 'name: default, late: order, ')],
+    ['that late writes yield, which is the default', GOOD.replace('name: default, ', 'name: default, late: time, ')],
     ['an emulated delay', `${GOOD}wan: { oneWayMs: { "virginia<>oregon": 35.5 } }\n`],
   ])('cluster files may differ between nodes in %s', (_what, text) => {
     expect(text).not.toBe(GOOD);
@@ -80,6 +80,7 @@ describe('a cluster file', () => {
     ['its partitions', GOOD.replace('partitions: 6', 'partitions: 7')],
     ['its replication', GOOD.replace('replication: 2', 'replication: 1')],
     ['where a keyspace is held', GOOD.replace('regions: [oregon]', 'regions: [virginia]')],
+    ['what late writes do (F9)', GOOD.replace('name: default, ', 'name: default, late: order, ')],
     ['how far clocks may differ', `${GOOD}settings: { maxClockDriftMs: 4000 }\n`],
     ['how long outcomes are kept', `${GOOD}settings: { outcomeRetentionMs: 4000 }\n`],
   ])('cluster files must agree between nodes in %s', (_what, text) => {

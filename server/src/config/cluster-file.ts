@@ -115,15 +115,24 @@ function complete(file: ClusterFile, protocol: ProtocolName): ClusterConfig {
 
 /**
  * The parts that must agree in the files of all nodes: the placement, and the settings of other nodes that a node
- * relies on. A node makes timestamps that the others must accept, and asks them for outcomes as old as its own setting
- * promises. Everything else concerns the node alone (limits, alerts, intervals, time-outs, memory, disk) or its
- * addresses.
+ * relies on. A node makes timestamps that the others must accept, asks them for outcomes as old as its own setting
+ * promises, and leaves what a late write does to the node that commits it (F9). Everything else concerns the node alone
+ * (limits, alerts, intervals, time-outs, memory, disk) or its addresses.
  */
-const agreementOf = ({ protocol, cluster, regions, keyspaces, settings }: Omit<ClusterConfig, 'hash'>) => ({
+const agreementOf = ({
+  protocol,
+  cluster,
+  regions,
+  keyspaces,
+  lateInOrder,
+  settings,
+}: Omit<ClusterConfig, 'hash'>) => ({
   protocol,
   cluster,
   regions: regionIds({ regions }),
   keyspaces,
+  // Absent where it is empty: such files have the hash of versions without late writes.
+  lateInOrder: lateInOrder.length === 0 ? undefined : lateInOrder,
   settings: { maxClockDriftMs: settings.maxClockDriftMs, outcomeRetentionMs: settings.outcomeRetentionMs },
 });
 
