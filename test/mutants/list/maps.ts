@@ -17,9 +17,9 @@ const MAPS_DISTURBED: Profile = {
   faults: { kinds: ['nextMap', 'nextMap', 'isolateNode', 'crash'], count: 24, untilMs: 10_000 },
 };
 
-/** Nodes and regions do not answer, are suspended, and come back. Late writes have mutants of their own. */
+/** Nodes and regions do not answer, are suspended, and come back. */
 const SUSPENDED: Profile = {
-  settings: { suspendAfterMs: 300, lateAfterMs: 86_400_000 },
+  settings: { suspendAfterMs: 300 },
   environment: { founded: true, noticeMs: 50 },
   faults: { kinds: ['isolateNode', 'isolateRegion', 'freeze', 'crash'], count: 14, untilMs: 12_000 },
 };
