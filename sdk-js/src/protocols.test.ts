@@ -151,7 +151,7 @@ describe('a snapshot with more than a timestamp', () => {
     });
     await all(app.list());
     expect(JSON.stringify(node.frames)).not.toContain('deps');
-    expect(Object.keys(app.session.export())).toEqual(['version', 'token', 'ust', 'hwt', 'writes']);
+    expect(Object.keys(app.session.export())).toEqual(['version', 'token', 'ust', 'hwt', 'writes', 'commits']);
   });
 
   it.each([

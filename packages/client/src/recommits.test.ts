@@ -33,7 +33,7 @@ describe('deferred commits of a session', () => {
       if (frame.tx === tx) return refusal(frame.id, 'OUTCOME_LOST', false);
       return { type: 'committed', id: frame.id, ts: ts + 10, map: 1, nodes: [0] };
     };
-    adopts(node, { map: 1, horizon: ts - 1, nodes: [1] });
+    adopts(node, { map: 1, horizon: ts - 1, nodes: [0] });
     world.run(50);
     const second = world.write('b');
     world.run(100);
@@ -47,7 +47,7 @@ describe('deferred commits of a session', () => {
     const connect = world.ask({ f: 'connect' });
     world.run(50);
     expect(connect.settled).toBe(0);
-    adopts(node, { map: 1, horizon: ts - 1, nodes: [1] });
+    adopts(node, { map: 1, horizon: ts - 1, nodes: [0] });
     node.cluster.release();
     world.run(500);
     expect([connect.settled, connect.reason?.code]).toEqual([1, 'SESSION_DEFERRED']);

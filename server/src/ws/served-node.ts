@@ -26,7 +26,6 @@ export function servedNode(api: ApiContext, failed: FailedAuthentications, audit
     ust: () => node.ust(),
     freshness: () => stability.freshness,
     map: () => node.map(),
-    suspends: config.settings.suspendAfterMs > 0,
     cutsAfter: (version) => node.cutsAfter(version),
     unresponsive: () => node.unresponsive,
     authenticate: (credentials, done, stranger) => {

@@ -172,4 +172,18 @@ describe('PaRiS: late writes', () => {
     world.until(() => replicasOf(world, partitionOf(world)).every(isCollected), 5_000);
     expect(feedOf(world, after, ts).map((one) => one.ct)).toEqual([ct]);
   });
+
+  it('a reader begins anew where no version shows any more which late writes have an effect (F9, CF1)', () => {
+    const world = settled({ settings: { ...SETTINGS, retentionMs: 100, maxTransactionMs: 100 } });
+    const after = world.node(V).parts.stable.value;
+    dies(world, id(1), '"draft"');
+    writes(world, '"published"');
+    const [late] = returns(world, id(1)) as [StoredVersion];
+    const { ct } = writes(world, '"revised"');
+    const isCollected = (node: NodeId) =>
+      world.node(node).parts.replicas.some(({ replication }) => replication.gcFloor > ct);
+    world.until(() => replicasOf(world, partitionOf(world)).every(isCollected), 5_000);
+    expect(() => feedOf(world, after, ct)).toThrow('CHANGES_GONE');
+    expect(feedOf(world, late.ts, ct).map((one) => one.ct)).toEqual([ct]);
+  });
 });

@@ -47,8 +47,6 @@ export interface ServedNode {
   freshness(): Freshness;
   /** Version of the map that it has adopted (M6). */
   map(): number;
-  /** Whether nodes that do not answer are suspended: then clients have to know the nodes of their commits (M10). */
-  readonly suspends: boolean;
   /** The adopted maps above a version that have suspended nodes (M10). */
   cutsAfter(version: number): readonly SessionCut[];
   /** Nodes and regions that do not answer this one. */

@@ -144,7 +144,6 @@ export function sessionsNode<M extends AnyMessage>(
       heldBackBy: null,
     }),
     map: () => world.map(),
-    suspends: (world.settings.suspendAfterMs ?? 0) > 0,
     cutsAfter: (version) => world.cutsAfter(version),
     unresponsive: () => world.unresponsive(),
     authenticate: (credentials, done) => done(principalOf(credentials, now())),

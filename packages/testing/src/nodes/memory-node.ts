@@ -257,7 +257,6 @@ export class MemoryNode {
       latest: () => family.latest(this.#machines),
       freshness: () => this.freshness(),
       map: () => 0,
-      suspends: false,
       cutsAfter: () => [],
       unresponsive: () => this.unresponsive,
       authenticate: (credentials, done) => this.authenticate(credentials, done),

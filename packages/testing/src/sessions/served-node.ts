@@ -146,7 +146,6 @@ export class TestNode {
       serving: this.serving,
       freshness: () => this.freshness,
       map: () => this.map,
-      suspends: true,
       cutsAfter: (version) => this.cuts.filter(({ map }) => map > version && map <= this.map),
       unresponsive: () => ({ nodes: [], regions: [] }),
       authenticate: (credentials, done) => this.authenticate(credentials, done),

@@ -4,6 +4,7 @@ import {
   type KeyWrite,
   type NodeId,
   type PartitionId,
+  type QualifiedKey,
   type RegionId,
   type StoredVersion,
   type Timestamp,
@@ -79,26 +80,41 @@ export class LogServer {
 
   onRead({ node, partition, after, upTo }: ReadChanges, out: Out): void {
     const page = this.state.reader.changes(partition, after, upTo);
-    const truncatedUpTo = Math.max(page.truncatedUpTo, this.changesFrom(partition) ?? upTo);
+    const unknown = page.changes.findLast((change) => !this.#isKnown(partition, change))?.ct ?? 0;
+    const truncatedUpTo = Math.max(page.truncatedUpTo, this.changesFrom(partition) ?? upTo, unknown);
     const cut = truncatedUpTo > after ? { changes: [], upTo: after } : cutPage(page.changes, page.upTo);
     const to = { node, machine: FEEDS_MACHINE };
     const changes = cut.changes.map((change) => this.#effective(partition, change));
     out.send(to, { type: 'ChangesPageResp', partition, after, truncatedUpTo, upTo: cut.upTo, changes });
   }
 
+  /** Whether versions show which writes of a change have an effect (F9): collection takes late versions, too. */
+  #isKnown(partition: PartitionId, change: Change): boolean {
+    const { tx } = change;
+    const isFound = ({ key, value }: KeyWrite) =>
+      value instanceof Update || this.#upTo(partition, key, change) !== undefined;
+    return tx.at === undefined || tx.writes.every(isFound);
+  }
+
   /**
    * A change without the late writes that have no effect (F9): their versions have the time of the change that has
-   * overtaken them. A write that newer versions have replaced in a collection is given as it was written.
+   * overtaken them.
    */
-  #effective(partition: PartitionId, { ct, tx, source }: Change): Change {
+  #effective(partition: PartitionId, change: Change): Change {
+    const { ct, tx, source } = change;
     if (tx.at === undefined) return { ct, tx, source };
-    const isUpTo = ({ ts, txId }: StoredVersion) => ts < ct || (ts === ct && txId <= tx.txId);
     const hasEffect = ({ key, value }: KeyWrite) => {
       if (value instanceof Update) return true;
-      const found = this.state.reader.find(partition, key, isUpTo);
-      return found === undefined || found.txId !== tx.txId || timeOf(found) === tx.at;
+      const found = this.#upTo(partition, key, change);
+      return found?.txId !== tx.txId || timeOf(found) === tx.at;
     };
     return { ct, tx: { ...tx, writes: tx.writes.filter(hasEffect) }, source };
+  }
+
+  /** The newest version of a key up to a change. */
+  #upTo(partition: PartitionId, key: QualifiedKey, { ct, tx }: Change): StoredVersion | undefined {
+    const isUpTo = ({ ts, txId }: StoredVersion) => ts < ct || (ts === ct && txId <= tx.txId);
+    return this.state.reader.find(partition, key, isUpTo);
   }
 
   #wait(waiting: WaitingRequest): void {

@@ -312,7 +312,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
    * the next map is above each stable time that the reports have permitted (M3).
    */
   #lasting(minimum: Timestamp | null, out: Out): Timestamp | null {
-    if (minimum === null || this.state.settings.suspendAfterMs === 0) return minimum;
+    if (minimum === null || !this.#maySuspend) return minimum;
     if (minimum > this.#written.minimum && this.#written.seq <= this.#persisted)
       this.#written = { minimum, seq: out.write({ kind: 'meta', name: MINIMUM, value: minimum }) };
     return Math.min(minimum, this.#durableMinimum);
@@ -322,6 +322,10 @@ export class Stabilization implements Machine<ReplicationMessage> {
   #use(): Contribution {
     const sOld = Math.min(this.own.sOld(), this.#durableUst);
     return { gst: null, sOld, regional: [], served: 0, wanted: 0, heldBackBy: undefined, fence: 0 };
+  }
+
+  get #maySuspend(): boolean {
+    return this.state.stableSnapshots && this.state.settings.suspendAfterMs > 0;
   }
 
   get #isMember(): boolean {

@@ -91,8 +91,8 @@ describe('the change feed of a run', () => {
     expect(bench.failed).toHaveLength(1);
   });
 
-  it('the check of the change feed wants late writes with an effect alone, as far as versions show the effect (F9)', () => {
-    const failures = (isGiven: boolean, at: number, floor: number) => {
+  it('the check of the change feed wants late writes with an effect alone, or a new reader once none can know (F9)', () => {
+    const checkOf = (at: number, floor: number) => {
       const bench = new CheckBench();
       const check = changesIn(bench);
       bench.put('t', 5, '1');
@@ -100,16 +100,22 @@ describe('the change feed of a run', () => {
       bench.put('v', 9, '3');
       check.durable('p-1', [{ kind: 'horizon', partition: 0, horizon: 'gcFloor', upTo: floor }]);
       check.feedBegan(reader(), 5);
+      return { bench, check };
+    };
+    const accepts = (isGiven: boolean, at: number) => {
+      const { bench, check } = checkOf(at, 0);
       const late = { txId: 'u', ct: 8, writes: [{ key: A, value: '2' }] };
       check.feedReceived(reader(), 'p-1', { status: 'changes', from: 5, to: 8, transactions: isGiven ? [late] : [] });
-      return bench.failed.length;
+      return bench.failed.length === 0;
     };
-    const [hasEffect, hasNone] = [6, 4];
-    const [itself, newer] = [8, 9];
-    const wanted = (at: number, floor: number) => [true, false].map((isGiven) => failures(isGiven, at, floor) === 0);
-    for (const floor of [itself, newer]) expect(wanted(hasEffect, floor)).toEqual([true, false]);
-    expect(wanted(hasNone, itself)).toEqual([false, true]);
-    expect(wanted(hasNone, newer)).toEqual([true, true]);
+    expect([accepts(true, 6), accepts(false, 6)]).toEqual([true, false]);
+    expect([accepts(true, 4), accepts(false, 4)]).toEqual([false, true]);
+    const refuses = (floor: number, cursor: number) => {
+      const { bench, check } = checkOf(4, floor);
+      check.feedGone(reader(), cursor);
+      return bench.failed.length === 0;
+    };
+    expect([refuses(8, 5), refuses(9, 5), refuses(9, 8)]).toEqual([false, true, false]);
   });
 
   it('the check of the change feed reports a message that goes on behind its limit (CF6)', () => {

@@ -24,8 +24,8 @@ export type Retention = number | undefined;
  * its range, each with all its writes in the scope (CF3), and none is committed at or below its end later. Messages of
  * a reader follow one another without a gap, over all nodes; a cursor is refused only when it is older than the
  * retention (CF2). Messages end with the group that reaches the size that the reader asked for (CF6). Damaged
- * transactions may be there or not. A late write without effect is left out, or may be there as well once a replica has
- * collected the versions that show this (F9).
+ * transactions may be there or not. A late write without effect is left out; once a replica has collected the versions
+ * that show the effect, a cursor below the late write may be refused, too (F9).
  */
 export class ChangesAreComplete implements Check, LedgerListener {
   readonly name = 'changes-are-complete';
@@ -72,7 +72,7 @@ export class ChangesAreComplete implements Check, LedgerListener {
   feedGone({ name }: ReaderPlan, cursor: Timestamp): void {
     if (this.retention === undefined || this.#lostData) return;
     const ageMs = wallOf(this.stable()) - wallOf(cursor);
-    if (ageMs >= this.retention) return;
+    if (ageMs >= this.retention || [...this.#committed.values()].some((tx) => this.#isCollected(tx, cursor))) return;
     this.#fail(`the cursor ${cursor} of ${name} was refused, ${ageMs} ms behind stable time`, [name]);
   }
 
@@ -139,9 +139,16 @@ export class ChangesAreComplete implements Check, LedgerListener {
     if (!isLate(tx)) return true;
     const chain = this.ledger.chain(write.key);
     if (chain.some(({ txId }) => this.ledger.isDamaged(txId))) return undefined;
-    if (this.ledger.hasEffect(write, tx)) return true;
-    const floor = this.#floors.get(this.context.topology.partitionOf(write.key)) ?? 0;
-    return chain.some(({ ts }) => ts > tx.ct && ts <= floor) ? undefined : false;
+    return this.ledger.hasEffect(write, tx);
+  }
+
+  /** Whether a replica may not know any more which writes of a late transaction above a cursor have an effect. */
+  #isCollected(tx: CommittedTx, cursor: Timestamp): boolean {
+    const isGone = ({ key }: KeyWrite) => {
+      const floor = this.#floors.get(this.context.topology.partitionOf(key)) ?? 0;
+      return this.ledger.chain(key).some(({ ts }) => ts > tx.ct && ts <= floor);
+    };
+    return isLate(tx) && tx.ct > cursor && writesIn(tx, '').some(isGone);
   }
 
   #fail(message: string, about: readonly string[]): void {
