@@ -7,14 +7,30 @@ import type { World } from '@isochron/testing/world/world';
 import { MAPS_MACHINE } from '../kernel/maps/map-machine.js';
 import { attemptsOf } from '../kernel/transactions/attempts.js';
 import { DeferredSlices, deferredName, txIdOfDeferred } from '../kernel/transactions/deferred-slices.js';
+import type { CommitIdentity, PrepareReq } from '../kernel/transactions/messages.js';
 
 const [V, O, I] = ['virginia-1', 'oregon-1', 'ireland-1'];
 const at = (node: NodeId) => ({ node, machine: MAPS_MACHINE });
 const mapsOf = (world: World, node: NodeId) => world.node(node).parts.maps;
 const cohortOn = (world: World, node: NodeId, home = 'virginia') =>
   world.topology.partitions.findIndex(({ id: p }) => world.topology.cohort(p, home).node === node);
+const cohortAt = (world: World, node: NodeId) =>
+  world.node(node).parts.replicas.find(({ partition }) => partition === cohortOn(world, node))!.cohort;
+const replicaOn = (world: World, node: NodeId) => ({ node, machine: `replica/${cohortOn(world, node)}` });
 const deferredAt = (world: World, node: NodeId) =>
   world.node(node).parts.replicas.flatMap(({ cohort }) => cohort.slices.deferred.inOrder().map(([txId]) => txId));
+
+/** A prepare of the cohort on a node. */
+const prepareOf = (world: World, node: NodeId, identity: Omit<CommitIdentity, 'home'>): PrepareReq => ({
+  type: 'PrepareReq',
+  partition: cohortOn(world, node),
+  identity: { ...identity, home: 'virginia' },
+  ust: world.ust(),
+  ht: world.ust(),
+  sentAfter: world.ust(),
+  principal: 'anonymous',
+  writes: [{ key: keyIn(world, cohortOn(world, node)), value: '1' }],
+});
 
 const SETTINGS = { suspendAfterMs: 400 };
 
@@ -150,6 +166,59 @@ describe('PaRiS: a suspended node', () => {
     const next = { ...request, attemptRegions: ['virginia', 'virginia'], maps: [0, 1] };
     const { ct } = world.call(V, next, 'CommitResp');
     world.until(() => [V, O].every((node) => world.node(node).parts.stable.value >= ct), 2_000);
+  });
+
+  it('a question about a deferred attempt is not answered with aborted once the commit was made again (M7, M8)', () => {
+    const world = settled({ settings: SETTINGS });
+    const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
+    // Ireland's slice stays undecided.
+    world.filter = ({ to, message }) => !(to.node === I && message.type === 'CommitTx');
+    const request = commitOver(world, id(1), partitions);
+    world.call(V, request, 'CommitResp');
+    world.run(50);
+    world.crash(I);
+    suspends(world);
+    world.filter = () => true;
+    const { ct } = world.call(V, { ...request, attemptRegions: ['virginia', 'virginia'], maps: [0, 1] }, 'CommitResp');
+    world.until(() => deferredAt(world, V).length === 0, 60_000);
+    const [from, partition] = [world.sent.length, cohortOn(world, V)];
+    const asker = { node: O, machine: `replica/${cohortOn(world, I)}` };
+    const identity = { txId: id(1), attempt: 0, home: 'virginia', map: 0, cohorts: partitions };
+    const question = { type: 'ResolveReq', partition, identity, sentAfter: request.sentAfter } as const;
+    world.inject({ node: V, machine: `replica/${partition}` }, asker, question);
+    world.run(20);
+    const answers = world.sent.slice(from).filter(({ to }) => to.node === O && to.machine === asker.machine);
+    expect(answers.map(({ message }) => message)).toContainEqual(
+      expect.objectContaining({ type: 'ResolveResp', txId: id(1), attempt: 0, state: 'deferred' }),
+    );
+    expect(world.call(V, request, 'CommitResp').ct).toBe(ct);
+  });
+
+  it('a refused round decides nothing about what is deferred: the next round needs no log, and the status is open (M7, M8)', () => {
+    const world = settled({ settings: SETTINGS });
+    const cohorts = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
+    world.call(V, commitOver(world, id(1), cohorts), 'CommitResp');
+    world.crash(I);
+    suspends(world);
+    expect(deferredAt(world, V)).toEqual([id(1)]);
+    const [to, from] = [replicaOn(world, V), { node: O, machine: 'coordinator' }];
+    const { partition } = cohortAt(world, V).slices;
+    const prepares = (attempt: number) =>
+      world.inject(to, from, { ...prepareOf(world, V, { txId: id(1), attempt, cohorts, map: 1 }), sentAfter: 1 });
+    prepares(1000);
+    world.inject(to, from, { type: 'AbortTx', partition, txId: id(1), attempt: 1000 });
+    world.inject(to, from, { type: 'OutcomeReq', ref: 4711, partition, txId: id(1) });
+    prepares(1001);
+    const since = world.sent.length;
+    world.run(20);
+    const types = world.sent.slice(since).map(({ message }) => message.type);
+    expect(types).not.toContain('FindCommit');
+    const answers = world.sent.slice(since).filter((one) => one.to.node === O && one.to.machine === 'coordinator');
+    expect(answers.map(({ message }) => message)).toEqual([
+      expect.objectContaining({ type: 'PrepareResp', attempt: 1000 }),
+      expect.objectContaining({ type: 'OutcomeResp', state: 'prepared' }),
+      expect.objectContaining({ type: 'PrepareResp', attempt: 1001 }),
+    ]);
   });
 
   it('nothing is committed again before stable time has passed the clocks with which all members adopted the map (M9)', () => {

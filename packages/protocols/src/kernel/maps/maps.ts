@@ -120,10 +120,14 @@ export class Maps {
     return this.#decided.slice(Math.max(0, version) + 1).map(({ map }) => map);
   }
 
+  /** The adopted maps above a version. */
+  adoptedAfter(version: number): readonly ClusterMap[] {
+    return this.#decided.slice(version + 1, this.#adopted + 1).map(({ map }) => map);
+  }
+
   /** The adopted maps above a version that have suspended nodes (M10). */
   cutsAfter(version: number): readonly SessionCut[] {
-    const adopted = this.#decided.slice(version + 1, this.#adopted + 1).map(({ map }) => map);
-    const cuts = adopted.filter(({ suspends }) => suspends.length > 0);
+    const cuts = this.adoptedAfter(version).filter(({ suspends }) => suspends.length > 0);
     return cuts.map(({ version: map, horizon, suspends: nodes }) => ({ map, horizon, nodes }));
   }
 

@@ -197,7 +197,7 @@ export class Receiver {
     const { maps, topology } = this.parts.state;
     if (map >= topology.version) return group;
     const number = topology.numberOf(this.#peer(source).address.node);
-    const since = Array.from({ length: topology.version - map }, (_, i) => maps.at(map + 1 + i)!.map);
+    const since = maps.adoptedAfter(map);
     const isDeferred = ({ needs }: LoggedTx) =>
       since.some((one) => defers(one, { ct: group.ct, source: number, needs }));
     return { ct: group.ct, txs: group.txs.filter((tx) => !isDeferred(tx)) };

@@ -72,7 +72,9 @@ export class Cohort {
     if (known !== undefined && this.#answerKnown(request, known, now, from, out)) return;
     if (searched === undefined) {
       if (known === undefined && this.#repeats.ask(request, from, now, out)) return;
-      if (known?.state !== 'deferred' && this.#past.look(request, from, out)) return;
+      // What is deferred here is in no log, also after a later round was refused.
+      const isDeferred = this.slices.deferred.get(identity.txId) !== undefined;
+      if (!isDeferred && this.#past.look(request, from, out)) return;
     }
     const refusal = this.#refusalOf(request, now, searched === 'peers' ? 0 : this.outcomes.rememberedFrom);
     if (refusal !== undefined) {

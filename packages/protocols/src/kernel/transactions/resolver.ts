@@ -5,6 +5,7 @@
 import { IsochronError, type NodeId, type Timestamp, type WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import { Addresses } from '../node-state.js';
+import { mapOfRound } from './attempts.js';
 import { sameCohorts } from './digest.js';
 import { attemptOf, type Known, timeOf } from './known.js';
 import type {
@@ -98,7 +99,9 @@ export class Resolver {
       this.slices.keepDecided(txId, out);
       const found = known.digest === '' && known.attempt <= attempt;
       const same = found || (known.attempt === attempt && sameCohorts(known.digest, identity, this.slices.state.maps));
-      answer(same ? 'committed' : 'aborted', same ? known.ct : 0);
+      // M7: a commit that was made again decides nothing about an attempt that an earlier map has deferred.
+      const other = (mapOfRound(known.attempt) ?? 0) > identity.map ? 'deferred' : 'aborted';
+      answer(same ? 'committed' : other, same ? known.ct : 0);
     } else if (this.slices.deferred.of(txId).some((deferred) => deferred.attempt >= attempt)) {
       // M7: its old attempt is decided no more.
       answer('deferred', 0);

@@ -140,7 +140,9 @@ export class Suspects {
     const loss = this.slices.state.losses.get(txId);
     if (loss !== undefined && !isLater(known, loss)) return { state: 'reported', attempt: loss.attempt };
     if (known === undefined) return undefined;
-    const isOpen = known.state === 'committed' && this.#isOpen(known.ct, known.digest);
+    // M7: a refused round decides nothing about a slice that is deferred.
+    const isRefused = known.state === 'aborted' && this.slices.deferred.get(txId) !== undefined;
+    const isOpen = isRefused || (known.state === 'committed' && this.#isOpen(known.ct, known.digest));
     const state = isOpen || known.state === 'deferred' ? 'prepared' : known.state;
     return { state, attempt: attemptOf(known) };
   }
