@@ -71,7 +71,9 @@ export class Receiver {
     }
     this.#advance(source, to, wrote, out);
     this.#arrived(wrote, now, out);
-    if (more) this.askResync(source, now, out);
+    // The rest belongs to a map that this node has not adopted: the request is repeated until it has.
+    if (to < received.to) this.#peer(source).askedAt = now;
+    else if (more) this.askResync(source, now, out);
   }
 
   /** Alg. 4 lines 31–33. */

@@ -20,7 +20,7 @@ import {
 } from '@isochron/core';
 import type { Address, Effects, WriteSeq } from '../../machine.js';
 import type { Addresses, NodeState } from '../node-state.js';
-import { attemptsOf, checkAttempts, commitsAgain, mapOfRound } from './attempts.js';
+import { attemptsOf, checkAttempts, commitsAgain } from './attempts.js';
 import { digestWrites } from './digest.js';
 import type {
   CommitIdentity,
@@ -463,11 +463,11 @@ export class Commits {
     this.#remember(txId, pending.digest);
     this.counters.committed++;
     // An attempt that is known only from another client's retry may have any home: then only the timestamp identifies
-    // the commit.
+    // the commit. A cohort of the present attempt knows it, so no map up to that of the attempt has deferred it.
     const decided = committed?.attempt ?? identity.attempt;
     const attempt = pending.attempts.find((one) => one.attempt === decided);
     const deps = attempt === undefined ? undefined : this.rules.stamp(pending.depsAt(attempt.home), ct, attempt.home);
-    const placed = attempt === undefined ? { map: mapOfRound(decided) } : this.#placeOf(attempt);
+    const placed = attempt === undefined ? { map: identity.map } : this.#placeOf(attempt);
     this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct, deps, ...placed }), out);
     if (pending.atOnce !== undefined) return;
     if (committed === null || committed.attempt === identity.attempt) this.#sendDecision(identity, ct, out);

@@ -12,7 +12,7 @@ import { type Asked, isRepeatable, mayBeAgain } from './repeats.js';
 
 /** What the search has found. */
 export type Past =
-  /** By an earlier attempt: the log does not name the attempt. */
+  /** The log names the attempt of a commit that was made again; any other counts as the first attempt. */
   | { readonly is: 'committed'; readonly ct: Timestamp; readonly attempt: number }
   /** The log does not reach back far enough. */
   | { readonly is: 'forgotten'; readonly refusal: ReturnType<typeof unremembered> }
@@ -56,13 +56,15 @@ export class PastCommits {
     const asked = this.#asked.get(txId);
     if (asked === undefined) return undefined;
     const page = this.state.reader.changes(this.partition, after, upTo);
-    const found = page.changes.find(({ tx }) => tx.txId === txId);
+    // An entry without writes was taken back, as by a map that has deferred the transaction.
+    const found = page.changes.find(({ tx }) => tx.txId === txId && tx.writes.length > 0);
     if (found === undefined && page.truncatedUpTo <= after && page.upTo < upTo) {
       this.#read({ ...message, after: page.upTo }, out);
       return undefined;
     }
     this.#asked.delete(txId);
-    if (found !== undefined) return { ...asked, past: { is: 'committed', ct: found.ct, attempt: 0 } };
+    if (found !== undefined)
+      return { ...asked, past: { is: 'committed', ct: found.ct, attempt: found.tx.attempt ?? 0 } };
     if (page.truncatedUpTo <= after) return { ...asked, past: { is: 'new' } };
     return { ...asked, past: { is: 'forgotten', refusal: unremembered(asked.request.sentAfter, now, this.state) } };
   }
