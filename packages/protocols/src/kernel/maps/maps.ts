@@ -217,16 +217,17 @@ export class Maps {
   }
 
   /**
-   * The part of a stable time that counts a node: what the node had up to there, and what others had of it, was on the
-   * disk. Up to its horizon, the stable times of a map count the members of the map before that stay (M3); nodes that
-   * it brings back have that much once they adopt it (M5).
+   * The part of a stable time that counts these nodes in one map: what a node had up to there, and what the others had
+   * of it, was on the disk. Up to its horizon, the stable times of a map count the members of the map before that stay
+   * (M3); nodes that it brings back have that much once they adopt it (M5).
    */
-  confirmed(node: NodeId, stable: Timestamp, version = this.#adopted): Timestamp {
+  confirmed(nodes: readonly NodeId[], stable: Timestamp, version = this.#adopted): Timestamp {
     if (version === 0) return stable;
     const ended = this.#ended[String(version - 1)] ?? 0;
     const [before, map] = [this.#decided[version - 1]!, this.#decided[version]!];
-    const counts = map.isMember(node) && (before.isMember(node) || stable > map.map.horizon);
-    return counts && stable > ended ? stable : this.confirmed(node, Math.min(stable, ended), version - 1);
+    const isCounted = (node: NodeId) => map.isMember(node) && (before.isMember(node) || stable > map.map.horizon);
+    const counts = stable > ended && nodes.every(isCounted);
+    return counts ? stable : this.confirmed(nodes, Math.min(stable, ended), version - 1);
   }
 
   /**
@@ -234,7 +235,7 @@ export class Maps {
    * horizon (M5), and the stable times that follow count them.
    */
   reached(node: NodeId, stable: Timestamp): Timestamp {
-    return Math.max(this.confirmed(node, stable), this.#decided[this.#newestWith(node, this.#adopted)]!.map.horizon);
+    return Math.max(this.confirmed([node], stable), this.#decided[this.#newestWith(node, this.#adopted)]!.map.horizon);
   }
 
   #newestWith(node: NodeId, version: number): number {

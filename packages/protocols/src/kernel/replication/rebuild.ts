@@ -200,7 +200,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
     const { setAside } = this.options;
     const retiring = membership.retiring !== undefined;
     const ust = this.#known;
-    const everywhere = Math.min(ust, ...topology.nodes.map((node) => maps.confirmed(node, ust)));
+    const everywhere = Math.min(ust, ...topology.nodes.map((node) => maps.confirmed([node], ust)));
     const { version: map } = topology;
     const times = map === 0 ? { ust } : { ust, everywhere, map };
     out.send(from, { type: 'JoinResp', joined, retiring, setAside, ...times, clocks });

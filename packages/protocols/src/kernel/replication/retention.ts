@@ -88,10 +88,10 @@ export class Retention {
     return Math.max(this.#truncatedUpTo, this.#logged.confirmedBy(peer, this.#confirmedBy(peer)));
   }
 
-  /** A stable time shows what a peer has of the own log only as far as it counts both. */
+  /** A stable time shows what a peer has of the own log only as far as it counts both, in the same map. */
   #confirmedBy({ address }: PeerProgress): Timestamp {
     const { maps, node, stable } = this.state;
-    return Math.min(maps.confirmed(address.node, stable.aggregated), maps.confirmed(node, stable.aggregated));
+    return maps.confirmed([address.node, node], stable.aggregated);
   }
 
   /** P9 and D5: versions below the floor that no snapshot needs, and log entries below UST. */
