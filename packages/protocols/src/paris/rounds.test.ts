@@ -66,4 +66,29 @@ describe('PaRiS: commits and nodes behind several maps', () => {
     const map = silent(world, [I]);
     expect(again(map)).toMatchObject({ ct, map });
   });
+
+  it('a node that lacks the map of a range asks for the rest of the range (M5, D6)', () => {
+    const world = settled({ settings: SETTINGS });
+    const partition = world.topology.partitionsOn(I).find((one) => world.topology.partitionsOn(O).includes(one))!;
+    world.filter = ({ from, to }) => from.node !== O || to.node !== I;
+    world.run(50);
+    const { vv } = world.node(I).parts.replicas.find((one) => one.partition === partition)!.replication;
+    const from = vv.applied('oregon');
+    const range = {
+      partition,
+      source: 'oregon',
+      verified: true,
+      from,
+      to: from + 1_000,
+      groups: [],
+      more: false,
+      map: 1,
+    };
+    const machine = `replica/${partition}`;
+    world.inject({ node: I, machine }, { node: O, machine }, { type: 'Replicate', ...range });
+    const since = world.sent.length;
+    world.run(2_500);
+    const requests = world.sent.slice(since).flatMap(({ message }) => (message.type === 'ResyncReq' ? [message] : []));
+    expect(requests).toContainEqual(expect.objectContaining({ partition, region: 'ireland', from }));
+  });
 });
