@@ -320,6 +320,17 @@ describe('connections', () => {
     expect(world.live).toHaveLength(1);
   });
 
+  it('a connection that is only measured when a cut comes is closed: its welcome lacks the cut (M10)', () => {
+    const { world, home, other } = watched(looking());
+    home.script = always('ping', () => 'drop');
+    world.run(200);
+    expect(world.live.map(({ node }) => node.name)).toEqual(['east', 'west']);
+    const cuts = [{ map: 1, horizon: 1, nodes: [0] }];
+    other.push({ type: 'ust', ust: 0, freshness: other.freshness(), map: 1, cuts });
+    world.run(20);
+    expect(world.live.map(({ node }) => node.name)).toEqual(['east']);
+  });
+
   it('connections are not left for one further away while no credit is free for a measurement', () => {
     const { world, home, other } = watched(looking());
     home.script = always('read', () => 'drop');

@@ -169,6 +169,8 @@ export class Connector implements ConnectionOwner {
 
   ust(frame: UstFrame, connection: Connection): void {
     if (this.#owns(connection)) this.#events.ust(frame);
+    // The welcome of a connection that is only measured is out of date: the session has to learn of the cut (M10).
+    else if (frame.cuts) connection.close();
   }
 
   goaway({ reason, delayMs }: GoawayFrame, connection: Connection): void {

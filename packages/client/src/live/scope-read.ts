@@ -121,7 +121,8 @@ class RangeRead implements Cancellable {
       }
     }
     if (next === null || compareKeys(`${this.#keyspace}/${next}`, this.#end) >= 0) this.caller.resolve();
-    else if (compareKeys(next, this.#start) <= 0) this.caller.reject(malformed('a page that continues before itself'));
+    else if (compareKeys(next, this.#start) <= 0)
+      this.caller.reject(malformed('a page that continues before its own start'));
     else {
       this.#start = next;
       this.next();

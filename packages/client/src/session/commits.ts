@@ -135,8 +135,7 @@ export const sentWrites = ({ writes }: CommitAttempt, { codec }: Carrier): Commi
  */
 export function placeOf({ own }: ClientParts, { ts, map, nodes }: CommittedAnswer, connection: Carrier): CommitPlace {
   const place = { map: nodes === undefined ? (map ?? connection.map) : map, nodes };
-  if (own?.isOvertaken(ts, place))
-    throw new IsochronError('OUTCOME_PENDING', 'a newer map of the cluster has deferred this commit');
+  if (own?.isOvertaken(ts, place)) throw new IsochronError('OUTCOME_PENDING', 'a newer map has deferred this commit');
   return place;
 }
 

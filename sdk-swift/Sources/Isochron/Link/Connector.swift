@@ -318,7 +318,12 @@ extension Connector: ConnectionOwner {
     }
 
     func ust(_ frame: UstFrame, from connection: Connection) {
-        if owns(connection) { events?.ust(frame) }
+        if owns(connection) {
+            events?.ust(frame)
+        } else if !frame.cuts.isEmpty {
+            // The welcome of a connection that is only measured is out of date: the session has to learn of the cut (M10).
+            connection.close()
+        }
     }
 
     func goaway(_ frame: GoawayFrame, from connection: Connection) {
