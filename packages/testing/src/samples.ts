@@ -157,7 +157,7 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
     OrderReq: { type: 'OrderReq', ref: 18, action: 'hold', nodes: ['ireland-1'] },
     OrderResp: { type: 'OrderResp', ref: 18, why: 'silent', nodes: ['oregon-1'] },
     ChangeReq: { type: 'ChangeReq', version: 1, action: 'suspend', nodes: ['ireland-1'] },
-    DeferredReq: { type: 'DeferredReq', version: 2 },
+    DeferredReq: { type: 'DeferredReq', version: 2, stable: now - 9000 },
     DeferredResp: { type: 'DeferredResp', version: 2, slices: [] },
     DropDeferred: { type: 'DropDeferred', partition: 1, txId, attempt: 0 },
     Silent: { type: 'Silent', nodes: ['ireland-1'] },

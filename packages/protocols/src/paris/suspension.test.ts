@@ -3,43 +3,22 @@ import type { NodeId } from '@isochron/core';
 import { keyIn, TestClient } from '@isochron/testing/world/clients';
 import { commitOver, id, settled } from '@isochron/testing/world/commits';
 import { everywhere, loseDisk, runRebuilding, versions } from '@isochron/testing/world/lost-disks';
-import type { World } from '@isochron/testing/world/world';
-import { MAPS_MACHINE } from '../kernel/maps/map-machine.js';
+import {
+  at,
+  cohortAt,
+  cohortOn,
+  deferredAt,
+  I,
+  mapsOf,
+  O,
+  prepareOf,
+  replicaOn,
+  SETTINGS,
+  suspends,
+  V,
+} from '@isochron/testing/world/suspensions';
 import { attemptsOf } from '../kernel/transactions/attempts.js';
 import { DeferredSlices, deferredName, txIdOfDeferred } from '../kernel/transactions/deferred-slices.js';
-import type { CommitIdentity, PrepareReq } from '../kernel/transactions/messages.js';
-
-const [V, O, I] = ['virginia-1', 'oregon-1', 'ireland-1'];
-const at = (node: NodeId) => ({ node, machine: MAPS_MACHINE });
-const mapsOf = (world: World, node: NodeId) => world.node(node).parts.maps;
-const cohortOn = (world: World, node: NodeId, home = 'virginia') =>
-  world.topology.partitions.findIndex(({ id: p }) => world.topology.cohort(p, home).node === node);
-const cohortAt = (world: World, node: NodeId) =>
-  world.node(node).parts.replicas.find(({ partition }) => partition === cohortOn(world, node))!.cohort;
-const replicaOn = (world: World, node: NodeId) => ({ node, machine: `replica/${cohortOn(world, node)}` });
-const deferredAt = (world: World, node: NodeId) =>
-  world.node(node).parts.replicas.flatMap(({ cohort }) => cohort.slices.deferred.inOrder().map(([txId]) => txId));
-
-/** A prepare of the cohort on a node. */
-const prepareOf = (world: World, node: NodeId, identity: Omit<CommitIdentity, 'home'>): PrepareReq => ({
-  type: 'PrepareReq',
-  partition: cohortOn(world, node),
-  identity: { ...identity, home: 'virginia' },
-  ust: world.ust(),
-  ht: world.ust(),
-  sentAfter: world.ust(),
-  principal: 'anonymous',
-  writes: [{ key: keyIn(world, cohortOn(world, node)), value: '1' }],
-});
-
-const SETTINGS = { suspendAfterMs: 400 };
-
-/** The drivers of the others notice that they receive nothing from Ireland's node: it is suspended. */
-function suspends(world: World): void {
-  for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [I] });
-  world.until(() => [V, O].every((node) => !mapsOf(world, node).current.isMember(I)), 5_000);
-  expect(mapsOf(world, V).current.map.suspends).toEqual([world.topology.numberOf(I)]);
-}
 
 describe('PaRiS: a suspended node', () => {
   it('stable time goes on without a suspended node, and shows what does not need it (M4, M5)', () => {
@@ -420,56 +399,7 @@ describe('PaRiS: a suspended node', () => {
     expect(mapsOf(world, V).current.map.horizon).toBeGreaterThanOrEqual(stable);
   });
 
-  it('a slice whose decision a crash has lost is deferred, also if its proposal lies below the horizon (M4)', () => {
-    const world = settled({ settings: SETTINGS, skewMs: (node) => (node === I ? 300 : 0) });
-    const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
-    // The decision lies above the proposal of the second transaction, which is never decided.
-    world.filter = ({ to, message }) =>
-      to.node !== I || message.type !== 'PrepareReq' || message.identity.txId !== id(2);
-    for (const n of [1, 2]) world.ask(V, commitOver(world, id(n), partitions));
-    world.run(100);
-    // Ireland's node confirms the disk, and no more.
-    world.filter = ({ from, message }) => from.node !== I || message.type === 'ResyncReq';
-    world.crash(V);
-    world.restart(V);
-    world.run(100);
-    const { prepared } = world.node(V).parts.replicas.find(({ partition }) => partition === cohortOn(world, V))!
-      .cohort.slices;
-    const [proposal] = [...prepared.values()].map(({ record }) => record.pt);
-    suspends(world);
-    expect(mapsOf(world, V).current.map.horizon).toBeGreaterThanOrEqual(proposal!);
-    expect(deferredAt(world, V)).toEqual([id(1), id(2)]);
-  });
-
-  it('nothing above the horizon is read while the data have what the map defers (M4, M6)', () => {
-    const world = settled({ settings: SETTINGS });
-    const alone = cohortOn(world, I, 'ireland');
-    const key = keyIn(world, alone);
-    world.filter = ({ from, to }) => from.node === to.node || (from.node !== I && to.node !== I);
-    world.call(I, { ...commitOver(world, id(1), [alone]), attemptRegions: ['ireland'] }, 'CommitResp');
-    suspends(world);
-    world.filter = ({ to, message }) => to.node !== I || message.type !== 'DecidedMaps';
-    world.run(1_000);
-    world.diskMs.set(I, Number.POSITIVE_INFINITY);
-    world.filter = () => true;
-    world.until(() => mapsOf(world, I).current.version === 1, 5_000);
-    const snapshot = Math.min(...[V, I].map((node) => world.node(node).parts.replicas[0]!.replication.vv.durableMin));
-    const read = (): unknown => {
-      const [to, from] = [
-        { node: I, machine: `replica/${alone}` },
-        { node: V, machine: 'coordinator' },
-      ];
-      world.inject(to, from, { type: 'ReadSliceReq', ref: 1, partition: alone, snapshot, keys: [key], map: 1 });
-      world.run(20);
-      return world.sent.findLast((one) => one.from.machine === to.machine && one.to.node === V)?.message;
-    };
-    expect(read()).toMatchObject({ type: 'Refused', code: 'SNAPSHOT_UNAVAILABLE' });
-    world.diskMs.delete(I);
-    world.run(100);
-    expect(read()).toMatchObject({ type: 'ReadSliceResp', versions: [null] });
-  });
-
-  it('a member does not report as deferred what a session has committed again in an earlier map (M8, M9)', () => {
+  it('a member does not report as deferred what was committed again below the stable time of the question (M8, M9)', () => {
     const world = settled({ settings: SETTINGS });
     const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
     world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
@@ -481,23 +411,23 @@ describe('PaRiS: a suspended node', () => {
     // Stable time stands still, so that the deferred slice stays.
     const reported: string[] = [];
     const home = request.attemptRegions[0]!;
-    world.call(V, { ...request, attemptRegions: [home, home], maps: [0, 1] }, 'CommitResp');
+    const { ct } = world.call(V, { ...request, attemptRegions: [home, home], maps: [0, 1] }, 'CommitResp');
     world.filter = ({ message }) => {
       if (message.type === 'DeferredResp') reported.push(...message.slices.map(({ txId }) => txId));
       return !message.type.startsWith('Gossip');
     };
-    const asks = (version: number): void => {
+    const asks = (version: number, stable: number): void => {
       const of = (node: NodeId) => ({ node, machine: 'return' });
-      world.inject(of(V), of(I), { type: 'DeferredReq', version });
+      world.inject(of(V), of(I), { type: 'DeferredReq', version, stable });
       world.run(100);
     };
-    asks(1);
+    asks(1, ct - 1);
     expect(reported).toEqual([id(1)]);
     world.restart(I);
     for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [] });
     world.until(() => [V, O, I].every((node) => mapsOf(world, node).current.version === 2), 20_000);
     expect(deferredAt(world, V)).toEqual([id(1)]);
-    asks(2);
+    asks(2, ct);
     expect(reported).toEqual([id(1)]);
   });
 });

@@ -17,8 +17,11 @@ import {
 } from '@isochron/core';
 import { needs, partition, partitions, region, txId, writes } from '../replication/fields.js';
 
-/** Returned node → every other member, once both have adopted the map of this version: what is deferred there? */
-export const DeferredReq = message('DeferredReq', 108, { version: uint });
+/**
+ * Returned node → every other member, once both have adopted the map of this version: what is deferred there, and was
+ * not committed again at or below this stable time?
+ */
+export const DeferredReq = message('DeferredReq', 108, { version: uint, stable: timestamp });
 export type DeferredReq = Infer<typeof DeferredReq>;
 
 /** A slice that a map has deferred. */

@@ -12,11 +12,10 @@
  *
  * A crash begins again with `fenced`: a transaction that is committed already has that outcome (M8).
  */
-import type { Need, NodeId, PartitionId, Timestamp, TxId, WallMs } from '@isochron/core';
+import type { ErrorCode, Need, NodeId, PartitionId, Timestamp, TxId, WallMs } from '@isochron/core';
 import { type Address, dispatch, type Effects, type Handlers, type Input, type Machine } from '../../machine.js';
 import { MAPS_MACHINE } from '../maps/map-machine.js';
 import { type NodeState, replicaName } from '../node-state.js';
-import { mapOfRound } from './attempts.js';
 import type { Cohort } from './cohort.js';
 import type { DeferredRecord } from './deferred-slices.js';
 import { sliceOf } from './digest.js';
@@ -33,6 +32,8 @@ export const RETURN_MACHINE = 'return';
 export const PAID = 'return/paid';
 /** Unanswered requests are repeated after this time. */
 const RETRY_MS = 200;
+/** Refusals by a cohort that may have known an outcome. */
+const UNREMEMBERED: ReadonlySet<ErrorCode> = new Set(['OUTCOME_FORGOTTEN', 'OUTCOME_LOST']);
 /** How often members send the newest map to a node that is away: an earlier message may be lost. */
 const REMIND_MS = 1_000;
 
@@ -51,6 +52,8 @@ interface WholeTransaction extends Pick<GatheredSlices, 'first'> {
 interface Debt {
   /** Version of the map that has made the node a member again. */
   readonly version: number;
+  /** The stable time of the questions. What was committed again at or below this time is not gathered. */
+  readonly stable: Timestamp;
   readonly answered: Set<NodeId>;
   readonly gathered: Map<TxId, GatheredSlices>;
   /** What is whole, in order; undefined while an answer is missing. */
@@ -125,19 +128,19 @@ export class ReturnMachine implements Machine<TransactionMessage> {
   #goOn(out: Out): void {
     const { topology, node, stable } = this.state;
     if (!this.owes || !stable.isFenced) return;
-    if (this.#debt?.version !== topology.version) this.#debt = newDebt(topology.version);
+    if (this.#debt?.version !== topology.version) this.#debt = newDebt(topology.version, stable.aggregated);
     const debt = this.#debt;
     const others = topology.members.filter((other) => other !== node && !debt.answered.has(other));
-    for (const other of others)
-      out.send({ node: other, machine: RETURN_MACHINE }, { type: 'DeferredReq', version: debt.version });
+    const request = { type: 'DeferredReq', version: debt.version, stable: debt.stable } as const;
+    for (const other of others) out.send({ node: other, machine: RETURN_MACHINE }, request);
     if (others.length > 0) return;
     debt.whole ??= this.#wholeOf(debt, out);
     if (debt.ref === undefined) this.#commitNext(debt, out);
   }
 
-  #onDeferredReq({ version }: DeferredReq, from: Address, out: Out): void {
+  #onDeferredReq({ version, stable }: DeferredReq, from: Address, out: Out): void {
     if (version !== this.state.topology.version) return;
-    out.sendAfterPersist(from, { type: 'DeferredResp', version, slices: this.#own() });
+    out.sendAfterPersist(from, { type: 'DeferredResp', version, slices: this.#own(stable) });
   }
 
   #onDeferredResp({ version, slices }: DeferredResp, from: Address): void {
@@ -148,14 +151,14 @@ export class ReturnMachine implements Machine<TransactionMessage> {
   }
 
   /**
-   * The deferred slices of this node, except of transactions that were committed again in an earlier map: past the
-   * fence, all members know of that (M9). Outcomes of the present map may be on their way.
+   * The deferred slices of this node, except of transactions that were committed again at or below a stable time: all
+   * members know of such a commit. Outcomes above may be on their way. Past the fence, no outcome of an earlier map
+   * lies above (M9).
    */
-  #own(): DeferredSlice[] {
-    const { version } = this.state.topology;
+  #own(stable: Timestamp): DeferredSlice[] {
     const isDone = ({ slices }: Cohort, txId: TxId): boolean => {
       const known = slices.known(txId, 0);
-      return known?.state === 'committed' && (mapOfRound(known.attempt) ?? 0) < version;
+      return known?.state === 'committed' && known.ct <= stable;
     };
     return this.replicas.flatMap(({ partition, cohort }) =>
       cohort.slices.deferred
@@ -172,7 +175,7 @@ export class ReturnMachine implements Machine<TransactionMessage> {
   #wholeOf(debt: Debt, out: Out): WholeTransaction[] {
     const { gathered } = debt;
     const { maps, topology } = this.state;
-    for (const slice of this.#own()) gather(gathered, slice);
+    for (const slice of this.#own(debt.stable)) gather(gathered, slice);
     const whole: WholeTransaction[] = [];
     for (const { attempts, first } of gathered.values()) {
       const slices = [...attempts].sort(([a], [b]) => b - a).map(([, ofPartitions]) => [...ofPartitions.values()]);
@@ -226,8 +229,12 @@ export class ReturnMachine implements Machine<TransactionMessage> {
     out.send({ node, machine: 'coordinator' }, this.#request(debt, debt.ref, next));
   }
 
-  #request({ version, last, rounds }: Debt, ref: number, { first, slices }: WholeTransaction): CommitReq {
-    const { region, stable, topology, node } = this.state;
+  /**
+   * Another sender may have committed the transaction again since the questions: at a timestamp above their stable
+   * time, so a cohort that has the outcome finds it, or has forgotten it.
+   */
+  #request({ version, stable, last, rounds }: Debt, ref: number, { first, slices }: WholeTransaction): CommitReq {
+    const { region, topology, node } = this.state;
     const { txId, home, map, avoid = [] } = slices[0]!;
     const again = Array.from({ length: rounds + 1 }, () => ({ home: region, map: version, avoid: [] as string[] }));
     const attempts = [{ home, map, avoid }, ...again];
@@ -236,9 +243,9 @@ export class ReturnMachine implements Machine<TransactionMessage> {
       type: 'CommitReq',
       ref,
       txId,
-      snapshot: stable.value,
+      snapshot: stable,
       hwt: last,
-      sentAfter: stable.value,
+      sentAfter: stable,
       attemptRegions: attempts.map((one) => one.home),
       principal: '',
       writes: slices.flatMap(({ writes }) => writes),
@@ -261,20 +268,25 @@ export class ReturnMachine implements Machine<TransactionMessage> {
     this.#commitNext(debt, out);
   }
 
-  /** The same round is sent again; a round that was durably refused is over (M8). */
+  /**
+   * The same round is sent again; a round that was durably refused is over (M8). Where an outcome since the questions
+   * may be forgotten (D5, D10), the members are asked anew.
+   */
   #onRefused({ ref, code }: Refused): void {
     const debt = this.#debt;
     if (debt?.ref !== ref) return;
     debt.ref = undefined;
     if (code === 'TRANSACTION_ABORTED') debt.rounds++;
+    else if (UNREMEMBERED.has(code)) this.#debt = newDebt(debt.version, this.state.stable.aggregated, debt.last);
   }
 }
 
-const newDebt = (version: number): Debt => ({
+const newDebt = (version: number, stable: Timestamp, last: Timestamp = 0): Debt => ({
   version,
+  stable,
   answered: new Set(),
   gathered: new Map(),
-  last: 0,
+  last,
   rounds: 0,
   ref: undefined,
   isHeld: false,
