@@ -206,6 +206,39 @@ describe('PaRiS: members of a map', () => {
     expect(world.call(V, { ...request, maps: [1] }, 'CommitResp').ct).toBe(ct);
   });
 
+  it('a request under a key that is repeated in a later map has one effect, whatever attempts its senders name (D4, M8)', () => {
+    const world = settled();
+    const write = commitOver(world, id(1), overVirginiaAndIreland(world));
+    const request = { ...write, sentAfter: write.sentAfter - 1_000_000 };
+    leaves(world, I);
+    const { ct } = world.call(V, { ...request, maps: [1] }, 'CommitResp');
+    asks(world, I, 'ReturnReq');
+    world.until(() => [V, O, I].every((node) => membersAt(world, node).includes(I)), 20_000);
+    for (const maps of [[2], [0, 2], [1, 2], [1, 1, 2]]) {
+      const again = { ...request, attemptRegions: maps.map(() => 'virginia'), maps };
+      expect(world.call(O, again, 'CommitResp').ct).toBe(ct);
+    }
+  });
+
+  it('a request under a key that is repeated in a later map waits for the fence: what its cohort lacks is there then (M9)', () => {
+    const world = withoutIreland();
+    const onI = world.topology.partitions.findIndex(({ id: p }) => world.topology.cohort(p, 'ireland').node === I);
+    const { node: cohort } = mapsOf(world, V).current.cohort(onI, 'ireland');
+    const write = commitOver(world, id(1), [onI]);
+    const request = { ...write, attemptRegions: ['ireland'], sentAfter: write.sentAfter - 1_000_000 };
+    asks(world, I, 'ReturnReq');
+    world.until(() => mapsOf(world, cohort).highestPromised === 2, 20_000);
+    world.filter = ({ from, to, message }) => !(from.node === cohort && to.node === I && message.type === 'Replicate');
+    const { ct } = world.call(cohort, { ...request, maps: [1] }, 'CommitResp');
+    world.until(() => [V, O, I].every((node) => membersAt(world, node).includes(I)), 20_000);
+    const ref = world.ask(V, { ...request, maps: [2] });
+    world.run(500);
+    expect(world.answer(V, ref)).toBeUndefined();
+    world.filter = () => true;
+    world.until(() => world.answer(V, ref) !== undefined, 5_000);
+    expect(world.answer(V, ref)).toMatchObject({ type: 'CommitResp', ct });
+  });
+
   it('a node that has left is not known as one that leaves any more (M6)', () => {
     const world = withoutIreland();
     for (const node of [V, O]) expect([...mapsOf(world, node).leaving]).toEqual([]);

@@ -1,5 +1,5 @@
-import { Topology, txIdOf } from '@isochron/core';
-import { attemptsAt, homeInId, homeOfKey, partWithHome } from './home-in-id.js';
+import { HLC_EPOCH_MS, packWall, Topology, txIdOf } from '@isochron/core';
+import { attemptsAt, homeInId, homeOfKey, partWithHome, repeatedSentAfter } from './home-in-id.js';
 
 const REGIONS = ['virginia', 'oregon', 'ireland'];
 const topologyOf = (regions: readonly string[]) =>
@@ -52,6 +52,15 @@ describe('the home of an Idempotency-Key', () => {
     for (const region of REGIONS) expect(regions.filter((home) => home === region).length).toBeGreaterThan(60);
     for (const odd of ['', ':', 'tokyo:7', 'virginia', ' virginia:7'])
       expect(REGIONS).toContain(homeOfKey(odd, topology));
+  });
+
+  it('a write under an Idempotency-Key was sent after a time below stable time, also where that stands still (D5)', () => {
+    const nowMs = HLC_EPOCH_MS + 3_600_000;
+    const [fresh, old] = [packWall(nowMs), packWall(nowMs - 1_800_000)];
+    expect(repeatedSentAfter(fresh, nowMs, 86_400_000)).toBe(packWall(nowMs - 600_000));
+    expect(repeatedSentAfter(fresh, nowMs, 60_000)).toBe(packWall(nowMs - 30_000));
+    expect(repeatedSentAfter(old, nowMs, 86_400_000)).toBe(old - 1);
+    expect(repeatedSentAfter(0, nowMs, 86_400_000)).toBe(0);
   });
 });
 

@@ -128,6 +128,9 @@ const REPEAT_MS = 600_000;
  * The `sentAfter` of a write that may be a repetition (D5): it lies back by the window in which repeating is safe, 10
  * minutes or half the retention of outcomes where that is less. The `pt` of the first sending is still above that, and
  * a node that has dropped outcomes since then refuses instead of writing twice.
+ *
+ * The result lies below stable time, also while stable time stands still: so every node recognises a write that may be
+ * a repetition.
  */
 export const repeatedSentAfter = (ust: Timestamp, nowMs: number, outcomeRetentionMs: number): Timestamp =>
-  Math.min(ust, packWall(nowMs - Math.min(REPEAT_MS, outcomeRetentionMs / 2)));
+  Math.max(0, Math.min(ust - 1, packWall(nowMs - Math.min(REPEAT_MS, outcomeRetentionMs / 2))));

@@ -20,7 +20,7 @@ export function checkAttempts({ attemptRegions, avoids, maps }: CommitReq, topol
     throw new IsochronError('INVALID_REQUEST', 'The maps are one number for each attempt.');
 }
 
-/** Rounds of one map: the attempts that commit again have the numbers from this many times the version on (M8). */
+/** Rounds of one map: their attempts have the numbers from this many times the version on (M8). */
 const ROUNDS = 1000;
 
 /**
@@ -30,6 +30,9 @@ const ROUNDS = 1000;
  * An attempt may commit again what a map has deferred, if that map suspended nodes after the map of the first attempt,
  * which a request under an Idempotency-Key does not name. The node that returns, the session and other senders of the
  * request may all do so: number and cohorts follow from the map and the round alone (M8).
+ *
+ * A request under an Idempotency-Key names the maps of the node that sends it. Attempts of different maps may have
+ * different cohorts, so the number of an attempt follows from the map and the round, too.
  */
 export function attemptsOf(
   request: CommitReq,
@@ -38,13 +41,12 @@ export function attemptsOf(
   { topology, maps }: Pick<NodeState, 'topology' | 'maps'>,
 ): CommitIdentity[] {
   const { txId, attemptRegions, avoids } = request;
-  return attemptRegions.map((home, attempt) => {
-    const map = request.maps?.[attempt] ?? 0;
-    if (commitsAgain(request, map, maps)) {
-      const round = attempt - request.maps!.indexOf(map);
-      return { txId, attempt: map * ROUNDS + round, home: topology.regions[0]!, map, cohorts };
-    }
-    const avoid = avoids?.[attempt] ?? [];
+  return attemptRegions.map((home, index) => {
+    const map = request.maps?.[index] ?? 0;
+    const ofMap = map * ROUNDS + index - (request.maps?.indexOf(map) ?? 0);
+    if (commitsAgain(request, map, maps)) return { txId, attempt: ofMap, home: topology.regions[0]!, map, cohorts };
+    const attempt = isKeyed(request) ? ofMap : index;
+    const avoid = avoids?.[index] ?? [];
     if (avoid.length === 0) return { txId, attempt, home, map, cohorts };
     if (cohortsAtHome) return { txId, attempt, home: topology.homeOf(home, avoid), map, cohorts };
     return { txId, attempt, home, map, cohorts, avoid };
@@ -52,14 +54,18 @@ export function attemptsOf(
 }
 
 /** Whether an attempt under this map may commit again what a map has deferred. */
-export function commitsAgain(
-  { snapshot, sentAfter, maps: [first = 0] = [] }: CommitReq,
-  map: number,
-  maps: NodeState['maps'],
-): boolean {
-  const isKeyed = snapshot !== null && isRepeatable({ sentAfter, ust: snapshot });
-  return maps.suspendsBetween(isKeyed ? 0 : first, map);
+function commitsAgain(request: CommitReq, map: number, maps: NodeState['maps']): boolean {
+  const [first = 0] = request.maps ?? [];
+  return maps.suspendsBetween(isKeyed(request) ? 0 : first, map);
 }
+
+/** Whether an attempt of this map begins behind the fence of the map (M9), when earlier maps have decided theirs. */
+export const waitsForFence = (request: CommitReq, map: number, maps: NodeState['maps']): boolean =>
+  (map > 0 && isKeyed(request)) || commitsAgain(request, map, maps);
+
+/** Whether a request comes under an Idempotency-Key: other nodes may have sent the request, in other maps. */
+export const isKeyed = ({ snapshot, sentAfter }: Pick<CommitReq, 'snapshot' | 'sentAfter'>): boolean =>
+  snapshot !== null && isRepeatable({ sentAfter, ust: snapshot });
 
 /** The map of an attempt that commits again, by its number; undefined for any other attempt. */
 export const mapOfRound = (attempt: number): number | undefined =>

@@ -20,7 +20,7 @@ import {
 } from '@isochron/core';
 import type { Address, Effects, WriteSeq } from '../../machine.js';
 import type { Addresses, NodeState } from '../node-state.js';
-import { attemptsOf, checkAttempts, commitsAgain } from './attempts.js';
+import { attemptsOf, checkAttempts, isKeyed, waitsForFence } from './attempts.js';
 import { digestWrites } from './digest.js';
 import type {
   CommitIdentity,
@@ -87,8 +87,8 @@ interface PendingCommit {
   readonly previous: CommitIdentity[];
   /** Cohorts of the first of them that have lost their disks (D10). */
   readonly lost: Set<PartitionId>;
-  /** It may commit again what a map has deferred: not before the fence (M9). */
-  readonly isAgain: boolean;
+  /** Attempts of earlier maps may have an effect that the request does not name: not before the fence (M9). */
+  readonly isFenced: boolean;
   sentAt: WallMs;
   /** It has committed in one phase (P11), and is answered when that is on disk. */
   atOnce?: { readonly ct: Timestamp; readonly seq: WriteSeq };
@@ -340,10 +340,6 @@ export class Commits {
     throw new IsochronError('TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.');
   }
 
-  #remember(txId: TxId, digest: string | undefined): void {
-    if (digest !== undefined) this.#recent.set(txId, digest);
-  }
-
   #begin(
     request: CommitReq,
     digest: string | undefined,
@@ -384,7 +380,9 @@ export class Commits {
       });
     }
     const settled = this.#settled.get(txId) ?? -1;
-    const earlier = attempts.slice(0, -1).filter((one) => one.attempt > settled && !this.#isDeferred(one));
+    // Behind the fence, all replicas have what attempts of a keyed request have done in earlier maps.
+    const isOver = (one: CommitIdentity) => (isKeyed(request) ? one.map < identity.map : this.#isDeferred(one));
+    const earlier = attempts.slice(0, -1).filter((one) => one.attempt > settled && !isOver(one));
     return {
       identity,
       prepares,
@@ -397,7 +395,7 @@ export class Commits {
       requesters,
       committed: null,
       lost: new Set(),
-      isAgain: commitsAgain(request, identity.map, this.state.maps),
+      isFenced: waitsForFence(request, identity.map, this.state.maps),
       previous: digests === undefined ? earlier : [],
       sentAt: now,
     };
@@ -422,8 +420,8 @@ export class Commits {
   }
 
   /** M9 */
-  #mayBegin({ isAgain }: PendingCommit): boolean {
-    return !isAgain || this.state.stable.isFenced;
+  #mayBegin({ isFenced }: PendingCommit): boolean {
+    return !isFenced || this.state.stable.isFenced;
   }
 
   /** Sends, or sends again, the requests whose answers the commit waits for. */
@@ -460,7 +458,7 @@ export class Commits {
     const { identity, committed } = pending;
     const { txId } = identity;
     this.#pending.delete(txId);
-    this.#remember(txId, pending.digest);
+    if (pending.digest !== undefined) this.#recent.set(txId, pending.digest);
     this.counters.committed++;
     // An attempt that is known only from another client's retry may have any home: then only the timestamp identifies
     // the commit. A cohort of the present attempt knows it, so no map up to that of the attempt has deferred it.
