@@ -70,7 +70,7 @@ export const CHANGES_MUTANTS: readonly Mutant[] = [
       {
         file: LOG_SERVER,
         in: 'LogServer.onRead',
-        find: 'const truncatedUpTo = Math.max(page.truncatedUpTo, this.changesFrom(partition) ?? upTo);',
+        find: 'const truncatedUpTo = Math.max(page.truncatedUpTo, this.changesFrom(partition) ?? upTo, unknown);',
         replace: 'const truncatedUpTo = Math.min(after, page.truncatedUpTo);',
       },
     ],
@@ -85,8 +85,8 @@ export const CHANGES_MUTANTS: readonly Mutant[] = [
       {
         file: LOG_SERVER,
         in: 'LogServer.onRead',
-        find: 'Math.max(page.truncatedUpTo, this.changesFrom(partition) ?? upTo);',
-        replace: 'page.truncatedUpTo;',
+        find: 'Math.max(page.truncatedUpTo, this.changesFrom(partition) ?? upTo, unknown);',
+        replace: 'Math.max(page.truncatedUpTo, unknown);',
       },
     ],
     seeds: { from: 1, count: 200 },

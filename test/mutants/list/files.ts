@@ -24,6 +24,7 @@ export const RETENTION = `${REPLICATION_FOLDER}/retention.ts`;
 export const NODE_PARTS = 'packages/protocols/src/kernel/node-parts.ts';
 export const RESOLVER = `${TRANSACTIONS}/resolver.ts`;
 export const SLICES = `${TRANSACTIONS}/slices.ts`;
+export const SLICE_READS = `${TRANSACTIONS}/slice-reads.ts`;
 export const PAST_COMMITS = `${TRANSACTIONS}/past-commits.ts`;
 export const OWN_COMMITS = `${TRANSACTIONS}/own-commits.ts`;
 export const SUSPECTS = `${TRANSACTIONS}/suspects.ts`;

@@ -7,6 +7,7 @@ import {
   OWN_COMMITS,
   PAST_COMMITS,
   RECEIVER,
+  SLICE_READS,
   SLICES,
   STABILIZATION,
 } from './files.js';
@@ -86,7 +87,7 @@ export const MAP_MUTANTS: readonly Mutant[] = [
     name: 'adopts-before-its-horizon',
     breaks: 'M5',
     does: 'adopts a map whose horizon it has not reached',
-    patches: [{ file: MAP_MACHINE, in: 'MapMachine.#adopt', find: '< next!.map.horizon', replace: '< 0' }],
+    patches: [{ file: MAP_MACHINE, in: 'MapMachine.#adopt', find: '< horizon', replace: '< 0' }],
     seeds: { from: 1, count: 150 },
     profile: SUSPENDED,
   },
@@ -106,12 +107,35 @@ export const MAP_MUTANTS: readonly Mutant[] = [
       {
         file: SLICES,
         in: 'Slices.#cutQueues',
-        find: 'if (!isCut(record.pt, record)) continue; this.prepared.remove(txId); this.#erase(txId, out);',
+        find: 'if (!isCut(Number.POSITIVE_INFINITY, record)) continue; this.prepared.remove(txId); this.#erase(txId, out);',
         replace:
-          'if (!isCut(record.pt, record)) continue; this.prepared.remove(txId); this.#erase(txId, out); continue;',
+          'if (!isCut(Number.POSITIVE_INFINITY, record)) continue; this.prepared.remove(txId); this.#erase(txId, out); continue;',
       },
     ],
     seeds: { from: 1, count: 150 },
+    profile: SUSPENDED,
+  },
+  {
+    name: 'cut-by-proposal',
+    breaks: 'M4',
+    does: 'judges a slice without a decision by its proposal, which may lie below the horizon',
+    patches: [
+      {
+        file: SLICES,
+        in: 'Slices.#cutQueues',
+        find: 'isCut(Number.POSITIVE_INFINITY, record)',
+        replace: 'isCut(record.pt, record)',
+      },
+    ],
+    seeds: { from: 1060, count: 150 },
+    profile: SUSPENDED,
+  },
+  {
+    name: 'reads-what-is-to-be-cut',
+    breaks: 'M6',
+    does: 'serves snapshots of a map while the data have what the map defers',
+    patches: [{ file: SLICE_READS, in: 'SliceReads.#isAhead', find: 'maps.isAdopting &&', replace: 'false &&' }],
+    seeds: { from: 1020, count: 150 },
     profile: SUSPENDED,
   },
   {

@@ -49,13 +49,29 @@ describe('a connection', () => {
       connection.receive({ type: 'hello', token });
       return { link, connection };
     };
-    const { link, connection } = hello(node.tokens.mintPlain({ ts: UST - 9 }, UST - 1));
+    const { link, connection } = hello(node.tokens.mintPlain({ ts: UST - 9 }, UST - 1, '', 0));
     // Stable time has passed its last write, which may be deferred all the same.
     expect(link.frames).toMatchObject([{ type: 'welcome', map: 2, hwt: UST - 1, cuts: node.cuts.slice(0, 2) }]);
     expect(hello().link.frames[0]).not.toHaveProperty('cuts');
     node.map = 3;
     connection.receive({ type: 'ping', id: 1 });
     expect(link.frames[1]).toMatchObject({ type: 'ust', map: 3, cuts: node.cuts.slice(2) });
+  });
+
+  it('a token names the map of a last write that may be deferred, until a snapshot has the write (M10)', () => {
+    node.map = 2;
+    node.cuts = [{ map: 2, horizon: UST - 2, nodes: [1] }];
+    const { link, connection } = node.connect();
+    connection.receive({ type: 'hello', token: node.tokens.mintPlain({ ts: UST - 9 }, UST - 1, '', 1) });
+    const named = (): unknown[] =>
+      link.frames.flatMap((frame) => ('token' in frame ? (node.tokens.decode(`${frame.token}`, UST).map ?? 0) : []));
+    expect(named()).toEqual([1]);
+    node.answersAtOnce = true;
+    for (const [id, ust] of [UST - 2, UST].entries()) {
+      node.ust = ust;
+      connection.receive({ type: 'read', id: id + 1, keys: KEYS });
+    }
+    expect(named()).toEqual([1, 1, 2]);
   });
 
   it('a client gets the version of the map with its welcome, and a new one before any other frame (M6)', () => {

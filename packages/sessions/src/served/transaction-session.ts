@@ -36,7 +36,8 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   readonly watches: Watches;
   waiting = 0;
   client = '';
-  knownMap: number | undefined;
+  /** The map of its last write, as far as the node knows. */
+  knownMap = 0;
   readonly #rules: SessionRules;
   /** The snapshots of transactions that have begun. */
   readonly #began = new RecentMap<TxId, Snapshot>(BEGAN);
@@ -95,10 +96,10 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
       this.#seen = claims.seen;
       this.#hwt = claims.hwt;
       this.knownMap = claims.map ?? 0;
-    }
-    this.#seen = this.#stable(this.#seen, node.ust());
+    } else this.knownMap = node.map();
+    if (!this.#mayBeDeferred) this.#seen = this.#stable(this.#seen, node.ust());
+    this.#token = this.#mint();
     this.sentUst = this.#stableSnapshots ? this.#seen.ts : node.ust();
-    this.#token = tokens.mintPlain(this.#seen, this.#hwt, holderOf(principal));
   }
 
   greeting(): ReturnType<ServedSession['greeting']> {
@@ -112,10 +113,9 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
     };
   }
 
-  /** Whether a map since that of its token may have deferred its last write (M10). */
+  /** Whether a map since that of its last write may have deferred the write (M10). */
   get #mayBeDeferred(): boolean {
-    const { knownMap } = this;
-    return knownMap !== undefined && this.node.cutsAfter(knownMap).some(({ horizon }) => this.#hwt > horizon);
+    return this.node.cutsAfter(this.knownMap).some(({ horizon }) => this.#hwt > horizon);
   }
 
   serves(type: unknown): boolean {
@@ -160,6 +160,7 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   }
 
   committed(commit: PlacedCommit, sent: Snapshot): string | undefined {
+    if (commit.ts > this.#hwt) this.knownMap = commit.map ?? this.node.map();
     return this.#renew(this.#rules.committed(this.#seen, commit, sent), Math.max(this.#hwt, commit.ts));
   }
 
@@ -168,7 +169,8 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   }
 
   learn(token: string): string | undefined {
-    const { seen, hwt } = this.parts.tokens.decode(token, this.node.latest(), holderOf(this.principal));
+    const { seen, hwt, map = 0 } = this.parts.tokens.decode(token, this.node.latest(), holderOf(this.principal));
+    if (hwt > this.#hwt) this.knownMap = map;
     return this.#renew(this.#rules.merge(this.#seen, seen), Math.max(this.#hwt, hwt));
   }
 
@@ -186,9 +188,17 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
     if (hwt === this.#hwt && sameSnapshot(seen, this.#seen)) return undefined;
     this.#seen = seen;
     this.#hwt = hwt;
-    const token = this.parts.tokens.mintPlain(seen, hwt, holderOf(this.principal));
+    const token = this.#mint();
     if (token === this.#token) return undefined;
     this.#token = token;
     return token;
+  }
+
+  /** While its last write may be deferred, its token names the map of that write: each node has to judge it (M10). */
+  #mint(): string {
+    const [seen, hwt] = [this.#seen, this.#hwt];
+    const isOpen = hwt > this.#rules.covers(seen) && this.#mayBeDeferred;
+    const map = isOpen ? this.knownMap : this.node.map();
+    return this.parts.tokens.mintPlain(seen, hwt, holderOf(this.principal), map);
   }
 }

@@ -70,7 +70,7 @@ describe('a session token', () => {
   });
 
   it('a session token names the map of its node, and a node that has not adopted that map refuses it (M6)', () => {
-    const at = (map: number) => sessionTokens('paris', {}, map);
+    const at = (map: number) => sessionTokens('paris', {}, () => map);
     const claims = { seen: { ts: 1000 }, hwt: 2000 };
     for (const map of [0, 1, 127, 128, 300, 100_000]) {
       const token = at(map).mint(claims);

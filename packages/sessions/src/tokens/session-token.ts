@@ -44,17 +44,20 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
    * out together with its cache.
    */
   mint({ seen, hwt, cache }: SessionClaims, holder = ''): string {
-    if (cache !== undefined && this.#isLive(seen, hwt)) return this.#sign({ seen, hwt, cache }, holder);
+    if (cache !== undefined && this.#isLive(seen, hwt))
+      return this.#sign({ map: this.map(), seen, hwt, cache }, holder);
     return this.mintPlain(seen, hwt, holder);
   }
 
-  /** A token without a cache: the same text for repeated arguments. */
-  mintPlain(seen: Snapshot, hwt: Timestamp, holder = ''): string {
+  /**
+   * A token without a cache: the same text for repeated arguments.
+   * @param map the version that the token names, by default the map of the node
+   */
+  mintPlain(seen: Snapshot, hwt: Timestamp, holder = '', map = this.map()): string {
     const live = this.#isLive(seen, hwt) ? hwt : 0;
-    const map = this.map();
     const isRepeated = map === this.#lastMap && live === this.#lastHwt;
     if (!isRepeated || holder !== this.#lastHolder || !sameSnapshot(seen, this.#lastSeen)) {
-      this.#lastToken = this.#sign({ seen, hwt: live }, holder);
+      this.#lastToken = this.#sign({ map, seen, hwt: live }, holder);
       this.#lastHolder = holder;
       this.#lastMap = map;
       this.#lastSeen = seen;
@@ -86,9 +89,9 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
     return hwt > Math.min(seen.ts, this.rules.covers(seen));
   }
 
-  #sign({ seen: { ts, deps = [] }, hwt, cache }: SessionClaims, holder: string): string {
+  #sign({ map, seen: { ts, deps = [] }, hwt, cache }: SessionClaims & { map: number }, holder: string): string {
     const write = (record: RecordWriter): void => {
-      record.uint(this.map());
+      record.uint(map);
       record.timestamp(ts);
       record.timestamp(hwt);
       record.byte(deps.length);

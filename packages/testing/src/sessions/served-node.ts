@@ -111,7 +111,7 @@ export class TestNode {
     capabilities: ReadonlySet<Capability> = PARIS,
     protocol: TransactionsName = 'paris',
   ) {
-    this.tokens = sessionTokens(protocol);
+    this.tokens = sessionTokens(protocol, {}, () => this.map);
     const clock = { now: () => this.nowMs, steady: () => this.steadyMs, ust: () => this.ust };
     this.serving = new Serving(
       {

@@ -27,7 +27,7 @@ export const checksOf = (protocol: TransactionsName): SnapshotChecks => new Snap
 export const sessionTokens = (
   protocol: TransactionsName = 'paris',
   more: Partial<TokenCluster> = {},
-  map = 0,
-): SessionTokens => new SessionTokens(clusterOf(protocol, more), rulesOf(protocol), checksOf(protocol), () => map);
+  map: () => number = () => 0,
+): SessionTokens => new SessionTokens(clusterOf(protocol, more), rulesOf(protocol), checksOf(protocol), map);
 
 export const operationTokens = (protocol: string): OperationTokens => new OperationTokens(clusterOf(protocol, {}));
