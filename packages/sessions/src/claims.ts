@@ -13,7 +13,7 @@ export interface CacheName {
 
 /** The claims of a token. */
 export interface SessionClaims {
-  /** Version of the map of the node that has made it, or, if it may be deferred, of its last write; absent for map 0. */
+  /** Version of the map of the node that has made it, or of its last write while that may be deferred; absent for 0. */
   readonly map?: number;
   /** The highest snapshot that the session has seen. */
   readonly seen: Snapshot;
