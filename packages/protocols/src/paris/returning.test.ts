@@ -13,12 +13,16 @@ const silent = (world: World, nodes: readonly NodeId[]) => {
   for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes });
 };
 
+/** A partition that Ireland's node commits alone, and commits again with Virginia's. */
+const partitionOf = ({ topology }: World) =>
+  topology.partitions.findIndex(
+    ({ id: p }) => topology.cohort(p, 'ireland').node === I && topology.cohort(p, 'virginia').node === V,
+  );
+
 describe('PaRiS: a returned node', () => {
   it('a returned node does not commit a third time what was committed again and forgotten since its questions (M8, D5)', () => {
     const world = settled({ settings: { suspendAfterMs: 400, outcomeRetentionMs: 30_000 } });
-    const partition = world.topology.partitions.findIndex(
-      ({ id: p }) => world.topology.cohort(p, 'ireland').node === I && world.topology.cohort(p, 'virginia').node === V,
-    );
+    const partition = partitionOf(world);
     const request = { ...commitOver(world, id(1), [partition]), attemptRegions: ['ireland'] };
     world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
     world.call(I, request, 'CommitResp');
@@ -46,5 +50,29 @@ describe('PaRiS: a returned node', () => {
     const name = `${partition}|${keyIn(world, partition)}`;
     const chains = NODES.map((node) => world.node(node).store.chains.get(name) ?? []);
     expect(new Set(chains.flatMap((chain) => chain.map(({ ts }) => ts)))).toEqual(new Set([ct]));
+  });
+
+  it('what follows nothing is committed again at the same time: many transactions take a few round trips (M11)', () => {
+    const [count, delayMs] = [100, 40];
+    const world = settled({ settings: { suspendAfterMs: 400 }, delayMs: () => delayMs });
+    const partition = partitionOf(world);
+    world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
+    const keys = Array.from({ length: 10 * count }, (_, n) => `default/${n}`);
+    const ofPartition = keys.filter((key) => world.topology.partitionOf(key) === partition).slice(0, count);
+    for (const [n, key] of ofPartition.entries()) {
+      const request = { ...commitOver(world, id(n), [partition]), writes: [{ key, value: '1' }] };
+      world.call(I, { ...request, attemptRegions: ['ireland'] }, 'CommitResp');
+    }
+    world.crash(I);
+    silent(world, [I]);
+    world.until(() => [V, O].every((node) => !isMember(world, I)(node)), 5_000);
+    world.filter = () => true;
+    world.restart(I);
+    silent(world, []);
+    const recommitted = (): unknown => world.node(I).parts.returning?.counters.recommitted;
+    world.until(() => recommitted() !== 0 && isMember(world, I)(I), 20_000);
+    const began = world.now;
+    world.until(() => recommitted() === count, 2 * delayMs * count);
+    expect(world.now - began).toBeLessThan((2 * delayMs * count) / 4);
   });
 });

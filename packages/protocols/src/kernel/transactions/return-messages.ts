@@ -35,6 +35,7 @@ export const DeferredSlice = object({
   avoid: optional(list(region, 64)),
   /** The first timestamp: deferred transactions are committed again in the order of these (M11). */
   first: timestamp,
+  pt: timestamp,
   /** Null for a vote. */
   ct: nullable(timestamp),
   /** Of the writes and the principal. */

@@ -1,7 +1,6 @@
 /**
  * The return of a node that was suspended (M9, M11, M12). The node owes the others the transactions that were deferred
- * because they needed it: they are committed again, each behind the transaction before, in the order of their first
- * timestamps.
+ * because they needed it: they are committed again, each behind the transactions that it follows, many at a time.
  *
  * | state        | meaning                                                     | next                                |
  * | ------------ | ----------------------------------------------------------- | ----------------------------------- |
@@ -20,6 +19,7 @@ import type { Cohort } from './cohort.js';
 import type { DeferredRecord } from './deferred-slices.js';
 import { sliceOf } from './digest.js';
 import type { CommitReq, CommitResp, Refused, TransactionMessage } from './messages.js';
+import { inChains, type Owed, type WholeTransaction } from './owed.js';
 import type { Replica } from './replica.js';
 import type { DeferredReq, DeferredResp, DeferredSlice } from './return-messages.js';
 
@@ -30,8 +30,10 @@ type Taken = DeferredReq | DeferredResp | CommitResp | Refused;
 export const RETURN_MACHINE = 'return';
 /** The version of the map up to which the node has paid. */
 export const PAID = 'return/paid';
-/** Unanswered requests are repeated after this time. */
+/** Unanswered and refused requests are repeated after this time. */
 const RETRY_MS = 200;
+/** This many commits are under way at most. */
+const WINDOW = 64;
 /** Refusals by a cohort that may have known an outcome. */
 const UNREMEMBERED: ReadonlySet<ErrorCode> = new Set(['OUTCOME_FORGOTTEN', 'OUTCOME_LOST']);
 /** How often members send the newest map to a node that is away: an earlier message may be lost. */
@@ -44,11 +46,6 @@ interface GatheredSlices {
   first: Timestamp;
 }
 
-/** A deferred transaction of which an attempt has every slice. */
-interface WholeTransaction extends Pick<GatheredSlices, 'first'> {
-  readonly slices: readonly DeferredSlice[];
-}
-
 interface Debt {
   /** Version of the map that has made the node a member again. */
   readonly version: number;
@@ -56,14 +53,14 @@ interface Debt {
   readonly stable: Timestamp;
   readonly answered: Set<NodeId>;
   readonly gathered: Map<TxId, GatheredSlices>;
-  /** What is whole, in order; undefined while an answer is missing. */
-  whole?: WholeTransaction[] | undefined;
-  /** Commit timestamp of the transaction before. */
-  last: Timestamp;
-  /** The rounds of the first of them that were refused. */
-  rounds: number;
-  /** The request that is not answered. */
-  ref: number | undefined;
+  /** What follows nothing that is not committed again; undefined while an answer is missing. */
+  ready?: Owed[] | undefined;
+  /** How many transactions are not committed again. */
+  left: number;
+  /** The requests that are not answered. */
+  readonly open: Map<number, Owed>;
+  /** Refused requests: the next timer sends the transactions again. */
+  readonly refused: Owed[];
   /** Some transactions need a node that has left in order. */
   isHeld: boolean;
 }
@@ -105,7 +102,7 @@ export class ReturnMachine implements Machine<TransactionMessage> {
     const { maps } = this.state;
     return {
       owes: this.owes ? maps.current.version : null,
-      left: this.#debt?.whole?.length ?? null,
+      left: this.#debt?.ready && this.#debt.left,
       counters: this.counters,
     };
   }
@@ -134,8 +131,9 @@ export class ReturnMachine implements Machine<TransactionMessage> {
     const request = { type: 'DeferredReq', version: debt.version, stable: debt.stable } as const;
     for (const other of others) out.send({ node: other, machine: RETURN_MACHINE }, request);
     if (others.length > 0) return;
-    debt.whole ??= this.#wholeOf(debt, out);
-    if (debt.ref === undefined) this.#commitNext(debt, out);
+    debt.ready ??= this.#readyOf(debt, out);
+    debt.ready.unshift(...debt.refused.splice(0));
+    this.#commitReady(debt, out);
   }
 
   #onDeferredReq({ version, stable }: DeferredReq, from: Address, out: Out): void {
@@ -172,7 +170,7 @@ export class ReturnMachine implements Machine<TransactionMessage> {
    * The transactions of which every slice of an attempt is there, in order. Of the others, a slice was never prepared,
    * or went with a disk: they are dropped.
    */
-  #wholeOf(debt: Debt, out: Out): WholeTransaction[] {
+  #readyOf(debt: Debt, out: Out): Owed[] {
     const { gathered } = debt;
     const { maps, topology } = this.state;
     for (const slice of this.#own(debt.stable)) gather(gathered, slice);
@@ -187,10 +185,12 @@ export class ReturnMachine implements Machine<TransactionMessage> {
         continue;
       }
       const all = slices.find((ofAttempt) => ofAttempt[0]!.cohorts.length === ofAttempt.length);
-      if (all !== undefined) whole.push({ first, slices: all });
+      if (all !== undefined)
+        whole.push({ first, slices: all, timestamps: slices.flat().map(({ pt, ct }) => ct ?? pt) });
       else this.#drop(slices.flat(), out);
     }
-    return whole.sort((a, b) => a.first - b.first || (a.slices[0]!.txId < b.slices[0]!.txId ? -1 : 1));
+    debt.left = whole.length;
+    return inChains(whole);
   }
 
   #drop(slices: readonly DeferredSlice[], out: Out): void {
@@ -214,58 +214,56 @@ export class ReturnMachine implements Machine<TransactionMessage> {
     return cohorts.some(isAway) || slices.some(({ needs }) => needs?.some(isNeeded));
   }
 
-  /** One behind the other (M11). */
-  #commitNext(debt: Debt, out: Out): void {
-    const [next] = debt.whole!;
-    if (next === undefined) {
-      if (debt.isHeld) return;
-      this.#paid = debt.version;
-      this.#debt = undefined;
-      out.write({ kind: 'meta', name: PAID, value: this.#paid });
-      return;
-    }
+  /** Each transaction is behind the earlier transactions of its chain (M11). */
+  #commitReady(debt: Debt, out: Out): void {
     const { node } = this.state;
-    debt.ref = ++this.#ref;
-    out.send({ node, machine: 'coordinator' }, this.#request(debt, debt.ref, next));
+    const ready = debt.ready!;
+    for (const owed of ready.splice(0, Math.max(0, WINDOW - debt.open.size))) {
+      debt.open.set(++this.#ref, owed);
+      out.send({ node, machine: 'coordinator' }, this.#request(debt, this.#ref, owed));
+    }
+    if (debt.left > 0 || debt.isHeld) return;
+    this.#paid = debt.version;
+    this.#debt = undefined;
+    out.write({ kind: 'meta', name: PAID, value: this.#paid });
   }
 
   /**
    * Another sender may have committed the transaction again since the questions: at a timestamp above their stable
    * time, so a cohort that has the outcome finds it, or has forgotten it.
    */
-  #request({ version, stable, last, rounds }: Debt, ref: number, { first, slices }: WholeTransaction): CommitReq {
-    const { region, topology, node } = this.state;
+  #request({ version, stable }: Debt, ref: number, { first, slices, hwt, behind, rounds }: Owed): CommitReq {
+    const { region } = this.state;
     const { txId, home, map, avoid = [] } = slices[0]!;
     const again = Array.from({ length: rounds + 1 }, () => ({ home: region, map: version, avoid: [] as string[] }));
     const attempts = [{ home, map, avoid }, ...again];
-    const needs = slices.flatMap((slice) => slice.needs ?? []).filter(({ ct }) => ct !== undefined);
     return {
       type: 'CommitReq',
       ref,
       txId,
       snapshot: stable,
-      hwt: last,
+      hwt,
       sentAfter: stable,
       attemptRegions: attempts.map((one) => one.home),
       principal: '',
       writes: slices.flatMap(({ writes }) => writes),
       avoids: attempts.map((one) => one.avoid),
       maps: attempts.map((one) => one.map),
-      behind: last === 0 ? needs : [...needs, { node: topology.numberOf(node), ct: last }],
+      behind: [...behind].map(([needed, ct]) => ({ ...(needed !== undefined && { node: needed }), ct })),
       digests: slices.map(({ partition, digest }) => ({ partition, digest })),
       first,
     };
   }
 
-  #onCommitResp({ ref, ct }: CommitResp, out: Out): void {
+  #onCommitResp({ ref, ct, nodes }: CommitResp, out: Out): void {
     const debt = this.#debt;
-    if (debt?.ref !== ref) return;
-    debt.whole!.shift();
-    debt.last = Math.max(debt.last, ct);
-    debt.rounds = 0;
-    debt.ref = undefined;
+    const owed = debt?.open.get(ref);
+    if (debt === undefined || owed === undefined) return;
+    debt.open.delete(ref);
+    debt.left--;
     this.counters.recommitted++;
-    this.#commitNext(debt, out);
+    debt.ready!.push(...owed.committed(ct, nodes));
+    this.#commitReady(debt, out);
   }
 
   /**
@@ -274,21 +272,23 @@ export class ReturnMachine implements Machine<TransactionMessage> {
    */
   #onRefused({ ref, code }: Refused): void {
     const debt = this.#debt;
-    if (debt?.ref !== ref) return;
-    debt.ref = undefined;
-    if (code === 'TRANSACTION_ABORTED') debt.rounds++;
-    else if (UNREMEMBERED.has(code)) this.#debt = newDebt(debt.version, this.state.stable.aggregated, debt.last);
+    const owed = debt?.open.get(ref);
+    if (debt === undefined || owed === undefined) return;
+    if (UNREMEMBERED.has(code)) this.#debt = newDebt(debt.version, this.state.stable.aggregated);
+    if (code === 'TRANSACTION_ABORTED') owed.rounds++;
+    debt.open.delete(ref);
+    debt.refused.push(owed);
   }
 }
 
-const newDebt = (version: number, stable: Timestamp, last: Timestamp = 0): Debt => ({
+const newDebt = (version: number, stable: Timestamp): Debt => ({
   version,
   stable,
   answered: new Set(),
   gathered: new Map(),
-  last,
-  rounds: 0,
-  ref: undefined,
+  left: 0,
+  open: new Map(),
+  refused: [],
   isHeld: false,
 });
 
@@ -303,7 +303,7 @@ function gather(gathered: Map<TxId, GatheredSlices>, slice: DeferredSlice): void
 }
 
 function sliceOfRecord(txId: TxId, partition: PartitionId, record: DeferredRecord): DeferredSlice {
-  const { attempt, home, map, cohorts, avoid, deferred, ct = null, digest, writes, needs } = record;
+  const { attempt, home, map, cohorts, avoid, deferred, pt, ct = null, digest, writes, needs } = record;
   return {
     txId,
     partition,
@@ -313,6 +313,7 @@ function sliceOfRecord(txId: TxId, partition: PartitionId, record: DeferredRecor
     cohorts,
     avoid,
     first: deferred.first,
+    pt,
     ct,
     digest: sliceOf(digest),
     writes,
