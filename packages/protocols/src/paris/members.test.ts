@@ -206,6 +206,23 @@ describe('PaRiS: members of a map', () => {
     expect(world.call(V, { ...request, maps: [1] }, 'CommitResp').ct).toBe(ct);
   });
 
+  it('a sender of a request under a key that is behind another sender goes on with the next attempt (D4)', () => {
+    const world = settled();
+    const write = commitOver(world, id(0), [0, 1]);
+    const request = { ...write, sentAfter: write.sentAfter - 1_000_000 };
+    const cohorts = [0, 1].map((partition) => world.topology.cohort(partition, 'virginia').node);
+    world.filter = ({ to, message }) => !(to.node === cohorts[1] && message.type === 'PrepareReq');
+    const ahead = world.ask('virginia-1', { ...request, attemptRegions: ['virginia', 'virginia'] });
+    world.run(100);
+    expect(world.answer('virginia-1', ahead)).toBeUndefined();
+    expect(world.call('ireland-1', request, 'Refused').code).toBe('TRANSACTION_ABORTED');
+    world.filter = () => true;
+    const again = { ...request, attemptRegions: ['virginia', 'virginia'] };
+    const { ct } = world.call('ireland-1', again, 'CommitResp');
+    world.until(() => world.answer('virginia-1', ahead) !== undefined, 10_000);
+    expect(world.answer('virginia-1', ahead)).toMatchObject({ type: 'CommitResp', ct });
+  });
+
   it('a request under a key that is repeated in a later map has one effect, whatever attempts its senders name (D4, M8)', () => {
     const world = settled();
     const write = commitOver(world, id(1), overVirginiaAndIreland(world));

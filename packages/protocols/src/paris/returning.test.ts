@@ -69,8 +69,8 @@ describe('PaRiS: a returned node', () => {
     world.filter = () => true;
     world.restart(I);
     silent(world, []);
-    const recommitted = (): unknown => world.node(I).parts.returning?.counters.recommitted;
-    world.until(() => recommitted() !== 0 && isMember(world, I)(I), 20_000);
+    const recommitted = () => [...world.node(V).store.chains.values()].filter((chain) => chain.length > 0).length;
+    world.until(() => recommitted() > 0, 20_000);
     const began = world.now;
     world.until(() => recommitted() === count, 2 * delayMs * count);
     expect(world.now - began).toBeLessThan((2 * delayMs * count) / 4);

@@ -21,7 +21,7 @@ import type {
 import { PastCommits } from './past-commits.js';
 import { addCoordinator, isCoordinator, type Prepared } from './prepared-queue.js';
 import { isCohortOf, type PrepareRefusal, refusalOf } from './refusals.js';
-import { Repeats } from './repeats.js';
+import { isRepeatable, Repeats } from './repeats.js';
 import { Resolver } from './resolver.js';
 import type { DropDeferred } from './return-messages.js';
 import { Slices } from './slices.js';
@@ -199,7 +199,9 @@ export class Cohort {
     } else if (known.state === 'committed') {
       this.#sendCommitted(known, request, from, out);
     } else if (stored.attempt > attempt) {
-      this.#refuse(request, 'ATTEMPT_MISMATCH', `Attempt ${stored.attempt} has begun.`, from, out);
+      // Another sender of a request under a key is ahead: the attempt is over, and the next one is for both (D4).
+      const code = isRepeatable(request) ? 'TRANSACTION_ABORTED' : 'ATTEMPT_MISMATCH';
+      this.#refuse(request, code, `Attempt ${stored.attempt} has begun.`, from, out);
     } else if (known.prepared.record.map !== request.identity.map) {
       // The slices of a commit belong to one map, or a cut could divide them (M4): the old ones are decided first.
       this.resolver.resolveOverdue(now, out, { type: 'ResolveNow', partition: this.partition, txId, attempt });
