@@ -84,11 +84,16 @@ export class Outcomes {
     this.#recent.add(txId, record, out.write({ kind: 'outcome', partition: this.partition, txId, record }));
   }
 
-  /** D5: drops outcomes below `min(ust, now - outcomeRetention)`. Each step is a scan. */
+  /**
+   * D5: drops outcomes below `min(ust, now - outcomeRetention)`, where UST counts the suspended nodes: a slice that is
+   * undecided there takes the outcome from here when the node comes back (M7). Each step is a scan.
+   */
   discard(now: WallMs, out: Out): void {
-    const { stable, settings, drift } = this.state;
-    const kept = packWall(drift.stampable(now) - settings.outcomeRetentionMs);
-    const upTo = Math.min(stable.aggregated, kept);
+    const { stable, settings, drift, maps, topology } = this.state;
+    const kept = Math.min(stable.aggregated, packWall(drift.stampable(now) - settings.outcomeRetentionMs));
+    if (kept < this.#forgottenUpTo + DISCARD_STEP) return;
+    const away = topology.nodes.filter((node) => maps.isSuspended(node));
+    const upTo = Math.min(kept, maps.confirmed(away, stable.aggregated));
     if (upTo < this.#forgottenUpTo + DISCARD_STEP) return;
     this.#forgottenUpTo = upTo;
     out.write({ kind: 'horizon', partition: this.partition, horizon: 'forgottenUpTo', upTo });

@@ -1,7 +1,8 @@
 /** Claims about the moment in which a map defers what needs a suspended node (M4, M6). */
 import { keyIn } from '@isochron/testing/world/clients';
 import { commitOver, id, settled } from '@isochron/testing/world/commits';
-import { cohortOn, deferredAt, I, mapsOf, SETTINGS, suspends, V } from '@isochron/testing/world/suspensions';
+import { everywhere, versions } from '@isochron/testing/world/lost-disks';
+import { at, cohortOn, deferredAt, I, mapsOf, O, SETTINGS, suspends, V } from '@isochron/testing/world/suspensions';
 
 describe('PaRiS: the cut of a map', () => {
   it('a slice whose decision a crash has lost is deferred, also if its proposal lies below the horizon (M4)', () => {
@@ -51,5 +52,24 @@ describe('PaRiS: the cut of a map', () => {
     world.diskMs.delete(I);
     world.run(100);
     expect(read()).toMatchObject({ type: 'ReadSliceResp', versions: [null] });
+  });
+
+  it('the outcome of a commit stays while a node with an undecided slice of the commit is suspended (M7, D5)', () => {
+    const keyspaces = [{ name: 'default', partitions: 3, replication: 1 }];
+    const settings = { ...SETTINGS, outcomeRetentionMs: 1_000 };
+    const world = settled({ spec: { ...everywhere(3), keyspaces }, settings });
+    const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
+    world.filter = ({ to, message }) => to.node !== I || message.type !== 'CommitTx';
+    const { ct } = world.call(V, commitOver(world, id(1), partitions), 'CommitResp');
+    world.run(100);
+    world.crash(I);
+    suspends(world);
+    expect(mapsOf(world, V).current.map.horizon).toBeGreaterThan(ct);
+    world.run(130_000);
+    world.restart(I);
+    for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [] });
+    world.until(() => mapsOf(world, I).current.isMember(I), 20_000);
+    world.run(5_000);
+    expect(versions(world, I, cohortOn(world, I))).toMatchObject([[expect.anything(), [{ ts: ct }]]]);
   });
 });
