@@ -169,8 +169,14 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
       {
         file: OUTCOMES,
         in: 'Outcomes.discard',
-        find: 'const upTo = Math.min(stable.aggregated, kept);',
-        replace: 'const upTo = Math.max(stable.aggregated, kept);',
+        find: 'Math.min(stable.aggregated, packWall(',
+        replace: 'Math.max(stable.aggregated, packWall(',
+      },
+      {
+        file: OUTCOMES,
+        in: 'Outcomes.discard',
+        find: 'Math.min(kept, maps.confirmed(away, stable.aggregated))',
+        replace: 'kept',
       },
     ],
     seeds: { from: 7, count: 200 },
