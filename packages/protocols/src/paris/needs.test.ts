@@ -74,6 +74,18 @@ describe('PaRiS: the nodes that a transaction needs', () => {
     expect(logged(world, 2, onV!)[0]).toContainEqual({ ct: hwt + 500_000_000 });
   });
 
+  it('a commit that is sent again follows a write that has moved above the hwt of the commit (M4, M8)', () => {
+    const world = settled();
+    const onV = cohortsOn(world, V)[0]!;
+    // Stable time stands still below.
+    world.filter = ({ message }) => !message.type.startsWith('Gossip');
+    const moved = world.node(V).parts.stable.value + 1_000_000_000;
+    const behind = [{ node: numberOf(world, I), ct: moved }];
+    const { ct } = commits(world, 1, [onV], { hwt: 1, behind });
+    expect(ct).toBeGreaterThan(moved);
+    expect(logged(world, 1, onV)[0]).toEqual(behind);
+  });
+
   it('a prepared slice keeps what its transaction needs over a crash (M4)', () => {
     const world = settled();
     const [onV, onO] = [cohortsOn(world, V)[0]!, cohortsOn(world, O)[0]!];

@@ -358,10 +358,11 @@ export class Commits {
     const cohorts = [...slices.keys()].sort((a, b) => a - b);
     const attempts = attemptsOf(request, cohorts, this.rules, this.state);
     const identity = attempts.at(-1)!;
-    const ht = Math.max(this.rules.newest(snapshot), hwt);
+    const behind = this.#behind(request);
+    // Of a commit that is sent again, a write before may have moved above the last write that the session had (M8).
+    const ht = Math.max(this.rules.newest(snapshot), hwt, ...(behind ?? []).map(({ ct }) => ct ?? 0));
     const depsAt = (home: RegionId) => this.rules.depsOf(snapshot, { home, hwt });
     const deps = depsAt(identity.home);
-    const behind = this.#behind(request);
     const prepares = new Map<PartitionId, PrepareReq>();
     for (const [partition, slice] of slices) {
       prepares.set(partition, {
@@ -404,9 +405,10 @@ export class Commits {
   /** What unstable writes of the session need: any node, if all that is known of a write is its timestamp (M4). */
   #behind({ hwt, behind = [] }: CommitReq): readonly Need[] | undefined {
     const { stableSnapshots, stable } = this.state;
-    if (!stableSnapshots || hwt <= stable.value) return undefined;
+    if (!stableSnapshots) return undefined;
     const unstable = behind.filter(({ ct }) => ct! > stable.value);
-    return unstable.some(({ ct }) => ct! >= hwt) ? unstable : [...unstable, { ct: hwt }];
+    if (hwt > stable.value && unstable.every(({ ct }) => ct! < hwt)) return [...unstable, { ct: hwt }];
+    return unstable.length > 0 ? unstable : undefined;
   }
 
   /** P11: if all cohorts are here. Questions about earlier attempts come first (D4). */
