@@ -38,7 +38,7 @@ export const COMMIT_MUTANTS: readonly Mutant[] = [
       {
         file: COMMITS,
         in: 'Commits.#begin',
-        find: 'const ht = Math.max(this.rules.newest(snapshot), hwt);',
+        find: 'const ht = Math.max(this.rules.newest(snapshot), hwt, ...(behind ?? []).map(({ ct }) => ct ?? 0));',
         replace: 'const ht = snapshot.ts;',
       },
     ],
