@@ -7,6 +7,7 @@ import {
   type SessionTransaction,
   type Snapshot,
 } from '@isochron/protocols';
+import type { SessionClaims } from './claims.js';
 import type { KeptSession } from './kept-session.js';
 import type { CacheEntry } from './messages.js';
 import { NOTHING_SEEN, raisedTo } from './snapshot.js';
@@ -18,6 +19,8 @@ export interface Caller {
   /** A snapshot from here on, with `kept` laid over it, shows every write of the session. See {@link completeOf}. */
   readonly complete: Timestamp;
   readonly kept: KeptSession | undefined;
+  /** The claims of the token about the last write; absent without a token. */
+  readonly last?: Pick<SessionClaims, 'map' | 'hwt'>;
 }
 
 /** A caller without a token has no guarantees yet. */

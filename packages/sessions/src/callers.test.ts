@@ -28,12 +28,22 @@ const write = { txId: 't', writes: [{ key: 'default/a', value: '1' }] };
 
 it('a caller that wrote above the horizon of a later map is refused: the write may be deferred (M10)', () => {
   const callers = callersOf(paris);
-  const seen = { ts: 5 };
-  expect(() => callers.refuseDeferred({ seen, hwt: 11 })).toThrow(
-    expect.objectContaining({ code: 'SESSION_DEFERRED' }),
-  );
-  for (const claims of [{ hwt: 10 }, { map: 1, hwt: 11 }])
-    expect(() => callers.refuseDeferred({ seen, ...claims })).not.toThrow();
+  expect(() => callers.refuseDeferred({ hwt: 11 })).toThrow(expect.objectContaining({ code: 'SESSION_DEFERRED' }));
+  for (const claims of [{ hwt: 10 }, { map: 1, hwt: 11 }]) expect(() => callers.refuseDeferred(claims)).not.toThrow();
+});
+
+it('a read that began before a map which may have deferred the last write is refused (M10)', () => {
+  const callers = callersOf(paris);
+  const read = (last: NonNullable<Caller['last']>) => callers.afterRead({ ...sees(5), hwt: 11, last }, { ts: 20 });
+  expect(() => read({ hwt: 11 })).toThrow(expect.objectContaining({ code: 'SESSION_DEFERRED' }));
+  expect(read({ map: 1, hwt: 11 })).toEqual({ seen: { ts: 20 }, hwt: 11 });
+});
+
+it('the token of a commit names the map of the commit where a later map may have deferred the commit (M10)', () => {
+  const callers = callersOf(paris);
+  const claims = (map: number) => callers.committed(sees(50), { ...write, commit: { ts: 60 }, map, sent: { ts: 50 } });
+  expect(claims(0)).toEqual({ map: 0, seen: { ts: 10 }, hwt: 60 });
+  expect(claims(1)).toMatchObject({ seen: { ts: 50 }, hwt: 60, cache: expect.anything() });
 });
 
 describe('a commit of a caller', () => {

@@ -50,7 +50,7 @@ export class Callers {
    * cache that is kept does not show it (M10).
    * @throws IsochronError SESSION_DEFERRED
    */
-  refuseDeferred({ map = 0, hwt }: SessionClaims): void {
+  refuseDeferred({ map = 0, hwt }: Pick<SessionClaims, 'map' | 'hwt'>): void {
     if (!this.node.cutsAfter(map).some(({ horizon }) => hwt > horizon)) return;
     const detail =
       'A node was suspended after the session had written, and what it wrote last may wait for the return of that node. Begin without the token.';
@@ -91,8 +91,16 @@ export class Callers {
     return new OwnView(caller, this.node.rules, this.node.ust());
   }
 
-  /** The claims of the caller's token after a read from a snapshot. */
+  /**
+   * The claims of the caller's token after a read from a snapshot.
+   * @throws IsochronError SESSION_DEFERRED where a map that was adopted meanwhile may have deferred the last write
+   */
   afterRead(caller: Caller, snapshot: Snapshot): SessionClaims {
+    if (caller.last !== undefined) this.refuseDeferred(caller.last);
+    return this.#claims(caller, snapshot);
+  }
+
+  #claims(caller: Caller, snapshot: Snapshot): SessionClaims {
     const seen = this.node.rules.merge(caller.seen, snapshot);
     const { kept } = caller;
     if (kept === undefined) return { seen, hwt: caller.hwt };
@@ -101,7 +109,8 @@ export class Callers {
   }
 
   /**
-   * Adds a commit to the caller's cache, a new one for a caller without. Returns the claims of the caller's next token.
+   * Adds a commit to the caller's cache, a new one for a caller without. Returns the claims of the caller's next token:
+   * they name the map of the commit where a later map may have deferred the commit (M10).
    */
   committed(caller: Caller, committed: CommittedWrites): SessionClaims {
     const { store } = this.machine;
@@ -110,7 +119,11 @@ export class Callers {
     // A repeated commit may be older than what the session has seen since.
     if (!hasAllUpTo(this.node.rules, kept.seen, committed.commit.ts)) kept.committed(committed);
     store.touch(kept);
-    return this.afterRead({ ...caller, kept }, kept.seen);
+    const { map, commit } = committed;
+    const cuts = map === undefined ? [] : this.node.cutsAfter(map);
+    const cut = cuts.find(({ horizon }) => commit.ts > horizon);
+    if (map === undefined || cut === undefined) return this.#claims({ ...caller, kept }, kept.seen);
+    return { map, seen: { ...caller.seen, ts: Math.min(caller.seen.ts, cut.horizon) }, hwt: commit.ts };
   }
 
   /** The cache that a node kept under an id, from that node or from the one that took it over. */
@@ -209,14 +222,16 @@ export class Callers {
     return {
       seen: this.node.rules.merge(claims.seen, kept.seen),
       hwt: Math.max(claims.hwt, kept.hwt),
+      last: claims,
       complete: kept.complete,
       kept,
     };
   }
 
   /** A caller whose writes are in every snapshot that it can get. */
-  #wholeCaller({ seen, hwt }: SessionClaims): Caller {
-    return { seen: raisedTo(this.node.rules, seen, hwt), hwt, complete: 0, kept: undefined };
+  #wholeCaller(claims: SessionClaims): Caller {
+    const { seen, hwt } = claims;
+    return { seen: raisedTo(this.node.rules, seen, hwt), hwt, complete: 0, kept: undefined, last: claims };
   }
 
   #isNowhere({ session }: CacheName): boolean {
@@ -229,4 +244,10 @@ export class Callers {
 }
 
 /** A caller with own writes that this node may lack. */
-const gappedCaller = ({ seen, hwt }: SessionClaims): Caller => ({ seen, hwt, complete: hwt, kept: undefined });
+const gappedCaller = (claims: SessionClaims): Caller => ({
+  seen: claims.seen,
+  hwt: claims.hwt,
+  complete: claims.hwt,
+  kept: undefined,
+  last: claims,
+});

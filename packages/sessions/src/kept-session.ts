@@ -36,6 +36,8 @@ export interface CommittedWrites {
   readonly txId: TxId;
   readonly writes: readonly KeyWrite[];
   readonly commit: Snapshot;
+  /** Version of the map of the commit; absent under protocols without maps. */
+  readonly map?: number | undefined;
   /** The snapshot that it was sent with: what it depends on. */
   readonly sent: Snapshot;
 }

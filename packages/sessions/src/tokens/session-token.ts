@@ -43,10 +43,9 @@ export class SessionTokens extends SignedTokens<SessionClaims> {
    * A token for a principal, see `holderOf`. A `hwt` whose write is part of the seen snapshot adds nothing, and is left
    * out together with its cache.
    */
-  mint({ seen, hwt, cache }: SessionClaims, holder = ''): string {
-    if (cache !== undefined && this.#isLive(seen, hwt))
-      return this.#sign({ map: this.map(), seen, hwt, cache }, holder);
-    return this.mintPlain(seen, hwt, holder);
+  mint({ map = this.map(), seen, hwt, cache }: SessionClaims, holder = ''): string {
+    if (cache !== undefined && this.#isLive(seen, hwt)) return this.#sign({ map, seen, hwt, cache }, holder);
+    return this.mintPlain(seen, hwt, holder, map);
   }
 
   /**

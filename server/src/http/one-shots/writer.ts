@@ -9,6 +9,7 @@ import {
   type Caller,
   commitThrough,
   mayTryAgain,
+  type PlacedCommit,
   requireCapability,
   withNextAttempt,
 } from '@isochron/sessions';
@@ -47,10 +48,10 @@ export async function commit(
   const known = open && depending === snapshot ? null : depending;
   const coordinator = api.coordinator(request, caller.hwt);
   const fields = { txId, known, hwt, sentAfter, principal, writes };
-  const attempt = async (attempts: ReturnType<typeof attemptInId>): Promise<Snapshot> => {
+  const attempt = async (attempts: ReturnType<typeof attemptInId>): Promise<PlacedCommit> => {
     const call = { ...fields, ...attempts };
     try {
-      return await promised<Snapshot>((done) => commitThrough(coordinator, call, done, order.coordinator));
+      return await promised<PlacedCommit>((done) => commitThrough(coordinator, call, done, order.coordinator));
     } catch (error) {
       if (!(error instanceof IsochronError) || !mayTryAgain(error, attempts)) throw error;
     }
@@ -58,10 +59,8 @@ export async function commit(
     return attempt(withNextAttempt(attempts, api.node));
   };
   const committed = await attempt(attemptInId(txId, api.node));
-  return {
-    ct: committed.ts,
-    token: api.sessions.committed(caller, { txId, writes, commit: committed, sent: depending }, api.holder(request)),
-  };
+  const written = { txId, writes, commit: committed, map: committed.map, sent: depending };
+  return { ct: committed.ts, token: api.sessions.committed(caller, written, api.holder(request)) };
 }
 
 /** The order of a one-shot write: it depends on the caller's snapshot. */

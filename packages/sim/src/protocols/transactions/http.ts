@@ -139,7 +139,12 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     const snapshot = snapshotOf(answer);
     const versions = view?.over(keys, snapshot, answer.versions) ?? answer.versions;
     view?.end();
-    return { status: 'read', token: this.tokens.mint(this.#callers.afterRead(caller, snapshot)), versions };
+    try {
+      return { status: 'read', token: this.tokens.mint(this.#callers.afterRead(caller, snapshot)), versions };
+    } catch (error) {
+      if (error instanceof IsochronError) return { status: 'refused', code: error.code };
+      throw error;
+    }
   }
 
   *#write(caller: Caller, { txId, writes, keyed }: Write): Co<HttpAnswer> {
@@ -161,7 +166,7 @@ export class HttpFront implements HttpNode<NodeMessage>, Machine<NodeMessage> {
     const answer = yield* this.#commit(order, attemptInId(txId, this.world));
     if (answer.type !== 'CommitResp') return refusal(answer);
     const commit = { ts: answer.ct, deps: answer.deps };
-    const next = this.#callers.committed(caller, { txId, writes, commit, sent: snapshot });
+    const next = this.#callers.committed(caller, { txId, writes, commit, map: answer.map, sent: snapshot });
     return { status: 'written', token: this.tokens.mint(next), ct: answer.ct };
   }
 
