@@ -15,6 +15,9 @@ const PAUSE_MS = 20;
 const mapOf = async (cluster: Cluster, id: string) => (await cluster.status(id)).node.map;
 const shown = async (api: string, key: string) => (await call(api, 'GET', keyPath(key))).text;
 
+const ready = (api: string) =>
+  until('the node is ready', async () => (await call(api, 'GET', '/readyz')).status === 200);
+
 /** Writes at one region until another region shows the write; resolves with the time that this took, ms. */
 async function msUntilSeen(from: string, at: string): Promise<number> {
   const client = await connect({ endpoints: [from] });
@@ -140,10 +143,7 @@ describe('a cluster that suspends nodes that do not answer', () => {
         return map !== undefined && map.version >= 2 && map.away.length === 0;
       });
       // Until it knows that its clock is right, it takes no writes.
-      await until(
-        'the node is ready',
-        async () => (await call(cluster.endpoint('ireland'), 'GET', '/readyz')).status === 200,
-      );
+      await ready(cluster.endpoint('ireland'));
       await msUntilSeen(cluster.endpoint('ireland'), virginia);
       await cluster.stop();
     }),
@@ -163,6 +163,7 @@ describe('a cluster that suspends nodes that do not answer', () => {
         await until('the node is suspended', async () => (await mapOf(cluster, 'eu-1'))?.suspended[0] === `${lost}-1`);
         await cluster.restart(`${lost}-1`);
         await until('the node is a member again', isWhole);
+        await ready(at(lost));
         await msUntilSeen(at(lost), at(eu));
       }
       await cluster.stop();
