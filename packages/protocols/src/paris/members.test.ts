@@ -208,17 +208,16 @@ describe('PaRiS: members of a map', () => {
 
   it('a sender of a request under a key that is behind another sender goes on with the next attempt (D4)', () => {
     const world = settled();
-    const write = commitOver(world, id(0), [0, 1]);
+    const write = commitOver(world, id(0), overVirginiaAndIreland(world));
     const request = { ...write, sentAfter: write.sentAfter - 1_000_000 };
-    const cohorts = [0, 1].map((partition) => world.topology.cohort(partition, 'virginia').node);
-    world.filter = ({ to, message }) => !(to.node === cohorts[1] && message.type === 'PrepareReq');
+    world.filter = ({ to, message }) => !(to.node === I && message.type === 'PrepareReq');
     const ahead = world.ask('virginia-1', { ...request, attemptRegions: ['virginia', 'virginia'] });
     world.run(100);
     expect(world.answer('virginia-1', ahead)).toBeUndefined();
-    expect(world.call('ireland-1', request, 'Refused').code).toBe('TRANSACTION_ABORTED');
+    expect(world.call(O, request, 'Refused').code).toBe('TRANSACTION_ABORTED');
     world.filter = () => true;
     const again = { ...request, attemptRegions: ['virginia', 'virginia'] };
-    const { ct } = world.call('ireland-1', again, 'CommitResp');
+    const { ct } = world.call(O, again, 'CommitResp');
     world.until(() => world.answer('virginia-1', ahead) !== undefined, 10_000);
     expect(world.answer('virginia-1', ahead)).toMatchObject({ type: 'CommitResp', ct });
   });

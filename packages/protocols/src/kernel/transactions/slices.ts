@@ -185,7 +185,7 @@ export class Slices {
 
   /**
    * A slice without a decision will commit above all that this replica has confirmed, and the horizon is no higher. Its
-   * proposal may lie below: a crash forgets a decision that the replica has counted with.
+   * proposal may lie below: a crash loses a decision that the replica has counted with.
    */
   #cutQueues(map: ClusterMap, out: Out): void {
     const source = this.state.topology.numberOf(this.state.node);
