@@ -137,7 +137,7 @@ export const DEFAULT_SETTINGS = {
   readTimeoutMs: 1000,
   commitTimeoutMs: 10_000,
   verifyTimeoutMs: 30_000,
-  suspendAfterMs: 0,
+  suspendAfterMs: 4_000,
   stalenessAlertMs: 10_000,
   cacheBytes: undefined,
   diskQuotaBytes: 0,
