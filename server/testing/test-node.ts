@@ -211,8 +211,11 @@ export class TestNode implements TransactionsNode {
   /** The version of its map. */
   mapVersion = 0;
 
-  cutsAfter(): readonly SessionCut[] {
-    return [];
+  /** The maps that have suspended nodes. */
+  cuts: readonly SessionCut[] = [];
+
+  cutsAfter(version: number): readonly SessionCut[] {
+    return this.cuts.filter(({ map }) => map > version);
   }
 
   map(): number {

@@ -50,6 +50,19 @@ describe('time and health', () => {
     expect(answer.json()).toEqual({ ust: api.cluster.served });
   });
 
+  it('GET /v1/stable with the token of a write that may be deferred is refused (M10)', async () => {
+    const { json, headers } = await put(api);
+    const timestamp = Number(json().timestamp);
+    api.cluster.stabiliseEverywhere();
+    api.node.cuts = [{ map: 1, horizon: timestamp - 1, nodes: [1] }];
+    const session = { headers: { 'isochron-session': String(headers['isochron-session']) } };
+    const answer = await api.call('GET', `/v1/stable?ts=${timestamp}`, session);
+    expect([answer.status, answer.json()]).toMatchObject([409, { code: 'SESSION_DEFERRED' }]);
+    expect((await api.call('GET', `/v1/stable?ts=${timestamp}`)).status).toBe(200);
+    api.node.cuts = [{ map: 1, horizon: timestamp, nodes: [1] }];
+    expect((await api.call('GET', `/v1/stable?ts=${timestamp}`, session)).status).toBe(200);
+  });
+
   it('GET /v1/cluster names regions, keyspaces and the node, and no peering address', async () => {
     const answer = await api.call('GET', '/v1/cluster');
     expect(answer.json()).toMatchObject({

@@ -147,6 +147,12 @@ export class ApiContext {
     return storedTxId(txId, this.holder(request));
   }
 
+  /**
+   * Under protocols without suspension nothing is deferred.
+   * @throws IsochronError for a bad token; `SESSION_DEFERRED` if a map may have deferred the last write of the session
+   */
+  refuseDeferred(_request: FastifyRequest): void {}
+
   /** Counts bytes of the caller's requests and answers towards its rate. */
   useBytes(request: FastifyRequest, bytes: number): void {
     const { rates } = this.serving;
@@ -208,6 +214,11 @@ export class TransactionsContext extends ApiContext {
   /** The status of a transaction, see {@link OutcomeQuestions}: unknown where another principal has the id. */
   statusOf(request: FastifyRequest, txId: TxId, sentAfter: Timestamp | null, owner?: NodeId): Promise<TxStatus> {
     return promised((done) => this.outcomes.status(this.storedId(request, txId), sentAfter, done, owner));
+  }
+
+  override refuseDeferred(request: FastifyRequest): void {
+    const token = request.headers['isochron-session'];
+    if (token !== undefined) this.sessions.claims(String(token), this.holder(request));
   }
 
   /** The caller that the token names. @throws IsochronError for a bad token */

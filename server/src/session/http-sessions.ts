@@ -9,6 +9,7 @@ import {
   type HandedOver,
   type Serving,
   type SessionCacheResp,
+  type SessionClaims,
   type SessionStore,
   type SessionTokens,
 } from '@isochron/sessions';
@@ -36,12 +37,18 @@ export class HttpSessions {
   }
 
   /**
-   * The caller; see {@link Callers.resolve}.
+   * The claims of a token.
    * @throws IsochronError as {@link SessionTokens.decode}, {@link Callers.refuseDeferred}
    */
-  resolve(token: string, holder: string): Caller | Promise<Caller> {
+  claims(token: string, holder: string): SessionClaims {
     const claims = this.tokens.decode(token, this.node.latest(), holder);
     this.callers.refuseDeferred(claims);
+    return claims;
+  }
+
+  /** The caller; see {@link Callers.resolve}. @throws IsochronError as {@link claims} */
+  resolve(token: string, holder: string): Caller | Promise<Caller> {
+    const claims = this.claims(token, holder);
     let caller: Caller | undefined;
     let settle = (found: Caller): void => {
       caller = found;

@@ -173,7 +173,7 @@ describe('PaRiS: a suspended node', () => {
     expect(world.call(V, request, 'CommitResp').ct).toBe(ct);
   });
 
-  it('a refused round decides nothing about what is deferred: the next round needs no log, and the status is open (M7, M8)', () => {
+  it('a refused round decides nothing about what is deferred: the next round needs no log, and the status is deferred (M7, M8)', () => {
     const world = settled({ settings: { ...SETTINGS, changeRetentionMs: 0 } });
     const cohorts = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
     world.call(V, commitOver(world, id(1), cohorts), 'CommitResp');
@@ -195,9 +195,25 @@ describe('PaRiS: a suspended node', () => {
     const answers = world.sent.slice(since).filter((one) => one.to.node === O && one.to.machine === 'coordinator');
     expect(answers.map(({ message }) => message)).toEqual([
       expect.objectContaining({ type: 'PrepareResp', attempt: 1000 }),
-      expect.objectContaining({ type: 'OutcomeResp', state: 'prepared' }),
+      expect.objectContaining({ type: 'OutcomeResp', state: 'deferred' }),
       expect.objectContaining({ type: 'PrepareResp', attempt: 1001 }),
     ]);
+  });
+
+  it('a deferred transaction has the status deferred, and once it is committed again the new timestamp (M8)', () => {
+    const world = settled({ settings: SETTINGS });
+    const cohorts = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
+    const { ct } = world.call(V, commitOver(world, id(1), cohorts), 'CommitResp');
+    world.crash(I);
+    suspends(world);
+    const status = () => world.call(V, { type: 'TxStatusReq', txId: id(1) }, 'TxStatusResp');
+    expect(status()).toMatchObject({ status: 'deferred', ts: null });
+    world.restart(I);
+    for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [] });
+    world.until(() => [V, O].every((node) => deferredAt(world, node).length === 0), 20_000);
+    const again = status();
+    expect(again).toMatchObject({ status: 'committed' });
+    expect(again.ts).toBeGreaterThan(ct);
   });
 
   it('nothing is committed again before stable time has passed the clocks with which all members adopted the map (M9)', () => {

@@ -371,7 +371,7 @@ export class JudgedCoordinator implements CoordinatorPort {
             done({ type: 'CommitResp', ref: 0, txId, ct: result.ts! });
             return;
           }
-          if (result.status === 'pending') {
+          if (result.status === 'pending' || result.status === 'deferred') {
             done(new IsochronError('OUTCOME_PENDING', 'The outcome of this commit is not known yet. Send it again.'));
             return;
           }

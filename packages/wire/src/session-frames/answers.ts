@@ -181,12 +181,13 @@ export type AbortedFrame = Infer<typeof AbortedFrame>;
  * The outcome of a transaction, by the replicas that could be asked.
  *
  * `committed`: durable, at `ts`. `aborted`: nothing of it was written, nor will be unless its commit is still repeated.
- * `pending`: prepared, so its participants will decide. `open`: started here, its commit has not come. `unknown`: no
+ * `pending`: prepared, so its participants will decide. `deferred`: committed, and visible to others once it has been
+ * committed again, at a later timestamp (M8). `open`: started here, its commit has not come. `unknown`: no
  * reachable replica has its outcome; it may still arrive. `forgotten`: older than the retained outcomes, or gone with a
  * disk. `lost`: a lost disk took a part of it, and no attempt took effect.
  */
-export type TxState = 'open' | 'pending' | 'committed' | 'aborted' | 'unknown' | 'forgotten' | 'lost';
-const TxState = oneOf<TxState>('open', 'pending', 'committed', 'aborted', 'unknown', 'forgotten', 'lost');
+export type TxState = 'open' | 'pending' | 'deferred' | 'committed' | 'aborted' | 'unknown' | 'forgotten' | 'lost';
+const TxState = oneOf<TxState>('open', 'pending', 'deferred', 'committed', 'aborted', 'unknown', 'forgotten', 'lost');
 
 export const TxStatusFrame = frame('status', {
   ...head,

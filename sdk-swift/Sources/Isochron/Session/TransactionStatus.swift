@@ -8,6 +8,9 @@ public struct TransactionStatus: Hashable, Sendable {
         case open
         /// It is not decided yet; its participants, or this client, will decide it. Ask again.
         case pending
+        /// A node with a part of it was suspended. It is committed again, at a later timestamp: by its session, or by
+        /// that node once it is back. Ask again.
+        case deferred
         /// It is durable, at `timestamp`.
         case committed
         /// Nothing of it was written, and nothing will be unless a client still repeats its commit.

@@ -62,7 +62,7 @@ export class TransactionOneShots implements OneShots {
     const { txId, repeated } = this.api.writeId(request);
     if (!repeated) return undefined;
     const { status, ts } = await this.api.statusOf(request, txId, null);
-    if (status === 'pending')
+    if (status === 'pending' || status === 'deferred')
       throw new IsochronError('OUTCOME_PENDING', 'The patch was sent before and is being decided.');
     if (status !== 'committed' || ts === null) return undefined;
     const caller = await this.api.caller(request);

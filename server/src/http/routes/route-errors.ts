@@ -21,7 +21,7 @@ export const REQUEST_ERRORS = [
 ] as const satisfies readonly ErrorCode[];
 
 /** Of the session token. */
-const SESSION_ERRORS = [
+export const SESSION_ERRORS = [
   'TOKEN_INVALID',
   'TOKEN_FOREIGN',
   'SESSION_GAP',

@@ -7,12 +7,13 @@ import type { RunningNode } from '../../node/api.js';
 import { promised } from '../../node/promised.js';
 import type { ApiContext, RouteContext } from '../context.js';
 import { COMPONENT } from '../documentation/components.js';
-import { json, PLAIN_HEADERS } from '../documentation/openapi.js';
+import { json, PLAIN_HEADERS, SessionHeaders } from '../documentation/openapi.js';
 import { Nullable, named, object, TIMESTAMP, TimestampSchema } from '../documentation/schemas.js';
 import { obstaclesOf, READINESS_CHECKS } from '../health/readiness.js';
 import { stabilityOf } from '../health/stability.js';
 import { LossSchema, lossSummary } from './losses.js';
 import type { Route } from './route.js';
+import { SESSION_ERRORS } from './route-errors.js';
 
 const DEFAULT_STABLE_TIMEOUT_MS = 10_000;
 
@@ -138,10 +139,13 @@ export const TIME_ROUTES: readonly Route<RouteContext>[] = [
     id: 'waitStable',
     tag: 'time',
     summary: 'Waits until every node of every region serves a timestamp: new sessions see it anywhere',
+    description:
+      'A write whose node was suspended is committed again at a later timestamp. Send the token of the write along: the answer is SESSION_DEFERRED where that may be so.',
     access: 'any',
+    headers: SessionHeaders,
     query: StableQuery,
     answers: { 200: json(StableAnswer, 'it is', PLAIN_HEADERS) },
-    errors: ['TIMESTAMP_IN_FUTURE', 'STABLE_TIMEOUT'],
+    errors: ['TIMESTAMP_IN_FUTURE', 'STABLE_TIMEOUT', ...SESSION_ERRORS],
     handle: ({ api }, request, reply) => waitStable(api, request, reply),
   },
   {
@@ -163,6 +167,7 @@ async function waitStable(api: ApiContext, request: FastifyRequest, reply: Fasti
   api.refuseFuture({ ts }, '"ts"');
   const timeoutMs = timeout ?? DEFAULT_STABLE_TIMEOUT_MS;
   const ust = await promised<Timestamp>((done) => api.serving.stable(api.client(request), ts, timeoutMs, done));
+  api.refuseDeferred(request);
   api.sendJson(reply, JSON.stringify({ ust }));
 }
 

@@ -67,6 +67,8 @@ const StatusQuery = object({
 const STATES = {
   open: 'opened, and not committed yet',
   pending: 'prepared: its participants will decide it',
+  deferred:
+    'a node with a part of it was suspended: it is committed again, at a later timestamp, by its session or by that node once it is back',
   committed: 'durable, at `timestamp`',
   aborted: 'nothing of it was written, and nothing will be unless a client repeats its commit',
   unknown: 'no node that answers has its outcome; it may still arrive',
@@ -336,7 +338,7 @@ async function refuseCommitted(api: TransactionsContext, request: FastifyRequest
   const { status, ts } = await api.statusOf(request, txId, snapshot.ts, ownerOf(api, ref));
   if (status === 'committed')
     throw new IsochronError('TRANSACTION_FINISHED', `The transaction was committed at ${ts}: it cannot be taken back.`);
-  if (status === 'pending')
+  if (status === 'pending' || status === 'deferred')
     throw new IsochronError('OUTCOME_PENDING', 'The transaction is being committed: it cannot be taken back.');
 }
 

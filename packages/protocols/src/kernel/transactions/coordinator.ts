@@ -423,6 +423,7 @@ export class Coordinator implements Machine<TransactionMessage> {
 /** The status of a transaction: *lost* only by the verdict of a settlement (D10), never for want of an outcome. */
 const STATUS_OF = {
   prepared: 'pending',
+  deferred: 'deferred',
   committed: 'committed',
   aborted: 'aborted',
   reported: 'lost',
@@ -440,6 +441,8 @@ function undecided(responses: StatusQuestion['responses'], allAnswered: boolean)
   const reported = responses.get('reported');
   const ended = Math.max(aborted?.attempt ?? -1, reported?.attempt ?? -1);
   if (prepared !== undefined && prepared.attempt > ended) return 'prepared';
+  // M7: a refused round decides nothing about a deferred transaction.
+  if (responses.has('deferred') && reported === undefined) return 'deferred';
   if (!allAnswered) return 'unknown';
   if (reported !== undefined) return 'reported';
   const memory = Math.max(lost?.ts ?? 0, responses.get('unknown')?.ts ?? 0);

@@ -201,11 +201,12 @@ export const TxStatusReq = message('TxStatusReq', 11, { ref: uint, txId });
 export type TxStatusReq = Infer<typeof TxStatusReq>;
 
 /**
- * The state of all attempts. `pending`: one is prepared. `lost`: a lost disk took a part, and no attempt took effect
+ * The state of all attempts. `pending`: one is prepared. `deferred`: a map has taken it back, and it will be committed
+ * again (M8). `lost`: a lost disk took a part, and no attempt took effect
  * (D10). `forgotten`: a disk that may have known it is lost. `unknown`: no replica knows it, or not all have answered.
  */
 export type TransactionStatus = (typeof STATUSES)[number];
-const STATUSES = ['open', 'committed', 'aborted', 'pending', 'lost', 'forgotten', 'unknown'] as const;
+const STATUSES = ['open', 'committed', 'aborted', 'pending', 'deferred', 'lost', 'forgotten', 'unknown'] as const;
 
 /**
  * Coordinator → client. `ts` is the commit timestamp, or the snapshot of an open transaction. *Aborted* covers attempts
@@ -373,7 +374,7 @@ export const OutcomeResp = message('OutcomeResp', 26, {
   ref: count,
   partition,
   /** `reported`: among the reported losses (D10), whatever else the replica has of it. */
-  state: oneOf('prepared', 'committed', 'aborted', 'lost', 'unknown', 'reported'),
+  state: oneOf('prepared', 'committed', 'aborted', 'deferred', 'lost', 'unknown', 'reported'),
   /** `ct`, `pt`, the time of a tombstone; of *lost* and *unknown*, up to when the replica has dropped outcomes. */
   ts: timestamp,
   /** The attempt to which the state belongs (D4). */

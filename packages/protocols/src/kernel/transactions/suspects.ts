@@ -142,8 +142,8 @@ export class Suspects {
     if (known === undefined) return undefined;
     // M7: a refused round decides nothing about a slice that is deferred.
     const isRefused = known.state === 'aborted' && this.slices.deferred.get(txId) !== undefined;
-    const isOpen = isRefused || (known.state === 'committed' && this.#isOpen(known.ct, known.digest));
-    const state = isOpen || known.state === 'deferred' ? 'prepared' : known.state;
+    const isOpen = known.state === 'committed' && this.#isOpen(known.ct, known.digest);
+    const state = isOpen ? 'prepared' : isRefused ? 'deferred' : known.state;
     return { state, attempt: attemptOf(known) };
   }
 
