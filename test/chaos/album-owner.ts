@@ -5,6 +5,7 @@ import { connect, type IsochronClient, type WriteReceipt } from '@isochron/sdk';
 import { ALBUMS, principalOf } from './access.js';
 import { type Album, type AlbumSessionOptions, albumKey, photoKey } from './album-session.js';
 import type { Photo } from './album-verdict.js';
+import { isDeferred } from './session.js';
 
 /**
  * `show` adds a photo that the reader may see, `hide` one that it must not, once it is removed; `take` deletes all of
@@ -143,6 +144,7 @@ export class AlbumOwner {
     } catch (error) {
       this.#shared.tally.failed(this.#name, error);
       this.#region = this.#random.pick(this.#regions);
+      if (isDeferred(error)) await this.#giveUp();
     }
   }
 
@@ -178,16 +180,20 @@ export class AlbumOwner {
     } catch (error) {
       if (error instanceof IsochronError && error.code === 'PERMISSION_DENIED')
         verdict.failed(`${this.#name} could not ${this.#step} in ${album.name}, in ${this.#region}: ${error.message}`);
-      else if (tally.failed(this.#name, error) === 'unknown') await this.#giveUp(client);
+      else if (tally.failed(this.#name, error) === 'unknown' || isDeferred(error)) await this.#giveUp();
     }
   }
 
-  /** After an unknown outcome nothing is certain about an album. A new session goes on with another one. */
-  async #giveUp(client: IsochronClient): Promise<void> {
+  /**
+   * After an unknown outcome, and without a session's deferred writes, nothing is certain about an album. A new session
+   * goes on with another one.
+   */
+  async #giveUp(): Promise<void> {
+    const client = this.#client;
     this.#client = undefined;
     this.#exported = undefined;
     this.#useNext();
-    await client.close();
+    await client?.close();
   }
 
   /** The present step. */

@@ -62,7 +62,8 @@ export class AlbumStranger {
     });
     if (made?.status !== 200) return;
     const ts = String(made.headers['isochron-commit-timestamp']);
-    const stable = await this.#call(owner, node, 'GET', `/v1/stable?ts=${ts}&timeout=${STABLE_MS}`);
+    const headers = { 'isochron-session': String(made.headers['isochron-session']) };
+    const stable = await this.#call(owner, node, 'GET', `/v1/stable?ts=${ts}&timeout=${STABLE_MS}`, { headers });
     if (stable?.status !== 200) return;
     const album = { keyspace: ALBUMS, key: albumKey(name), value: { owner: principalOf('stranger'), readers: [] } };
     const commit = { body: { writes: [album] } };

@@ -20,8 +20,9 @@ export interface Converged {
 export class NotConverged extends Error {}
 
 /**
- * Waits until every node runs and has installed everything that any node had promised at its first answer: UST has
- * passed all clocks, so every commit is visible everywhere and no prepared transaction is left below.
+ * Waits until every node runs and is a member that owes nothing, nothing is deferred, and every node has installed
+ * everything that any node had promised then: UST has passed all clocks, so every commit is visible everywhere and no
+ * prepared transaction is left below.
  * @param greatest the greatest timestamp that a client has received; UST must pass it, too
  * @throws NotConverged
  */
@@ -29,13 +30,15 @@ export async function converged(cluster: ChaosCluster, limitMs: number, greatest
   const { nodes } = cluster;
   const options = { timeoutMs: limitMs, explain: () => cluster.failures.join('\n') };
   const startMs = performance.now();
+  const clocks = () => Promise.all(nodes.map((id) => cluster.clocks(id)));
   try {
-    const first = await until('all nodes answer', () => Promise.all(nodes.map((id) => cluster.clocks(id))), options);
+    const first = await until('all nodes answer', clocks, options);
     const answeredMs = performance.now() - startMs;
-    const target = Math.max(greatest, ...first.map(({ hlc }) => hlc));
+    await until('all nodes are back', () => allBack(cluster), options);
+    const target = Math.max(greatest, ...(await clocks()).map(({ hlc }) => hlc));
     let last = first;
     const passed = async () => {
-      last = await Promise.all(nodes.map((id) => cluster.clocks(id)));
+      last = await clocks();
       return last.every(({ ust }) => ust >= target);
     };
     const explain = () => nodes.map((id, i) => `${id}: UST ${last[i]!.ust} of ${target}`).join('\n');
@@ -45,6 +48,12 @@ export async function converged(cluster: ChaosCluster, limitMs: number, greatest
   } catch (error) {
     throw new NotConverged(error instanceof Error ? error.message : String(error), { cause: error });
   }
+}
+
+/** Whether every node is a member, owes no return, and has nothing deferred (M11, M12). */
+async function allBack(cluster: ChaosCluster): Promise<boolean> {
+  const maps = await Promise.all(cluster.nodes.map(async (id) => (await cluster.status(id)).node.map));
+  return maps.every(({ away, deferred, owes }) => away.length === 0 && deferred === 0 && !owes);
 }
 
 /** The contents of each region in one snapshot: for the partitions that it hosts, its own replicas. */
@@ -72,13 +81,20 @@ export function differences(regions: Contents): string[] {
 
 const text = (value: unknown): string => (value === undefined ? 'not there' : JSON.stringify(value));
 
+/** A region's answer about a transaction. */
+export interface Answered {
+  readonly status: string;
+  readonly timestamp: Timestamp | null;
+}
+
 /** Asks every region for the outcomes of transactions. Returns the regions' answers by id. */
-export async function outcomes(cluster: ChaosCluster, ids: readonly string[]): Promise<Map<string, string[]>> {
-  const answers = new Map<string, string[]>();
+export async function outcomes(cluster: ChaosCluster, ids: readonly string[]): Promise<Map<string, Answered[]>> {
+  const answers = new Map<string, Answered[]>();
   for (const id of ids) {
-    const statuses = cluster.regions.map(async (region) => {
+    const statuses = cluster.regions.map(async (region): Promise<Answered> => {
       const { json } = await cluster.get(cluster.cluster.endpoint(region), `/v1/transactions/${id}`);
-      return (json as { status?: string } | undefined)?.status ?? 'no answer';
+      const { status = 'no answer', timestamp = null } = (json ?? {}) as Partial<Answered>;
+      return { status, timestamp };
     });
     answers.set(id, await Promise.all(statuses));
   }

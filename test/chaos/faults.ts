@@ -9,6 +9,8 @@ export type Pair = readonly [from: string, to: string];
 export type Fault =
   /** `kill -9`, and started again at the end. */
   | { readonly kind: 'kill'; readonly node: string }
+  /** `kill -9`, and started again only after the others have suspended the node. */
+  | { readonly kind: 'lose'; readonly node: string }
   /** SIGTERM, and started again at the end. */
   | { readonly kind: 'stop'; readonly node: string }
   /** SIGSTOP, and SIGCONT at the end. */
@@ -67,6 +69,7 @@ export interface Draw {
 /** How many cards a kind has in the deck, and its shortest and longest duration, in ms. */
 const CARDS: Readonly<Record<FaultKind, { count: number; forMs: readonly [number, number] }>> = {
   kill: { count: 3, forMs: [0, 4000] },
+  lose: { count: 2, forMs: [7000, 14_000] },
   stop: { count: 1, forMs: [0, 2000] },
   pause: { count: 2, forMs: [50, 6000] },
   cut: { count: 2, forMs: [100, 5000] },
@@ -174,6 +177,7 @@ function drawFault(kind: FaultKind, random: Random, shape: Shape, pairs: readonl
   const pair = random.pick(pairs);
   switch (kind) {
     case 'kill':
+    case 'lose':
     case 'stop':
     case 'pause':
     case 'fill':
@@ -219,6 +223,7 @@ function claimsOf(fault: Fault, shape: Shape, pairs: readonly Pair[]): string[] 
   const all = Object.values(shape).flat();
   switch (fault.kind) {
     case 'kill':
+    case 'lose':
     case 'stop':
     case 'pause':
       return [`process ${fault.node}`];

@@ -35,14 +35,22 @@ interface Token {
 export interface CallersFound {
   reads: number;
   writes: number;
-  /** Requests without an answer or refused, by status: 0 stands for no answer. */
+  /** Requests without an answer or refused, by their code. */
   readonly failed: Record<string, number>;
   /** Writes that a later request of the token's lineage did not see. */
   readonly missed: string[];
   /** Repetitions of a write. */
   repeats: number;
+  /** Transactions that were answered with several timestamps, as a deferred one is, and the last of these. */
+  readonly moved: Map<string, number>;
   /** Ids with two outcomes. */
   readonly twice: string[];
+}
+
+/** The answer to a write. */
+interface Written {
+  readonly transaction: string;
+  readonly timestamp: number;
 }
 
 const REQUEST_TIMEOUT_MS = 8000;
@@ -150,8 +158,12 @@ export class HttpCaller {
       answers.push(...(await Promise.all(next)));
       this.#found.repeats += next.length;
     }
-    const outcomes = new Set(answers.flatMap((answer) => (answer === undefined ? [] : [answer.text])));
-    if (outcomes.size > 1) this.#found.twice.push(`${this.#name} writes ${key}: ${[...outcomes].join(' and ')}`);
+    const outcomes = answers.flatMap((answer) => (answer === undefined ? [] : [answer.json as Written]));
+    const [first] = outcomes;
+    if (outcomes.some(({ transaction }) => transaction !== first!.transaction))
+      this.#found.twice.push(`${this.#name} writes ${key}: ${JSON.stringify(outcomes)}`);
+    const timestamps = new Set(outcomes.map(({ timestamp }) => timestamp));
+    if (timestamps.size > 1) this.#found.moved.set(first!.transaction, Math.max(...timestamps));
     return answers.find((answer) => answer !== undefined);
   }
 
@@ -175,8 +187,10 @@ export class HttpCaller {
     const answer = await call(node, method, keyPath(key), request).catch(() => undefined);
     if (answer?.status === 200 || (answer?.status === 404 && answer.headers['isochron-session'] !== undefined))
       return answer;
-    const status = String(answer?.status ?? 0);
-    this.#found.failed[status] = (this.#found.failed[status] ?? 0) + 1;
+    const { code = String(answer?.status ?? 'no answer') } = (answer?.json ?? {}) as { code?: string };
+    this.#found.failed[code] = (this.#found.failed[code] ?? 0) + 1;
+    // A node was suspended just after the last write of the lineage: others begin without the token.
+    if (code === 'SESSION_DEFERRED') this.#tokens = this.#tokens.filter((kept) => kept !== token);
     return undefined;
   }
 }

@@ -26,6 +26,7 @@ interface Options {
   readonly sessions: number;
   readonly keys: number;
   readonly faults?: readonly FaultKind[];
+  readonly lose: boolean;
   readonly wipe: boolean;
   readonly rules: boolean;
   readonly tls: boolean;
@@ -72,6 +73,7 @@ const program = new Command('chaos')
   .option('--sessions <n>', 'sessions', whole(1, 256), 9)
   .option('--keys <n>', 'hot keys', whole(8, 100_000), 50)
   .option('--faults <kinds>', `only these, with commas between them: ${FAULT_KINDS.join(', ')}`, kinds)
+  .option('--lose', 'nodes are down for so long that the others suspend them, too', false)
   .option('--wipe', 'data folders are lost or rolled back, too', false)
   .option('--rules', 'the cluster has access rules and users, and a reader of albums must see no hidden photo', false)
   .option('--tls', 'the API and the links between nodes have TLS, with certificates of isochron certs', false)
@@ -121,8 +123,9 @@ function scenarioOf(options: Options, { seed, folder, onStep }: Context): Scenar
   return isolation({ seed, phaseMs: durationMs, sessionsPerRegion: Math.ceil(sessions / regions), onStep });
 }
 
-const faultKinds = ({ faults, wipe }: Options): FaultKind[] => [
+const faultKinds = ({ faults, lose, wipe }: Options): FaultKind[] => [
   ...(faults ?? ALWAYS),
+  ...(lose ? (['lose'] as const) : []),
   ...(wipe ? (['wipe', 'rollback'] as const) : []),
 ];
 

@@ -90,6 +90,7 @@ export class Nemesis {
     const { links } = cluster;
     switch (fault.kind) {
       case 'kill':
+      case 'lose':
         await cluster.end(fault.node, 'SIGKILL');
         break;
       case 'stop':
@@ -146,6 +147,7 @@ export class Nemesis {
     const { cluster } = this.#options;
     switch (fault.kind) {
       case 'kill':
+      case 'lose':
       case 'stop':
       case 'wipe':
         cluster.launch(fault.node);

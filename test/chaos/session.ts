@@ -1,6 +1,6 @@
 /** A session of the SDK that goes on during faults, and records what it read and the outcomes that it received. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Random } from '@isochron/core';
+import { IsochronError, Random } from '@isochron/core';
 import {
   type ConnectOptions,
   connect,
@@ -44,7 +44,13 @@ const RECALLED = 4;
 interface Outcome {
   readonly status: HistoryStatus;
   readonly txId?: TxId | undefined;
+  /** Whether the session cannot go on. */
+  readonly isOver?: boolean;
 }
+
+/** The last writes of the session may wait for a suspended node: the session ends, and another session begins. */
+export const isDeferred = (error: unknown): boolean =>
+  error instanceof IsochronError && error.code === 'SESSION_DEFERRED';
 
 /** A transaction that its own function aborts. */
 class GivenUp extends Error {}
@@ -106,6 +112,7 @@ export class ChaosSession {
     } catch (error) {
       this.#shared.tally.failed(this.#name, error);
       this.#region = this.#random.pick(this.#regions);
+      if (isDeferred(error)) await this.#die();
     }
   }
 
@@ -141,10 +148,11 @@ export class ChaosSession {
     const { tally } = this.#shared;
     const open = this.#recorder.begin();
     const entry = new Map<string, string>();
-    const { status, txId } = await this.#outcome(() => this.#any(client, open, entry));
+    const { status, txId, isOver } = await this.#outcome(() => this.#any(client, open, entry));
     open[status](txId);
     tally.outcomes[status]++;
     if (status === 'unknown' && txId !== undefined) tally.unknown.push(txId);
+    if (isOver) await this.#die();
     if (entry.size === 0) return;
     tally.ledger.push({ name: `${[...entry.keys()].join(' ')} (${txId})`, txId, writes: entry, status });
     if (status === 'committed') this.#written.push(...entry.keys());
@@ -159,7 +167,8 @@ export class ChaosSession {
     } catch (error) {
       if (error instanceof GivenUp) return { status: 'aborted' };
       const status = tally.failed(this.#recorder.name, error);
-      return { status, txId: error instanceof OutcomeUnknownError ? error.txId : undefined };
+      const txId = error instanceof OutcomeUnknownError ? error.txId : undefined;
+      return { status, txId, isOver: isDeferred(error) };
     }
   }
 

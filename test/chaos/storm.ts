@@ -6,7 +6,7 @@ import type { HistoryRecorder } from '@isochron/workload';
 import { until } from '../e2e/until.js';
 import { Albums } from './albums.js';
 import { type ChaosCluster, endpointsOf } from './cluster.js';
-import { converged } from './convergence.js';
+import { converged, outcomes } from './convergence.js';
 import { drawSchedule, type Fault, type FaultKind } from './faults.js';
 import { Gate } from './gate.js';
 import { type CallersFound, HttpCaller } from './http-caller.js';
@@ -99,7 +99,10 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
     stop: async () => {
       await Promise.all([sessions.stop(), albums?.stop()]);
     },
-    compare: (found) => readers.compare(found),
+    compare: async (found) => {
+      await readers.compare(found);
+      await moved(cluster, sessions.found);
+    },
     close: () => readers.close(),
     figures: () => [...figuresOf(tally), ...sessions.figures(), ...readers.figures(), ...(albums?.figures() ?? [])],
     violations: () => ({
@@ -110,6 +113,15 @@ async function loadStorm(options: StormOptions, cluster: ChaosCluster, recorder:
       'writes that waited for a frozen node': nemesis.blocked,
     }),
   };
+}
+
+/** A transaction that was deferred has the timestamp of its last commit in the end, and no other. */
+async function moved(cluster: ChaosCluster, { moved, twice }: CallersFound): Promise<void> {
+  const answers = await outcomes(cluster, [...moved.keys()]);
+  for (const [id, found] of answers)
+    for (const { status, timestamp } of found)
+      if (status === 'committed' && timestamp !== null && timestamp < moved.get(id)!)
+        twice.push(`${id} was committed at ${moved.get(id)}, and is at ${timestamp}`);
 }
 
 interface Sessions {
@@ -126,7 +138,7 @@ function startSessions(
 ): Sessions {
   const stopping = new AbortController();
   const all = { ...shared, keys, seed, signal: stopping.signal };
-  const found: CallersFound = { reads: 0, writes: 0, failed: {}, missed: [], repeats: 0, twice: [] };
+  const found: CallersFound = { reads: 0, writes: 0, failed: {}, missed: [], repeats: 0, moved: new Map(), twice: [] };
   const ended = Promise.all([
     ...Array.from({ length: sessions }, (_, i) => new ChaosSession(all, i).run()),
     ...Array.from({ length: CALLERS }, (_, i) => new HttpCaller(all, i, found).run()),
@@ -137,7 +149,7 @@ function startSessions(
   };
   const failed = () => Object.entries(found.failed).map(([status, count]) => `${status}: ${count}`);
   const requests = () =>
-    `${found.reads} reads, ${found.writes} writes, ${found.repeats} sendings of repeated writes; others by status: ${failed().join(', ') || 'none'}`;
+    `${found.reads} reads, ${found.writes} writes, ${found.repeats} sendings of repeated writes; others by code: ${failed().join(', ') || 'none'}`;
   return { ended, stop, found, figures: () => [['requests over HTTP with forked tokens', requests()]] };
 }
 

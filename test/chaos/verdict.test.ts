@@ -13,6 +13,7 @@ const entry = (status: LedgerEntry['status'], writes: Record<string, string>): L
   writes: new Map(Object.entries(writes)),
 });
 const found = (contents: Record<string, unknown>) => new Map(Object.entries(contents));
+const answers = (...statuses: readonly string[]) => new Map([['t', statuses.map((status) => ({ status }))]]);
 const WHOLE = { 'ledger/a': 'x', 'ledger/b': 'y' };
 
 describe('the ledger against the contents of a region', () => {
@@ -61,9 +62,10 @@ describe('outcomes of a transaction, by region', () => {
     [['committed', 'unknown', 'committed'], 1],
     [['no answer', 'no answer', 'no answer'], 1],
     [['pending', 'pending', 'pending'], 1],
+    [['deferred', 'deferred', 'deferred'], 1],
     [['open', 'open', 'open'], 1],
   ])('the outcomes %j of the regions give %d disputes', (statuses, complaints) => {
-    expect(disputes(new Map([['t', statuses]]))).toHaveLength(complaints);
+    expect(disputes(answers(...statuses))).toHaveLength(complaints);
   });
 });
 
@@ -77,7 +79,7 @@ describe('outcomes of a transaction against the contents', () => {
     ['aborted', WHOLE, 1],
     ['lost', WHOLE, 0],
   ])('the outcome %s and the contents %j give %d disputes', (status, contents, complaints) => {
-    expect(disputes(new Map([['t', [status, status]]]), entries, found(contents))).toHaveLength(complaints);
+    expect(disputes(answers(status, status), entries, found(contents))).toHaveLength(complaints);
   });
 });
 

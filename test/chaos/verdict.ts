@@ -1,7 +1,7 @@
 /** The results of a run, and the exit code that follows from them. */
 import { createReadStream } from 'node:fs';
 import { formatVerdict, HistoryChecker, readHistory, type Verdict } from '@isochron/checker';
-import type { Contents, Converged } from './convergence.js';
+import type { Answered, Contents, Converged } from './convergence.js';
 import type { FaultKind } from './faults.js';
 import { type Audit, audit, type LedgerEntry } from './ledger.js';
 import type { Tally } from './tally.js';
@@ -80,20 +80,21 @@ export function auditAll(tally: Tally, regions: Contents): Audit {
 }
 
 /** Statuses that no region may report at the end of a run. */
-const UNDECIDED: ReadonlySet<string> = new Set(['open', 'pending', 'no answer']);
+const UNDECIDED: ReadonlySet<string> = new Set(['open', 'pending', 'deferred', 'no answer']);
 
 /** Statuses that imply nothing about the data: the disk with the outcome was lost, or it was dropped (D5, D10). */
 const INCONCLUSIVE: ReadonlySet<string> = new Set(['lost', 'forgotten']);
 
 /** Transactions with different outcomes in different regions, or with an outcome that contradicts the data. */
 export function disputes(
-  answers: ReadonlyMap<string, readonly string[]>,
+  answers: ReadonlyMap<string, readonly Pick<Answered, 'status'>[]>,
   entries: readonly LedgerEntry[] = [],
-  found: ReadonlyMap<string, unknown> = new Map(),
+  contents: ReadonlyMap<string, unknown> = new Map(),
 ): string[] {
   const writes = new Map(entries.map((entry) => [entry.txId, entry.writes]));
-  return [...answers].flatMap(([id, statuses]) => {
-    const isThere = [...(writes.get(id)?.keys() ?? [])].map((key) => found.has(key));
+  return [...answers].flatMap(([id, found]) => {
+    const statuses = found.map(({ status }) => status);
+    const isThere = [...(writes.get(id)?.keys() ?? [])].map((key) => contents.has(key));
     const [status] = statuses;
     const isOver = new Set(statuses).size === 1 && !UNDECIDED.has(status!);
     const fits = INCONCLUSIVE.has(status!) || isThere.every((there) => there === (status === 'committed'));

@@ -18,6 +18,8 @@ export interface ClusterOptions {
   readonly nodesPerRegion?: number;
   /** Default `default` alone. */
   readonly keyspaces?: readonly string[];
+  /** Keyspaces with `late: order`. Default none. */
+  readonly lateInOrder?: readonly string[];
   /** The regions that hold the keyspaces; by default they take turns. */
   readonly pinnedTo?: string[];
   /** Partitions of each keyspace. Default 6. */
@@ -270,6 +272,7 @@ export interface ClusterStatus {
       readonly away: readonly string[];
       readonly suspended: readonly string[];
       readonly deferred: number;
+      readonly owes: boolean;
       readonly isSealed: boolean;
     };
     readonly openTransactions: number;
@@ -329,7 +332,7 @@ function plannedNodes(options: ClusterOptions, folder: string, ports: readonly n
 
 function clusterFile(options: ClusterOptions, nodes: readonly ClusterNode[]): ClusterFile {
   const { regions, partitions, replication } = withDefaults(options);
-  const { wan, settings, cluster, protocol = 'paris', keyspaces = ['default'], pinnedTo } = options;
+  const { wan, settings, cluster, protocol = 'paris', keyspaces = ['default'], lateInOrder = [], pinnedTo } = options;
   return {
     protocol,
     ...(cluster === undefined ? {} : { cluster }),
@@ -339,7 +342,12 @@ function clusterFile(options: ClusterOptions, nodes: readonly ClusterNode[]): Cl
         .filter(({ region }) => region === id)
         .map((node) => ({ id: node.id, api: node.api, peer: node.peer })),
     })),
-    keyspaces: keyspaces.map((name) => ({ name, partitions, ...(pinnedTo ? { regions: pinnedTo } : { replication }) })),
+    keyspaces: keyspaces.map((name) => ({
+      name,
+      partitions,
+      ...(pinnedTo ? { regions: pinnedTo } : { replication }),
+      ...(lateInOrder.includes(name) ? { late: 'order' } : {}),
+    })),
     ...(settings === undefined ? {} : { settings }),
     ...(wan === undefined ? {} : { wan: { oneWayMs: { ...wan } } }),
   };
