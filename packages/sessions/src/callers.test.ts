@@ -5,7 +5,7 @@ import { SessionsMachine } from './machine.js';
 
 const { paris, wren, cure } = TRANSACTION_PROTOCOLS;
 
-function callersOf({ session: rules }: typeof paris): Callers {
+function callersOf({ session: rules }: typeof paris, version = () => 1): Callers {
   const machine = new SessionsMachine({
     wake: () => undefined,
     session: (id, state) => new Session(id, rules, state),
@@ -13,7 +13,8 @@ function callersOf({ session: rules }: typeof paris): Callers {
     newId: () => 'session-of-the-test-01',
     now: () => 0,
   });
-  const cutsAfter = (version: number) => [{ map: 1, horizon: 10, nodes: [2] }].filter(({ map }) => map > version);
+  const cut = { map: 1, horizon: 10, nodes: [2] };
+  const cutsAfter = (after: number) => [cut].filter(({ map }) => map > after && map <= version());
   return new Callers({ id: 'p-1', nodes: ['p-1'], near: ['p-1'], rules, ust: () => 0, cutsAfter }, machine);
 }
 
@@ -39,11 +40,51 @@ it('a read that began before a map which may have deferred the last write is ref
   expect(read({ map: 1, hwt: 11 })).toEqual({ seen: { ts: 20 }, hwt: 11 });
 });
 
-it('the token of a commit names the map of the commit where a later map may have deferred the commit (M10)', () => {
+it('the token of a commit is refused where a map may have deferred the commit (M10)', () => {
   const callers = callersOf(paris);
   const claims = (map: number) => callers.committed(sees(50), { ...write, commit: { ts: 60 }, map, sent: { ts: 50 } });
   expect(claims(0)).toEqual({ map: 0, seen: { ts: 10 }, hwt: 60 });
   expect(claims(1)).toMatchObject({ seen: { ts: 50 }, hwt: 60, cache: expect.anything() });
+});
+
+it('the token of a commit is refused where a map may have deferred the write before (M10)', () => {
+  const callers = callersOf(paris);
+  const commit = { ...write, commit: { ts: 60 }, map: 1, sent: { ts: 50 } };
+  const claims = (hwt: number) => callers.committed({ ...sees(50), hwt, last: { hwt } }, commit);
+  expect(claims(11)).toEqual({ map: 0, seen: { ts: 10 }, hwt: 60 });
+  expect(claims(10)).toMatchObject({ seen: { ts: 50 }, hwt: 60, cache: expect.anything() });
+});
+
+it.each([
+  [11, 0],
+  [10, 1],
+])(
+  'a cache whose last write has the timestamp %d is kept %d times once a map has the horizon 10 (M10)',
+  (ts, times) => {
+    let version = 0;
+    const callers = callersOf(paris, () => version);
+    const claims = callers.committed(sees(5), { ...write, commit: { ts }, map: 0, sent: { ts: 5 } });
+    version = 1;
+    // A token of the same session from before that write.
+    const earlier = { ...claims, hwt: 9 };
+    let caller: Caller | undefined;
+    callers.resolve(earlier, (found) => {
+      caller = found;
+    });
+    expect(callers.machine.store.size).toBe(times);
+    expect(caller?.kept === undefined ? 0 : 1).toBe(times);
+  },
+);
+
+it('a read that a write of the cache was laid over is refused where a map may have deferred that write (M10)', () => {
+  let version = 0;
+  const callers = callersOf(paris, () => version);
+  callers.committed(sees(5), { ...write, commit: { ts: 11 }, map: 0, sent: { ts: 5 } });
+  const kept = callers.machine.store.get('session-of-the-test-01')!;
+  const read = () => callers.afterRead({ ...sees(5), kept }, { ts: 9 });
+  expect(read().hwt).toBe(11);
+  version = 1;
+  expect(read).toThrow(expect.objectContaining({ code: 'SESSION_DEFERRED' }));
 });
 
 describe('a commit of a caller', () => {

@@ -29,6 +29,9 @@ export interface HandedOver {
   readonly gapped: number;
 }
 
+/** The last write of a session, and the version of the map that is named with it; absent for 0. */
+type LastWrite = Pick<SessionClaims, 'map' | 'hwt'>;
+
 /** `unreachable`: the keeper did not answer, and no other node has it. */
 export type OnLocated = (answer: SessionCacheResp | undefined, unreachable: boolean) => void;
 
@@ -50,11 +53,16 @@ export class Callers {
    * cache that is kept does not show it (M10).
    * @throws IsochronError SESSION_DEFERRED
    */
-  refuseDeferred({ map = 0, hwt }: Pick<SessionClaims, 'map' | 'hwt'>): void {
-    if (!this.node.cutsAfter(map).some(({ horizon }) => hwt > horizon)) return;
+  refuseDeferred(last: LastWrite): void {
+    if (this.#cutOf(last) === undefined) return;
     const detail =
       'A node was suspended after the session had written, and what it wrote last may wait for the return of that node. Begin without the token.';
     throw new IsochronError('SESSION_DEFERRED', detail);
+  }
+
+  /** The first map that may have deferred a write. */
+  #cutOf({ map = 0, hwt }: LastWrite): SessionCut | undefined {
+    return this.node.cutsAfter(map).find(({ horizon }) => hwt > horizon);
   }
 
   /**
@@ -93,10 +101,11 @@ export class Callers {
 
   /**
    * The claims of the caller's token after a read from a snapshot.
-   * @throws IsochronError SESSION_DEFERRED where a map that was adopted meanwhile may have deferred the last write
+   * @throws IsochronError SESSION_DEFERRED where a map that was adopted meanwhile may have deferred the last write, or a
+   * write of the cache
    */
   afterRead(caller: Caller, snapshot: Snapshot): SessionClaims {
-    if (caller.last !== undefined) this.refuseDeferred(caller.last);
+    for (const last of [caller.last, caller.kept]) if (last !== undefined) this.refuseDeferred(last);
     return this.#claims(caller, snapshot);
   }
 
@@ -109,21 +118,25 @@ export class Callers {
   }
 
   /**
-   * Adds a commit to the caller's cache, a new one for a caller without. Returns the claims of the caller's next token:
-   * they name the map of the commit where a later map may have deferred the commit (M10).
+   * Adds a commit to the caller's cache, a new one for a caller without. Returns the claims of the caller's next token.
+   * Where a map may have deferred the commit, or a write before, they name the map below, so that no node takes them
+   * (M10).
    */
   committed(caller: Caller, committed: CommittedWrites): SessionClaims {
     const { store } = this.machine;
-    const kept = caller.kept ?? store.create(caller);
+    const { map, commit } = committed;
+    const writes = [map === undefined ? undefined : { map, hwt: commit.ts }, caller.last, caller.kept];
+    const cut = writes.flatMap((write) => (write && this.#cutOf(write)) ?? [])[0];
+    if (cut !== undefined) {
+      const ts = Math.min(caller.seen.ts, cut.horizon);
+      return { map: cut.map - 1, seen: { ...caller.seen, ts }, hwt: Math.max(caller.hwt, commit.ts) };
+    }
+    const kept = (caller.kept && this.#inForce(caller.kept)) ?? store.create({ ...caller, map });
     kept.observe(caller.seen, this.node.ust());
     // A repeated commit may be older than what the session has seen since.
     if (!hasAllUpTo(this.node.rules, kept.seen, committed.commit.ts)) kept.committed(committed);
     store.touch(kept);
-    const { map, commit } = committed;
-    const cuts = map === undefined ? [] : this.node.cutsAfter(map);
-    const cut = cuts.find(({ horizon }) => commit.ts > horizon);
-    if (map === undefined || cut === undefined) return this.#claims({ ...caller, kept }, kept.seen);
-    return { map, seen: { ...caller.seen, ts: Math.min(caller.seen.ts, cut.horizon) }, hwt: commit.ts };
+    return this.#claims({ ...caller, kept }, kept.seen);
   }
 
   /** The cache that a node kept under an id, from that node or from the one that took it over. */
@@ -191,7 +204,20 @@ export class Callers {
     const { session, node, changes } = cache;
     const own = node === this.node.id ? this.machine.store.get(session) : undefined;
     // A copy with fewer changes lacks writes that the token's bearer has made, or has seen.
-    return own ?? this.machine.store.adopted(session, changes);
+    const kept = own ?? this.machine.store.adopted(session, changes);
+    return kept && this.#inForce(kept);
+  }
+
+  /** A cache is dropped once a map may have deferred one of its writes: no snapshot has to contain that (M10). */
+  #inForce(kept: KeptSession): KeptSession | undefined {
+    const newest = this.node.cutsAfter(kept.map).at(-1);
+    if (newest === undefined) return kept;
+    if (this.#cutOf(kept) !== undefined) {
+      this.machine.store.drop(kept);
+      return undefined;
+    }
+    kept.map = newest.map;
+    return kept;
   }
 
   /** One fetch at a time for each session. A fetch may have left before the changes that a later request needs. */
@@ -207,15 +233,16 @@ export class Callers {
       this.#fetching.delete(cache.session);
       if (answer === undefined) this.#nowhere.set(cache.session, this.#now() + NOWHERE_MS);
       // Without an answer the caller waits for its gap instead: slower, not wrong.
-      done(answer === undefined ? gappedCaller(claims) : this.#callerOf(claims, this.#adopt(claims, cache, answer)));
+      const kept = answer && this.#inForce(this.#adopt(claims, cache, answer));
+      done(kept === undefined ? gappedCaller(claims) : this.#callerOf(claims, kept));
       for (const other of others) other();
     });
   }
 
   #adopt({ seen }: SessionClaims, { session }: CacheName, answer: SessionCacheResp): KeptSession {
     // Only this node's own stable time and the token raise `ust` here: the peer may be ahead in stable time.
-    const { ust, deps, hwt, complete, entries, changes = 0 } = answer;
-    return this.machine.store.adopt(session, seen, { seen: { ts: ust, deps }, hwt, complete, entries, changes });
+    const { ust, deps, changes = 0, ...copy } = answer;
+    return this.machine.store.adopt(session, seen, { ...copy, seen: { ts: ust, deps }, changes });
   }
 
   #callerOf(claims: SessionClaims, kept: KeptSession): Caller {

@@ -18,6 +18,8 @@ export interface KeptState {
   readonly seen: Snapshot;
   readonly hwt: Timestamp;
   readonly complete: Timestamp;
+  /** As in the session; absent for 0. */
+  readonly map?: number | undefined;
 }
 
 /** Another node's copy of a session that goes on here. */
@@ -26,6 +28,7 @@ export interface CacheCopy {
   readonly seen: Snapshot;
   readonly hwt: Timestamp;
   readonly complete: Timestamp;
+  readonly map?: number | undefined;
   /** How many changes of the original the entries contain. */
   readonly changes: number;
   readonly entries: readonly CacheEntry[];
@@ -43,6 +46,8 @@ export interface CommittedWrites {
 }
 
 export class KeptSession {
+  /** No map up to this version has deferred a write of the session (M10). */
+  map: number;
   readonly #maxBytes: number;
   readonly #open: OpenSession;
   #session: Session;
@@ -56,7 +61,7 @@ export class KeptSession {
 
   constructor(
     readonly id: string,
-    { seen, hwt, complete }: KeptState,
+    { seen, hwt, complete, map = 0 }: KeptState,
     { maxSessionBytes }: { readonly maxSessionBytes: number },
     open: OpenSession,
   ) {
@@ -64,6 +69,7 @@ export class KeptSession {
     this.#open = open;
     this.#session = open(id, { ust: seen.ts, deps: seen.deps, hwt, cache: [] });
     this.#complete = complete;
+    this.map = map;
   }
 
   /** The highest snapshot that it has seen. */
@@ -123,11 +129,12 @@ export class KeptSession {
   }
 
   /** Merges another node's copy: afterwards it has the own writes of both. */
-  merge({ seen, hwt, complete, changes, entries }: CacheCopy): void {
+  merge({ seen, hwt, complete, changes, entries, map = 0 }: CacheCopy): void {
     const { rules } = this.#session;
     this.#reopen([...this.entries(), ...entries], hwt, rules.adopted?.(this.seen, seen) ?? this.seen);
     if (complete > this.#complete) this.#complete = complete;
     if (changes > this.#contained) this.#contained = changes;
+    this.map = Math.min(this.map, map);
     this.#changed(entries.map(({ ct }) => ct));
   }
 

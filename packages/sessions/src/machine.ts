@@ -133,9 +133,9 @@ export class SessionsMachine implements Machine<SessionMessage> {
     handler?.(message, from, out);
   }
 
-  #inherit({ session, transaction, complete, ust, deps, hwt, entries, changes = 0 }: SessionHandover): void {
+  #inherit({ session, transaction, complete, ust, deps, hwt, entries, changes = 0, map }: SessionHandover): void {
     const seen = { ts: ust, deps };
-    if (!transaction) this.store.adopt(session, seen, { seen, hwt, complete, entries, changes });
+    if (!transaction) this.store.adopt(session, seen, { seen, hwt, complete, entries, changes, map });
     else {
       const overlay = overlayOf(entries);
       this.store.keepTransaction(session, { snapshot: { ts: complete }, seen, hwt, overlay }, INHERITED_TRANSACTION_MS);
@@ -159,6 +159,7 @@ export const copyOf = (kept: KeptSession) => ({
   ...depsField(kept.seen),
   hwt: kept.hwt,
   entries: kept.entries(),
+  ...(kept.map > 0 && { map: kept.map }),
 });
 
 const cacheOf = (ref: number, kept: KeptSession, changes: number): SessionCacheResp => {

@@ -32,6 +32,8 @@ const cache = {
   deps: optional(list(timestamp, 1_000)),
   /** How many changes of the named session's cache the entries contain; absent for a view. */
   changes: optional(uint),
+  /** No map up to this version has deferred a write of the session (M10); absent for 0. */
+  map: optional(uint),
 };
 
 /** Node → node that keeps the cache. */

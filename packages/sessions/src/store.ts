@@ -96,7 +96,7 @@ export class SessionStore {
    * before, and writes made here since, stay.
    */
   adopt(from: string, seen: Snapshot, copy: CacheCopy): KeptSession {
-    const session = this.adopted(from) ?? this.create({ seen, hwt: copy.hwt, complete: copy.complete });
+    const session = this.adopted(from) ?? this.create({ ...copy, seen });
     session.merge(copy);
     this.touch(session);
     this.#moved.set(from, session.id);
@@ -128,6 +128,10 @@ export class SessionStore {
    */
   touch(session: KeptSession): void {
     this.#sessions.set(session.id, session);
+  }
+
+  drop({ id }: KeptSession): void {
+    this.#sessions.delete(id);
   }
 
   openTransaction(id: TxId): OpenTransaction | undefined {
