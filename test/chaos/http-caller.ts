@@ -41,8 +41,8 @@ export interface CallersFound {
   readonly missed: string[];
   /** Repetitions of a write. */
   repeats: number;
-  /** Transactions that were answered with several timestamps, as a deferred one is, and the last of these. */
-  readonly moved: Map<string, number>;
+  /** Transactions that were answered with several timestamps: one attempt was deferred. */
+  readonly moved: string[];
   /** Ids with two outcomes. */
   readonly twice: string[];
 }
@@ -163,7 +163,7 @@ export class HttpCaller {
     if (outcomes.some(({ transaction }) => transaction !== first!.transaction))
       this.#found.twice.push(`${this.#name} writes ${key}: ${JSON.stringify(outcomes)}`);
     const timestamps = new Set(outcomes.map(({ timestamp }) => timestamp));
-    if (timestamps.size > 1) this.#found.moved.set(first!.transaction, Math.max(...timestamps));
+    if (timestamps.size > 1) this.#found.moved.push(first!.transaction);
     return answers.find((answer) => answer !== undefined);
   }
 

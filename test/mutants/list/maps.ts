@@ -20,13 +20,13 @@ const MAPS_DISTURBED: Profile = {
 
 /** Nodes and regions do not answer, are suspended, and come back. */
 const SUSPENDED: Profile = {
-  settings: { suspendAfterMs: 300 },
+  settings: { suspendAfterMs: 300, lateInOrder: 1 },
   environment: { founded: true, noticeMs: 50 },
   faults: { kinds: ['isolateNode', 'isolateRegion', 'freeze', 'crash'], count: 14, untilMs: 12_000 },
 };
 
-/** The same, and what is committed again is late soon. */
-const LATE: Profile = { ...SUSPENDED, settings: { suspendAfterMs: 300, lateAfterMs: 300 } };
+/** The same, and what is committed again is late. */
+const LATE: Profile = { ...SUSPENDED, settings: { suspendAfterMs: 300, lateInOrder: 0 } };
 
 export const MAP_MUTANTS: readonly Mutant[] = [
   {

@@ -26,9 +26,9 @@ export const SESSION_MUTANTS: readonly Mutant[] = [
       {
         file: CALLERS,
         in: 'Callers.#keptHere',
-        find: 'return own ?? this.machine.store.adopted(session, changes);',
+        find: 'const kept = own ?? this.machine.store.adopted(session, changes);',
         replace:
-          'const copy = this.machine.store.adopted(session, changes - changes); return own ?? (copy !== undefined && copy.hwt >= hwt ? copy : undefined);',
+          'const copy = this.machine.store.adopted(session, changes - changes); const kept = own ?? (copy !== undefined && copy.hwt >= hwt ? copy : undefined);',
       },
     ],
     seeds: { from: 12, count: 20 },

@@ -36,8 +36,6 @@ export interface ProtocolSettings {
   readonly verifyTimeoutMs: number;
   /** A member that does not answer a majority of the voters is suspended after this time; 0: never. */
   readonly suspendAfterMs: number;
-  /** The writes of a transaction that is committed again later than this are late (F9). */
-  readonly lateAfterMs: number;
 }
 
 export const DEFAULT_SETTINGS: ProtocolSettings = {
@@ -59,5 +57,4 @@ export const DEFAULT_SETTINGS: ProtocolSettings = {
   maxPendingBytes: 64 * 2 ** 20,
   verifyTimeoutMs: 30_000,
   suspendAfterMs: 0,
-  lateAfterMs: 10_000,
 };

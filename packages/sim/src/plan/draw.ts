@@ -262,6 +262,6 @@ function expectedMs(environment: Environment, sessions: Plan['sessions']): numbe
 function drawSuspension(random: Random, { suspendAfterMs: given }: PlanSize): Plan['settings'] {
   const drawn = () => (random.chance(0.5) ? Math.round(logBetween(random, 200, 3_000)) : 0);
   const suspendAfterMs = given === 'drawn' ? drawn() : given;
-  // What is committed again after a suspension is late in some runs, and in time in others.
-  return suspendAfterMs ? { suspendAfterMs, lateAfterMs: 2 * suspendAfterMs } : {};
+  // What is committed again takes effect by its first timestamp in some runs, and in the order of commits in others.
+  return suspendAfterMs ? { suspendAfterMs, lateInOrder: random.below(2) } : {};
 }

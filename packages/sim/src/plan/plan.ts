@@ -7,7 +7,7 @@ import type { ClusterSpec, NodeId, QualifiedKey, RegionId } from '@isochron/core
 import type { SessionStoreLimits } from '@isochron/sessions';
 
 /** Changes with the draws, so that an old seed is recognised as meaning another plan. */
-export const DRAW_VERSION = 14;
+export const DRAW_VERSION = 15;
 
 export interface Plan {
   readonly draw: number;

@@ -41,8 +41,13 @@ export const everywhere = ({ regions, keyspaces }: ClusterSpec): ClusterSpec => 
 });
 
 /** The options with which a driver starts a node. */
-export const startOf = ({ settings, diskIsFull, ...options }: SimulatedNodeOptions) => ({
+export const startOf = ({
+  settings: { lateInOrder = 0, ...settings },
+  diskIsFull,
+  ...options
+}: SimulatedNodeOptions) => ({
   ...options,
+  lateInOrder: lateInOrder > 0 ? options.topology.partitions.map(({ keyspace }) => keyspace) : [],
   settings: { ...DEFAULT_SETTINGS, ...settings },
   writable: () => (diskIsFull() ? ('STORAGE_FULL' as const) : undefined),
 });

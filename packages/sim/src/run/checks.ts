@@ -75,7 +75,7 @@ export function createChecks<M extends AnyMessage>(
     hasData: (node: string) => disk(node).meta.size > 0,
     forwardMs: (node: string) => cluster.node(node).clock.forwardMs,
   };
-  const { verifyTimeoutMs, lateAfterMs } = { ...DEFAULT_SETTINGS, ...plan.settings };
+  const { verifyTimeoutMs, lateInOrder = 0 } = { ...DEFAULT_SETTINGS, ...plan.settings };
   const reports = new FirstReports(context, watched, verifyTimeoutMs);
   const unstable = takesBack ? 'nothing' : visibility === undefined ? 'all' : 'own';
   const usts = () => cluster.nodes.map(({ id }) => cluster.node(id).protocol?.ust() ?? 0);
@@ -92,7 +92,7 @@ export function createChecks<M extends AnyMessage>(
     return topology;
   };
   const lowestClock = () => Math.min(...cluster.nodes.map(({ id }) => cluster.node(id).clock.now()));
-  const ledger = new Ledger(context, visibility ?? UP_TO_A_TIMESTAMP, reports, unstable, highest, lateAfterMs);
+  const ledger = new Ledger(context, visibility ?? UP_TO_A_TIMESTAMP, reports, unstable, highest, lateInOrder > 0);
   const loadOf = (node: string) => cluster.node(node).protocol?.load() ?? {};
   const losses = (node: string) => cluster.node(node).protocol?.losses() ?? [];
   const loads = () => cluster.nodes.map(({ id }) => [id, loadOf(id)] as const);

@@ -11,7 +11,6 @@
 import {
   type ClusterMap,
   defers,
-  HLC_TICKS_PER_MS,
   type LoggedTx,
   type Need,
   type NodeId,
@@ -130,15 +129,14 @@ export class Slices {
   #committed(txId: TxId, record: PreparedRecord, ct: Timestamp): Committed {
     const { attempt, digest, writes, repeatable, needs, first } = record;
     const deps = this.rules.stamp(record.deps, ct, this.state.region);
-    const at = this.#isLate(ct, first) ? first : undefined;
+    const at = this.#isInOrder() ? undefined : first;
     return { txId, ct, attempt, digest, writes, deps, siblings: this.#siblings(record), repeatable, needs, at, record };
   }
 
-  /** Whether a commit takes effect so long after its first timestamp that its writes are judged by that (F9). */
-  #isLate(ct: Timestamp, first = ct): boolean {
-    const { settings, topology, lateInOrder } = this.state;
-    const isInOrder = lateInOrder.has(topology.partitions[this.partition]!.keyspace);
-    return !isInOrder && ct - first > settings.lateAfterMs * HLC_TICKS_PER_MS;
+  /** Whether what is committed again takes effect by its new timestamp alone (F9). */
+  #isInOrder(): boolean {
+    const { topology, lateInOrder } = this.state;
+    return lateInOrder.has(topology.partitions[this.partition]!.keyspace);
   }
 
   /** The decision about a prepared slice: its attempt never commits. */

@@ -1,4 +1,5 @@
 import type { DurableFact, NodeId } from '@isochron/core';
+import { Losses } from '@isochron/protocols';
 import { MemoryState, openMemoryStore } from '@isochron/storage';
 import { A, B, CheckBench, outcome, prepares } from '../fixtures.js';
 import { SurvivorsAgree } from './survivors.js';
@@ -53,6 +54,18 @@ describe('survivors-agree', () => {
     write('p-1', committed('d', 1));
     write('q-1', outcome(1, 't', 'aborted', 6, 1));
     expect(bench.failed).toHaveLength(1);
+  });
+
+  it('survivors-agree ignores a transaction whose loss the same batch reports, before or after the abort', () => {
+    const { bench, write } = watched();
+    const losses = new Losses(undefined);
+    const flags = { committed: true, takenBack: true, acknowledged: false, overtaken: false };
+    const loss = { txId: 't', ts: 5, attempt: 0, partitions: [0], keys: [A], node: 'p-1', ...flags };
+    const reported: DurableFact[] = [];
+    losses.add([loss], { write: (record) => (record.kind === 'meta' ? reported.push(record) : 0) });
+    write('p-1', committed('d'));
+    write('p-1', aborted, ...reported);
+    expect(bench.failed).toEqual([]);
   });
 
   it('survivors-agree ignores the records of a lost disk, and compares all others', () => {

@@ -25,10 +25,11 @@ export class SurvivorsAgree implements Check {
   constructor(readonly context: CheckContext) {}
 
   durable(node: NodeId, records: readonly DurableFact[]): void {
-    for (const record of records) {
-      // A commit that is taken back is aborted by one cohort after the other (`losses.ts` checks the result).
+    // A commit that is taken back is aborted by one cohort after the other (`losses.ts` checks the result).
+    for (const record of records)
       if (record.kind === 'meta' && record.name === LOSSES_RECORD)
         for (const { txId } of new Losses(record.value).all) this.#excused.add(txId);
+    for (const record of records) {
       if (record.kind === 'prepared' && record.record !== null && record.record.deferred === undefined) {
         const { attempt, digest, ct } = record.record;
         this.#recordsOf(record.txId, attempt, node).add('prepared');

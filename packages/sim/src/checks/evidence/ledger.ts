@@ -21,7 +21,6 @@ import {
   type TxId,
   Update,
 } from '@isochron/core';
-import { DEFAULT_SETTINGS } from '@isochron/protocols';
 import type { MemoryState } from '@isochron/storage';
 import type { Check, CheckContext } from '../check.js';
 import { CommittedChains } from './committed-chains.js';
@@ -36,7 +35,6 @@ import {
   type Lacking,
   type LedgerListener,
   type LeftPartition,
-  lateTime,
   loggedIn,
   NOTHING,
   newKnown,
@@ -72,7 +70,8 @@ export class Ledger extends CommittedChains implements Check {
     readonly unstable: Unstable = 'nothing',
     /** The highest stable time of all nodes. */
     readonly stable: () => Timestamp = () => 0,
-    readonly lateAfterMs = DEFAULT_SETTINGS.lateAfterMs,
+    /** Whether what is committed again takes effect by its new timestamp alone (F9). */
+    readonly lateInOrder = false,
   ) {
     super();
     this.deferrals = new Deferrals(context.topology);
@@ -372,7 +371,7 @@ export class Ledger extends CommittedChains implements Check {
   #stamped(prepared: ReadonlyMap<PartitionId, Prepared>, ct: Timestamp): Map<PartitionId, Slice> {
     const stamped = ({ deps: before, first, ...slice }: Prepared): Slice => {
       const deps = this.visibility.stamp(before, ct, slice.region);
-      return { ...slice, deps, sent: deps, at: lateTime(ct, first, this.lateAfterMs) };
+      return { ...slice, deps, sent: deps, at: this.lateInOrder ? undefined : first };
     };
     return new Map([...prepared].map(([partition, slice]) => [partition, stamped(slice)]));
   }

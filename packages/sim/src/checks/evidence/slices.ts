@@ -1,19 +1,18 @@
 /** Transactions as the records on disks show them. */
-import {
-  type Deps,
-  type DurableFact,
-  HLC_TICKS_PER_MS,
-  type KeyWrite,
-  type LoggedTx,
-  type Need,
-  type NodeId,
-  type PartitionId,
-  type PreparedRecord,
-  type QualifiedKey,
-  type RegionId,
-  type StoredVersion,
-  type Timestamp,
-  type TxId,
+import type {
+  Deps,
+  DurableFact,
+  KeyWrite,
+  LoggedTx,
+  Need,
+  NodeId,
+  PartitionId,
+  PreparedRecord,
+  QualifiedKey,
+  RegionId,
+  StoredVersion,
+  Timestamp,
+  TxId,
 } from '@isochron/core';
 import type { MemoryState } from '@isochron/storage';
 
@@ -101,10 +100,6 @@ export const isLate = ({ slices }: Pick<CommittedTx, 'slices'>): boolean =>
 export const NOTHING: Pick<LoggedTx, 'writes' | 'deps' | 'siblings' | 'needs' | 'at'> = { writes: [], deps: undefined };
 /** A prepared slice, which is the same everywhere. */
 export type Prepared = Omit<Slice, 'sent' | 'at'> & { readonly pt: Timestamp; readonly first: Timestamp | undefined };
-
-/** The time by which the writes of a commit are judged that is later than its first timestamp by this (F9). */
-export const lateTime = (ct: Timestamp, first: Timestamp | undefined, lateAfterMs: number): Timestamp | undefined =>
-  ct - (first ?? ct) > lateAfterMs * HLC_TICKS_PER_MS ? first : undefined;
 
 /** A transaction's log entry in a batch. */
 export function loggedIn(records: readonly DurableFact[], partition: PartitionId, txId: TxId): LoggedTx | undefined {
