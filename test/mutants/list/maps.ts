@@ -1,15 +1,19 @@
 /** The decision of maps (M1), and what maps that suspend nodes do (M2–M12). */
 import type { Mutant, Profile } from '../mutant.js';
 import {
+  CALLERS,
   CUTS,
   FOLD_VERSIONS,
   MAP_MACHINE,
+  OWED,
   OWN_COMMITS,
   PAST_COMMITS,
   RECEIVER,
+  SESSION_TOKEN,
   SLICE_READS,
   SLICES,
   STABILIZATION,
+  STABLE_TIME,
 } from './files.js';
 
 /** Deciders compete, crash and are cut off. */
@@ -24,6 +28,9 @@ const SUSPENDED: Profile = {
   environment: { founded: true, noticeMs: 50 },
   faults: { kinds: ['isolateNode', 'isolateRegion', 'freeze', 'crash'], count: 14, untilMs: 12_000 },
 };
+
+/** The same, with callers over HTTP. */
+const SUSPENDED_HTTP: Profile = { ...SUSPENDED, http: {} };
 
 /** The same, and what is committed again is late. */
 const LATE: Profile = { ...SUSPENDED, settings: { suspendAfterMs: 300, lateInOrder: 0 } };
@@ -152,6 +159,66 @@ export const MAP_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 180, count: 150 },
     profile: SUSPENDED,
+  },
+  {
+    name: 'returned-without-order',
+    breaks: 'M11',
+    does: 'commits again what was deferred in no order, and behind nothing',
+    patches: [
+      {
+        file: OWED,
+        in: 'Owed.follows',
+        find: 'this.#waitsFor = others.size;',
+        replace: 'this.#waitsFor = others.size - others.size; return;',
+      },
+    ],
+    seeds: { from: 150, count: 150 },
+    profile: SUSPENDED,
+  },
+  {
+    name: 'returned-before-the-fence',
+    breaks: 'M9',
+    does: 'commits again before all members have what earlier maps have committed',
+    patches: [
+      {
+        file: STABLE_TIME,
+        in: 'StableTime.isFenced',
+        find: 'return this.#aggregated >= this.#fence;',
+        replace: 'return this.#aggregated >= this.#fence - this.#fence;',
+      },
+    ],
+    seeds: { from: 1, count: 150 },
+    profile: SUSPENDED,
+  },
+  {
+    name: 'token-of-a-higher-map',
+    breaks: 'M6',
+    does: 'serves a session that has seen a map which the node has not adopted',
+    patches: [
+      {
+        file: SESSION_TOKEN,
+        in: 'SessionTokens.read',
+        find: 'if (map > this.map()) throw ofAHigherMap();',
+        replace: 'if (map < 0) throw ofAHigherMap();',
+      },
+    ],
+    seeds: { from: 1, count: 150 },
+    profile: SUSPENDED_HTTP,
+  },
+  {
+    name: 'cache-outlives-a-cut',
+    breaks: 'M10',
+    does: 'keeps the cache of a session over HTTP although a map may have deferred its writes',
+    patches: [
+      {
+        file: CALLERS,
+        in: 'Callers.#cutOf',
+        find: 'hwt > horizon',
+        replace: 'hwt < horizon - horizon',
+      },
+    ],
+    seeds: { from: 1, count: 150 },
+    profile: SUSPENDED_HTTP,
   },
   {
     name: 'session-ignores-cuts',
