@@ -2,6 +2,7 @@
 import type { NodeId } from '@isochron/core';
 import { keyIn } from '@isochron/testing/world/clients';
 import { commitOver, id, settled } from '@isochron/testing/world/commits';
+import { everywhere } from '@isochron/testing/world/lost-disks';
 import type { World } from '@isochron/testing/world/world';
 import { MAPS_MACHINE } from '../kernel/maps/map-machine.js';
 
@@ -50,6 +51,33 @@ describe('PaRiS: a returned node', () => {
     const name = `${partition}|${keyIn(world, partition)}`;
     const chains = NODES.map((node) => world.node(node).store.chains.get(name) ?? []);
     expect(new Set(chains.flatMap((chain) => chain.map(({ ts }) => ts)))).toEqual(new Set([ct]));
+  });
+
+  it('a node that returns receives again what came unverified up to the horizon, and adopts the map then (M5, D10)', () => {
+    const world = settled({ spec: everywhere(1), settings: { suspendAfterMs: 400 } });
+    // Oregon's disk is not verified by Virginia: its clock counts in Ireland as far as it went before.
+    world.cut(V, O);
+    world.crash(O);
+    world.restart(O);
+    world.run(3_000);
+    // Oregon's stream reaches Ireland for longer than that of Ireland reaches Virginia: beyond the horizon.
+    world.cut(V, I);
+    world.run(300);
+    world.call(O, { ...commitOver(world, id(1), [0]), attemptRegions: ['oregon'] }, 'CommitResp');
+    world.run(100);
+    world.cut(O, I);
+    world.crash(I);
+    world.heal(V, O);
+    silent(world, [I]);
+    world.until(() => [V, O].every((node) => !isMember(world, I)(node)), 5_000);
+    const { horizon } = world.node(V).parts.maps.current.map;
+    world.restart(I);
+    const { replication } = world.node(I).parts.replicas[0]!;
+    expect(replication.vv.applied('oregon')).toBeGreaterThan(horizon);
+    expect(replication.stableMin).toBeLessThan(horizon);
+    for (const other of [V, O]) world.heal(I, other);
+    silent(world, []);
+    world.until(() => NODES.every(isMember(world, I)), 20_000);
   });
 
   it('what follows nothing is committed again at the same time: many transactions take a few round trips (M11)', () => {

@@ -12,6 +12,7 @@
  * | `capped`    | up to the cap            | a range that is verified            | lifting   |
  * |             |                          | the peer has lost its disk          | restarted |
  * | `restarted` | up to the cap            | verified, and all has come again    | lifting   |
+ * |             |                          | verified, all up to a horizon (M5)  | restarted |
  * |             |                          | the peer has lost its disk again    | restarted |
  * | `lifting`   | up to the cap            | the record without the cap is durable | verified |
  * |             |                          | a range that is not verified        | capped    |
@@ -26,8 +27,14 @@ import { SendingEnd } from './replication-stream.js';
 type State =
   | { readonly is: 'verified' }
   | { readonly is: 'capped'; readonly cap: Timestamp }
-  | { readonly is: 'restarted'; readonly cap: Timestamp; readonly resentUpTo: Timestamp }
+  | { readonly is: 'restarted'; readonly cap: Timestamp; readonly resentUpTo: Timestamp; readonly raise?: CapRaise }
   | { readonly is: 'lifting'; readonly cap: Timestamp; readonly seq: WriteSeq };
+
+/** A higher cap, in force once its record is durable. */
+interface CapRaise {
+  readonly cap: Timestamp;
+  readonly seq: WriteSeq;
+}
 
 /** The disk's data about a peer. */
 export interface RecoveredPeer {
@@ -76,7 +83,8 @@ export class PeerProgress {
 
   /** The cap to be stored on the disk. */
   get persistedCap(): Timestamp | undefined {
-    return this.#state.is === 'lifting' ? undefined : this.cap;
+    if (this.#state.is === 'lifting') return undefined;
+    return (this.#state.is === 'restarted' ? this.#state.raise?.cap : undefined) ?? this.cap;
   }
 
   /** Everything up to here was received again; undefined unless the stream is received again. */
@@ -131,7 +139,27 @@ export class PeerProgress {
     this.#state = { is: 'lifting', cap, seq: keep() };
   }
 
+  /**
+   * Whether the cap can go up to the horizon of the next map: all up to there was received again, from a verified disk.
+   * The rest comes once that map is adopted, for which a lower cap would wait in vain (M5).
+   */
+  mayRaise(horizon: Timestamp): boolean {
+    const { resentUpTo = 0, persistedCap = horizon } = this;
+    return this.#confirmed && persistedCap < horizon && resentUpTo >= horizon && (this.held?.groups.length ?? 0) === 0;
+  }
+
+  /** @param keep writes the caps of all peers */
+  raise(cap: Timestamp, keep: () => WriteSeq): void {
+    if (this.#state.is !== 'restarted') return;
+    const state = this.#state;
+    this.#state = { ...state, raise: { cap, seq: 0 } };
+    this.#state = { ...state, raise: { cap, seq: keep() } };
+  }
+
   persisted(upTo: WriteSeq): void {
     if (this.#state.is === 'lifting' && this.#state.seq <= upTo) this.#state = { is: 'verified' };
+    if (this.#state.is !== 'restarted') return;
+    const { raise, ...state } = this.#state;
+    if (raise !== undefined && raise.seq <= upTo) this.#state = { ...state, cap: raise.cap };
   }
 }

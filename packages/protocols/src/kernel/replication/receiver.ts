@@ -177,7 +177,10 @@ export class Receiver {
 
   #lift(source: RegionId, out: Out): void {
     const peer = this.#peer(source);
+    const { next } = this.parts.state.maps;
     if (peer.mayLift(this.#applied(source))) peer.lift(() => this.#keepCaps(out));
+    else if (next !== undefined && peer.mayRaise(next.map.horizon))
+      peer.raise(next.map.horizon, () => this.#keepCaps(out));
   }
 
   /**
