@@ -7,7 +7,6 @@ import { ConsistentHistory } from './causality/history.js';
 import { SnapshotReads } from './causality/snapshot-reads.js';
 import { NothingBelowVersionClock } from './causality/version-clock.js';
 import { AcknowledgedIsKept } from './durability/acknowledged.js';
-import { PromisesAreDurable } from './durability/promises.js';
 import { UP_TO_A_TIMESTAMP } from './evidence/visibility.js';
 import { A, B, CheckBench, client, hold, outcome, prepares, TOPOLOGY, version } from './fixtures.js';
 import { MemoryIsBounded } from './liveness/memory.js';
@@ -205,37 +204,6 @@ describe('nothing-below-version-clock', () => {
     expect(bench.failed).toEqual([]);
     check.wrote('p-1', prepares('t', 5, one)[0]!);
     check.wrote('p-1', log(5));
-    expect(bench.failed).toHaveLength(2);
-  });
-});
-
-describe('promises-are-durable', () => {
-  it('promises-are-durable finds a promised prepare that is not on disk, and a replicated group that is not', () => {
-    const bench = new CheckBench();
-    const check = new PromisesAreDurable(bench.context, bench.ledger);
-    bench.commit('t', 5, one);
-    bench.apply('p-1', 't', 5, one);
-    const groups = [{ ct: 5, txs: [{ txId: 't', writes: one }] }];
-    check.prepared('p-1', 0, 't', 0, 5);
-    check.replicated('p-1', 0, groups);
-    expect(bench.failed).toEqual([]);
-    check.prepared('p-1', 0, 't', 0, 6);
-    check.prepared('p-1', 0, 'u', 0, 5);
-    check.replicated('q-1', 0, groups);
-    expect(bench.failed).toHaveLength(3);
-  });
-
-  it('promises-are-durable finds a version that is shown to a reader before it is on disk', () => {
-    const bench = new CheckBench();
-    const check = new PromisesAreDurable(bench.context, bench.ledger);
-    const shown = { ts: 5, txId: 't', region: 'p', value: '1' };
-    bench.commit('t', 5, one);
-    check.revealed('p-1', 0, [shown]);
-    expect(bench.failed).toHaveLength(1);
-    bench.apply('p-1', 't', 5, one);
-    check.revealed('p-1', 0, [shown]);
-    expect(bench.failed).toHaveLength(1);
-    check.revealed('q-1', 0, [shown]);
     expect(bench.failed).toHaveLength(2);
   });
 });

@@ -110,11 +110,11 @@ export class Ledger extends CommittedChains implements Check {
     return this.#known.get(txId)?.durable.has(`${region}|${key}`) ?? false;
   }
 
-  /** The same for a version without its key: values are unique, except those of deletions and folds of updates. */
-  holds({ txId, value, at }: StoredVersion, region: RegionId, partition: PartitionId): boolean {
-    const writes = this.committed(txId)?.slices.get(partition)?.writes ?? [];
-    const wrote = (written: Content) => at !== undefined || written instanceof Update || written === value;
-    return writes.some((write) => wrote(write.value) && this.isDurable(txId, region, write.key));
+  /** The same for a version without its key: values are unique, except those of deletions, folds and late writes. */
+  holds({ txId, value }: Pick<StoredVersion, 'txId' | 'value'>, region: RegionId, partition: PartitionId): boolean {
+    const slice = this.committed(txId)?.slices.get(partition);
+    const wrote = (written: Content) => slice?.at !== undefined || written instanceof Update || written === value;
+    return (slice?.writes ?? []).some((write) => wrote(write.value) && this.isDurable(txId, region, write.key));
   }
 
   /**
