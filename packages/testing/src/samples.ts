@@ -112,7 +112,7 @@ function replicationSamples(context: SampleContext): ReplicationSamples {
       ref: 11,
       part: 0,
       parts: 1,
-      versions: [{ key, version }],
+      versions: [{ key, version, attempt: 1 }],
       next: null,
       vector,
       gcFloor: 0,

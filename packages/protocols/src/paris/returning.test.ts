@@ -2,7 +2,7 @@
 import type { NodeId } from '@isochron/core';
 import { keyIn } from '@isochron/testing/world/clients';
 import { commitOver, id, settled } from '@isochron/testing/world/commits';
-import { everywhere } from '@isochron/testing/world/lost-disks';
+import { everywhere, loseDisk, runRebuilding } from '@isochron/testing/world/lost-disks';
 import type { World } from '@isochron/testing/world/world';
 import { MAPS_MACHINE } from '../kernel/maps/map-machine.js';
 
@@ -78,6 +78,28 @@ describe('PaRiS: a returned node', () => {
     for (const other of [V, O]) world.heal(I, other);
     silent(world, []);
     world.until(() => NODES.every(isMember(world, I)), 20_000);
+  });
+
+  it('a returned node does not commit again what comes to it in the new log of a lost disk (M8, D10)', () => {
+    const world = settled({ spec: everywhere(1), settings: { suspendAfterMs: 400 } });
+    world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
+    const request = { ...commitOver(world, id(1), [0]), attemptRegions: ['ireland'] };
+    world.call(I, request, 'CommitResp');
+    for (const other of [V, O]) world.cut(I, other);
+    silent(world, [I]);
+    world.until(() => [V, O].every((node) => !isMember(world, I)(node)), 5_000);
+    // Its session commits it again, and then the disk of the cohort is lost.
+    const again = { ...request, attemptRegions: ['ireland', 'virginia'], maps: [0, 1] };
+    const { ct } = world.call(V, again, 'CommitResp');
+    world.until(() => world.node(O).parts.stable.value >= ct, 2_000);
+    loseDisk(world, V);
+    world.filter = () => true;
+    for (const other of [V, O]) world.heal(I, other);
+    silent(world, []);
+    expect(runRebuilding(world, 10_000)).toEqual([]);
+    expect(NODES.map((node) => world.node(node).parts.returning?.owes)).toEqual([false, false, false]);
+    const chains = NODES.map((node) => world.node(node).store.chains.get(`0|${keyIn(world, 0)}`) ?? []);
+    expect(chains.map((chain) => chain.map(({ ts }) => ts))).toEqual([[ct], [ct], [ct]]);
   });
 
   it('what follows nothing is committed again at the same time: many transactions take a few round trips (M11)', () => {

@@ -44,13 +44,14 @@ export class Copies {
 
   onReadCopy({ node, request, vector }: ReadCopy, gcFloor: Timestamp, out: Out): void {
     const { ref, source, above } = request;
-    const { version: map } = this.state.topology;
+    const { topology } = this.state;
+    const { version: map } = topology;
     const { chains, next } = this.state.reader.copy(this.partition, request.start);
     const isWanted = (of: RegionId) => source === null || of === source;
     const wanted = (version: StoredVersion) =>
       isWanted(version.region) && (source === null || version.ts > above) && !this.isTakenBack(version);
     const versions = chains.flatMap(({ key, versions: all }) =>
-      all.filter(wanted).map((version) => ({ key, version })),
+      all.filter(wanted).map((version) => ({ key, version, ...this.#attemptOf(version, topology.regionOf(node)) })),
     );
     const unstable = next === null ? (this.unstable() ?? []).filter(({ region }) => isWanted(region)) : [];
     const parts = [
@@ -75,6 +76,12 @@ export class Copies {
         },
       );
     });
+  }
+
+  /** The copying node writes a new log of its own transactions, of which the versions do not name the attempts. */
+  #attemptOf({ region, txId, ts }: StoredVersion, copying: RegionId): Pick<CopiedVersion, 'attempt'> {
+    const outcome = region === copying ? this.state.reader.outcome(this.partition, txId) : undefined;
+    return outcome?.status === 'committed' && outcome.ts === ts ? { attempt: outcome.attempt } : {};
   }
 }
 

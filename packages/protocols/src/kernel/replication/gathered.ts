@@ -10,6 +10,8 @@ type Out = Effects<ReplicationMessage>;
 /** An own transaction, as far as its versions show it. */
 interface OwnTx extends Pick<StoredVersion, 'txId' | 'deps' | 'depends' | 'siblings' | 'at'> {
   readonly ct: Timestamp;
+  /** Where peers keep the outcome (`CopiedVersion`). */
+  readonly attempt: number | undefined;
   readonly writes: Map<QualifiedKey, KeyWrite>;
 }
 
@@ -66,9 +68,9 @@ export class Gathered {
     }
     const isTaken = ({ region: of, ts }: StoredVersion) => of === region || ts <= this.others;
     const taken = page.versions.filter(({ version }) => isTaken(version));
-    for (const { key, version } of taken) {
+    for (const { key, version, attempt } of taken) {
       out.write({ kind: 'version', partition, key, version });
-      if (version.region === region) this.#takeOwn(key, version);
+      if (version.region === region) this.#takeOwn(key, version, attempt);
       else if (version.ts <= (this.#vector.get(version.region) ?? 0)) {
         const highest = this.#highestGroups.get(version.region) ?? 0;
         this.#highestGroups.set(version.region, Math.max(version.ts, highest));
@@ -77,14 +79,15 @@ export class Gathered {
     return taken.length;
   }
 
-  #takeOwn(key: QualifiedKey, { ts, txId, value, deps, depends, siblings, at }: StoredVersion): void {
+  #takeOwn(key: QualifiedKey, version: StoredVersion, attempt: number | undefined): void {
+    const { ts, txId, value, deps, depends, siblings, at } = version;
     if (ts <= this.everywhere) {
       this.#everywhereOwn = Math.max(this.#everywhereOwn, ts);
       return;
     }
     const name = nameOf(ts, txId);
-    const tx = this.#own.get(name) ?? { ct: ts, txId, deps, depends, siblings, at, writes: new Map() };
-    this.#own.set(name, tx);
+    const tx = this.#own.get(name) ?? { ct: ts, txId, deps, depends, siblings, at, attempt, writes: new Map() };
+    this.#own.set(name, { ...tx, attempt: tx.attempt ?? attempt });
     tx.writes.set(key, { key, value });
   }
 
@@ -96,7 +99,15 @@ export class Gathered {
     vector.set(region, Math.max(this.clock, vector.get(region) ?? 0, this.newest));
     for (const [name, { ct, writes, ...rest }] of this.#own) {
       const tx = { ...rest, writes: [...writes.values()], needs: this.#unstable.get(name)?.tx.needs };
-      out.write({ kind: 'applied', partition, ct, tx, region, log: 'own', outcome: { attempt: 0, digest: null } });
+      out.write({
+        kind: 'applied',
+        partition,
+        ct,
+        tx,
+        region,
+        log: 'own',
+        outcome: { attempt: tx.attempt ?? 0, digest: null },
+      });
     }
     const unstable = [...this.#unstable.values()];
     for (const { ct, region: source, tx } of unstable)

@@ -48,7 +48,12 @@ export const ListedVersion = object({ key, version: foldedVersion });
 export type ListedVersion = Infer<typeof ListedVersion>;
 
 /** A key and one of its versions. */
-export const CopiedVersion = object({ key, version });
+export const CopiedVersion = object({
+  key,
+  version,
+  /** Of a transaction of the copying node whose request may be repeated, or that commits again (D5, M8). */
+  attempt: optional(uint),
+});
 export type CopiedVersion = Infer<typeof CopiedVersion>;
 
 /**
