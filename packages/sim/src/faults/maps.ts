@@ -1,7 +1,7 @@
 /** Maps that are decided while everything runs (M1–M6). */
 import type { NodeId } from '@isochron/core';
 import { type LeaveReq, MAPS_MACHINE, type OrderReq, type ProposeMap, type ReturnReq } from '@isochron/protocols';
-import type { FaultKind, FaultWorld, Moment } from './fault.js';
+import type { FaultKind, FaultWorld, FaultyCluster, FaultyNode, Moment } from './fault.js';
 import { crashAt } from './nodes.js';
 
 /** The messages of a decision: a node may crash at any of them. */
@@ -30,7 +30,7 @@ export const nextMap: FaultKind<{ node: NodeId; interruption: Interruption | nul
   }),
   start: (world, fault) => {
     const heal = fault.interruption === null ? undefined : crashAt.start(world, { ...fault, ...fault.interruption });
-    ask(world, fault.node, { type: 'ProposeMap' });
+    ask(world.cluster, fault.node, { type: 'ProposeMap' });
     return heal;
   },
 };
@@ -48,8 +48,8 @@ export const leave: FaultKind<{ node: NodeId; stays?: boolean }> = {
   forMs: [500, 6_000],
   draw: (random, { topology }) => ({ node: random.pick(topology.nodes) }),
   start: (world, { node, stays }) => {
-    ask(world, node, { type: 'LeaveReq', ref: 0 });
-    return stays ? () => ask(world, node, { type: 'ReturnReq', ref: 1 }) : endOnceLeft(world, node);
+    ask(world.cluster, node, { type: 'LeaveReq', ref: 0 });
+    return stays ? () => ask(world.cluster, node, { type: 'ReturnReq', ref: 1 }) : endOnceLeft(world, node);
   },
 };
 
@@ -76,7 +76,10 @@ function endOnceLeft({ cluster }: FaultWorld, node: NodeId): () => void {
   };
 }
 
-/** How often an operator lets a held node return, and for how long: an order at a cut-off node comes to nothing. */
+/**
+ * How often an operator lets a held node return, and for how long at least: an order at a cut-off node comes to
+ * nothing, and so does every order while a member does not answer. The operator goes on until the node is a member.
+ */
 const ORDER_MS = 500;
 const ORDERS_MS = 12_000;
 
@@ -90,19 +93,26 @@ export const order: FaultKind<{ node: NodeId; action: 'suspend' | 'hold'; at: No
     at: random.pick(topology.nodes),
   }),
   start: (world, { node, action, at }) => {
-    ask(world, at, { type: 'OrderReq', ref: 0, action, nodes: [node] });
-    return () => letReturn(world, node, 0);
+    ask(world.cluster, at, { type: 'OrderReq', ref: 0, action, nodes: [node] });
+    return () => letReturn(world.cluster, node);
   },
 };
 
-function letReturn(world: FaultWorld, node: NodeId, waitedMs: number): void {
-  const { topology, time } = world.cluster;
-  for (const at of topology.nodes) ask(world, at, { type: 'OrderReq', ref: 0, action: 'return', nodes: [node] });
-  if (waitedMs < ORDERS_MS) time.after(ORDER_MS, () => letReturn(world, node, waitedMs + ORDER_MS));
+/** The operator orders at every node that the node returns. */
+export function letReturn(cluster: OperatedCluster, node: NodeId, waitedMs = 0): void {
+  const { topology, time } = cluster;
+  for (const at of topology.nodes) ask(cluster, at, { type: 'OrderReq', ref: 0, action: 'return', nodes: [node] });
+  const isBack = cluster.node(node).up && cluster.isMember(node);
+  if (waitedMs < ORDERS_MS || !isBack) time.after(ORDER_MS, () => letReturn(cluster, node, waitedMs + ORDER_MS));
 }
+
+/** The cluster, as its operators see it. */
+type OperatedCluster = Pick<FaultyCluster, 'topology' | 'time' | 'operate' | 'isMember'> & {
+  node(id: NodeId): Pick<FaultyNode, 'up'>;
+};
 
 type OperatorRequest = LeaveReq | ReturnReq | ProposeMap | OrderReq;
 
-function ask({ cluster }: FaultWorld, node: NodeId, request: OperatorRequest): void {
+function ask(cluster: Pick<OperatedCluster, 'node' | 'operate'>, node: NodeId, request: OperatorRequest): void {
   if (cluster.node(node).up) cluster.operate({ node, machine: MAPS_MACHINE }, request);
 }
