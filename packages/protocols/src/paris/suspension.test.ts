@@ -379,6 +379,23 @@ describe('PaRiS: a suspended node', () => {
     expect(versions(world, V, 0)).toEqual(versions(world, O, 0));
   });
 
+  it('a log keeps what a suspended node lacks of it, however many bytes that takes (D10d, CF2)', () => {
+    const settings = { suspendAfterMs: 100, changeRetentionMs: 500, changeRetentionBytes: 0 };
+    const world = settled({ spec: everywhere(1), settings });
+    const client = new TestClient(world, V);
+    client.write({ [keyIn(world, 0)]: '"before"' });
+    world.run(100);
+    // Its links are up, and nothing of the streams reaches it.
+    world.filter = ({ to, message }) => to.node !== I || !/^(Replicate|Heartbeats)$/.test(message.type);
+    suspends(world);
+    const [, ct] = ['"one"', '"two"'].map((value) => client.write({ [keyIn(world, 0)]: value }).ct);
+    world.run(2_000);
+    world.filter = () => true;
+    for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [] });
+    world.until(() => world.node(I).parts.stable.value > ct!, 20_000);
+    expect(world.node(I).store.chains.get(`0|${keyIn(world, 0)}`)?.[0]).toMatchObject({ value: '"two"' });
+  });
+
   it('a returned node owes what needs a node that has left in order, until that one is back (M11, M12)', () => {
     const world = settled({ settings: SETTINGS });
     const partitions = [cohortOn(world, V), cohortOn(world, O), cohortOn(world, I)].sort((a, b) => a - b);

@@ -87,13 +87,28 @@ export class PlainStore implements VersionReader {
         this.logs.set(record.partition, log);
         return;
       }
-      case 'horizon':
-        this.meta.set(`${record.horizon}/${record.partition}`, record.upTo);
-        this.#drop(record.partition, record.horizon, record.upTo);
+      case 'horizon': {
+        const { partition, horizon, bytes } = record;
+        const upTo = Math.max(record.upTo, bytes === undefined ? 0 : this.#truncationFor(partition, bytes));
+        this.meta.set(`${horizon}/${partition}`, upTo);
+        this.#drop(partition, horizon, upTo);
         return;
+      }
       case 'meta':
         this.meta.set(record.name, record.value);
     }
+  }
+
+  /** The newest entry at or below `ust` that must go for the others to take no more than some bytes, as JSON. */
+  #truncationFor(partition: PartitionId, bytes: number): Timestamp {
+    const ust = Number(this.meta.get('ust') ?? 0);
+    const settled = (this.logs.get(partition) ?? []).filter(({ ct }) => ct <= ust);
+    let taken = 0;
+    for (const entry of settled.reverse()) {
+      taken += JSON.stringify(entry).length;
+      if (taken > bytes) return entry.ct;
+    }
+    return 0;
   }
 
   read(partition: PartitionId, key: QualifiedKey, snapshot: Timestamp): Version | undefined {

@@ -24,7 +24,11 @@ function truncations(stable: Timestamp, confirmedUpTo: Timestamp): Timestamp[] {
     send: () => {},
     sendAfterPersist: () => {},
   };
-  new ChangeRetention(0, state, 1).collect(at(0), confirmedUpTo, { ...out, lastWrite: () => 0, setTimer: () => {} });
+  new ChangeRetention(0, state, 1).collect(at(0), confirmedUpTo, true, {
+    ...out,
+    lastWrite: () => 0,
+    setTimer: () => {},
+  });
   return written.flatMap((record) => (record.kind === 'horizon' ? [record.upTo] : []));
 }
 

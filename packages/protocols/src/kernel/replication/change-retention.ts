@@ -56,10 +56,12 @@ export class ChangeRetention {
   /**
    * @param lastVersion highest timestamp of a version
    * @param confirmedUpTo a peer may ask for an own group above
+   * @param isConfirmed whether every peer has all own groups at or below stable time: a limit of bytes drops these, too
    */
-  collect(lastVersion: Timestamp, confirmedUpTo: Timestamp, out: Out): void {
+  collect(lastVersion: Timestamp, confirmedUpTo: Timestamp, isConfirmed: boolean, out: Out): void {
     const { partition, state } = this;
-    const { changeRetentionMs, changeRetentionBytes: bytes } = state.settings;
+    const { changeRetentionMs, changeRetentionBytes } = state.settings;
+    const bytes = isConfirmed ? changeRetentionBytes : undefined;
     const aged = packWall(Math.max(0, wallOf(state.stable.aggregated) - changeRetentionMs));
     const upTo = Math.min(aged, confirmedUpTo);
     const isBusy = lastVersion > this.#lastVersion;

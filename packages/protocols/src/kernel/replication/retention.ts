@@ -102,8 +102,9 @@ export class Retention {
       state.stable.collected(floor);
       out.write({ kind: 'horizon', partition, horizon: 'gcFloor', upTo: floor });
     }
-    const confirmed = [...this.peers.values()].map((peer) => this.#confirmedBy(peer));
-    const covered = this.#logged.truncate(this.peers.values(), Math.min(state.stable.aggregated, ...confirmed));
+    const stable = state.stable.aggregated;
+    const confirmed = Math.min(stable, ...[...this.peers.values()].map((peer) => this.#confirmedBy(peer)));
+    const covered = this.#logged.truncate(this.peers.values(), confirmed);
     if (covered > this.#truncatedUpTo) {
       this.#truncatedUpTo = covered;
       const horizon = this.#changes === undefined ? 'logTruncatedUpTo' : 'logConfirmedUpTo';
@@ -111,7 +112,8 @@ export class Retention {
     }
     // A group that a peer's disk has not confirmed stays, whatever its age: the peer may ask for it (D10).
     const isConfirmed = this.#logged.last <= this.#truncatedUpTo;
-    if (isConfirmed || covered > 0)
-      this.#changes?.collect(this.#lastVersion, isConfirmed ? MAX_TIMESTAMP : this.#truncatedUpTo, out);
+    if (!isConfirmed && covered === 0) return;
+    const upTo = isConfirmed ? MAX_TIMESTAMP : this.#truncatedUpTo;
+    this.#changes?.collect(this.#lastVersion, upTo, isConfirmed || confirmed === stable, out);
   }
 }
