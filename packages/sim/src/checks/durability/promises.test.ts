@@ -1,3 +1,4 @@
+import { MemoryState, openMemoryStore } from '@isochron/storage';
 import { A, CheckBench } from '../fixtures.js';
 import { PromisesAreDurable } from './promises.js';
 
@@ -38,6 +39,21 @@ describe('promises-are-durable', () => {
     const check = new PromisesAreDurable(bench.context, bench.ledger);
     bench.put('t', 5, '"late"', 3);
     check.revealed('p-1', 0, [{ ts: 5, txId: 't', region: 'p', value: '"other"', origin: { ts: 5, txId: 's' } }]);
+    expect(bench.failed).toEqual([]);
+  });
+
+  it('promises-are-durable takes a collected version from the log of a rolled-back disk', async () => {
+    const bench = new CheckBench();
+    const check = new PromisesAreDurable(bench.context, bench.ledger);
+    const older = new MemoryState();
+    for (const [txId, ct] of [['t', 5] as const, ['u', 6] as const]) {
+      bench.put(txId, ct, '1');
+      const tx = { txId, writes: one };
+      await openMemoryStore(older).commit([{ kind: 'applied', partition: 0, ct, region: 'p', log: 'own', tx }]);
+    }
+    await openMemoryStore(older).commit([{ kind: 'horizon', partition: 0, horizon: 'gcFloor', upTo: 7 }]);
+    bench.ledger.onDataLoss('p-1', older);
+    check.replicated('p-1', 0, [{ ct: 5, txs: [{ txId: 't', writes: one }] }]);
     expect(bench.failed).toEqual([]);
   });
 });

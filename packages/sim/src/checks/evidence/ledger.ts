@@ -252,8 +252,7 @@ export class Ledger extends CommittedChains implements Check {
     for (const [txId, known] of this.#known)
       for (const partition of partitions) this.#lose(txId, known, node, partition, left.partitions.get(partition));
     for (const partition of partitions) {
-      const floor = left.partitions.get(partition)?.horizons.gcFloor ?? 0;
-      this.#floors.set(`${node}/${partition}`, floor);
+      this.#floors.set(`${node}/${partition}`, left.partitions.get(partition)?.horizons.gcFloor ?? 0);
     }
   }
 
@@ -268,7 +267,8 @@ export class Ledger extends CommittedChains implements Check {
   #lose(txId: TxId, known: Known, node: NodeId, partition: PartitionId, left: LeftPartition | undefined): void {
     const region = this.context.topology.regionOf(node);
     const floor = this.#floorOf(region, partition);
-    const isLeft = left?.prepared.has(txId) || left?.log.some(({ tx }) => tx.txId === txId);
+    const isLogged = left?.log.some(({ tx }) => tx.txId === txId) ?? false;
+    const isLeft = isLogged || left?.prepared.has(txId);
     if (left === undefined && known.committed?.slices.get(partition)?.region === region) known.lostAt.add(partition);
     for (const { prepared } of known.attempts) {
       if (isLeft || prepared.get(partition)?.region !== region) continue;
@@ -276,7 +276,8 @@ export class Ledger extends CommittedChains implements Check {
       if (known.committed === undefined) this.#damage(known);
     }
     const slice = known.committed?.slices.get(partition);
-    if (slice === undefined) return;
+    // While a node is away that may ask for it, the own log has a version also after its collection.
+    if (slice === undefined || (isLogged && slice.region === region)) return;
     for (const { key } of slice.writes) {
       if (left?.chains.get(key)?.some((version) => version.txId === txId)) continue;
       const wasHere = known.durable.delete(`${region}|${key}`);
