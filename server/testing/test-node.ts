@@ -66,6 +66,7 @@ export const WHOLE_MAP = {
   away: [],
   suspended: [],
   held: [],
+  evicted: [],
   absences: [],
   leaving: [],
   silent: [],

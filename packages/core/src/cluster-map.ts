@@ -45,6 +45,8 @@ export interface ClusterMap {
   readonly held?: readonly number[] | undefined;
   /** Present if an operator asked for the map. */
   readonly isOrdered?: boolean | undefined;
+  /** Numbers of the nodes that never come back; absent without any. None is a member or a voter of any later map. */
+  readonly evicted?: readonly number[] | undefined;
 }
 
 /** What a map changes in the map before. */
@@ -55,6 +57,8 @@ export interface MapChange {
   /** Nodes that stay away; by default the nodes of the map before. */
   readonly held?: readonly number[] | undefined;
   readonly isOrdered?: boolean;
+  /** Further nodes that never come back. */
+  readonly evicted?: readonly number[];
 }
 
 /**
@@ -97,15 +101,20 @@ export function firstMap({ regions, keyspaces }: ClusterSpec): ClusterMap {
 }
 
 /**
- * The numbers of the voters: with three regions or more the first member of each region, or its first node if it has no
- * member; with fewer regions every node.
+ * The numbers of the voters, among the nodes that are not evicted: with three regions or more the first member of each
+ * region, or its first node if it has no member; with fewer regions every node.
  */
-function votersOf(regions: ClusterMap['regions'], nodes: ClusterMap['nodes'], members: readonly number[]): number[] {
-  if (regions.length < 3) return [...nodes.keys()];
-  return regions.flatMap((region) => {
-    const numbers = [...nodes.keys()].filter((number) => nodes[number]!.region === region);
-    return numbers.find((number) => members.includes(number)) ?? numbers[0] ?? [];
-  });
+function votersOf(
+  regions: ClusterMap['regions'],
+  nodes: ClusterMap['nodes'],
+  members: readonly number[],
+  evicted: readonly number[] = [],
+): number[] {
+  const present = [...nodes.keys()].filter((number) => !evicted.includes(number));
+  const byRegion = regions.map((region) => present.filter((number) => nodes[number]!.region === region));
+  const left = byRegion.filter((numbers) => numbers.length > 0);
+  if (left.length < 3) return present;
+  return left.map((numbers) => numbers.find((number) => members.includes(number)) ?? numbers[0]!);
 }
 
 /** The map after a map, with other members; a former member is suspended unless the node has `left` in order. */
@@ -113,15 +122,17 @@ export function nextMap(map: ClusterMap, change: MapChange, horizon: Timestamp):
   const { left = [], isOrdered = false } = change;
   const members = sorted(change.members);
   const held = sorted(change.held ?? map.held ?? []);
+  const evicted = sorted([...(map.evicted ?? []), ...(change.evicted ?? [])]);
   return {
     ...map,
     version: map.version + 1,
     members,
-    voters: votersOf(map.regions, map.nodes, members),
+    voters: votersOf(map.regions, map.nodes, members, evicted),
     horizon,
     suspends: map.members.filter((number) => !members.includes(number) && !left.includes(number)),
     held: held.length === 0 ? undefined : held,
     isOrdered: isOrdered || undefined,
+    evicted: evicted.length === 0 ? undefined : evicted,
   };
 }
 
@@ -142,15 +153,16 @@ export const clusterMap = struct<ClusterMap>({
   suspends: numbers,
   held: optional(numbers),
   isOrdered: optional(boolean),
+  evicted: optional(numbers),
 });
 
 /** Whether a map names nothing that is not in the map: nodes are in its regions, and numbers are numbers of nodes. */
 export function isConsistent(map: ClusterMap): boolean {
-  const { regions, nodes, keyspaces, replicas, members, voters, suspends, held = [] } = map;
+  const { regions, nodes, keyspaces, replicas, members, voters, suspends, held = [], evicted = [] } = map;
   const partitions = keyspaces.reduce((sum, keyspace) => sum + keyspace.partitions, 0);
   return (
     nodes.every(({ region }) => regions.includes(region)) &&
     replicas.length === partitions &&
-    [...replicas, members, voters, suspends, held].every((numbers) => numbers.every((n) => n < nodes.length))
+    [...replicas, members, voters, suspends, held, evicted].every((numbers) => numbers.every((n) => n < nodes.length))
   );
 }

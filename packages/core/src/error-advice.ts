@@ -171,6 +171,9 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'The other node uses another version of the peering protocol. Run the same version on all nodes.',
   PEER_CONFIG_MISMATCH:
     'The other node runs with another cluster file. Give all nodes the same file, then restart them.',
+  NODE_EVICTED:
+    'An operator has evicted this node (`isochron nodes evict`): the cluster went on without it, and no node runs under ' +
+    'its id again. Do not start it again; keep its data folder until nothing of it is needed any more.',
   REBUILD_NEEDED:
     "The node's disk was lost, rolled back or damaged. It stops, sets its old data aside and comes back with a " +
     'copy from its peers; other nodes answer meanwhile.',

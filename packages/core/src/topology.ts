@@ -29,6 +29,8 @@ export class Topology {
   readonly voters: readonly NodeId[];
   /** The nodes that stay away until an operator lets them return. */
   readonly held: readonly NodeId[];
+  /** The nodes that never come back. */
+  readonly evicted: readonly NodeId[];
   readonly partitions: readonly Partition[];
   readonly #keyspaces = new Map<string, { first: PartitionId; count: number }>();
   readonly #numbers: ReadonlyMap<NodeId, number>;
@@ -49,6 +51,7 @@ export class Topology {
     this.isWhole = this.members.length === this.nodes.length;
     this.voters = map.voters.map((number) => this.nodes[number]!);
     this.held = (map.held ?? []).map((number) => this.nodes[number]!);
+    this.evicted = (map.evicted ?? []).map((number) => this.nodes[number]!);
     for (const { id, region } of map.nodes) this.#regionOf.set(id, region);
     for (const region of this.regions)
       this.#nodesOf.set(
@@ -179,6 +182,11 @@ export class Topology {
     if (this.isWhole) return preferred;
     const held = preferred.filter((other) => this.hasMember(partition, other));
     return held.length === 0 ? preferred : held;
+  }
+
+  /** Whether no operator keeps a node away, for a time or for ever. */
+  mayReturn(node: NodeId): boolean {
+    return !this.held.includes(node) && !this.evicted.includes(node);
   }
 
   /** Whether each partition on a node has a replica on another member, too: a map without the node has all data. */

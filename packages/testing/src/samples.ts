@@ -155,6 +155,8 @@ export function transactionSamples(context: SampleContext): TransactionSamples {
     LeaveResp: { type: 'LeaveResp', ref: 16, why: 'only-replica' },
     ReturnReq: { type: 'ReturnReq', ref: 17 },
     OrderReq: { type: 'OrderReq', ref: 18, action: 'hold', nodes: ['ireland-1'] },
+    EvictionReq: { type: 'EvictionReq', nodes: ['ireland-1'] },
+    EvictionResp: { type: 'EvictionResp', isWhole: true },
     OrderResp: { type: 'OrderResp', ref: 18, why: 'silent', nodes: ['oregon-1'] },
     ChangeReq: { type: 'ChangeReq', version: 1, action: 'suspend', nodes: ['ireland-1'] },
     DeferredReq: { type: 'DeferredReq', version: 2, stable: now - 9000 },

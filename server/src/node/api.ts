@@ -85,6 +85,8 @@ export interface MapStatus {
   readonly isSealed: boolean;
   /** The nodes that an operator keeps away. */
   readonly held: readonly NodeId[];
+  /** The nodes that never come back. */
+  readonly evicted: readonly NodeId[];
   /** When each node went that is away: stable time counts the node up to there; and whether an operator ordered it. */
   readonly absences: readonly { readonly node: NodeId; readonly since: Timestamp; readonly isOrdered: boolean }[];
   /** The members that are about to leave. */

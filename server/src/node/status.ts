@@ -125,6 +125,7 @@ function mapStatus(node: RunningNode, machines: TransactionNode | OperationNode)
     away,
     suspended: away.filter((id) => maps.isSuspended(id)),
     held: current.held,
+    evicted: current.evicted,
     absences,
     leaving: [...leaving, ...(isLeaving && current.isMember(node.id) ? [node.id] : [])],
     silent: node.unresponsive.nodes.filter((id) => !leaving.has(id)),

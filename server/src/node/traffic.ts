@@ -60,6 +60,8 @@ export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind }
   OrderReq: 'maps',
   OrderResp: 'maps',
   ChangeReq: 'maps',
+  EvictionReq: 'maps',
+  EvictionResp: 'maps',
   Silent: 'maps',
   Leaving: 'maps',
   MemberReq: 'maps',

@@ -15,7 +15,7 @@ import {
 } from '@isochron/core';
 import { Activity } from './activity.js';
 import { type ClockReadings, DriftWatch } from './drift-watch.js';
-import { Maps, MINIMUM } from './maps/maps.js';
+import { Maps, MINIMUM, refuseEvicted } from './maps/maps.js';
 import type { NodeClock } from './node-clock.js';
 import type { Conflict, NodeState, OutsidersMessage } from './node-state.js';
 import { changesRecord } from './replication/change-retention.js';
@@ -92,6 +92,7 @@ export function recoverState(options: CommonNodeOptions, parts: ProtocolParts, k
   const ceiling = timestampOf(recovered.meta.get('ceiling'));
   const drift = new DriftWatch(settings.maxClockDriftMs, topology.nodes.length - 1, options.readings);
   const maps = new Maps(topology, recovered.meta);
+  refuseEvicted(node, maps);
   const start = Math.max(ceiling, ust, known, highestVector(recovered));
   refuseFuture(start, drift, options.readings);
   return {

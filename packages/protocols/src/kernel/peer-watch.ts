@@ -61,8 +61,9 @@ export class PeerWatch {
     if (nowMs - this.#lookedAtMs > STALLED_AFTER_MS) this.#resumedAtMs = nowMs;
     this.#lookedAtMs = nowMs;
     const { current, leaving } = this.maps();
-    const silent = this.#others.filter((node) => !this.#answers(nowMs, receivedAtMs(node)));
-    const nodes = this.#others.filter((node) => leaving.has(node) || silent.includes(node));
+    const others = this.#others.filter((node) => !current.evicted.includes(node));
+    const silent = others.filter((node) => !this.#answers(nowMs, receivedAtMs(node)));
+    const nodes = others.filter((node) => leaving.has(node) || silent.includes(node));
     const regionsOf = nodes
       .filter((node) => current.isMember(node) && this.topology.partitionsOn(node).length > 0)
       .map((node) => this.topology.regionOf(node));

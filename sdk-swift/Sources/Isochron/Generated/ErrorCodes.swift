@@ -316,6 +316,11 @@ extension IsochronError.Code {
     ///
     /// The other node runs with another cluster file. Give all nodes the same file, then restart them.
     public static let peerConfigMismatch = Self(rawValue: "PEER_CONFIG_MISMATCH")
+    /// The node was evicted from the cluster.
+    ///
+    /// An operator has evicted this node (`isochron nodes evict`): the cluster went on without it, and no node runs
+    /// under its id again. Do not start it again; keep its data folder until nothing of it is needed any more.
+    public static let nodeEvicted = Self(rawValue: "NODE_EVICTED")
     /// The node must be rebuilt from its peers.
     ///
     /// The node's disk was lost, rolled back or damaged. It stops, sets its old data aside and comes back with a copy
@@ -356,7 +361,7 @@ extension IsochronError.Code: CaseIterable {
         .clockBehindData, .overloaded, .notReady, .stableTimeout, .notSupportedByProtocol, .frameInvalid,
         .frameTypeUnknown, .requestIdReused, .creditsExhausted, .rateLimited, .connectionLost, .offline, .tlsFailed,
         .credentialsUnavailable, .codeUnavailable, .platformUnsupported, .clientClosed, .configInvalid,
-        .certificateInvalid, .placementMismatch, .peerRefused, .peerVersionMismatch, .peerConfigMismatch,
+        .certificateInvalid, .placementMismatch, .peerRefused, .peerVersionMismatch, .peerConfigMismatch, .nodeEvicted,
         .rebuildNeeded, .storageFull, .storageFailed, .storageFormat, .internal,
     ]
 

@@ -28,11 +28,17 @@ const REASONS: Readonly<Record<string, (nodes: string) => string>> = {
   held: (nodes) => `held already: ${nodes}; "isochron nodes return ${nodes}" lets them return`,
   'not-held': (nodes) =>
     `not held: ${nodes}; a suspended node returns by itself, a drained node with "isochron drain NODE --end"`,
+  member: (nodes) => `only nodes that are away are evicted, and these are members: ${nodes}; suspend them first`,
+  evicted: (nodes) => `evicted for ever: ${nodes}`,
+  answers: (nodes) =>
+    `${nodes} answer, and what they have would be lost: let them return, or stop their processes before the eviction`,
   'no-majority': (nodes) =>
     `no map is decided without a majority of the voters, and these are missing: ${nodes}; bring them back first`,
   silent: (nodes) => `no map is decided while a member does not answer: ${nodes}; suspend them in the same command`,
   'only-replica': (nodes) =>
     `no other member has all of the data of ${nodes}, which would serve no reads and writes; bring back others first`,
+  rebuilding: (nodes) =>
+    `no map is decided while ${nodes} fill lost disks, now without a part of the evicted nodes; repeat the command`,
   'another-order': () => 'the node that was asked carries out another order; repeat the command',
   late: () => 'no map was decided in time; it may still be: look at "isochron nodes" and repeat the command',
 };
@@ -49,7 +55,7 @@ export interface OrderOptions extends NodesOptions {
 }
 
 /** What is ordered about nodes. */
-export type OrderName = 'suspend' | 'hold' | 'return';
+export type OrderName = 'suspend' | 'hold' | 'return' | 'evict';
 
 /** Prints every node with its state. */
 export async function runNodes(options: NodesOptions): Promise<void> {
@@ -65,7 +71,7 @@ export async function runNodes(options: NodesOptions): Promise<void> {
   } else print(renderNodes(`cluster ${cluster}, map ${map}`, nodes));
 }
 
-/** Suspends nodes, keeps them away or lets them return, after the user's consent where data are deferred. */
+/** Suspends nodes, keeps nodes away, lets them return or evicts nodes, with consent where data are at stake. */
 export async function runOrder(action: OrderName, ids: readonly string[], options: OrderOptions): Promise<void> {
   const { yes, json } = options;
   const answered = await askCluster(options);
@@ -88,12 +94,17 @@ export async function runOrder(action: OrderName, ids: readonly string[], option
   if (!json) print(`${DONE[action](names)} (map ${answer.map})`);
 }
 
-const questionOf = (action: 'suspend' | 'hold', names: string, cluster: string): string =>
-  `${names} of the cluster ${cluster} will be ${action === 'hold' ? 'kept away' : 'suspended'}: ` +
-  'what needs them and is not visible yet becomes visible after their return';
+function questionOf(action: Exclude<OrderName, 'return'>, names: string, cluster: string): string {
+  const nodes = `${names} of the cluster ${cluster} will be`;
+  if (action === 'evict')
+    return `${nodes} evicted for ever: no node runs under these names again, and what only their disks have is lost`;
+  const what = action === 'hold' ? 'kept away' : 'suspended';
+  return `${nodes} ${what}: what needs them and is not visible yet becomes visible after their return`;
+}
 
 const DONE: Readonly<Record<OrderName, (names: string) => string>> = {
   suspend: (names) => `${names}: suspended; stable time goes on without, and a node that answers returns by itself`,
   hold: (names) => `${names}: kept away until "isochron nodes return"`,
+  evict: (names) => `${names}: evicted for ever; "isochron losses" lists the transactions that only they had whole`,
   return: (names) => `${names}: held no longer; a node that answers is a member as soon as it has what it lacks`,
 };

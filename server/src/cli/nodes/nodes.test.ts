@@ -73,6 +73,7 @@ describe('isochron nodes', () => {
     ['suspend', ['--yes'], 'suspended; stable time goes on without'],
     ['hold', ['--yes'], 'kept away until "isochron nodes return"'],
     ['return', [], 'held no longer'],
+    ['evict', ['--yes'], 'evicted for ever; "isochron losses" lists'],
   ])(
     'isochron nodes %s gives the order to the node that answers, and states what follows',
     async (action, args, text) => {
@@ -87,6 +88,10 @@ describe('isochron nodes', () => {
     ['away', /no members already: oregon-1; "isochron nodes hold oregon-1"/],
     ['held', /held already: oregon-1; "isochron nodes return oregon-1"/],
     ['not-held', /not held: oregon-1; a suspended node returns by itself/],
+    ['member', /are members: oregon-1; suspend them first/],
+    ['evicted', /evicted for ever: oregon-1/],
+    ['answers', /oregon-1 answer, .*let them return, or stop their processes/],
+    ['rebuilding', /while oregon-1 fill lost disks, .*repeat the command/],
     ['no-majority', /a majority of the voters, and these are missing: oregon-1; bring them back first/],
     ['silent', /a member does not answer: oregon-1; suspend them in the same command/],
     ['only-replica', /all of the data of oregon-1, .*bring back others first/],
@@ -108,8 +113,8 @@ describe('isochron nodes', () => {
     expect(nodes.node(7101).ordered).toEqual([]);
   });
 
-  it('an order that defers data is given only with --yes where no terminal can ask', async () => {
-    for (const action of ['suspend', 'hold']) {
+  it('an order that defers or loses data is given only with --yes where no terminal can ask', async () => {
+    for (const action of ['suspend', 'hold', 'evict']) {
       const { exitCode, stderr } = await run(action, 'oregon-1');
       expect(exitCode).toBe(2);
       expect(stderr).toMatch(/oregon-1 of the cluster \S+ will be .*; without a terminal, add --yes/);

@@ -48,6 +48,7 @@ const ORDERED = {
   absences: [{ node: 'ireland-1', since: packWall(Date.UTC(2026, 0)), isOrdered: true }],
 };
 const HELD = { ...SUSPENDED, held: ['ireland-1'] };
+const EVICTED = { ...AWAY, evicted: ['ireland-1'] };
 const SILENT = { silent: ['ireland-1'] };
 
 describe('the states of nodes', () => {
@@ -57,6 +58,7 @@ describe('the states of nodes', () => {
     ['suspected', 'no frames at virginia-1, oregon-1', cluster(SILENT, SILENT, undefined)],
     ['suspended', 'it did not answer', cluster({ ...SUSPENDED, ...SILENT }, SUSPENDED, undefined)],
     ['suspended', 'an operator ordered it', cluster(ORDERED, ORDERED, undefined)],
+    ['evicted', 'by an operator, for ever', cluster({ ...EVICTED, ...SILENT }, EVICTED, undefined)],
     ['suspended', 'it did not answer', cluster({ ...SUSPENDED, ...SILENT }, SUSPENDED, { version: 2 })],
     ['returning', 'takes what it lacks, and is a member then', cluster(SUSPENDED, SUSPENDED, SUSPENDED)],
     ['held', 'an operator keeps it away', cluster(HELD, HELD, HELD)],

@@ -13,6 +13,7 @@ export type MemberState =
   | 'returning'
   | 'left'
   | 'held'
+  | 'evicted'
   | 'unknown';
 
 /** A node, with its state and the reason for the state. */
@@ -62,6 +63,7 @@ function judged(
 ): readonly [MemberState, string] {
   const own = status?.map;
   const answers = status !== null && missing.length === 0;
+  if (newest.evicted.includes(node)) return ['evicted', 'by an operator, for ever'];
   if (newest.held.includes(node)) return ['held', `an operator keeps it away${answers ? '' : '; it does not answer'}`];
   if (newest.suspended.includes(node)) {
     if (answers) return ['returning', 'takes what it lacks, and is a member then'];

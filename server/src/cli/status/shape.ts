@@ -53,6 +53,7 @@ const NodeSchema = Type.Object({
       deferred: Count,
       isSealed: Type.Boolean(),
       held: Type.Array(Name),
+      evicted: Type.Array(Name),
       absences: Type.Array(Type.Object({ node: Name, since: Count, isOrdered: Type.Boolean() })),
       leaving: Type.Array(Name),
       silent: Type.Array(Name),

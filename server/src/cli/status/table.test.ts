@@ -88,7 +88,8 @@ describe('renderStatus', () => {
 
   it('renderStatus states which nodes are no members, by the newest map, and why', () => {
     const [first] = REPORT.nodes;
-    const none = { held: [], absences: [], leaving: [], silent: [], deferredFor: {}, owes: false, isSealed: false };
+    const lists = { held: [], evicted: [], absences: [], leaving: [], silent: [] };
+    const none = { ...lists, deferredFor: {}, owes: false, isSealed: false };
     const away = ['a-1', 'b-1', 'c-1', 'd-1'];
     const suspended = ['b-1', 'c-1', 'd-1'];
     const absences = [{ node: 'c-1', since: 1, isOrdered: true }];

@@ -79,8 +79,8 @@ function mapLines({ nodes }: ClusterReport): string[] {
   const maps = nodes.flatMap(({ status }) => status?.map ?? []);
   const newest = newestMap(maps);
   if (newest === undefined) return [];
-  const { away, suspended, held, absences } = newest;
-  const free = away.filter((id) => !held.includes(id));
+  const { away, suspended, held, evicted, absences } = newest;
+  const free = away.filter((id) => !held.includes(id) && !evicted.includes(id));
   const isOrdered = (id: string) => absences.some((one) => one.node === id && one.isOrdered);
   const goesOn = 'stable time goes on without';
   const returns = `${goesOn}; a node that starts again comes back by itself`;
@@ -95,6 +95,7 @@ function mapLines({ nodes }: ClusterReport): string[] {
       `did not answer and is suspended: ${returns}`,
     ),
     ...line(gone.filter(isOrdered), `is suspended by an operator: ${returns}`),
+    ...line(evicted, 'is evicted for ever, and may be taken out of the monitoring'),
     ...line(held, `is kept away by an operator: ${goesOn} until "isochron nodes return"`),
     ...(deferred === 0 ? [] : [`${deferred} parts of transactions that need a suspended node wait for its return`]),
   ];

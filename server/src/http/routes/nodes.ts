@@ -1,4 +1,4 @@
-/** The nodes of the cluster: an operator suspends members at once, keeps nodes away, and lets them return. */
+/** The nodes of the cluster: an operator suspends members at once, keeps nodes away, lets them return, evicts nodes. */
 import { IsochronError } from '@isochron/core';
 import { type Static, Type } from '@sinclair/typebox';
 import type { RouteContext } from '../context.js';
@@ -11,6 +11,9 @@ const OrderBody = named('NodesRequest', {
     Type.Literal('suspend', { description: 'stable time goes on without the members; they return by themselves' }),
     Type.Literal('hold', { description: 'as `suspend` for members; the nodes stay away until `return`' }),
     Type.Literal('return', { description: 'held nodes become members as soon as they have what they lack' }),
+    Type.Literal('evict', {
+      description: 'the cluster goes on without the nodes for ever; what they alone had is lost, and listed as a loss',
+    }),
   ]),
   nodes: Type.Array(Type.String({ maxLength: 128 }), { minItems: 1, maxItems: 1000 }),
 });
@@ -22,9 +25,13 @@ const OrderAnswer = named('NodesAnswer', {
       Type.Literal('away', { description: 'the nodes are no members already' }),
       Type.Literal('held', { description: 'the nodes are held already' }),
       Type.Literal('not-held', { description: 'the nodes are not held' }),
+      Type.Literal('member', { description: 'the nodes are members, and only nodes that are away are evicted' }),
+      Type.Literal('evicted', { description: 'the nodes are evicted, and never come back' }),
+      Type.Literal('answers', { description: 'the nodes answer: what they have would be lost with an eviction' }),
       Type.Literal('no-majority', { description: 'without the nodes there is no majority of the voters' }),
       Type.Literal('silent', { description: 'the nodes do not answer, and would stay members' }),
       Type.Literal('only-replica', { description: 'the nodes answer, and no other member has all of their data' }),
+      Type.Literal('rebuilding', { description: 'the nodes fill lost disks, and decide no map before they have' }),
       Type.Literal('another-order', { description: 'the node that answers carries out another order' }),
       Type.Literal('late', { description: 'no map was decided in time; it may still be' }),
       Type.Null(),
@@ -44,7 +51,7 @@ export const NODES_ROUTE: Route<RouteContext> = {
   method: 'POST',
   path: '/v1/nodes',
   id: 'orderNodes',
-  summary: 'Suspends nodes at once, keeps them away, or lets them return',
+  summary: 'Suspends nodes at once, keeps them away, lets them return, or evicts nodes for ever',
   body: OrderBody,
   answers: { 200: json(OrderAnswer, 'a map has carried the order out, or none does', PLAIN_HEADERS) },
   handle: async ({ api }, request, reply) => {

@@ -14,7 +14,8 @@
  * | decided         | knows the next map, and lacks data up to its horizon  | open: it adopts the map (M5) |
  * | leaving         | prepares nothing more, and waits until all it has is stable | left                   |
  * | left            | asks for a map without itself                         | no member                    |
- * | no member       | follows the others; asks for a map with itself        | open                         |
+ * | no member       | follows the others; asks for a map with itself        | open, evicted                |
+ * | evicted         | stops: no later map has the node (M14)                |                              |
  *
  * Invariant: PM1 no stable time of this node lies above the horizon of a map that it has not adopted.
  */
@@ -31,6 +32,8 @@ import {
 import { type Address, dispatch, type Effects, type Handlers, type Input, type Machine } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import type { TransactionMessage } from '../transactions/messages.js';
+import { refuseEvicted } from './maps.js';
+
 import type {
   Accepted,
   AcceptReq,
@@ -116,6 +119,11 @@ export class MapMachine implements Machine<TransactionMessage> {
     MemberReq: (message, now, from, out) => this.#onMemberReq(message, now, from, out),
     OrderReq: (message, now, from, out) => this.#orders.receive(message, now, from, out),
     ChangeReq: (message, now, from, out) => this.#onChangeReq(message, now, from, out),
+    EvictionReq: ({ nodes }, now, from, out) => {
+      this.state.maps.forgo(nodes);
+      out.send(from, { type: 'EvictionResp', isWhole: this.#isWhole(now) });
+    },
+    EvictionResp: (message, _now, from) => this.#orders.reports(message, from),
     ProposeMap: (_message, now, from, out) => {
       if (from.node === this.state.node) this.#propose(now, out);
     },
@@ -147,6 +155,7 @@ export class MapMachine implements Machine<TransactionMessage> {
         break;
       case 'persisted':
         this.state.maps.persisted(input.upTo);
+        refuseEvicted(this.state.node, this.state.maps);
         break;
       case 'timer':
         this.#looks = false;
@@ -417,7 +426,7 @@ export class MapMachine implements Machine<TransactionMessage> {
   /** A node that is no member asks for a map with itself, once it is nearly as far as the others. */
   #comeBack(now: WallMs, out: Out): void {
     const { topology, drift } = this.state;
-    const stays = this.#isSettledMember || this.#isHeld || topology.held.includes(this.state.node);
+    const stays = this.#isSettledMember || this.#isHeld || !topology.mayReturn(this.state.node);
     if (stays) this.#asking = undefined;
     if (stays) return;
     const minimum = this.minimum(topology) ?? Number.POSITIVE_INFINITY;
@@ -439,7 +448,7 @@ export class MapMachine implements Machine<TransactionMessage> {
   #onMemberReq({ version, leaves }: MemberReq, now: WallMs, from: Address, out: Out): void {
     const { topology } = this.state;
     if (this.#lacks(version, from, out) || this.#proposal !== undefined) return;
-    if (leaves ? !topology.mayLeave(from.node) : topology.held.includes(from.node)) return;
+    if (leaves ? !topology.mayLeave(from.node) : !topology.mayReturn(from.node)) return;
     const others = topology.members.filter((node) => node !== from.node);
     this.#propose(now, out, leaves ? { members: others, left: [from.node] } : { members: [...others, from.node] });
   }

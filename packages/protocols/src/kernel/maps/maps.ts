@@ -55,6 +55,8 @@ export class Maps {
   isLeaving = false;
   /** Other nodes that are about to leave: new attempts of commits avoid them. */
   readonly leaving = new Set<NodeId>();
+  /** Nodes that an operator is about to evict: this node does not wait for them. */
+  #forgone = new Set<NodeId>();
 
   /**
    * @param founding map 0, which the cluster file gives
@@ -200,9 +202,31 @@ export class Maps {
     return since.some((topology) => nodes.some((node) => topology.map.suspends.includes(topology.numberOf(node))));
   }
 
-  /** Whether a node is no member because it did not answer. */
+  /** Whether a node is no member because it did not answer, and may come back. */
   isSuspended(node: NodeId): boolean {
-    return !this.current.isMember(node) && this.suspendedSince(this.#newestWith(node, this.#adopted), [node]);
+    const { current } = this;
+    if (current.isMember(node) || current.evicted.includes(node)) return false;
+    return this.suspendedSince(this.#newestWith(node, this.#adopted), [node]);
+  }
+
+  /** Whether a node never comes back: an eviction holds from its decision on. */
+  isEvicted(node: NodeId): boolean {
+    return this.#decided.at(-1)!.evicted.includes(node);
+  }
+
+  /** An operator evicts nodes that are no members (M14). */
+  forgo(nodes: readonly NodeId[]): void {
+    this.#forgone = new Set(nodes.filter((node) => !this.#decided.at(-1)!.isMember(node)));
+  }
+
+  /** Whether a node with a lost disk has to wait for another node. */
+  isAwaited(node: NodeId): boolean {
+    return !this.isEvicted(node) && (!this.#forgone.has(node) || this.#decided.at(-1)!.isMember(node));
+  }
+
+  /** Whether an adopted map after a version has evicted nodes. */
+  evictsSince(version: number): boolean {
+    return this.at(version)!.evicted.length < this.current.evicted.length;
   }
 
   /** The map without which a node would be a member still; undefined for a member. */
@@ -219,15 +243,20 @@ export class Maps {
   /**
    * The part of a stable time that counts these nodes in one map: what a node had up to there, and what the others had
    * of it, was on the disk. Up to its horizon, the stable times of a map count the members of the map before that stay
-   * (M3); nodes that it brings back have that much once they adopt it (M5).
+   * (M3); nodes that it brings back have that much once they adopt it (M5). Nodes that never come back need nothing.
    */
-  confirmed(nodes: readonly NodeId[], stable: Timestamp, version = this.#adopted): Timestamp {
+  confirmed(nodes: readonly NodeId[], stable: Timestamp): Timestamp {
+    const present = nodes.filter((node) => !this.isEvicted(node));
+    return present.length === 0 ? stable : this.#counted(present, stable, this.#adopted);
+  }
+
+  #counted(nodes: readonly NodeId[], stable: Timestamp, version: number): Timestamp {
     if (version === 0) return stable;
     const ended = this.#ended[String(version - 1)] ?? 0;
     const [before, map] = [this.#decided[version - 1]!, this.#decided[version]!];
     const isCounted = (node: NodeId) => map.isMember(node) && (before.isMember(node) || stable > map.map.horizon);
     const counts = stable > ended && nodes.every(isCounted);
-    return counts ? stable : this.confirmed(nodes, Math.min(stable, ended), version - 1);
+    return counts ? stable : this.#counted(nodes, Math.min(stable, ended), version - 1);
   }
 
   /**
@@ -235,7 +264,8 @@ export class Maps {
    * horizon (M5), and the stable times that follow count them.
    */
   reached(node: NodeId, stable: Timestamp): Timestamp {
-    return Math.max(this.confirmed([node], stable), this.#decided[this.#newestWith(node, this.#adopted)]!.map.horizon);
+    const { horizon } = this.#decided[this.#newestWith(node, this.#adopted)]!.map;
+    return Math.max(this.#counted([node], stable, this.#adopted), horizon);
   }
 
   #newestWith(node: NodeId, version: number): number {
@@ -250,6 +280,20 @@ export class Maps {
     this.#abstainsUpTo = upTo;
     out.write({ kind: 'meta', name: ABSTAINS, value: upTo });
   }
+}
+
+/**
+ * M14: a node that a decided map has evicted does not run, neither on its former disk nor on an empty disk. The maps
+ * are on the disk: the node does not start again either.
+ *
+ * @throws IsochronError NODE_EVICTED
+ */
+export function refuseEvicted(node: NodeId, maps: Maps): void {
+  if (!maps.isEvicted(node)) return;
+  throw new IsochronError(
+    'NODE_EVICTED',
+    `An operator has evicted ${node} from the cluster for good: no node runs under this id again. Stop this process, and set its data folder aside.`,
+  );
 }
 
 const textOf = (map: ClusterMap): string => JSON.stringify(clusterMap.encode(map));
@@ -287,15 +331,19 @@ function read<T>(meta: ReadonlyMap<string, MetaValue>, name: string, decode: (ra
 
 /** Whether a map can follow another: it has the same placement, and members and voters among its nodes. */
 function mayFollow(map: ClusterMap, before: ClusterMap): boolean {
-  const { version, members, voters, horizon, suspends, held, isOrdered } = map;
-  const changes = { version, members, voters, horizon, suspends, held, isOrdered };
+  const { version, members, voters, horizon, suspends, held, isOrdered, evicted } = map;
+  const changes = { version, members, voters, horizon, suspends, held, isOrdered, evicted };
+  const areAway = (nodes: readonly number[]) => nodes.length > 0 && nodes.every((node) => !members.includes(node));
+  const areGone = (nodes: readonly number[]) => areAway(nodes) && nodes.every((node) => !voters.includes(node));
   return (
     version === before.version + 1 &&
     horizon >= before.horizon &&
     members.length > 0 &&
     voters.length > 0 &&
     suspends.every((node) => before.members.includes(node) && !members.includes(node)) &&
-    (held === undefined || (held.length > 0 && held.every((node) => !members.includes(node)))) &&
+    (held === undefined || areAway(held)) &&
+    (evicted === undefined || areGone(evicted)) &&
+    (before.evicted ?? []).every((node) => evicted?.includes(node)) &&
     isConsistent(map) &&
     textOf(map) === textOf({ ...before, ...changes })
   );

@@ -61,9 +61,9 @@ export type Leaving = Infer<typeof Leaving>;
 export const MemberReq = message('MemberReq', 104, { version: uint, leaves: boolean });
 export type MemberReq = Infer<typeof MemberReq>;
 
-/** What an operator orders about nodes: suspend members at once, keep nodes away, or end that. */
+/** What an operator orders about nodes: suspend members at once, keep nodes away, end that, or evict nodes for ever. */
 export type OrderAction = (typeof ACTIONS)[number];
-const ACTIONS = ['suspend', 'hold', 'return'] as const;
+const ACTIONS = ['suspend', 'hold', 'return', 'evict'] as const;
 
 /** Why an order is refused. */
 export type OrderRefusal = (typeof REFUSALS)[number];
@@ -72,9 +72,13 @@ const REFUSALS = [
   'away',
   'held',
   'not-held',
+  'member',
+  'evicted',
+  'answers',
   'no-majority',
   'silent',
   'only-replica',
+  'rebuilding',
   'another-order',
   'late',
 ] as const;
@@ -96,6 +100,17 @@ export type OrderResp = Infer<typeof OrderResp>;
 /** Node → voter: decide the map after `version` as an operator orders. */
 export const ChangeReq = message('ChangeReq', 114, { version: uint, ...order });
 export type ChangeReq = Infer<typeof ChangeReq>;
+
+/**
+ * Node with an order to evict → every member: do not wait for these nodes where a lost disk is filled and settled. A
+ * member that has not done that cannot seal.
+ */
+export const EvictionReq = message('EvictionReq', 115, { nodes: list(node, 65_536) });
+export type EvictionReq = Infer<typeof EvictionReq>;
+
+/** Member → node with the order: whether the member has all of its data, and may seal. */
+export const EvictionResp = message('EvictionResp', 116, { isWhole: boolean });
+export type EvictionResp = Infer<typeof EvictionResp>;
 
 /** The node's driver → its own machine: decide the next map, with the same members. */
 export const ProposeMap = message('ProposeMap', 100, {});
@@ -146,6 +161,8 @@ const messages = {
   OrderReq,
   OrderResp,
   ChangeReq,
+  EvictionReq,
+  EvictionResp,
   NewestMap,
   ProposeMap,
   SealReq,
@@ -156,5 +173,5 @@ const messages = {
   DecidedMaps,
 };
 export type MapMessage = MessageOf<typeof messages>;
-/** Tags 93–106 and 112–114 are these. */
+/** Tags 93–106 and 112–116 are these. */
 export const mapSchema: MessageSchema<MapMessage> = messages;

@@ -1,13 +1,13 @@
 /**
- * Orders of an operator about nodes (M13): suspend members at once, keep nodes away, end that. The node that receives
- * an order asks voters for a map that carries the order out, until such a map is adopted. An order that no map can
- * carry out is refused; every node that judges an order uses the same rules.
+ * Orders of an operator about nodes: suspend members at once, keep nodes away, end that (M13), evict nodes that never
+ * come back (M14). The node that receives an order asks voters for a map that carries the order out, until such a map
+ * is adopted. An order that no map can carry out is refused; every node that judges an order uses the same rules.
  */
 import type { NodeId, Topology, WallMs } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import type { TransactionMessage } from '../transactions/messages.js';
-import type { OrderRefusal, OrderReq } from './messages.js';
+import type { EvictionResp, OrderRefusal, OrderReq } from './messages.js';
 import { type MembersChange, majorityOf } from './proposal.js';
 
 type Out = Effects<TransactionMessage>;
@@ -29,6 +29,8 @@ interface OpenOrder extends OrderContent {
   readonly version: number;
   readonly since: WallMs;
   askedAt: WallMs;
+  /** The members that have all of their data: of an eviction, which waits for all. */
+  readonly whole: Set<NodeId>;
 }
 
 export class Orders {
@@ -54,8 +56,14 @@ export class Orders {
     if (refused !== undefined) out.send(from, { type: 'OrderResp', ref, ...refused });
     else {
       const { version } = this.state.topology;
-      this.#open = { ...order, to: from, ref, version, since: now, askedAt: Number.NEGATIVE_INFINITY };
+      const asked = { since: now, askedAt: Number.NEGATIVE_INFINITY, whole: new Set<NodeId>() };
+      this.#open = { ...order, ...asked, to: from, ref, version };
     }
+  }
+
+  /** A member reports whether it has all of its data. */
+  reports({ isWhole }: EvictionResp, { node }: Address): void {
+    if (isWhole) this.#open?.whole.add(node);
   }
 
   /** What a voter proposes for an order; undefined where no map can carry it out. */
@@ -70,18 +78,31 @@ export class Orders {
     const { maps, topology } = this.state;
     const later = Array.from({ length: topology.version - order.version }, (_, i) => maps.at(order.version + i + 1)!);
     if (later.some((map) => isDone(order, map))) this.#end(order, out);
-    else if (Math.abs(now - order.since) >= LATE_MS) this.#end(order, out, { why: 'late', nodes: [] });
-    else if (Math.abs(now - order.askedAt) >= ASK_MS) {
+    else if (Math.abs(now - order.since) >= LATE_MS) {
+      const rebuilding = this.#rebuilding(order);
+      this.#end(order, out, { why: rebuilding.length > 0 ? 'rebuilding' : 'late', nodes: rebuilding });
+    } else if (Math.abs(now - order.askedAt) >= ASK_MS) {
       const refused = this.#refusal(order);
       if (refused === undefined) this.#ask(order, now, out);
       else this.#end(order, out, refused);
     }
   }
 
+  /**
+   * Members that have not reported that they have all of their data. A lost disk may wait for the nodes that are
+   * evicted, and no map is decided before it is filled and settled.
+   */
+  #rebuilding({ action, whole }: OpenOrder): readonly NodeId[] {
+    return action === 'evict' ? this.state.topology.members.filter((node) => !whole.has(node)) : [];
+  }
+
   #ask(order: OpenOrder, now: WallMs, out: Out): void {
     order.askedAt = now;
     const { topology, node, maps } = this.state;
     const { action, nodes } = order;
+    const rebuilding = this.#rebuilding(order);
+    for (const member of rebuilding) out.send(this.mapsOf(member), { type: 'EvictionReq', nodes });
+    if (rebuilding.length > 0) return;
     const answering = topology.voters.filter((voter) => !this.silent().includes(voter) && !nodes.includes(voter));
     const voters = [...answering].sort((a, b) => Number(b === node) - Number(a === node));
     const asked = voters[Math.floor(Math.abs(now - order.since) / PATIENCE_MS) % voters.length];
@@ -103,11 +124,13 @@ function changeFor({ action, nodes }: OrderContent, topology: Topology): Members
   const others = (all: readonly NodeId[]) => all.filter((node) => !nodes.includes(node));
   const { members, held } = topology;
   if (action === 'return') return { members, held: others(held), isOrdered: true };
+  if (action === 'evict') return { members, held: others(held), evicted: nodes, isOrdered: true };
   return { members: others(members), held: action === 'hold' ? [...held, ...nodes] : held, isOrdered: true };
 }
 
 function isDone({ action, nodes }: OrderContent, map: Topology): boolean {
-  const { held } = map;
+  const { held, evicted } = map;
+  if (action === 'evict') return nodes.every((node) => evicted.includes(node));
   if (action === 'hold') return nodes.every((node) => held.includes(node));
   if (action === 'return') return nodes.every((node) => !held.includes(node));
   return nodes.every((node) => !map.isMember(node));
@@ -118,8 +141,8 @@ function refusalOf(order: OrderContent, topology: Topology, silent: readonly Nod
   const isUnknown = (node: NodeId) => !topology.hasNode(node);
   const unknown = order.nodes.filter(isUnknown);
   if (unknown.length > 0) return { why: 'unknown-node', nodes: unknown };
-  const [why, nodes] = contradictions(order, topology);
-  if (nodes.length > 0) return { why, nodes };
+  const contradiction = contradictions(order, topology, silent).find(({ nodes }) => nodes.length > 0);
+  if (contradiction !== undefined) return contradiction;
   const { members } = changeFor(order, topology);
   const isMissing = (node: NodeId) => !members.includes(node) || silent.includes(node);
   const missing = topology.voters.filter(isMissing);
@@ -132,12 +155,21 @@ function refusalOf(order: OrderContent, topology: Topology, silent: readonly Nod
   return only.length > 0 ? { why: 'only-replica', nodes: only } : undefined;
 }
 
-/** The nodes whose state contradicts an order. */
-function contradictions({ action, nodes }: OrderContent, topology: Topology): [OrderRefusal, readonly NodeId[]] {
-  const { held } = topology;
-  if (action === 'suspend') return ['away', nodes.filter((node) => !topology.isMember(node))];
-  if (action === 'hold') return ['held', nodes.filter((node) => held.includes(node))];
-  return ['not-held', nodes.filter((node) => !held.includes(node))];
+/** Why an order does not fit the state of nodes, and these nodes; perhaps none. The first reason with nodes counts. */
+function contradictions(
+  { action, nodes }: OrderContent,
+  topology: Topology,
+  silent: readonly NodeId[],
+): OrderProblem[] {
+  const { held, evicted } = topology;
+  const where = (why: OrderRefusal, isTrue: (node: NodeId) => boolean) => ({ why, nodes: nodes.filter(isTrue) });
+  const gone = where('evicted', (node) => evicted.includes(node));
+  if (action === 'suspend') return [gone, where('away', (node) => !topology.isMember(node))];
+  if (action === 'hold') return [gone, where('held', (node) => held.includes(node))];
+  if (action === 'return') return [gone, where('not-held', (node) => !held.includes(node))];
+  // What a node that answers has deferred would be lost.
+  const answers = where('answers', (node) => !silent.includes(node));
+  return [gone, where('member', (node) => topology.isMember(node)), answers];
 }
 
 /** The members that go, and have replicas of partitions of which no member that stays has a replica. */

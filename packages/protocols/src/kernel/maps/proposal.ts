@@ -9,6 +9,8 @@ export interface MembersChange {
   readonly left?: readonly NodeId[];
   /** Nodes that an operator keeps away; by default the nodes of the present map. */
   readonly held?: readonly NodeId[];
+  /** Further nodes that never come back. */
+  readonly evicted?: readonly NodeId[];
   /** Whether an operator asks for the map. */
   readonly isOrdered?: boolean;
 }
@@ -24,11 +26,12 @@ export interface Proposal extends MembersChange {
 }
 
 /** A change by the numbers of the nodes. */
-export function changeOf({ members, left, held, isOrdered }: MembersChange, topology: Topology): MapChange {
+export function changeOf({ members, left, held, evicted, isOrdered }: MembersChange, topology: Topology): MapChange {
   const numbers = (nodes: readonly NodeId[] = []) => nodes.map((node) => topology.numberOf(node));
   return {
     members: numbers(members),
     left: numbers(left),
+    evicted: numbers(evicted),
     ...(held === undefined ? {} : { held: numbers(held) }),
     ...(isOrdered === undefined ? {} : { isOrdered }),
   };

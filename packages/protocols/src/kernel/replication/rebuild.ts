@@ -168,11 +168,11 @@ export class Rebuild implements Machine<ReplicationMessage> {
   }
 
   #onTimer(now: WallMs, out: Out): void {
-    const { membership, topology, node } = this.state;
+    const { membership } = this.state;
     if (membership.joined && membership.retiring !== undefined) this.#retire(membership.retiring, now, out);
     if (membership.joined || this.#writing !== undefined) return;
     if (this.#fetches === undefined) {
-      for (const other of topology.nodes) if (other !== node) this.#ask(other, out);
+      for (const other of this.#others) this.#ask(other, out);
       this.#plan(now, out);
     } else if (now - this.#progressAt > STALLED_MS) {
       throw new IsochronError('REBUILD_NEEDED', 'The source of the copy does not answer; the copy starts over.');
@@ -188,7 +188,7 @@ export class Rebuild implements Machine<ReplicationMessage> {
     const { membership, topology, maps } = this.state;
     // A node in the present copy that has lost its disk since waits for the copy: its latest versions may be nowhere
     // else.
-    if (!topology.nodes.includes(from.node)) return;
+    if (!topology.nodes.includes(from.node) || maps.isEvicted(from.node)) return;
     this.lost(from.node);
     if (this.#copiedFrom.has(from.node)) return;
     const region = topology.regionOf(from.node);
@@ -242,7 +242,13 @@ export class Rebuild implements Machine<ReplicationMessage> {
   }
 
   get #allAnswered(): boolean {
-    return this.#answers.size === this.state.topology.nodes.length - 1;
+    return this.#others.every((node) => this.#answers.has(node));
+  }
+
+  /** The other nodes, except nodes that never come back (M14). */
+  get #others(): readonly NodeId[] {
+    const { topology, node, maps } = this.state;
+    return topology.nodes.filter((other) => other !== node && maps.isAwaited(other));
   }
 
   /** Starts fetching once the source of every partition is known, or known to be missing. */
@@ -292,7 +298,8 @@ export class Rebuild implements Machine<ReplicationMessage> {
   #othersOf(partition: PartitionId): Address[] {
     const { topology, region } = this.state;
     const regions = topology.partitions[partition]!.regions.filter((other) => other !== region);
-    return regions.map((other) => this.#addresses.replica(partition, other));
+    const addresses = regions.map((other) => this.#addresses.replica(partition, other));
+    return addresses.filter(({ node }) => this.state.maps.isAwaited(node));
   }
 
   /** The highest version clock that a replica has received from here. */

@@ -89,7 +89,7 @@ export class Replication {
     this.vv = vv;
     this.#unstable = state.stableSnapshots ? new Unstable() : undefined;
     this.#peers = peers;
-    this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, peers.keys(), recovered.evidence);
+    this.#rollback = new RollbackWatch(this.versionClock, state.clock.ceiling, this.#watching(), recovered.evidence);
     state.verification.watch(partition, this.#rollback);
     const self = { node: state.node, machine: replicaName(partition) };
     this.#self = self;
@@ -155,6 +155,14 @@ export class Replication {
   /** A map is in force: other regions may count. */
   adopted(): void {
     this.vv.recount();
+    for (const [region, { address }] of this.#peers)
+      if (this.state.topology.evicted.includes(address.node)) this.#rollback.excuse(region);
+  }
+
+  /** The peers that may know better than the disk, except peers that never come back (M14). */
+  #watching(): RegionId[] {
+    const { maps } = this.state;
+    return [...this.#peers].flatMap(([region, { address }]) => (maps.isEvicted(address.node) ? [] : [region]));
   }
 
   /** Whether every peer has verified the disk. */
@@ -237,7 +245,7 @@ export class Replication {
     for (const tx of rebuilt.unstable) this.#unstable?.add(tx, this.state.stable.aggregated);
     this.#retention = new Retention(this.partition, this.state, this.#peers, { ...rebuilt, lastVersion });
     this.#retention.start(out);
-    this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling, this.#peers.keys()).copied();
+    this.#rollback = new RollbackWatch(this.versionClock, this.state.clock.ceiling, this.#watching()).copied();
     this.state.verification.watch(this.partition, this.#rollback);
     for (const region of this.#peers.keys()) this.#receiver.askResync(region, now, out);
   }
@@ -347,7 +355,8 @@ export class Replication {
   #onResyncReq(request: ResyncReq, now: WallMs, sender: Address, out: Out): void {
     const { region, from, clock, group } = request;
     const peer = this.#peers.get(region);
-    if (peer === undefined || sender.node !== peer.address.node) return;
+    // The log is truncated for an evicted node (M14): it would take its own disk for one that was rolled back.
+    if (peer === undefined || sender.node !== peer.address.node || this.state.maps.isEvicted(sender.node)) return;
     this.#resyncs++;
     const met = this.#receiver.meet(region, request.incarnation, now, out);
     if (request.peerIncarnation !== this.state.membership.incarnation) {

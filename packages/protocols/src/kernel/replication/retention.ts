@@ -94,6 +94,11 @@ export class Retention {
     return maps.confirmed([address.node, node], stable.aggregated);
   }
 
+  /** The peers that may ask for the log: all but peers that never come back (M14). */
+  get #present(): PeerProgress[] {
+    return [...this.peers.values()].filter(({ address }) => !this.state.maps.isEvicted(address.node));
+  }
+
   /** P9 and D5: versions below the floor that no snapshot needs, and log entries below UST. */
   collect(floor: Timestamp, out: Effects<ReplicationMessage>): void {
     const { partition, state } = this;
@@ -103,8 +108,8 @@ export class Retention {
       out.write({ kind: 'horizon', partition, horizon: 'gcFloor', upTo: floor });
     }
     const stable = state.stable.aggregated;
-    const confirmed = Math.min(stable, ...[...this.peers.values()].map((peer) => this.#confirmedBy(peer)));
-    const covered = this.#logged.truncate(this.peers.values(), confirmed);
+    const confirmed = Math.min(stable, ...this.#present.map((peer) => this.#confirmedBy(peer)));
+    const covered = this.#logged.truncate(this.#present, confirmed);
     if (covered > this.#truncatedUpTo) {
       this.#truncatedUpTo = covered;
       const horizon = this.#changes === undefined ? 'logTruncatedUpTo' : 'logConfirmedUpTo';

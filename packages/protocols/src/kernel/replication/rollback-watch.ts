@@ -40,7 +40,7 @@ export class RollbackWatch {
   #begin: Timestamp = 0;
   /** Peers that have not reported since the start. */
   readonly #unreported: Set<RegionId>;
-  readonly #peerCount: number;
+  #peerCount: number;
   /** When the first link to a peer came up, and since when each present link is up. */
   #firstLinkAt: WallMs | undefined;
   readonly #linkedAt = new Map<RegionId, WallMs>();
@@ -124,6 +124,11 @@ export class RollbackWatch {
     if (missing.length === this.#peerCount) return false;
     const since = [this.#firstLinkAt, ...missing.map((peer) => this.#linkedAt.get(peer))];
     return since.every((at) => at === undefined || now >= at + GRACE_MS);
+  }
+
+  /** A peer never comes back: the others alone verify the disk. */
+  excuse(peer: RegionId): void {
+    if (this.#unreported.delete(peer)) this.#peerCount--;
   }
 
   /** A version clock of this incarnation. */

@@ -121,7 +121,7 @@ export class Stabilization implements Machine<ReplicationMessage> {
     const guideOf = (other: NodeId) => rootOf(topology, topology.regionOf(other)) ?? rootOf(topology, regions[0]!)!;
     const alone = { parent: guideOf(node), children: [] };
     const { parent, children } = isMember ? treeOf(treeOrder(topology, region), node, settings.treeFanOut) : alone;
-    const others = topology.nodes.filter((other) => !topology.isMember(other));
+    const others = topology.nodes.filter((other) => !topology.isMember(other) && !topology.evicted.includes(other));
     this.#followed.clear();
     this.#followers = others.filter((other) => other !== node && guideOf(other) === node);
     this.#roots = isMember ? regions.filter((other) => other !== region).map((other) => rootOf(topology, other)!) : [];

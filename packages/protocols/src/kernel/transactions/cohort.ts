@@ -158,11 +158,14 @@ export class Cohort {
     return undefined;
   }
 
-  /** A part of a deferred transaction is nowhere: the slice here never commits. Nodes that return decide that (D12). */
+  /**
+   * A part of a deferred transaction is nowhere: the slice here never commits. Nodes that return decide that, and heirs
+   * of evicted nodes (D12).
+   */
   onDropDeferred({ txId, attempt }: DropDeferred, now: WallMs, from: Address, out: Out): void {
     const { maps, topology } = this.state;
-    const hasReturned = topology.isMember(from.node) && maps.suspendedSince(0, [from.node]);
-    if (hasReturned) this.slices.dropDeferred(txId, attempt, now, out);
+    const mayOwe = maps.suspendedSince(0, [from.node]) || topology.evicted.length > 0;
+    if (topology.isMember(from.node) && mayOwe) this.slices.dropDeferred(txId, attempt, now, out);
     else this.slices.ignoreOutsider('DropDeferred', txId, from);
   }
 

@@ -69,6 +69,8 @@ export function createTransactionNode(options: CommonNodeOptions, protocol: Tran
       mayCut: () => replicas.every(({ replication }) => replication.knowsUnstable),
       adopted: (out) => {
         for (const { cohort, replication } of replicas) cohort.slices.cut(state.topology.map, replication, out);
+        // A disk that was lost there is never settled: what waited for that is deferred.
+        for (const node of state.topology.evicted) state.membership.unsettledPeers.delete(node);
         for (const { replication } of replicas) replication.adopted();
         assembled.stabilization.adopted();
         // Every member has everything up to the horizon: no session goes back to before a node returned (M3, M5).

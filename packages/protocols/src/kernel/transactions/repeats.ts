@@ -41,8 +41,9 @@ export class Repeats {
   }
 
   get #peers(): readonly RegionId[] {
-    const { topology, region } = this.state;
-    return topology.partitions[this.partition]!.regions.filter((other) => other !== region);
+    const { topology, region, maps } = this.state;
+    const others = topology.partitions[this.partition]!.regions.filter((other) => other !== region);
+    return others.filter((other) => !maps.isEvicted(topology.replicaNode(this.partition, other)!));
   }
 
   #isPeer(node: NodeId): boolean {

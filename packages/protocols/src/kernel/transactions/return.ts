@@ -10,6 +10,9 @@
  * | `committing` | commits what is whole, and drops what can never be          | paid: nothing is left               |
  *
  * A crash begins again with `fenced`: a transaction that is committed already has that outcome (M8).
+ *
+ * What was deferred because of a node that is evicted (M14) is owed by the first member with replicas, in the same way:
+ * a transaction is committed again where the members have every slice, and dropped where they do not.
  */
 import type { ErrorCode, Need, NodeId, PartitionId, Timestamp, TxId, WallMs } from '@isochron/core';
 import { type Address, dispatch, type Effects, type Handlers, type Input, type Machine } from '../../machine.js';
@@ -107,10 +110,17 @@ export class ReturnMachine implements Machine<TransactionMessage> {
     };
   }
 
-  /** Whether the node is a member, and a map has suspended it since it last paid. */
+  /** Whether the node is a member, and a map has suspended it, or made it the heir of others, since it last paid. */
   get owes(): boolean {
     const { maps, topology, node } = this.state;
-    return topology.isMember(node) && maps.suspendedSince(this.#paid, [node]);
+    if (!topology.isMember(node)) return false;
+    return maps.suspendedSince(this.#paid, [node]) || (this.#isHeir && maps.evictsSince(this.#paid));
+  }
+
+  /** Whether the node owes what evicted nodes would owe at their return. */
+  get #isHeir(): boolean {
+    const { topology, node } = this.state;
+    return topology.members.find((member) => topology.partitionsOn(member).length > 0) === node;
   }
 
   #remind(now: WallMs, out: Out): void {
@@ -168,7 +178,7 @@ export class ReturnMachine implements Machine<TransactionMessage> {
 
   /**
    * The transactions of which every slice of an attempt is there, in order. Of the others, a slice was never prepared,
-   * or went with a disk: they are dropped.
+   * or went with a disk or an evicted node: they are dropped.
    */
   #readyOf(debt: Debt, out: Out): Owed[] {
     const { gathered } = debt;
@@ -180,7 +190,8 @@ export class ReturnMachine implements Machine<TransactionMessage> {
       // Left to the return of the suspended node, which owes it, too.
       if (slices.some((all) => this.#waits(all, (node) => maps.isSuspended(node)))) continue;
       // A node that has left in order owes nothing: this debt lasts until that node is back.
-      if (slices.some((all) => this.#waits(all, (node) => !topology.isMember(node)))) {
+      const isAway = (node: NodeId) => !topology.isMember(node) && !topology.evicted.includes(node);
+      if (slices.some((all) => this.#waits(all, isAway))) {
         debt.isHeld = true;
         continue;
       }

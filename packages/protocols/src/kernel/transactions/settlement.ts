@@ -104,6 +104,7 @@ export class Settlement implements Machine<TransactionMessage> {
   step(input: Input<TransactionMessage>, out: Out): void {
     if (input.kind === 'timer') {
       this.#begin();
+      this.#goOn(out);
       this.#ask(out);
       if (this.state.membership.joined) this.#review.ask(input.now, out);
       out.setTimer('settle', input.now + RETRY_MS);
@@ -120,8 +121,10 @@ export class Settlement implements Machine<TransactionMessage> {
     return { settled, waitingFor: [...new Set(this.#open().map(({ node }) => node))] };
   }
 
+  /** All nodes but nodes that never come back (M14). */
   get #nodes(): readonly NodeId[] {
-    return this.state.topology.nodes;
+    const { topology, maps } = this.state;
+    return topology.nodes.filter((node) => maps.isAwaited(node));
   }
 
   /** The first round begins once the node has its copies. */
@@ -172,15 +175,33 @@ export class Settlement implements Machine<TransactionMessage> {
     // The lost disk may have voted for the map under way; its decider knows of that one.
     this.state.maps.abstain(map, out);
     for (const loss of losses) this.#known.set(loss.txId, loss);
-    if (this.#noticed.size < this.#nodes.length) return;
+    if (this.#goOn(out)) this.#ask(out);
+  }
+
+  /** Goes on to the next round once nothing of the present round is missing; perhaps a node is evicted meanwhile. */
+  #goOn(out: Out): boolean {
+    for (const [name, { to }] of this.#pages) if (!this.state.maps.isAwaited(to.node)) this.#pages.delete(name);
+    if (this.#round === undefined || this.#open().length > 0) return false;
+    if (this.#round === 'notice') this.#collect();
+    else if (this.#round === 'collect') this.#takeAllBack();
+    else this.#settled(out);
+    return true;
+  }
+
+  #collect(): void {
     this.#round = 'collect';
     for (const { id, regions } of this.state.topology.partitions) {
       for (const region of regions) {
         const to = this.#addresses.replica(id, region);
-        this.#pages.set(pageName(id, region), { to, partition: id, after: this.state.membership.unsettledAfter });
+        if (this.#nodes.includes(to.node))
+          this.#pages.set(pageName(id, region), { to, partition: id, after: this.state.membership.unsettledAfter });
       }
     }
-    this.#ask(out);
+  }
+
+  #takeAllBack(): void {
+    this.#verdicts = chunks([...this.#known.values(), ...this.#decide()]);
+    this.#round = 'take back';
   }
 
   #askPage({ to, partition, after }: SuspectsPage, out: Out): void {
@@ -198,10 +219,7 @@ export class Settlement implements Machine<TransactionMessage> {
       return;
     }
     this.#pages.delete(name);
-    if (this.#pages.size > 0) return;
-    this.#verdicts = chunks([...this.#known.values(), ...this.#decide()]);
-    this.#round = 'take back';
-    this.#ask(out);
+    if (this.#goOn(out)) this.#ask(out);
   }
 
   #gather({ txId, attempt, committed, ts, partitions, keys }: Suspect): void {
@@ -240,7 +258,7 @@ export class Settlement implements Machine<TransactionMessage> {
     if (this.#round !== 'take back' || part !== (this.#confirmed.get(from.node) ?? 0)) return;
     this.#confirmed.set(from.node, part + 1);
     if (part + 1 < this.#verdicts.length) this.#takeBack({ node: from.node, machine: SETTLEMENT_MACHINE }, out);
-    else if (this.#open().length === 0) this.#settled(out);
+    else this.#goOn(out);
   }
 
   #settled(out: Out): void {

@@ -211,7 +211,8 @@ export class Slices {
 
   /**
    * A slice of a transaction that will never be whole: another slice was never prepared, or went with a disk. Where it
-   * was committed, that is a loss (D10), unless it is committed again: other members may have forgotten their slices.
+   * was committed, that is a loss (D10), unless it is committed again: other members may have forgotten their slices. A
+   * vote is reported, too, where an evicted node has a slice: that node may have acknowledged the transaction (M14).
    */
   dropDeferred(txId: TxId, attempt: number, now: WallMs, out: Out): void {
     const records = this.deferred.of(txId);
@@ -219,12 +220,15 @@ export class Slices {
     this.#dropRecords(txId, out);
     if (this.known(txId, 0)?.state === 'committed') return;
     this.outcomes.tombstone(txId, attempt, now, out);
-    const committed = records.find(({ ct }) => ct !== undefined);
-    if (committed === undefined) return;
-    const { ct, writes } = committed;
+    const record = records.find(({ ct }) => ct !== undefined) ?? records.at(-1)!;
+    const { topology } = this.state;
+    const owner = topology.evicted.find((node) => this.partitionsOn(node, record).length > 0);
+    if (record.ct === undefined && owner === undefined) return;
+    const { ct, pt, writes } = record;
     const keys = writes.map(({ key }) => key);
-    const flags = { committed: true, takenBack: true, acknowledged: false, overtaken: false };
-    const lost = { txId, ts: ct!, attempt, partitions: [this.partition], keys, node: this.state.node };
+    const partitions = owner === undefined ? [this.partition] : this.partitionsOn(owner, record);
+    const flags = { committed: ct !== undefined, takenBack: true, acknowledged: false, overtaken: false };
+    const lost = { txId, ts: ct ?? pt, attempt, partitions, keys, node: owner ?? this.state.node };
     this.state.losses.add([{ ...lost, ...flags }], out);
   }
 
