@@ -463,4 +463,34 @@ describe('PaRiS: a suspended node', () => {
     asks(2, ct);
     expect(reported).toEqual([id(1)]);
   });
+
+  it('a commit that needs a partition without a member prepares nothing, holds nothing back, and commits once it can (M4, M6)', () => {
+    const spec = {
+      regions: ['virginia', 'oregon', 'ireland'].map((region) => ({ id: region, nodes: [{ id: `${region}-1` }] })),
+      keyspaces: [
+        { name: 'default', partitions: 3, replication: 2 },
+        { name: 'irish', partitions: 1, regions: ['ireland'] },
+      ],
+    };
+    const world = settled({ spec, settings: SETTINGS });
+    world.crash(I);
+    suspends(world);
+    world.run(2_000);
+    const request = { ...commitOver(world, id(1), [cohortOn(world, V)]), maps: [1] };
+    const writes = [...request.writes, { key: 'irish/a', value: '2' }];
+    const ref = world.ask(V, { ...request, writes });
+    world.run(500);
+    const { ct } = new TestClient(world, V).write({ [keyIn(world, cohortOn(world, V))]: '"alone"' });
+    world.until(() => [V, O].every((node) => world.node(node).parts.stable.value >= ct), 5_000);
+    world.until(() => world.answer(V, ref) !== undefined, 60_000);
+    expect(world.answer(V, ref)).toMatchObject({ type: 'Refused', code: 'OUTCOME_PENDING' });
+    world.restart(I);
+    for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes: [] });
+    world.until(() => [V, O, I].every((node) => mapsOf(world, node).current.isMember(I)), 20_000);
+    const { version } = mapsOf(world, V).current;
+    const again = { ...request, writes, attemptRegions: ['virginia', 'virginia'], maps: [1, version] };
+    world.until(() => world.node(V).parts.stable.isFenced, 5_000);
+    const committed = world.call(V, again, 'CommitResp');
+    world.until(() => world.ust() >= committed.ct, 2_000);
+  });
 });

@@ -59,6 +59,15 @@ function commitsAgain(request: CommitReq, map: number, maps: NodeState['maps']):
   return maps.suspendsBetween(isKeyed(request) ? 0 : first, map);
 }
 
+/**
+ * Whether an attempt never commits, because a cohort is on a node that is no member in the map of the attempt: such a
+ * node prepares nothing in this map. The other cohorts prepare nothing either: that would hold stable time back.
+ */
+export function neverCommits({ map, home, avoid, cohorts }: CommitIdentity, maps: NodeState['maps']): boolean {
+  const topology = maps.at(map)!;
+  return !topology.isWhole && cohorts.some((one) => !topology.isMember(topology.cohort(one, home, avoid).node));
+}
+
 /** Whether an attempt of this map begins behind the fence of the map (M9), when earlier maps have decided theirs. */
 export const waitsForFence = (request: CommitReq, map: number, maps: NodeState['maps']): boolean =>
   (map > 0 && isKeyed(request)) || commitsAgain(request, map, maps);

@@ -20,7 +20,7 @@ import {
 } from '@isochron/core';
 import type { Address, Effects, WriteSeq } from '../../machine.js';
 import type { Addresses, NodeState } from '../node-state.js';
-import { attemptsOf, checkAttempts, isKeyed, waitsForFence } from './attempts.js';
+import { attemptsOf, checkAttempts, isKeyed, neverCommits, waitsForFence } from './attempts.js';
 import { digestWrites } from './digest.js';
 import type {
   CommitIdentity,
@@ -443,9 +443,9 @@ export class Commits {
       }
       return;
     }
-    for (const partition of votes.waiting) {
+    if (neverCommits(identity, this.state.maps)) return;
+    for (const partition of votes.waiting)
       out.send(this.addresses.cohort(partition, identity), prepares.get(partition)!);
-    }
   }
 
   #waitsFor({ previous, identity, votes, atOnce }: PendingCommit): Address[] {
@@ -473,10 +473,10 @@ export class Commits {
     if (committed === null || committed.attempt === identity.attempt) this.#sendDecision(identity, ct, out);
   }
 
-  /** Whether an earlier attempt is decided no more: a map has deferred it, and its cohorts know (M7). */
+  /** Whether an earlier attempt is decided no more: it never commits, or its cohorts know that it is deferred (M7). */
   #isDeferred(identity: CommitIdentity): boolean {
     const nodes = identity.cohorts.map((partition) => this.addresses.cohort(partition, identity).node);
-    return this.state.maps.suspendedSince(identity.map, nodes);
+    return neverCommits(identity, this.state.maps) || this.state.maps.suspendedSince(identity.map, nodes);
   }
 
   #placeOf(identity: CommitIdentity): Pick<CommitResp, 'nodes' | 'map'> {
