@@ -64,6 +64,8 @@ export type Check = { readonly name: string } & Partial<Everything>;
 export interface CheckContext {
   readonly topology: Topology;
   readonly time: VirtualTime;
+  /** Whether a node was lost with its disk for good. */
+  isGone?(node: NodeId): boolean;
   fail(check: string, message: string, about: readonly string[]): void;
 }
 

@@ -50,6 +50,12 @@ export interface FaultyCluster {
   maySpare(node: NodeId): boolean;
   /** Whether a node's clock may be set far off: the clocks of all others are about right. */
   mayMisread(node: NodeId): boolean;
+  /** Whether all nodes are members of every map that any node knows last. */
+  isWhole(): boolean;
+  /** Whether a map that some node knows has evicted a node. */
+  isEvicted(node: NodeId): boolean;
+  /** The node dies with its disk, and never comes back. */
+  lose(node: NodeId): void;
   /** The node dies, and its disk holds an older image, or nothing, when it comes back. */
   rob(node: NodeId, image: readonly DurableFact[]): void;
 }

@@ -17,6 +17,7 @@ describe('the fault order', () => {
         time,
         node: () => ({ up: true }),
         operate: ({ node }) => ordered.push([time.now, node]),
+        isEvicted: () => false,
         isMember: () => time.now >= 30_000,
       },
       'p-1',

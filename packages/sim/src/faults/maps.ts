@@ -102,12 +102,42 @@ export const order: FaultKind<{ node: NodeId; action: 'suspend' | 'hold'; at: No
 export function letReturn(cluster: OperatedCluster, node: NodeId, waitedMs = 0): void {
   const { topology, time } = cluster;
   for (const at of topology.nodes) ask(cluster, at, { type: 'OrderReq', ref: 0, action: 'return', nodes: [node] });
-  const isBack = cluster.node(node).up && cluster.isMember(node);
-  if (waitedMs < ORDERS_MS || !isBack) time.after(ORDER_MS, () => letReturn(cluster, node, waitedMs + ORDER_MS));
+  const isOver = (cluster.node(node).up && cluster.isMember(node)) || cluster.isEvicted(node);
+  if (waitedMs < ORDERS_MS || !isOver) time.after(ORDER_MS, () => letReturn(cluster, node, waitedMs + ORDER_MS));
+}
+
+/**
+ * A node is lost with its disk for good: an operator suspends and evicts the node (M14), and asks every node until some
+ * map carries that out. Only where all are members, the other voters are enough, and no other copy is in danger.
+ */
+export const evict: FaultKind<{ node: NodeId }> = {
+  weight: 0,
+  forMs: [1, 1],
+  draw: (random, { topology }) => {
+    const { voters, nodes } = topology;
+    const isEnough = (node: NodeId) => 2 * voters.filter((voter) => voter !== node).length > voters.length;
+    const some = nodes.filter(isEnough);
+    return some.length === 0 ? undefined : { node: random.pick(some) };
+  },
+  start: (world, { node }) => {
+    const { cluster } = world;
+    if (!cluster.node(node).up || !cluster.maySpare(node) || !cluster.isWhole()) return undefined;
+    cluster.lose(node);
+    evictSoon(world, node);
+    return undefined;
+  },
+};
+
+function evictSoon(world: FaultWorld, node: NodeId): void {
+  const { topology, time } = world.cluster;
+  const others = topology.nodes.filter((other) => other !== node);
+  for (const action of ['suspend', 'evict'] as const)
+    for (const at of others) ask(world.cluster, at, { type: 'OrderReq', ref: 0, action, nodes: [node] });
+  if (!world.cluster.isEvicted(node)) time.after(ORDER_MS, () => evictSoon(world, node));
 }
 
 /** The cluster, as its operators see it. */
-type OperatedCluster = Pick<FaultyCluster, 'topology' | 'time' | 'operate' | 'isMember'> & {
+type OperatedCluster = Pick<FaultyCluster, 'topology' | 'time' | 'operate' | 'isMember' | 'isEvicted'> & {
   node(id: NodeId): Pick<FaultyNode, 'up'>;
 };
 

@@ -2,7 +2,7 @@ import type { FaultPlan } from '../plan/plan.js';
 import { answersLost, clientDeath, clientDisconnect } from './clients.js';
 import type { FaultKind, FaultWorld } from './fault.js';
 import { clockDrift, clockFarOff, clockFarOffAtStart, clockJump, diskFull, slowDisk, stalledDisk } from './machines.js';
-import { leave, nextMap, order } from './maps.js';
+import { evict, leave, nextMap, order } from './maps.js';
 import { cutLink, dropLink, farFrame, isolateNode, isolateRegion, slowLink, unrulyLink } from './network.js';
 import { crash, crashAt, drain, freeze, lateLinks, massCrash, pause, rollback, wipe } from './nodes.js';
 import { outsider } from './outsiders.js';
@@ -39,6 +39,7 @@ export const FAULTS = {
   nextMap,
   leave,
   order,
+  evict,
 } as const satisfies Readonly<Record<string, unknown>>;
 
 export type FaultName = keyof typeof FAULTS;

@@ -63,7 +63,7 @@ export interface Checks {
 /** Creates them; the ledger comes first, so that the others find the newest state in it. */
 export function createChecks<M extends AnyMessage>(
   context: CheckContext,
-  cluster: Pick<Cluster<M>, 'nodes' | 'node' | 'topology'>,
+  cluster: Pick<Cluster<M>, 'nodes' | 'node' | 'topology' | 'isGone'>,
   histories: Histories,
   plan: Plan,
   actors: () => readonly Actor[],
@@ -150,6 +150,7 @@ export function createChecks<M extends AnyMessage>(
     liveViews,
     healed: (unfinished) => ({
       topology,
+      nodes: topology.nodes.filter((node) => !cluster.isGone(node)),
       ledger,
       disk,
       depsTravel,

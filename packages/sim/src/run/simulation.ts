@@ -80,7 +80,7 @@ export class Simulation<M extends AnyMessage> implements ClusterListener<M> {
     const fail = (check: string, message: string, about: readonly string[]) =>
       this.#fail('safety', check, message, about);
     this.#checks = createChecks(
-      { topology, time, fail },
+      { topology, time, fail, isGone: (node) => this.#cluster.isGone(node) },
       this.#cluster,
       this.#histories,
       plan,

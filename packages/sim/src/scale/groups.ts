@@ -17,7 +17,7 @@ export type Group = (typeof GROUPS)[number];
 const PATTERNS: readonly (readonly [RegExp, Group])[] = [
   [/persisted$/, 'durable batches'],
   [
-    /Gossip|^Clock|^Wake|^stabilization|Seal|^Accept|Map|^Leav|^MemberReq|^ReturnReq|^Silent|^Order|^ChangeReq|Deferred/,
+    /Gossip|^Clock|^Wake|^stabilization|Seal|^Accept|Map|^Leav|^MemberReq|^ReturnReq|^Silent|^Order|^ChangeReq|^Eviction|Deferred/,
     'stabilisation',
   ],
   [/Replicate|Heartbeat|Resync|^rounds/, 'replication'],

@@ -65,6 +65,8 @@ export class Cluster<M extends AnyMessage> {
   readonly #links = new Map<NodeId, Map<NodeId, Link<Frame<M>>>>();
   /** Nodes whose disks lost data by a fault, and that have not started over since. */
   readonly #lostData = new Set<NodeId>();
+  /** Nodes that never come back. */
+  readonly #gone = new Set<NodeId>();
   /** Regions that are cut off, and how often. */
   readonly #isolated = new Map<RegionId, number>();
   readonly #access: AccessRules | undefined;
@@ -138,7 +140,7 @@ export class Cluster<M extends AnyMessage> {
    */
   restart(id: NodeId): void {
     const node = this.node(id);
-    if (node.up) return;
+    if (node.up || this.#gone.has(id)) return;
     if (!node.boot()) {
       this.time.after(RETRY_MS, () => this.restart(id));
       return;
@@ -178,6 +180,26 @@ export class Cluster<M extends AnyMessage> {
     node.disk.restore(image);
     if (image.length > 0) this.#lostData.add(id);
     this.listener.onDataLoss(id, node.disk.durable);
+  }
+
+  /** A node is lost with its disk, for good. */
+  lose(id: NodeId): void {
+    this.rob(id, []);
+    this.#gone.add(id);
+  }
+
+  isGone(id: NodeId): boolean {
+    return this.#gone.has(id);
+  }
+
+  isWhole(): boolean {
+    const all = this.topology.nodes.length;
+    return this.nodes.every(({ protocol }) => (protocol?.maps.newest.members.length ?? all) === all);
+  }
+
+  isEvicted(id: NodeId): boolean {
+    const number = this.topology.numberOf(id);
+    return this.nodes.some(({ protocol }) => protocol?.maps.newest.evicted?.includes(number));
   }
 
   /** Whether a node's clock may be set far off: all others are about right, so that most nodes have the right time. */
@@ -222,7 +244,9 @@ export class Cluster<M extends AnyMessage> {
   }
 
   /** Sends a request over HTTP. No answer comes when the node, or the way to it, fails meanwhile. */
-  http(random: Random, from: RegionId, id: NodeId, request: HttpRequest, done: (answer: HttpAnswer) => void): void {
+  http(random: Random, from: RegionId, to: NodeId, request: HttpRequest, done: (answer: HttpAnswer) => void): void {
+    // Callers find another address in place of a node that is gone.
+    const id = this.isGone(to) ? this.nodes.find((node) => !this.isGone(node.id))!.id : to;
     const mean = this.delayMs(from, id);
     const delay = () => mean / 2 + exponential(random, mean / 2);
     const node = this.node(id);

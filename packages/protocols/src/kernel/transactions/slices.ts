@@ -219,17 +219,20 @@ export class Slices {
     if (records.at(-1)?.attempt !== attempt) return;
     this.#dropRecords(txId, out);
     if (this.known(txId, 0)?.state === 'committed') return;
+    this.#reportLoss(txId, records, out);
     this.outcomes.tombstone(txId, attempt, now, out);
+  }
+
+  #reportLoss(txId: TxId, records: readonly DeferredRecord[], out: Out): void {
     const record = records.find(({ ct }) => ct !== undefined) ?? records.at(-1)!;
-    const { topology } = this.state;
-    const owner = topology.evicted.find((node) => this.partitionsOn(node, record).length > 0);
-    if (record.ct === undefined && owner === undefined) return;
-    const { ct, pt, writes } = record;
-    const keys = writes.map(({ key }) => key);
+    const { topology, losses, node } = this.state;
+    const owner = topology.evicted.find((other) => this.partitionsOn(other, record).length > 0);
+    const { ct, pt, attempt, writes } = record;
+    if (ct === undefined && owner === undefined) return;
     const partitions = owner === undefined ? [this.partition] : this.partitionsOn(owner, record);
     const flags = { committed: ct !== undefined, takenBack: true, acknowledged: false, overtaken: false };
-    const lost = { txId, ts: ct ?? pt, attempt, partitions, keys, node: owner ?? this.state.node };
-    this.state.losses.add([{ ...lost, ...flags }], out);
+    const keys = writes.map(({ key }) => key);
+    losses.add([{ txId, ts: ct ?? pt, attempt, partitions, keys, node: owner ?? node, ...flags }], out);
   }
 
   /** Another cohort has deferred its slice (M7): the slice here, prepared below the horizon, counts as a vote. */

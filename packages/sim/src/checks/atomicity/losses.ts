@@ -44,6 +44,7 @@ export class LossesAreSettled implements Check, LedgerListener {
       this.context.fail(this.name, message, [tx.txId]);
     }
     for (const node of this.context.topology.nodes) {
+      if (this.context.isGone?.(node)) continue;
       if (this.losses(node).some(({ txId }) => txId === tx.txId)) continue;
       this.context.fail(this.name, `${node} does not report that a part of ${tx.txId} is lost`, [tx.txId, node]);
     }

@@ -38,6 +38,7 @@ export class AcknowledgedIsKept implements Check {
     const partition = topology.partitionOf(key);
     for (const region of topology.partitions[partition]!.regions) {
       const node = topology.replicaNode(partition, region)!;
+      if (this.context.isGone?.(node)) continue;
       const newest = this.disk(node).partitions.get(partition)?.chains.get(key)?.at(-1);
       const own = { ts: ct, txId, region };
       if (newest !== undefined && compareVersions({ ...newest, region }, own) >= 0) continue;

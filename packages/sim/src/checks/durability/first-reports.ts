@@ -34,7 +34,7 @@ export class FirstReports implements Check {
   readonly #down = new Set<NodeId>();
 
   constructor(
-    readonly context: Pick<CheckContext, 'topology' | 'time'>,
+    readonly context: Pick<CheckContext, 'topology' | 'time' | 'isGone'>,
     readonly nodes: WatchedNode,
     readonly verifyTimeoutMs: number,
   ) {}
@@ -77,7 +77,15 @@ export class FirstReports implements Check {
   mayDecide(node: NodeId): boolean {
     if (this.#down.has(node)) return false;
     const waiting = this.#waiting.get(node);
-    return waiting === undefined || waiting.silent.size === 0 || this.nodes.forwardMs(node) >= waiting.untilMs;
+    if (waiting === undefined || this.nodes.forwardMs(node) >= waiting.untilMs) return true;
+    return ![...waiting.silent].some((partition) => this.#hasPeer(node, partition));
+  }
+
+  /** Whether another node that is not lost for good has a replica: nothing of an evicted node is waited for (M14). */
+  #hasPeer(node: NodeId, partition: PartitionId): boolean {
+    const { topology, isGone = () => false } = this.context;
+    const hosts = topology.partitions[partition]!.regions.map((region) => topology.replicaNode(partition, region)!);
+    return hosts.some((host) => host !== node && !isGone(host));
   }
 
   /** Nodes measure whole milliseconds. */

@@ -16,6 +16,7 @@ async function missing(disks: Record<string, readonly DurableFact[]>, change: Pa
   ledger.durable('p-1', prepares('t', 5, [write('1')]));
   const world: HealedWorld = {
     topology: TOPOLOGY,
+    nodes: TOPOLOGY.nodes,
     ledger,
     disk: (node) => states.get(node)!,
     depsTravel: true,

@@ -18,6 +18,8 @@ import type { Ledger } from '../evidence/ledger.js';
 
 export interface HealedWorld {
   readonly topology: Topology;
+  /** All nodes but nodes that are lost for good. */
+  readonly nodes: readonly NodeId[];
   readonly ledger: Ledger;
   disk(node: NodeId): MemoryState;
   /** Whether versions have their dependencies in every region, or only in the one that made them. */
@@ -63,24 +65,24 @@ function unfinishedOperations(world: HealedWorld): string | undefined {
 export const mayLackHeartbeat = (goal: Goal | undefined, { faults }: Pick<Plan, 'faults'>): boolean =>
   goal?.missing === lateStableTime && faults.some(({ kind }) => kind === 'unrulyLink');
 
-function lateStableTime({ topology, ledger, ust }: HealedWorld): string | undefined {
-  for (const node of topology.nodes) {
+function lateStableTime({ nodes, ledger, ust }: HealedWorld): string | undefined {
+  for (const node of nodes) {
     if (ust(node) < ledger.lastCt)
       return `the stable time of ${node} is ${ust(node)}, the last commit ${ledger.lastCt}`;
   }
   return undefined;
 }
 
-function remainingLoad({ topology, load }: HealedWorld): string | undefined {
-  for (const node of topology.nodes) {
+function remainingLoad({ nodes, load }: HealedWorld): string | undefined {
+  for (const node of nodes) {
     const left = Object.entries(load(node)).find(([, count]) => count > 0);
     if (left !== undefined) return `${node} still holds ${left[1]} ${left[0]}`;
   }
   return undefined;
 }
 
-function preparedRecord({ topology, disk }: HealedWorld): string | undefined {
-  for (const node of topology.nodes) {
+function preparedRecord({ nodes, disk }: HealedWorld): string | undefined {
+  for (const node of nodes) {
     for (const { id, prepared } of disk(node).partitions.values()) {
       const [txId] = prepared.keys();
       if (txId !== undefined) return `${node} still has ${txId} prepared on ${id}`;
@@ -89,8 +91,8 @@ function preparedRecord({ topology, disk }: HealedWorld): string | undefined {
   return undefined;
 }
 
-function longLog({ topology, disk }: HealedWorld): string | undefined {
-  for (const node of topology.nodes) {
+function longLog({ nodes, disk }: HealedWorld): string | undefined {
+  for (const node of nodes) {
     for (const { id, log, horizons } of disk(node).partitions.values()) {
       const left = log.filter(({ ct, source }) => source === undefined && ct > horizons.logConfirmedUpTo);
       if (left.length > 0)
@@ -101,8 +103,8 @@ function longLog({ topology, disk }: HealedWorld): string | undefined {
 }
 
 /** A transaction that was taken back has no version: where it has, a later attempt of it has committed. */
-function falseLoss({ topology, losses, applied }: HealedWorld): string | undefined {
-  for (const node of topology.nodes) {
+function falseLoss({ nodes, losses, applied }: HealedWorld): string | undefined {
+  for (const node of nodes) {
     for (const { txId, takenBack } of losses(node)) {
       const [version] = takenBack ? applied(txId) : [];
       if (version !== undefined)
@@ -114,7 +116,8 @@ function falseLoss({ topology, losses, applied }: HealedWorld): string | undefin
 
 /** Logs that are kept for readers of changes (CF1). */
 function differentLogs(world: HealedWorld): string | undefined {
-  for (const { id, regions } of world.topology.partitions) {
+  for (const { id } of world.topology.partitions) {
+    const regions = regionsOf(world, id);
     const nodes = regions.map((region) => ({ region, state: world.disk(world.topology.replicaNode(id, region)!) }));
     const from = Math.max(...nodes.map(({ state }) => startOfChanges(state, id)));
     if (from === Number.POSITIVE_INFINITY) continue;
@@ -123,6 +126,10 @@ function differentLogs(world: HealedWorld): string | undefined {
   }
   return undefined;
 }
+
+/** The regions with a replica of a partition on a node that is left. */
+const regionsOf = ({ topology, nodes }: HealedWorld, partition: PartitionId): readonly RegionId[] =>
+  topology.partitions[partition]!.regions.filter((region) => nodes.includes(topology.replicaNode(partition, region)!));
 
 /** Above it a log has the transactions of all regions; without the record it has none. */
 function startOfChanges({ meta, partitions }: MemoryState, partition: PartitionId): Timestamp {
@@ -139,7 +146,8 @@ const changesIn = (log: readonly Change[], from: Timestamp, region: RegionId): s
     .join(' ');
 
 function differentChains(world: HealedWorld): string | undefined {
-  for (const { id, regions } of world.topology.partitions) {
+  for (const { id } of world.topology.partitions) {
+    const regions = regionsOf(world, id);
     const replicas = regions.map((region) => world.disk(world.topology.replicaNode(id, region)!).partitions.get(id));
     const floor = Math.max(...replicas.map((replica) => replica?.horizons.gcFloor ?? 0));
     const keys = new Set(replicas.flatMap((replica) => [...(replica?.chains.keys() ?? [])]));
