@@ -6,21 +6,22 @@
 import type { QualifiedKey, Timestamp } from '@isochron/core';
 import type { DeferredSlice } from './return-messages.js';
 
-/** A deferred transaction of which an attempt has every slice. */
-export interface WholeTransaction {
+/** A deferred transaction: an attempt has every slice, or another node must be back first. */
+export interface FoundTransaction {
   /** The earliest timestamp of the transaction in any attempt (M8). */
   readonly first: Timestamp;
-  /** Of one attempt. */
+  /** Whether a slice of some attempt needs a node that is away: the transaction is not committed again now. */
+  readonly waits: boolean;
+  /** Of one attempt; of all attempts where it waits. */
   readonly slices: readonly DeferredSlice[];
   /** Commit timestamps of the slices of all attempts, and proposals of votes: a commit has the greatest of these. */
   readonly timestamps: readonly Timestamp[];
 }
 
 /** A transaction that is to be committed again. */
-export class Owed implements WholeTransaction {
+export class Owed {
   readonly first: Timestamp;
   readonly slices: readonly DeferredSlice[];
-  readonly timestamps: readonly Timestamp[];
   /** Earlier writes, as maps judge these (M4): the last timestamp on each node; without a number, on any node. */
   readonly behind = new Map<number | undefined, Timestamp>();
   /** The highest new timestamp of the transactions before. */
@@ -30,10 +31,9 @@ export class Owed implements WholeTransaction {
   readonly #followers: Owed[] = [];
   #waitsFor = 0;
 
-  constructor({ first, slices, timestamps }: WholeTransaction) {
+  constructor({ first, slices }: FoundTransaction) {
     this.first = first;
     this.slices = slices;
-    this.timestamps = timestamps;
     for (const { ct, node } of slices.flatMap(({ needs = [] }) => needs))
       if (ct !== undefined) this.#isBehind(node, ct);
   }
@@ -67,21 +67,27 @@ export class Owed implements WholeTransaction {
   }
 }
 
-/** The transactions that follow no other, in the order of their first timestamps; all others are behind these. */
-export function inChains(whole: readonly WholeTransaction[]): Owed[] {
-  const idOf = ({ slices }: WholeTransaction) => slices[0]!.txId;
-  const inOrder = [...whole].sort((a, b) => a.first - b.first || (idOf(a) < idOf(b) ? -1 : 1));
+/**
+ * The transactions that are to be committed again: how many, and those that follow none, in the order of their first
+ * timestamps; all others are behind these. What follows a transaction of its session that waits is left out with that.
+ */
+export function inChains(found: readonly FoundTransaction[]): { readonly count: number; readonly ready: Owed[] } {
+  const idOf = ({ slices }: FoundTransaction) => slices[0]!.txId;
+  const inOrder = [...found].sort((a, b) => a.first - b.first || (idOf(a) < idOf(b) ? -1 : 1));
   const lastOf = new Map<QualifiedKey, Owed>();
   const byTimestamp = new Map<Timestamp, Owed[]>();
+  const left = new Set<Owed>();
   const all = inOrder.map((transaction) => {
     const owed = new Owed(transaction);
     const keys = owed.slices.flatMap(({ writes }) => writes.map(({ key }) => key));
     const ofKeys = keys.flatMap((key) => lastOf.get(key) ?? []);
     const ofSession = [...owed.behind.values()].flatMap((ct) => byTimestamp.get(ct) ?? []);
-    owed.follows(new Set([...ofKeys, ...ofSession]));
-    for (const key of keys) lastOf.set(key, owed);
-    for (const ct of new Set(owed.timestamps)) byTimestamp.set(ct, [...(byTimestamp.get(ct) ?? []), owed]);
+    if (transaction.waits || ofSession.some((earlier) => left.has(earlier))) left.add(owed);
+    else owed.follows(new Set([...ofKeys, ...ofSession]));
+    for (const key of left.has(owed) ? [] : keys) lastOf.set(key, owed);
+    for (const ct of new Set(transaction.timestamps)) byTimestamp.set(ct, [...(byTimestamp.get(ct) ?? []), owed]);
     return owed;
   });
-  return all.filter(({ isReady }) => isReady);
+  const owing = all.filter((owed) => !left.has(owed));
+  return { count: owing.length, ready: owing.filter(({ isReady }) => isReady) };
 }

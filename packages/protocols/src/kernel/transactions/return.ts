@@ -22,7 +22,7 @@ import type { Cohort } from './cohort.js';
 import type { DeferredRecord } from './deferred-slices.js';
 import { sliceOf } from './digest.js';
 import type { CommitReq, CommitResp, Refused, TransactionMessage } from './messages.js';
-import { inChains, type Owed, type WholeTransaction } from './owed.js';
+import { type FoundTransaction, inChains, type Owed } from './owed.js';
 import type { Replica } from './replica.js';
 import type { DeferredReq, DeferredResp, DeferredSlice } from './return-messages.js';
 
@@ -184,24 +184,24 @@ export class ReturnMachine implements Machine<TransactionMessage> {
     const { gathered } = debt;
     const { maps, topology } = this.state;
     for (const slice of this.#own(debt.stable)) gather(gathered, slice);
-    const whole: WholeTransaction[] = [];
+    const found: FoundTransaction[] = [];
     for (const { attempts, first } of gathered.values()) {
       const slices = [...attempts].sort(([a], [b]) => b - a).map(([, ofPartitions]) => [...ofPartitions.values()]);
+      const timestamps = slices.flat().map(({ pt, ct }) => ct ?? pt);
       // Left to the return of the suspended node, which owes it, too.
-      if (slices.some((all) => this.#waits(all, (node) => maps.isSuspended(node)))) continue;
+      const isLeft = slices.some((all) => this.#waits(all, (node) => maps.isSuspended(node)));
       // A node that has left in order owes nothing: this debt lasts until that node is back.
       const isAway = (node: NodeId) => !topology.isMember(node) && !topology.evicted.includes(node);
-      if (slices.some((all) => this.#waits(all, isAway))) {
-        debt.isHeld = true;
-        continue;
-      }
+      const isHeld = !isLeft && slices.some((all) => this.#waits(all, isAway));
+      if (isHeld) debt.isHeld = true;
       const all = slices.find((ofAttempt) => ofAttempt[0]!.cohorts.length === ofAttempt.length);
-      if (all !== undefined)
-        whole.push({ first, slices: all, timestamps: slices.flat().map(({ pt, ct }) => ct ?? pt) });
+      if (isLeft || isHeld) found.push({ first, slices: slices.flat(), timestamps, waits: true });
+      else if (all !== undefined) found.push({ first, slices: all, timestamps, waits: false });
       else this.#drop(slices.flat(), out);
     }
-    debt.left = whole.length;
-    return inChains(whole);
+    const { count, ready } = inChains(found);
+    debt.left = count;
+    return ready;
   }
 
   #drop(slices: readonly DeferredSlice[], out: Out): void {
