@@ -83,10 +83,47 @@ describe('PaRiS: an evicted node', () => {
     moves(world);
   });
 
+  it('what the others had received of an evicted node is committed again, too, or reported as a loss (M14)', () => {
+    const world = settled({ settings: SETTINGS });
+    const alone = cohortOn(world, I, 'ireland');
+    const peer = [V, O].find((node) => world.topology.partitionsOn(node).includes(alone))!;
+    const apart = world.topology.partitionsOn(I).find((p) => !world.topology.partitionsOn(peer).includes(p))!;
+    // One member receives nothing more: so the horizon lies below what the other has received.
+    world.filter = ({ from, to }) => !(from.node === I && to.node !== peer && to.node !== I);
+    world.call(I, { ...commitOver(world, id(1), [alone]), attemptRegions: ['ireland'] }, 'CommitResp');
+    const ref = world.ask(I, {
+      ...commitOver(
+        world,
+        id(2),
+        [alone, apart].sort((a, b) => a - b),
+      ),
+      attemptRegions: ['ireland'],
+    });
+    world.until(() => writtenAt(world, peer, alone, id(2)).length === 1, 2_000);
+    expect(world.answer(I, ref)).toMatchObject({ type: 'CommitResp' });
+    dies(world);
+    world.filter = () => true;
+    world.run(5_000);
+    expect(writtenAt(world, peer, alone, id(1))).toEqual([]);
+    world.crash(peer);
+    world.restart(peer);
+    world.run(5_000);
+    world.inject(at(peer), at(peer), { type: 'Silent', nodes: [I] });
+    evicts(world);
+    world.until(() => writtenAt(world, peer, alone, id(1)).length === 1, 10_000);
+    world.until(() => lossesAt(world, peer).length === 1, 10_000);
+    expect(lossesAt(world, peer)).toEqual([expect.objectContaining({ txId: id(2), committed: true, node: I })]);
+    world.run(30_000);
+    const kept = [V, O].flatMap((node) => [...world.node(node).store.prepared.keys()]);
+    expect(kept).toEqual([]);
+    moves(world);
+  });
+
   it('a vote that an evicted node may have decided is reported, as a transaction that may have been acknowledged (M14)', () => {
     const world = settled({ settings: SETTINGS });
     const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
-    world.filter = ({ message }) => message.type !== 'CommitTx' && message.type !== 'ResolveReq';
+    const lost = ['CommitTx', 'ResolveReq', 'Replicate'];
+    world.filter = ({ from, message }) => !(from.node === I && lost.includes(message.type));
     world.call(I, commitOver(world, id(1), partitions), 'CommitResp');
     dies(world);
     world.filter = () => true;

@@ -155,8 +155,6 @@ export class Replication {
   /** A map is in force: other regions may count. */
   adopted(): void {
     this.vv.recount();
-    for (const [region, { address }] of this.#peers)
-      if (this.state.topology.evicted.includes(address.node)) this.#rollback.excuse(region);
   }
 
   /** The peers that may know better than the disk, except peers that never come back (M14). */
@@ -277,6 +275,8 @@ export class Replication {
   /** Repeats unanswered requests. */
   retry(now: WallMs, out: Out): void {
     this.#receiver.retry(now, out);
+    for (const [region, { address }] of this.#peers)
+      if (!this.state.maps.isAwaited(address.node)) this.#rollback.excuse(region);
     if (this.state.membership.joined) this.#sender.retry(out);
   }
 

@@ -195,7 +195,7 @@ export class Cohort {
     this.counters.repeats++;
     if (known.state === 'committed' && known.digest === '') {
       this.#sendCommitted(known, request, from, out);
-    } else if (sliceOf(stored.digest) !== digestOf(request)) {
+    } else if (sliceOf(stored.digest) !== '' && sliceOf(stored.digest) !== digestOf(request)) {
       this.#refuse(request, 'TX_ID_REUSED', 'The transaction id was used for other writes; make a new one.', from, out);
     } else if (stored.attempt === attempt && !sameCohorts(stored.digest, request.identity, this.state.maps)) {
       this.#refuse(request, 'ATTEMPT_MISMATCH', `The transaction is known with cohorts ${stored.digest}.`, from, out);

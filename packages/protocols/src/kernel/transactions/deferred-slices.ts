@@ -12,6 +12,11 @@ export interface DeferredRecord extends PreparedRecord {
  * attempt is dropped.
  */
 export class DeferredSlices {
+  /**
+   * What this replica had received of slices of suspended nodes: it counts where such a slice is lost with its node.
+   * Everything of a copy but its writes may be unknown.
+   */
+  readonly copies = new Map<TxId, DeferredRecord>();
   /** In the order of their attempts. */
   readonly #byId = new Map<TxId, readonly DeferredRecord[]>();
 
@@ -62,4 +67,8 @@ const firstOf = ({ deferred }: DeferredRecord): Timestamp => deferred.first;
 
 /** The name of the record of an attempt. */
 export const deferredName = (txId: TxId, attempt: number): TxId => `deferred ${attempt} ${txId}`;
+/** The name of the record of a copy. */
+export const copyName = (txId: TxId): TxId => `copy ${txId}`;
+export const isCopyName = (name: TxId): boolean => name.startsWith('copy ');
+export const txIdOfCopy = (name: TxId): TxId => name.slice('copy '.length);
 export const txIdOfDeferred = (name: TxId): TxId => name.replace(/^deferred \d+ /, '');

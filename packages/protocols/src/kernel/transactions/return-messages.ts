@@ -3,6 +3,7 @@
  * in which they are encoded, their validation, and the type.
  */
 import {
+  boolean,
   type Infer,
   list,
   type MessageOf,
@@ -42,6 +43,8 @@ export const DeferredSlice = object({
   digest: text(1024),
   writes,
   needs,
+  /** Of a slice of a suspended node: what the sender had received. */
+  isCopy: optional(boolean),
 });
 export type DeferredSlice = Infer<typeof DeferredSlice>;
 

@@ -45,6 +45,9 @@ const REMIND_MS = 1_000;
 /** The slices of a transaction that some nodes have deferred. */
 interface GatheredSlices {
   readonly attempts: Map<number, Map<PartitionId, DeferredSlice>>;
+  /** What replicas had received of slices of suspended nodes, and the nodes of these replicas. */
+  readonly copies: Map<PartitionId, DeferredSlice>;
+  readonly holders: { readonly node: NodeId; readonly slice: DeferredSlice }[];
   /** The earliest timestamp of the transaction in any attempt (M8). */
   first: Timestamp;
 }
@@ -155,7 +158,7 @@ export class ReturnMachine implements Machine<TransactionMessage> {
     const debt = this.#debt;
     if (debt?.version !== version || debt.answered.has(from.node)) return;
     debt.answered.add(from.node);
-    for (const slice of slices) gather(debt.gathered, slice);
+    for (const slice of slices) gather(debt.gathered, slice, from.node);
   }
 
   /**
@@ -168,12 +171,15 @@ export class ReturnMachine implements Machine<TransactionMessage> {
       const known = slices.known(txId, 0);
       return known?.state === 'committed' && known.ct <= stable;
     };
-    return this.replicas.flatMap(({ partition, cohort }) =>
-      cohort.slices.deferred
-        .inOrder()
-        .filter(([txId]) => !isDone(cohort, txId))
-        .flatMap(([txId, records]) => records.map((record) => sliceOfRecord(txId, partition, record))),
-    );
+    return this.replicas.flatMap(({ partition, cohort }) => {
+      const { deferred } = cohort.slices;
+      const own = deferred.inOrder().filter(([txId]) => !isDone(cohort, txId));
+      const copies = [...deferred.copies].filter(([txId]) => !isDone(cohort, txId));
+      return [
+        ...own.flatMap(([txId, records]) => records.map((record) => sliceOfRecord(txId, partition, record))),
+        ...copies.map(([txId, record]) => ({ ...sliceOfRecord(txId, partition, record), isCopy: true })),
+      ];
+    });
   }
 
   /**
@@ -183,10 +189,11 @@ export class ReturnMachine implements Machine<TransactionMessage> {
   #readyOf(debt: Debt, out: Out): Owed[] {
     const { gathered } = debt;
     const { maps, topology } = this.state;
-    for (const slice of this.#own(debt.stable)) gather(gathered, slice);
+    for (const slice of this.#own(debt.stable)) gather(gathered, slice, this.state.node);
     const found: FoundTransaction[] = [];
-    for (const { attempts, first } of gathered.values()) {
-      const slices = [...attempts].sort(([a], [b]) => b - a).map(([, ofPartitions]) => [...ofPartitions.values()]);
+    for (const one of gathered.values()) {
+      const slices = slicesOf(one);
+      const { first, holders } = one;
       const timestamps = slices.flat().map(({ pt, ct }) => ct ?? pt);
       // Left to the return of the suspended node, which owes it, too.
       const isLeft = slices.some((all) => this.#waits(all, (node) => maps.isSuspended(node)));
@@ -197,19 +204,18 @@ export class ReturnMachine implements Machine<TransactionMessage> {
       const all = slices.find((ofAttempt) => ofAttempt[0]!.cohorts.length === ofAttempt.length);
       if (isLeft || isHeld) found.push({ first, slices: slices.flat(), timestamps, waits: true });
       else if (all !== undefined) found.push({ first, slices: all, timestamps, waits: false });
-      else this.#drop(slices.flat(), out);
+      else this.#drop(holders, out);
     }
     const { count, ready } = inChains(found);
     debt.left = count;
     return ready;
   }
 
-  #drop(slices: readonly DeferredSlice[], out: Out): void {
+  #drop(holders: GatheredSlices['holders'], out: Out): void {
     this.counters.dropped++;
-    for (const slice of slices) {
+    for (const { node, slice } of holders) {
       const { partition, txId, attempt } = slice;
-      const to = { node: this.#cohortOf(slice, partition), machine: replicaName(partition) };
-      out.send(to, { type: 'DropDeferred', partition, txId, attempt });
+      out.send({ node, machine: replicaName(partition) }, { type: 'DropDeferred', partition, txId, attempt });
     }
   }
 
@@ -220,7 +226,8 @@ export class ReturnMachine implements Machine<TransactionMessage> {
   /** Whether it needs another node that is away, or follows a transaction that may (M11). */
   #waits(slices: readonly DeferredSlice[], isAway: (node: NodeId) => boolean): boolean {
     const { nodes } = this.state.topology;
-    const cohorts = slices[0]!.cohorts.map((partition) => this.#cohortOf(slices[0]!, partition));
+    const known = [...slices[0]!.cohorts, ...slices.filter(({ isCopy }) => isCopy).map(({ partition }) => partition)];
+    const cohorts = known.map((partition) => this.#cohortOf(slices[0]!, partition));
     const isNeeded = ({ node }: Need) => (node === undefined ? nodes.some(isAway) : isAway(nodes[node]!));
     return cohorts.some(isAway) || slices.some(({ needs }) => needs?.some(isNeeded));
   }
@@ -303,14 +310,34 @@ const newDebt = (version: number, stable: Timestamp): Debt => ({
   isHeld: false,
 });
 
-function gather(gathered: Map<TxId, GatheredSlices>, slice: DeferredSlice): void {
-  const { txId, partition, attempt, first } = slice;
-  const known = gathered.get(txId) ?? { attempts: new Map<number, Map<PartitionId, DeferredSlice>>(), first };
+function gather(gathered: Map<TxId, GatheredSlices>, slice: DeferredSlice, node: NodeId): void {
+  const { txId, partition, attempt, first, isCopy } = slice;
+  const known: GatheredSlices = gathered.get(txId) ?? { attempts: new Map(), copies: new Map(), holders: [], first };
+  gathered.set(txId, known);
   known.first = Math.min(known.first, first);
+  known.holders.push({ node, slice });
+  if (isCopy) known.copies.set(partition, slice);
+  if (isCopy) return;
   const slices = known.attempts.get(attempt) ?? new Map<PartitionId, DeferredSlice>();
   slices.set(partition, slice);
   known.attempts.set(attempt, slices);
-  gathered.set(txId, known);
+}
+
+/**
+ * The slices of each attempt, the latest first. A copy takes the place of a slice that is nowhere else: of the attempt
+ * with the same commit timestamp, or of the latest attempt, whose other slices are votes. The commits of all attempts
+ * write the same.
+ */
+function slicesOf({ attempts, copies }: GatheredSlices): DeferredSlice[][] {
+  const inOrder = [...attempts].sort(([a], [b]) => b - a).map(([, slices]) => slices);
+  if (inOrder.length === 0) return [[...copies.values()]];
+  return inOrder.map((slices, i) => {
+    const own = [...slices.values()];
+    const ct = own.find((one) => one.ct !== null)?.ct;
+    const isMissing = (copy: DeferredSlice) => own[0]!.cohorts.includes(copy.partition) && !slices.has(copy.partition);
+    const fits = (copy: DeferredSlice) => (ct === undefined ? i === 0 : copy.ct === ct);
+    return [...own, ...[...copies.values()].filter((copy) => isMissing(copy) && fits(copy))];
+  });
 }
 
 function sliceOfRecord(txId: TxId, partition: PartitionId, record: DeferredRecord): DeferredSlice {

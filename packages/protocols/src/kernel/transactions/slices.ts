@@ -27,7 +27,15 @@ import type { Outcomes } from '../outcomes.js';
 import type { Replication } from '../replication/replication.js';
 import type { UnstableTx } from '../replication/unstable.js';
 import { type Committed, CommittedQueue } from './committed-queue.js';
-import { type DeferredRecord, DeferredSlices, deferredName, txIdOfDeferred } from './deferred-slices.js';
+import {
+  copyName,
+  type DeferredRecord,
+  DeferredSlices,
+  deferredName,
+  isCopyName,
+  txIdOfCopy,
+  txIdOfDeferred,
+} from './deferred-slices.js';
 import { cohortsIn, digestOf, fullDigest } from './digest.js';
 import type { Known } from './known.js';
 import type { PrepareReq } from './messages.js';
@@ -113,7 +121,8 @@ export class Slices {
   /** A slice that an earlier process has left on the disk. */
   recovered(txId: TxId, record: PreparedRecord, now: WallMs): void {
     const { deferred } = record;
-    if (deferred !== undefined) this.deferred.add(txIdOfDeferred(txId), { ...record, deferred });
+    if (deferred !== undefined && isCopyName(txId)) this.deferred.copies.set(txIdOfCopy(txId), { ...record, deferred });
+    else if (deferred !== undefined) this.deferred.add(txIdOfDeferred(txId), { ...record, deferred });
     else if (record.ct === undefined) this.prepared.add({ txId, record, since: now });
     else this.committed.add(this.#committed(txId, record, record.ct));
   }
@@ -156,7 +165,10 @@ export class Slices {
       const { needs, writes, deps, txId } = tx;
       const outcome = this.outcomes.get(txId, 0);
       if (outcome?.ts === ct) this.outcomes.deferred(txId, ct, out);
-      if (region !== this.state.region) continue;
+      if (region !== this.state.region) {
+        if (map.suspends.includes(sourceOf(region))) this.#keepCopy(tx, ct, region, out);
+        continue;
+      }
       const { attempt = 0, digest } = outcome ?? {};
       const identity = { ...(digest ? cohortsIn(digest) : this.#soleIdentity(tx)), attempt };
       const record = {
@@ -173,6 +185,20 @@ export class Slices {
       this.#defer(txId, { ...identity, ...record }, out);
     }
     this.#cutQueues(map, out);
+  }
+
+  /** A slice of a suspended node, as far as its stream shows it: the cohorts, where no other node has any. */
+  #keepCopy(tx: LoggedTx, ct: Timestamp, region: RegionId, out: Out): void {
+    const { txId, siblings = [], needs = [], writes, deps, attempt = 0 } = tx;
+    const isSole = needs.every((need) => need.ct !== undefined);
+    const cohorts = isSole ? [this.partition, ...siblings].sort((a, b) => a - b) : [];
+    const { topology } = this.state;
+    const coordinator = topology.replicaNode(this.partition, region)!;
+    const deferred = { map: topology.version, first: tx.at ?? ct };
+    const slice = { pt: ct, ct, sentAfter: ct, home: region, attempt, map: 0, cohorts, digest: '', coordinator };
+    const record: DeferredRecord = { ...slice, writes, deps, needs: tx.needs, deferred };
+    this.deferred.copies.set(txId, record);
+    out.write({ kind: 'prepared', partition: this.partition, txId: copyName(txId), record });
   }
 
   /** The identity of a transaction in a copy, which does not name the other partitions that it wrote to: none then. */
@@ -215,6 +241,9 @@ export class Slices {
    * vote is reported, too, where an evicted node has a slice: that node may have acknowledged the transaction (M14).
    */
   dropDeferred(txId: TxId, attempt: number, now: WallMs, out: Out): void {
+    const copy = this.deferred.copies.get(txId);
+    if (copy !== undefined) this.#dropCopy(txId, out);
+    if (copy !== undefined && this.known(txId, 0)?.state !== 'committed') this.#reportLoss(txId, [copy], out);
     const records = this.deferred.of(txId);
     if (records.at(-1)?.attempt !== attempt) return;
     this.#dropRecords(txId, out);
@@ -244,11 +273,17 @@ export class Slices {
 
   /** Drops what was deferred and has been committed again: the new commit is stable, and no map defers it any more. */
   forgetDeferred(out: Out): void {
-    for (const [txId] of this.deferred.inOrder()) {
+    const isDone = (txId: TxId): boolean => {
       const known = this.known(txId, 0);
-      if (known?.state !== 'committed' || known.ct > this.state.stable.aggregated) continue;
-      this.#dropRecords(txId, out);
-    }
+      return known?.state === 'committed' && known.ct <= this.state.stable.aggregated;
+    };
+    for (const [txId] of this.deferred.inOrder()) if (isDone(txId)) this.#dropRecords(txId, out);
+    for (const txId of [...this.deferred.copies.keys()]) if (isDone(txId)) this.#dropCopy(txId, out);
+  }
+
+  #dropCopy(txId: TxId, out: Out): void {
+    this.#erase(copyName(txId), out);
+    this.deferred.copies.delete(txId);
   }
 
   /** Drops what was deferred of a transaction. */
