@@ -56,7 +56,7 @@ function planWith(protocol: SimulatedProtocol, fault: Plan['faults'][number]): P
 /** Parameters of each fault. */
 const PARAMETER_SEEDS = TIER === 'all' ? [1, 2] : [1];
 
-const OF_MAPS: ReadonlySet<string> = new Set(['nextMap', 'leave', 'order']);
+const OF_MAPS: ReadonlySet<string> = new Set(['nextMap', 'leave', 'order', 'evict']);
 
 /** Each fault under each protocol that has the fault. */
 const cases = FAULT_NAMES.flatMap((name) =>

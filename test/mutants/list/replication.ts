@@ -163,7 +163,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       {
         file: RETENTION,
         in: 'Retention.collect',
-        find: 'this.#logged.truncate(this.peers.values(), Math.min(state.stable.aggregated, ...confirmed))',
+        find: 'this.#logged.truncate(this.#present, Math.min(state.stable.aggregated, ...confirmed))',
         replace: 'this.#logged.truncate([], this.#logged.last)',
       },
       {

@@ -30,8 +30,8 @@ export const VARIANTS: readonly Variant[] = [
       {
         file: COMMITS,
         in: 'Commits.#send',
-        find: 'for (const partition of votes.waiting) {',
-        replace: 'for (const partition of [...votes.waiting, ...votes.waiting].reverse()) {',
+        find: 'for (const partition of votes.waiting)',
+        replace: 'for (const partition of [...votes.waiting, ...votes.waiting].reverse())',
       },
       {
         file: COMMITS,
