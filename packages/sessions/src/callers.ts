@@ -102,7 +102,7 @@ export class Callers {
   /**
    * The claims of the caller's token after a read from a snapshot.
    * @throws IsochronError SESSION_DEFERRED where a map that was adopted meanwhile may have deferred the last write or
-   * one in the cache
+   * a write in the cache
    */
   afterRead(caller: Caller, snapshot: Snapshot): SessionClaims {
     for (const last of [caller.last, caller.kept]) if (last !== undefined) this.refuseDeferred(last);

@@ -163,7 +163,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       {
         file: RETENTION,
         in: 'Retention.collect',
-        find: 'this.#logged.truncate(this.#present, Math.min(state.stable.aggregated, ...confirmed))',
+        find: 'this.#logged.truncate(this.#present, confirmed)',
         replace: 'this.#logged.truncate([], this.#logged.last)',
       },
       {
@@ -225,7 +225,7 @@ export const REPLICATION_MUTANTS: readonly Mutant[] = [
       {
         file: GATHERED,
         in: 'Gathered.take',
-        find: 'if (version.region === region) this.#takeOwn(key, version);',
+        find: 'if (version.region === region) this.#takeOwn(key, version, attempt);',
         replace: 'if (version.region === region) void this.#takeOwn;',
       },
     ],

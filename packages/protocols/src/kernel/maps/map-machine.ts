@@ -33,7 +33,6 @@ import { type Address, dispatch, type Effects, type Handlers, type Input, type M
 import type { NodeState } from '../node-state.js';
 import type { TransactionMessage } from '../transactions/messages.js';
 import { refuseEvicted } from './maps.js';
-
 import type {
   Accepted,
   AcceptReq,
