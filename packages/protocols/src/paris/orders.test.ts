@@ -2,7 +2,6 @@
 import type { NodeId } from '@isochron/core';
 import { keyIn, TestClient } from '@isochron/testing/world/clients';
 import { settled } from '@isochron/testing/world/commits';
-import { everywhere } from '@isochron/testing/world/lost-disks';
 import type { World } from '@isochron/testing/world/world';
 import { MAPS_MACHINE } from '../kernel/maps/map-machine.js';
 import type { OrderReq } from '../kernel/maps/messages.js';
@@ -257,23 +256,5 @@ describe('PaRiS: orders of an operator', () => {
     for (const node of [V, I]) world.inject(at(node), at(node), { type: 'Silent', nodes: [O] });
     world.until(() => !mapsOf(world, V).current.isMember(O), 10_000);
     expect(mapsOf(world, V).current.members).toEqual([V, I]);
-  });
-
-  it('voters that are away and answer decide, so the last member takes other nodes back (M1, M13)', () => {
-    const world = settled({ spec: everywhere(2) });
-    ordered(world, O, 'hold', V);
-    const asks = (type: 'LeaveReq' | 'ReturnReq') =>
-      world.inject(at(I), { node: I, machine: 'client' }, { type, ref: 1 });
-    asks('LeaveReq');
-    world.until(() => [V, O, I].every((node) => !mapsOf(world, node).current.isMember(I)), 10_000);
-    // The last member decides alone, and the node does not answer at once: the seal for its return stays open.
-    const isAsked = (to: NodeId, type: string) => to === O || type !== 'MemberReq';
-    world.filter = ({ to, message: { type } }) => isAsked(to.node, type) && !(to.node === I && type === 'SealReq');
-    asks('ReturnReq');
-    world.until(() => mapsOf(world, O).isSealed, 5_000);
-    world.run(1_000);
-    world.filter = ({ to, message }) => isAsked(to.node, message.type);
-    world.until(() => isMember(world, I), 20_000);
-    moves(world, O);
   });
 });

@@ -463,9 +463,8 @@ export class MapMachine implements Machine<TransactionMessage> {
     this.#proposal = { version, ballot, ...change, sealed: new Map(), acceptedBy: new Set() };
     this.counters.proposals++;
     this.#onSealReq({ type: 'SealReq', version, ballot }, now, mapsOf(node), out);
-    // A voter that is no member may answer, too: without its promise, a few members may be no majority of the voters.
-    for (const asked of new Set([...change.members, ...topology.voters]))
-      if (asked !== node) out.sendAfterPersist(mapsOf(asked), { type: 'SealReq', version, ballot });
+    for (const member of change.members)
+      if (member !== node) out.sendAfterPersist(mapsOf(member), { type: 'SealReq', version, ballot });
   }
 
   /**
