@@ -68,8 +68,9 @@ export class Owed {
 }
 
 /**
- * The transactions that are to be committed again: how many, and the transactions that follow no other, in the order of
- * their first timestamps; all others are behind these. What follows a transaction of its session that waits is left out.
+ * The transactions that are to be committed again: how many, and the transactions that follow no other, in the order
+ * of their first timestamps; all others are behind these. What follows a transaction of its session that waits is left
+ * out.
  */
 export function inChains(found: readonly FoundTransaction[]): { readonly count: number; readonly ready: Owed[] } {
   const idOf = ({ slices }: FoundTransaction) => slices[0]!.txId;
