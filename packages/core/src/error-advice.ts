@@ -89,8 +89,8 @@ export const ERROR_ADVICE: Readonly<Record<ErrorCode, string>> = {
     'The timestamp asked for is not stable in this region yet, or access rules permit the write only with documents ' +
     'that are not. Try again shortly, or read without `at`.',
   SESSION_GAP:
-    "The session's own writes are not visible on this node yet, and it did not answer without them. Try again, " +
-    'allow a longer `Prefer: wait`, or use the node that took the writes.',
+    "The session's own writes are not visible on this node yet, and it did not answer without them, nor refuse what " +
+    'they may permit. Try again, allow a longer `Prefer: wait`, or use the node that took the writes.',
   SESSION_DEFERRED:
     'A node of the cluster was suspended just after the session had written, and what the session wrote last may not ' +
     'be visible before that node is back. The writes are not lost. Begin without the token, as another session; a ' +

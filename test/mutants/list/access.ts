@@ -75,6 +75,22 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     profile: { ...ALBUMS, faults: { kinds: [], count: 0, untilMs: 0 } },
   },
   {
+    name: 'refused-for-good-without-own-writes',
+    breaks: 'AR3',
+    does: 'refuses for good, while stable time stands still, what the own writes of the session would allow',
+    patches: [
+      {
+        file: JUDGED_COORDINATOR,
+        in: 'JudgedCoordinator.#judged',
+        find: 'if (stable instanceof IsochronError) end(notYetVisible());',
+        replace:
+          'if (stable instanceof IsochronError) end(result instanceof NotYetPermitted ? result.denied : result);',
+      },
+    ],
+    seeds: { from: 1, count: 40 },
+    profile: { ...ALBUMS, faults: { kinds: ['freeze', 'cutLink'], count: 4, untilMs: 500 } },
+  },
+  {
     name: 'live-judged-before-its-end',
     breaks: 'AR4',
     does: 'judges an answer to live queries half a second before its end',

@@ -102,7 +102,7 @@ export class Connector implements ConnectionOwner {
       this.#adopt(connection);
       resolve();
     };
-    const none = (): IsochronError => this.#endpoints.unreached('CONNECTION_LOST', 'no endpoint could be reached');
+    const none = (): IsochronError => this.#endpoints.unreached('CONNECTION_LOST', 'no node could be reached');
     return nearest(this.#loop, all, this.#probe, none, { resolve: adopt, reject });
   }
 
@@ -121,7 +121,7 @@ export class Connector implements ConnectionOwner {
    */
   suspect(exchange: Exchange): boolean {
     const owes = (one: Connection | undefined): boolean => one !== undefined && [...one.inFlight()].includes(exchange);
-    const owing = [this.#current, ...this.#draining].filter((connection) => owes(connection));
+    const owing = [this.#current, ...this.#draining].filter(owes);
     for (const connection of owing) {
       this.#shun(connection!.url, 0);
       connection!.drop(new IsochronError('CONNECTION_LOST', `${connection!.url} owes an answer for too long`));

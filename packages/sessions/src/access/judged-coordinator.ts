@@ -45,7 +45,7 @@ import { hasChanged, Judge, judgedRangeOf, type Place, readOf, type Versions } f
 import { JudgedScopes } from './judged-scopes.js';
 import { judgeWrites, NotYetPermitted } from './judged-writes.js';
 import type { Policy, Verdict } from './policy.js';
-import { denied, refusalIn } from './refusal.js';
+import { listDenied, notYetVisible, permissionMoved, refusalIn } from './refusal.js';
 
 /** The rules of a node, and its audit. */
 export interface AccessRules {
@@ -207,24 +207,39 @@ export class JudgedCoordinator implements CoordinatorPort {
   /** A page is judged at its end, and its permission must have been the same since its beginning (AR4). */
   #changes(request: Unreferenced<ChangesReq>, done: Done<ChangesResp>): void {
     const asked = this.#waiting(request);
-    this.#nextChanges(asked, this.session.now() + asked.waitMs, this.#audited(done));
+    this.#nextChanges(asked, this.session.now() + asked.waitMs, this.#audited(done), true);
   }
 
-  /** A page whose changes are all hidden is no answer: the wait goes on, as if nothing had changed (LQ7). */
-  #nextChanges(request: Unreferenced<ChangesReq>, untilMs: WallMs, done: Done<ChangesResp>): void {
+  /**
+   * A page whose changes are all hidden is no answer: the wait goes on, as if nothing had changed (LQ7).
+   * @param mayLackOwn whether a page below own writes is asked for once more when stable time has reached them (AR3)
+   */
+  #nextChanges(request: Unreferenced<ChangesReq>, untilMs: WallMs, done: Done<ChangesResp>, mayLackOwn: boolean): void {
     this.port.ask(request, (page) => {
       const judge = this.#judge;
+      const { hwt } = this.session;
+      const refused: Done<ChangesResp> = (denial) => {
+        if (!mayLackOwn || page instanceof IsochronError || page.to >= hwt) done(denial);
+        else
+          this.session.visible(hwt, (stable) => {
+            if (stable instanceof IsochronError) done(notYetVisible());
+            else this.#nextChanges({ ...request, waitMs: 0 }, untilMs, done, false);
+          });
+      };
+      const judged: Done<ChangesResp> = (result) => {
+        const waitMs = untilMs - this.session.now();
+        if (result instanceof IsochronError || page instanceof IsochronError) done(result);
+        else if (page.transactions.length === 0 || !isEmpty(result) || waitMs <= 0) done(result);
+        else
+          this.#nextChanges(
+            { ...request, after: page.to, waitMs },
+            untilMs,
+            (next) => done(next instanceof IsochronError ? next : { ...next, from: page.from }),
+            mayLackOwn,
+          );
+      };
       if (page instanceof IsochronError || judge === undefined) done(page);
-      else
-        this.#judgePage(judge, request.prefix ?? '', page, (result) => {
-          const waitMs = untilMs - this.session.now();
-          const isHidden = page.transactions.length > 0 && !(result instanceof IsochronError) && isEmpty(result);
-          if (!isHidden || waitMs <= 0) done(result);
-          else
-            this.#nextChanges({ ...request, after: page.to, waitMs }, untilMs, (next) =>
-              done(next instanceof IsochronError ? next : { ...next, from: page.from }),
-            );
-        });
+      else this.#judgePage(judge, request.prefix ?? '', page, judged, refused);
     });
   }
 
@@ -383,12 +398,19 @@ export class JudgedCoordinator implements CoordinatorPort {
     );
   }
 
-  #judgePage(judge: Judge, prefix: string, page: ChangesResp, done: Done<ChangesResp>): void {
+  /** @param refused gets the refusal of a page that no rule allows at its end */
+  #judgePage(
+    judge: Judge,
+    prefix: string,
+    page: ChangesResp,
+    done: Done<ChangesResp>,
+    refused: Done<ChangesResp>,
+  ): void {
     const place = { snapshot: { ts: page.to } };
     const versions: Versions = new Map();
     judge.judgeRange({ prefix }, place, versions, (verdict) => {
       if (verdict instanceof IsochronError) done(verdict);
-      else if (verdict.kind !== 'allowed') done(listDenied(judge, prefix, verdict));
+      else if (verdict.kind !== 'allowed') refused(listDenied(judge, prefix, verdict));
       else if (page.transactions.length === 0) done(page);
       else if ([...verdict.read].some((key) => hasChanged(versions.get(key), page.from))) done(permissionMoved());
       else done({ ...page, transactions: visibleIn(page, (key) => judge.policy.matches(verdict.rule, key)) });
@@ -433,8 +455,6 @@ export function readClaim(
   if (port instanceof JudgedCoordinator) port.claim(request, txId, done);
   else port.ask(request, (answer) => done(answer instanceof IsochronError ? answer : shown(answer)));
 }
-const listDenied = ({ policy, principal }: Judge, place: string, verdict: Verdict): IsochronError =>
-  denied(policy, principal, { verb: 'list', place, rule: verdict.kind === 'refused' ? verdict.rule : null });
 
 /** The part of a request that names its snapshot. */
 type SnapshotFields = Pick<Unreferenced<ReadReq>, 'txId' | 'ust' | 'at'>;
@@ -451,9 +471,6 @@ function readOfCommit({ txId, snapshot, deps, writes }: Unreferenced<CommitReq>)
 
 const isRefusal = (result: unknown): result is IsochronError =>
   result instanceof NotYetPermitted || (result instanceof IsochronError && result.code === 'PERMISSION_DENIED');
-
-const notYetVisible = (): IsochronError =>
-  new IsochronError('SNAPSHOT_UNAVAILABLE', 'Own writes that may permit this are not stable yet; try again.');
 
 /** The first visible keys. The place of the next page is sealed: it may be a hidden key. */
 function pageOf(
@@ -476,9 +493,3 @@ const visibleIn = ({ transactions }: ChangesResp, isVisible: (key: QualifiedKey)
 
 const isEmpty = ({ transactions }: ChangesResp): boolean => transactions.length === 0;
 const isUnchanged = ({ changes, ended }: LiveAnswer): boolean => changes.length === 0 && ended === undefined;
-
-const permissionMoved = (): IsochronError =>
-  new IsochronError(
-    'PERMISSION_DENIED',
-    'What this principal may read has changed in this range of time: read the data anew, and follow from that snapshot.',
-  );

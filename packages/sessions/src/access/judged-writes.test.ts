@@ -39,25 +39,22 @@ const RULES = [
 let node: VersionedCoordinator;
 /** The clock of the coordinator, ms. */
 let nowMs: number;
-/** Waits of sessions for stable time: each ends with the stable time of then, or with an error. */
-let waiting: ((error?: IsochronError) => void)[];
 beforeEach(() => {
   node = new VersionedCoordinator();
   nowMs = 0;
-  waiting = [];
 });
 
-function judged(by: string, hwt: Timestamp = 0): JudgedCoordinator {
+function judged(by: string): JudgedCoordinator {
   const policy = new Policy(RULES, ['albums', 'names', 'bids', 'sales', 'early']);
   return new JudgedCoordinator(
     node,
     { policy, refused: () => undefined },
     {
       principal: { ...ANONYMOUS_PRINCIPAL, id: by },
-      hwt,
+      hwt: 0,
       now: () => nowMs,
       places: PLACES,
-      visible: (ts, done) => void waiting.push((error) => done(error ?? ts)),
+      visible: (ts, done) => done(ts),
     },
   );
 }
@@ -166,22 +163,6 @@ describe('the newest versions', () => {
     expect(commit('ann', { 'early/1': '{}' })).toMatch(LATER);
     nowMs = SOON - 1;
     expect(commit('ann', { 'early/1': '{}' })).toMatch('PERMISSION_DENIED');
-  });
-});
-
-describe('own writes that are not stable in time', () => {
-  it('a refusal without the own writes may pass, so it is retryable, and leaves the transaction (AR3)', () => {
-    const made = node.store({ [ALBUM]: { owner: 'ann' } }, false);
-    node.applied = node.ust;
-    const ends: unknown[] = [];
-    const request = { txId: 't', snapshot: node.ust, hwt: made, sentAfter: 0, attemptRegions: ['r'], principal: 'p' };
-    judged('ann', made).ask({ type: 'CommitReq', ...request, writes: [{ key: PHOTO, value: '{}' }] }, (result) =>
-      ends.push(result instanceof IsochronError ? [result.code, result.retryable] : result),
-    );
-    expect(ends).toEqual([]);
-    for (const end of waiting) end(new IsochronError('STABLE_TIMEOUT', 'too late'));
-    expect(ends).toEqual([['SNAPSHOT_UNAVAILABLE', true]]);
-    expect(node.ended).toEqual([]);
   });
 });
 

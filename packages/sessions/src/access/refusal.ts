@@ -65,3 +65,17 @@ export function refusalIn(
   const rule = isEither ? policy.namedByRefusal(key) : verdict.rule;
   return denied(policy, principal, { verb: isEither ? 'update' : verb, place: key, rule, fault: verdict.fault });
 }
+
+/** The refusal of a range, or of all keys below a place. */
+export const listDenied = ({ policy, principal }: Judge, place: string, verdict: Verdict): IsochronError =>
+  denied(policy, principal, { verb: 'list', place, rule: verdict.kind === 'refused' ? verdict.rule : null });
+
+/** The refusal in a snapshot without own writes that may permit the operation (AR3). */
+export const notYetVisible = (): IsochronError =>
+  new IsochronError('SESSION_GAP', 'Own writes that may permit this are not stable yet; try again.');
+
+export const permissionMoved = (): IsochronError =>
+  new IsochronError(
+    'PERMISSION_DENIED',
+    'What this principal may read has changed in this range of time: read the data anew, and follow from that snapshot.',
+  );

@@ -78,7 +78,7 @@ const inItsSnapshot = (frame: WriteFrame, { ts: snapshot, deps }: Snapshot): Wri
 const NOT_SENT = { frame: undefined, isReported: false, isElsewhere: false };
 
 /** Refusals after which the request cannot have taken effect. */
-const NOT_BEGUN = /"(NOT_READY|CREDITS_EXHAUSTED|RATE_LIMITED|SNAPSHOT_UNAVAILABLE)"/;
+const NOT_BEGUN = /"(NOT_READY|CREDITS_EXHAUSTED|RATE_LIMITED|SNAPSHOT_UNAVAILABLE|SESSION_GAP)"/;
 
 /** The result of a call. */
 type Settled = { readonly value: unknown } | { readonly reason: unknown };

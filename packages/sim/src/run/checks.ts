@@ -50,7 +50,6 @@ import type { Histories } from '../clients/recorder.js';
 import type { Plan } from '../plan/plan.js';
 import type { Demands } from '../protocols/adapter.js';
 import type { Cluster } from '../world/cluster.js';
-import { slowestMs } from './probe.js';
 
 /** Every check of a run. */
 export interface Checks {
@@ -136,7 +135,7 @@ export function createChecks<M extends AnyMessage>(
     new StatusIsPrivate(context),
     new RenewalIsNotNoticed(context, plan),
     new TimestampsStayNear(context, plan),
-    new AlbumsArePrivate(context, isPrompt(plan)),
+    new AlbumsArePrivate(context),
     new HiddenKeys(context, ledger, plan.albums?.notes !== undefined),
     new WritesArePermitted(context, ledger, plan.albums?.boards, { stable: highest, lowestClock }),
     ...[level, ...beyond].map((one) => new ConsistentHistory(context, ledger, histories.lines, one)),
@@ -167,10 +166,6 @@ function retentionOf({ settings }: Plan): Retention {
   const { changeRetentionMs = DEFAULT_SETTINGS.changeRetentionMs, changeRetentionBytes } = settings;
   return changeRetentionBytes === undefined ? changeRetentionMs : undefined;
 }
-
-/** Whether a write is part of the next snapshots within half of the time that a session waits for that. */
-const isPrompt = ({ environment }: Plan): boolean =>
-  slowestMs({ environment }) < 150 && environment.clocks.every(({ skewMs }) => Math.abs(skewMs) <= 100);
 
 /** Items of one kind that a run's clients can have in flight at once: HTTP callers do not wait for answers. */
 function mostInFlight({ sessions, http, albums }: Plan): number {

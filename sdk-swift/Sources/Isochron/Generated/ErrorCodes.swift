@@ -178,8 +178,8 @@ extension IsochronError.Code {
     public static let snapshotUnavailable = Self(rawValue: "SNAPSHOT_UNAVAILABLE")
     /// The session's own writes are not visible here yet.
     ///
-    /// The session's own writes are not visible on this node yet, and it did not answer without them. Try again, allow
-    /// a longer `Prefer: wait`, or use the node that took the writes.
+    /// The session's own writes are not visible on this node yet, and it did not answer without them, nor refuse what
+    /// they may permit. Try again, allow a longer `Prefer: wait`, or use the node that took the writes.
     public static let sessionGap = Self(rawValue: "SESSION_GAP")
     /// The session's last writes may wait for a suspended node.
     ///

@@ -36,7 +36,8 @@ enum CommitState: String, CaseIterable {
 class OutcomeExchange: QueuedExchange<Committed> {
     /// Answers after which nothing can have happened: the node refused before it began.
     private static let notStarted: Set<IsochronError.Code> = [
-        .notReady, .creditsExhausted, .rateLimited, .snapshotUnavailable, .sessionBlocked, .credentialsUnavailable,
+        .notReady, .creditsExhausted, .rateLimited, .snapshotUnavailable, .sessionGap, .sessionBlocked,
+        .credentialsUnavailable,
     ]
     /// A cohort has recorded that this attempt never commits: nothing of it has happened, and another attempt may
     /// commit.

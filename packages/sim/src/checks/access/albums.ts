@@ -3,23 +3,18 @@ import type { Photo } from './photo.js';
 
 /**
  * The album (AR1): no principal is shown a photo that was added after its removal, or taken out before its invitation,
- * in the causal order. Only owners add photos (AR2), and at once after they have made the album (AR3). After the loss
- * of a disk, a part of what was committed may be taken back.
+ * in the causal order. Only owners add photos (AR2), and no owner that has made the album is refused, also while stable
+ * time stands still (AR3). After the loss of a disk, a part of what was committed may be taken back.
  */
 export class AlbumsArePrivate implements Check {
   readonly name = 'albums-are-private';
   /** Photos that were shown, and requests that were refused: whether a run has shown anything. */
   readonly counters = { shown: 0, refused: 0 };
   #lostData = false;
-  #disturbed = false;
   /** Photos that each principal must not see because they were taken out before it was invited. */
   readonly #taken = new Map<string, Set<string>>();
 
-  constructor(
-    readonly context: CheckContext,
-    /** Whether snapshots of the run, as long as nothing is wrong, have a write soon enough for its owner (AR3). */
-    readonly isPrompt: boolean,
-  ) {}
+  constructor(readonly context: CheckContext) {}
 
   /** The owner is about to invite a principal, after it has taken out these photos. */
   albumInvites(reader: string, taken: readonly string[]): void {
@@ -45,12 +40,8 @@ export class AlbumsArePrivate implements Check {
 
   albumRefused(session: string, isOwnPhoto: boolean): void {
     this.counters.refused++;
-    const isClear = this.isPrompt && !this.#disturbed && !this.#lostData;
-    if (isOwnPhoto && isClear) this.#fail(`${session} has made the album, and may not add a photo to it`, session);
-  }
-
-  fault(): void {
-    this.#disturbed = true;
+    if (isOwnPhoto && !this.#lostData)
+      this.#fail(`${session} has made the album, and may not add a photo to it`, session);
   }
 
   onDataLoss(): void {
