@@ -153,16 +153,22 @@ describe('the pages', () => {
     })(),
   );
 
-  it.each(blocksOf('cli'))('the commands of a page succeed: %s', (_name, block) =>
-    logged(async () => {
-      const cwd = mkdtempSync(join(cluster.folder, 'shell-'));
-      for (const line of block.code.split('\n')) {
-        const args = /^npm run -s isochron -- (.+)$/.exec(line.replace(/\s+#.*$/, ''))?.[1];
-        if (args === undefined) throw new Error(`not a call of the command line: ${line}`);
-        const env = { ISOCHRON_ENDPOINT: cluster.endpoint('virginia') };
-        expect([line, await isochron(args.split(' '), { cwd, env })]).toMatchObject([line, { code: 0 }]);
-      }
-    })(),
+  /** Runs the commands of a block one after the other. Each has to end with this exit code. */
+  async function runs({ code: commands }: CodeBlock, code: number): Promise<void> {
+    const cwd = mkdtempSync(join(cluster.folder, 'shell-'));
+    for (const line of commands.split('\n')) {
+      const args = /^npm run -s isochron -- (.+)$/.exec(line.replace(/\s+#.*$/, ''))?.[1];
+      if (args === undefined) throw new Error(`not a call of the command line: ${line}`);
+      const env = { ISOCHRON_ENDPOINT: cluster.endpoint('virginia') };
+      expect([line, await isochron(args.split(' '), { cwd, env })]).toMatchObject([line, { code }]);
+    }
+  }
+
+  it.each(blocksOf('cli'))('the commands of a page succeed: %s', (_name, block) => logged(() => runs(block, 0))());
+
+  it.each(blocksOf('refused'))(
+    'a command of a page that gives up data is refused by a healthy cluster: %s',
+    (_name, block) => logged(() => runs(block, 1))(),
   );
 
   it.each(blocksOf('start'))('the commands of a page start a cluster: %s', async (_name, { code }) => {

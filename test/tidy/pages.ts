@@ -27,6 +27,7 @@ export const KINDS: ReadonlyMap<string, { readonly language: string; readonly te
   ['node', { language: 'sh', test: 'test/e2e/examples.test.ts' }],
   ['certs', { language: 'sh', test: 'test/e2e/examples.test.ts' }],
   ['cli', { language: 'sh', test: 'test/e2e/pages.test.ts' }],
+  ['refused', { language: 'sh', test: 'test/e2e/pages.test.ts' }],
   ['auth', { language: 'yaml', test: 'server/src/auth/auth-file.test.ts' }],
   ['keys', { language: 'sh', test: 'server/src/cli/keys/keys.test.ts' }],
   ['commands', { language: 'sh', test: 'test/tidy/pages.test.ts' }],
