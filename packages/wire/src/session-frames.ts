@@ -17,6 +17,7 @@ export type * from './session-frames/feed-answers.js';
 export type { WireContent, WireUpdate, WireValue } from './session-frames/notation.js';
 export type * from './session-frames/operation-answers.js';
 export type * from './session-frames/requests.js';
+export type * from './session-frames/store-fields.js';
 
 /** WebSocket subprotocols of a session. `channels/entries.ts` has that of a shared socket. */
 export const SESSION_SUBPROTOCOLS = { json: 'isochron.v1+json', msgpack: 'isochron.v1+msgpack' } as const;

@@ -209,8 +209,8 @@ export class Connector implements ConnectionOwner {
 
   /** The node refuses requests that another one may serve. */
   #moveOn(from: Connection, whereTo: 'node' | 'region', why: string): void {
-    const its = whereTo === 'node' ? [] : this.#endpoints.all.filter(({ region }) => region === from.region);
-    for (const url of new Set([from.url, ...its.map((endpoint) => endpoint.url)])) this.#shun(url, 0);
+    for (const { url, region } of this.#endpoints.all)
+      if (url === from.url || (whereTo === 'region' && region === from.region)) this.#shun(url, 0);
     if (from !== this.#current) return;
     this.#loop.debug(`leaving ${from.url}: ${why}`);
     this.#retire();

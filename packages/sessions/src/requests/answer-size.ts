@@ -2,7 +2,7 @@
  * Bounds of the size of one answer: the values of a thousand keys may be a gigabyte, and no client should be able to
  * request that twice.
  */
-import { IsochronError, type QualifiedKey, type Value, type Version } from '@isochron/core';
+import { IsochronError, type QualifiedKey, type Timestamp, type Value, type Version } from '@isochron/core';
 
 /** An answer may be this many times larger than a request. */
 const FACTOR = 4;
@@ -32,15 +32,20 @@ export function answerBytes(versions: readonly (Version | null)[], limit: number
   return bytes;
 }
 
-/** A page of a listing, cut at the limit of bytes: the rest is on the next page. */
+/**
+ * A page of a listing, cut at the limit of bytes: the rest is on the next page.
+ * @param known documents at or below it go without their values
+ */
 export function cutPage<E extends { readonly key: QualifiedKey; readonly version: Version }>(
   entries: readonly E[],
   next: QualifiedKey | null,
   limit: number,
+  known: Timestamp = 0,
 ): { readonly entries: readonly E[]; readonly next: QualifiedKey | null; readonly bytes: number } {
   let bytes = 0;
   for (let i = 0; i < entries.length; i++) {
-    const size = sizeOf(entries[i]!.version.value);
+    const { ts, value } = entries[i]!.version;
+    const size = ts <= known ? 0 : sizeOf(value);
     if (i > 0 && bytes + size > limit) return { entries: entries.slice(0, i), next: entries[i]!.key, bytes };
     bytes += size;
   }

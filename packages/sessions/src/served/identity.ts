@@ -2,7 +2,9 @@
  * Who a connection's session belongs to, and until when that is proven (U1, U2). Its credentials expire by the node's
  * wall clock; newer ones of the same principal take their place.
  */
-import { ANONYMOUS_PRINCIPAL, IsochronError, type Principal, type WallMs } from '@isochron/core';
+import { createHash } from 'node:crypto';
+import { ANONYMOUS_PRINCIPAL, holderOf, IsochronError, type Principal, type WallMs } from '@isochron/core';
+import type { WelcomeFrame } from '@isochron/wire/session-frames';
 import type { Done } from '../coordinator/request-port.js';
 import type { After } from './stable-waiters.js';
 
@@ -113,6 +115,20 @@ export class Identity {
     this.#cancelTimer = this.node.after(LAPSE_MS, () => this.lapsed());
     for (const end of this.#waits) end(expired());
   }
+}
+
+/** Characters of a digest: 132 bits. */
+const DIGEST_LENGTH = 22;
+
+/**
+ * The digest of a principal, for clients that keep data of a user: it depends on the cluster and the id alone, so it
+ * stays when secrets, keys or nodes are replaced (U5).
+ */
+export function principalField(cluster: string, principal: Principal): Pick<WelcomeFrame, 'principal'> {
+  const holder = holderOf(principal);
+  if (holder === '') return {};
+  const named = JSON.stringify(['isochron principal 1', cluster, holder]);
+  return { principal: createHash('sha256').update(named).digest('base64url').slice(0, DIGEST_LENGTH) };
 }
 
 /** The refusal of all requests of an expired session. */

@@ -189,23 +189,29 @@ function list(frame: Request<'list'>, id: number, context: TransactionRequests, 
   const { keyspace } = frame;
   const range = rangeOf(context, frame);
   const txId = frame.tx ?? null;
+  const known = claimed(context, frame.known ?? 0, 'known');
   context.parts.coordinator.ask(
     { type: 'ListReq', txId, ...wanted(context.seen, at), keyspace, range },
-    answered(reply, (listed) => pageOf(context, id, keyspace.length + 1, listed)),
+    answered(reply, (listed) => pageOf(context, id, keyspace.length + 1, listed, known)),
   );
 }
 
-/** @param cut length of the keyspace in each key */
-function pageOf(context: TransactionRequests, id: number, cut: number, listed: ListResp): Answer {
+/**
+ * @param cut length of the keyspace in each key
+ * @param known documents at or below it come without their values (LQ8)
+ */
+function pageOf(context: TransactionRequests, id: number, cut: number, listed: ListResp, known: Timestamp): Answer {
   const snapshot = snapshotOf(listed);
-  const { entries, next, bytes } = cutPage(listed.entries, listed.next, context.node.rules.maxAnswerBytes);
+  const { entries, next, bytes } = cutPage(listed.entries, listed.next, context.node.rules.maxAnswerBytes, known);
   const token = context.saw(snapshot);
   const page = (encoder: FrameEncoder<unknown>): AnswerFrame => ({
     type: 'listed',
     id,
     snapshot: snapshot.ts,
     ...depsField(snapshot),
-    entries: entries.map(({ key, version }) => [key.slice(cut), version.ts, encoder.value(version.value ?? 'null')]),
+    entries: entries.map(({ key, version: { ts, value } }) =>
+      ts <= known ? [key.slice(cut), ts] : [key.slice(cut), ts, encoder.value(value ?? 'null')],
+    ),
     next: next === null ? null : next.slice(cut),
     ...(token === undefined ? {} : { token }),
   });

@@ -11,7 +11,7 @@ import { asIsochronError } from '../requests/errors.js';
 import { accessOf, requireRole } from '../requests/roles.js';
 import { type Answer, isLarge, type Outgoing } from './answers.js';
 import { checkOf, isFrame, type RawFrame } from './frames.js';
-import { expired } from './identity.js';
+import { expired, principalField } from './identity.js';
 import type { ServedNode, ServedSession } from './served-session.js';
 import { requestsIn, Share } from './share.js';
 
@@ -250,12 +250,14 @@ export class ServedConnection {
 
   #welcome(): WelcomeFrame {
     const { id, region, cluster, protocol, rules, maxTransactionMs, stalenessAlertMs, regions } = this.node;
-    const { expiresAt } = this.session.identity.principal;
+    const { principal } = this.session.identity;
+    const { expiresAt } = principal;
     return {
       type: 'welcome',
       region,
       node: id,
       cluster,
+      ...principalField(cluster, principal),
       protocol: protocol.name,
       capabilities: [...protocol.capabilities],
       ...this.session.greeting(),

@@ -18,6 +18,7 @@ import {
   value,
 } from './notation.js';
 import type { GotFrame, WireSeen, WrittenFrame } from './operation-answers.js';
+import type { KnownEntry, WelcomeStoreFields } from './store-fields.js';
 
 const texts = list(text);
 const deps = optional(list(timestamp));
@@ -113,7 +114,7 @@ export const WelcomeFrame = frame('welcome', {
   /** All regions and the API endpoints of their nodes, for failover. */
   regions: list(object({ id: text, endpoints: texts })),
 });
-export type WelcomeFrame = Infer<typeof WelcomeFrame>;
+export type WelcomeFrame = Infer<typeof WelcomeFrame> & WelcomeStoreFields;
 
 /**
  * Any answer may carry a newer session token; the latest one received is the session's. Under protocols of single
@@ -147,7 +148,11 @@ export const ListedFrame = frame('listed', {
   /** The start of the following page, or null. */
   next: nullable(text),
 });
-export type ListedFrame = Infer<typeof ListedFrame>;
+type WholeListedFrame = Infer<typeof ListedFrame>;
+/** With `known` in the request, entries may lack their values. */
+export type ListedFrame = Omit<WholeListedFrame, 'entries'> & {
+  readonly entries: readonly (WholeListedFrame['entries'][number] | KnownEntry)[];
+};
 
 export const CommittedFrame = frame('committed', {
   ...head,
@@ -257,7 +262,9 @@ export const SERVER_FRAMES = [
 ] as const;
 
 export type ServerFrame =
-  | Infer<(typeof SERVER_FRAMES)[number]>
+  | Exclude<Infer<(typeof SERVER_FRAMES)[number]>, { readonly type: 'welcome' | 'listed' }>
+  | WelcomeFrame
+  | ListedFrame
   | GotFrame
   | WrittenFrame
   | ChangesAnswerFrame

@@ -86,6 +86,8 @@ export const ListFrame = frame('list', {
   level: optional(count),
   at: optional(timestamp),
   deps,
+  /** The client has the documents of this snapshot: versions at or below it come without their values. */
+  known: optional(timestamp),
 });
 export type ListFrame = Infer<typeof ListFrame>;
 

@@ -20,7 +20,16 @@ enum Request: Sendable {
     /// Reads in the open transaction `tx`; without `tx` the read is a one-shot read-only transaction.
     case read(tx: TxId?, keys: [String], at: Snapshot?)
     /// One page of the keys of a keyspace, in key order.
-    case list(tx: TxId?, keyspace: String, prefix: String?, start: String?, limit: Int64?, level: Int64?, at: Snapshot?)
+    case list(
+        tx: TxId?,
+        keyspace: String,
+        prefix: String?,
+        start: String?,
+        limit: Int64?,
+        level: Int64?,
+        at: Snapshot?,
+        known: Timestamp?
+    )
     /// Commits. With `snapshot` it needs no open transaction: a one-shot write, or a retry on any node of any region,
     /// with every other field unchanged.
     case commit(CommitRequest)
@@ -150,7 +159,7 @@ extension JSONWriter {
             if let tx { member(#","tx":"#, tx) }
             member(#","keys":"#, keys)
             if let at { snapshot(#","at":"#, at) }
-        case .list(let tx, let keyspace, let prefix, let start, let limit, let level, let at):
+        case .list(let tx, let keyspace, let prefix, let start, let limit, let level, let at, let known):
             head(#"{"type":"list","id":"#, id)
             if let tx { member(#","tx":"#, tx) }
             member(#","keyspace":"#, keyspace)
@@ -159,6 +168,7 @@ extension JSONWriter {
             if let limit { member(#","limit":"#, limit) }
             if let level { member(#","level":"#, level) }
             if let at { snapshot(#","at":"#, at) }
+            if let known { member(#","known":"#, known) }
         case .commit(let commit):
             head(#"{"type":"commit","id":"#, id)
             member(#","tx":"#, commit.tx)

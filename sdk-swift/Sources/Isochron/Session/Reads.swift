@@ -114,7 +114,7 @@ private final class ListExchange: SnapshotExchange<ListedPage> {
         let (tx, at) = fields(on: connection)
         return .list(
             tx: tx, keyspace: list.keyspace, prefix: list.prefix, start: list.start, limit: Int64(list.limit),
-            level: list.level.map(Int64.init), at: at)
+            level: list.level.map(Int64.init), at: at, known: nil)
     }
 
     override func answered(_ answer: Answer, on connection: Connection) throws {

@@ -1,5 +1,5 @@
 /** `GET /v1/keyspaces/:keyspace/keys`: ordered listing, all pages in one snapshot. */
-import { compareKeys, IsochronError, type QualifiedKey, type Version } from '@isochron/core';
+import { compareKeys, IsochronError, type QualifiedKey, type Timestamp, type Version } from '@isochron/core';
 import type { ListResp, Snapshot } from '@isochron/protocols';
 import {
   type CacheEntry,
@@ -34,6 +34,8 @@ interface ListedPage {
   readonly end: QualifiedKey;
   readonly limit: number;
   readonly at: Snapshot | null;
+  /** Documents at or below it go without their values. */
+  readonly known: Timestamp;
 }
 
 const ListAnswer = named('ListAnswer', {
@@ -47,8 +49,16 @@ const ListQuery = object({
   ),
   start: Type.Optional(Type.String({ description: 'first key that may be listed; percent-encoded as prefix' })),
   limit: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, default: 100 })),
+  known: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: 'the caller has the documents of this snapshot: those with timestamps up to it come without values',
+    }),
+  ),
   cursor: Type.Optional(
-    Type.String({ description: 'continues a listing, in its snapshot; goes with no other parameter but limit' }),
+    Type.String({
+      description: 'continues a listing, in its snapshot; goes with no other parameter but limit and known',
+    }),
   ),
   at: Type.Optional(AtSchema),
 });
@@ -107,8 +117,8 @@ async function nextPage(
   }
   const { prefix, start, snapshot: at } = cursor;
   api.refuseFuture(at, 'The cursor');
-  const limit = query.limit === undefined ? {} : { limit: query.limit };
-  const page = pageOf(api, keyspace, { prefix, start, ...limit }, at);
+  const { limit = DEFAULT_LIMIT, known = 0 } = query;
+  const page = pageOf(api, keyspace, { prefix, start, limit, known }, at);
   const caller = await api.caller(request);
   const answer = await answerTo(api.coordinator(request, caller.hwt), listRequest(caller.seen, page));
   send(api, request, reply, caller, page, { ...merge(page, answer, own), snapshot: at, overlay: cursor.overlay });
@@ -116,7 +126,7 @@ async function nextPage(
 
 function cursorOf(api: TransactionsContext, keyspace: string, query: ListQuery): Cursor {
   if (query.prefix !== undefined || query.start !== undefined || query.at !== undefined) {
-    throw new IsochronError('INVALID_REQUEST', 'A cursor goes with no other parameter but limit.');
+    throw new IsochronError('INVALID_REQUEST', 'A cursor goes with no other parameter but limit and known.');
   }
   const cursor = decodeCursor(query.cursor!, api.sessions.tokens.checks);
   if (cursor.keyspace !== keyspace)
@@ -125,9 +135,10 @@ function cursorOf(api: TransactionsContext, keyspace: string, query: ListQuery):
 }
 
 function pageOf(api: TransactionsContext, keyspace: string, query: ListQuery, at: Snapshot | null): ListedPage {
-  const prefix = query.prefix ?? '';
+  const { prefix = '', known = 0 } = query;
+  api.refuseFuture({ ts: known }, '"known"');
   const range = listRange(api.rules, keyspace, prefix, query.start ?? '', query.limit ?? DEFAULT_LIMIT);
-  return { keyspace, prefix, at, ...range };
+  return { keyspace, prefix, at, known, ...range };
 }
 
 const listRequest = (
@@ -201,13 +212,14 @@ function send(
   listed: Listed & { snapshot: Snapshot; overlay: string | null },
 ): void {
   const { snapshot, overlay } = listed;
-  const { entries, next } = page.limit === 0 ? NOTHING : cutPage(listed.entries, listed.next, api.rules.maxAnswerBytes);
-  const cut = page.keyspace.length + 1;
-  const { keyspace, prefix } = page;
+  const { keyspace, prefix, limit, known } = page;
+  const { maxAnswerBytes } = api.rules;
+  const { entries, next } = limit === 0 ? NOTHING : cutPage(listed.entries, listed.next, maxAnswerBytes, known);
+  const cut = keyspace.length + 1;
   const cursor = next === null ? null : encodeCursor({ keyspace, prefix, snapshot, start: next.slice(cut), overlay });
   const items = entries.map(
-    ({ key, version }) =>
-      `{"key":${JSON.stringify(key.slice(cut))},${valueFields(version.ts, version.value ?? 'null')}}`,
+    ({ key, version: { ts, value } }) =>
+      `{"key":${JSON.stringify(key.slice(cut))},${ts <= known ? `"timestamp":${ts}` : valueFields(ts, value ?? 'null')}}`,
   );
   const text = `{"snapshot":${snapshot.ts},"entries":[${items.join(',')}],"cursor":${JSON.stringify(cursor)}}`;
   api.headers.send(reply, snapshot.ts, api.sessions.tokenAfterRead(caller, snapshot, api.holder(request)), text);
