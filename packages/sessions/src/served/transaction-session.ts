@@ -11,6 +11,7 @@ import { CommitOrder } from './commit-order.js';
 import { FEED_REQUESTS } from './feed-requests.js';
 import type { RawFrame } from './frames.js';
 import { Identity } from './identity.js';
+import { LiveProgress } from './live-progress.js';
 import {
   type Handlers,
   handlerOf,
@@ -34,6 +35,7 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   readonly parts: TransactionParts;
   readonly commits = new CommitOrder();
   readonly watches: Watches;
+  readonly progress = new LiveProgress(() => this.now());
   waiting = 0;
   client = '';
   /** The map of its last write, as far as the node knows. */
@@ -142,6 +144,7 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
 
   end(): void {
     this.identity.end();
+    this.progress.begin();
     this.watches.end();
   }
 

@@ -18,7 +18,7 @@ import {
   value,
 } from './notation.js';
 import type { GotFrame, WireSeen, WrittenFrame } from './operation-answers.js';
-import type { KnownEntry, WelcomeStoreFields } from './store-fields.js';
+import type { KnownEntry, UstStoreFields, WelcomeStoreFields } from './store-fields.js';
 
 const texts = list(text);
 const deps = optional(list(timestamp));
@@ -235,7 +235,7 @@ export const UstFrame = frame('ust', {
   /** Of the maps that are new to the connection; absent without any. */
   cuts,
 });
-export type UstFrame = Infer<typeof UstFrame>;
+export type UstFrame = Infer<typeof UstFrame> & UstStoreFields;
 
 /**
  * The node is about to close: connect to another one, this one after `delayMs`. Until it closes it answers requests on
@@ -262,8 +262,9 @@ export const SERVER_FRAMES = [
 ] as const;
 
 export type ServerFrame =
-  | Exclude<Infer<(typeof SERVER_FRAMES)[number]>, { readonly type: 'welcome' | 'listed' }>
+  | Exclude<Infer<(typeof SERVER_FRAMES)[number]>, { readonly type: 'welcome' | 'listed' | 'ust' }>
   | WelcomeFrame
+  | UstFrame
   | ListedFrame
   | GotFrame
   | WrittenFrame
