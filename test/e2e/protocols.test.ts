@@ -36,7 +36,7 @@ const CASES: readonly Case[] = [
     protocol: 'paris',
     replication: 2,
     entries: 0,
-    capabilities: [...SNAPSHOTS, 'stable-snapshots', 'changes', 'live-queries', 'updates'],
+    capabilities: [...SNAPSHOTS, 'stable-snapshots', 'changes', 'live-queries', 'updates', 'write-counters'],
     blocks: false,
   },
   { protocol: 'bpr', replication: 2, entries: 0, capabilities: SNAPSHOTS, blocks: true },

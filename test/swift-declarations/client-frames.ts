@@ -4,7 +4,15 @@ import { commented, comments, declarations, FOLDER, type Frame, objectFields, pa
 import { fieldsOf, fieldType, type SwiftField, writeField } from './kinds.js';
 import { block, list, type SwiftFile, swiftFile } from './swift.js';
 
-const REQUESTS: readonly Frame[] = Object.values(requests.REQUEST_FRAMES);
+/** The Swift client has no queue of writes. */
+const { settle: _settle, ...served } = requests.REQUEST_FRAMES;
+const REQUESTS: readonly Frame[] = Object.values(served);
+
+/** A frame without its place in a queue. */
+const unqueued = (frame: Frame): Frame => {
+  const { queue: _queue, ...of } = frame.of;
+  return { ...frame, of };
+};
 
 /** Requests with many fields, as structs. The others are cases with values. */
 const STRUCTS: Readonly<Record<string, string>> = {
@@ -17,13 +25,13 @@ const RENAMED: Readonly<Record<string, string>> = { snapshot: 'at' };
 
 /** The fields of a request. The connection gives it its id. */
 function asked({ type, of }: Frame): SwiftField[] {
-  const { id: _id, ...values } = of;
+  const { id: _id, queue: _queue, ...values } = of;
   return fieldsOf(values, [], type === 'commit' ? RENAMED : {});
 }
 
 /** The client's frames. */
 export function clientFrames(): SwiftFile {
-  const parts = partsOf(REQUESTS);
+  const parts = partsOf(REQUESTS.map(unqueued));
   const hello = fieldsOf(requests.HelloFrame.of);
   return swiftFile(
     'sdk-swift/Sources/Isochron/Generated/ClientFrames.swift',

@@ -30,3 +30,4 @@ export * from './updates/fold-versions.js';
 export * from './updates/operations.js';
 export * from './updates/update.js';
 export * from './versions.js';
+export * from './write-counters.js';

@@ -3,6 +3,7 @@ import { IsochronError } from './errors.js';
 import { hashKey } from './hash.js';
 import type { NodeId, PartitionId, QualifiedKey, RegionId } from './ids.js';
 import { invariant } from './invariant.js';
+import { counterPartition } from './write-counters.js';
 
 /** One partition and the regions of its replicas. */
 export interface Partition {
@@ -135,14 +136,16 @@ export class Topology {
   }
 
   /**
-   * The partition of a key.
+   * The partition of a key; the key of a counter names its own (OF1).
    * @throws IsochronError `KEYSPACE_UNKNOWN`
    */
   partitionOf(key: QualifiedKey): PartitionId {
     const keyspace = key.slice(0, key.indexOf('/'));
     const range = this.#keyspaces.get(keyspace);
-    if (range === undefined) throw unknownKeyspace(keyspace);
-    return range.first + (hashKey(key) % range.count);
+    if (range !== undefined) return range.first + (hashKey(key) % range.count);
+    const named = counterPartition(key);
+    if (named === undefined || named >= this.partitions.length) throw unknownKeyspace(keyspace);
+    return named;
   }
 
   /** The node that holds the replica `p^m_n`, or undefined when the region does not host the partition. */

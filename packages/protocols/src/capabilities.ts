@@ -13,6 +13,7 @@
  * - `live-queries`: changes of watched keys and ranges, for clients that keep their documents.
  * - `chained-commits`: a session may send commits without waiting for the one before (`after`).
  * - `updates`: writes that change a document instead of replacing it, and claims.
+ * - `write-counters`: commits of a queue are recognised for months, and can be settled.
  */
 export type Capability =
   | 'transactions'
@@ -26,4 +27,5 @@ export type Capability =
   | 'changes'
   | 'live-queries'
   | 'chained-commits'
-  | 'updates';
+  | 'updates'
+  | 'write-counters';

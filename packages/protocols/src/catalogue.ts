@@ -86,7 +86,14 @@ const operations = (protocol: OperationProtocol, capabilities: readonly Capabili
 
 /** The protocols of interactive transactions. */
 export const TRANSACTION_PROTOCOLS: { readonly [Name in TransactionName]: TransactionEntry } = {
-  paris: transactions(paris, parisSession, [...SNAPSHOTS, 'stable-snapshots', 'changes', 'live-queries', 'updates']),
+  paris: transactions(paris, parisSession, [
+    ...SNAPSHOTS,
+    'stable-snapshots',
+    'changes',
+    'live-queries',
+    'updates',
+    'write-counters',
+  ]),
   bpr: transactions(bpr, bprSession, SNAPSHOTS),
   nocc: transactions(nocc, noccSession, []),
   wren: transactions(wren, wrenSession, SNAPSHOTS),

@@ -16,6 +16,7 @@ export type { AuthenticatedFrame } from './session-frames/authenticated.js';
 export type * from './session-frames/feed-answers.js';
 export type { WireContent, WireUpdate, WireValue } from './session-frames/notation.js';
 export type * from './session-frames/operation-answers.js';
+export type * from './session-frames/queue-answers.js';
 export type * from './session-frames/requests.js';
 export type * from './session-frames/store-fields.js';
 

@@ -54,6 +54,8 @@ export const KIND_OF: { readonly [Type in CountedMessage['type']]: TrafficKind }
   EndTxResp: 'operations',
   TxStatusReq: 'operations',
   TxStatusResp: 'operations',
+  SettleCommitReq: 'operations',
+  SettleCommitResp: 'operations',
   LeaveReq: 'maps',
   LeaveResp: 'maps',
   ReturnReq: 'maps',

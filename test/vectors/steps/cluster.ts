@@ -222,6 +222,7 @@ export class Cluster {
       case 'authenticate':
       case 'changes':
       case 'live':
+      case 'settle':
         return refusalFrame(id, 'FRAME_TYPE_UNKNOWN');
     }
   }

@@ -166,7 +166,7 @@ describe('queues', () => {
   });
 
   it('the committed queue drains all transactions of one ct as one group (P4)', () => {
-    const queue = new CommittedQueue();
+    const queue = new CommittedQueue(0);
     const tx = (txId: string, ct: number) => ({ txId, ct, attempt: 0, digest: '', writes: [], record: recordAt(1) });
     for (const [txId, ct] of [
       ['c', 7],
@@ -184,7 +184,7 @@ describe('queues', () => {
   });
 
   it('the lowest proposal bounds what may be applied, in whatever order decisions arrive', () => {
-    const queue = new PreparedQueue();
+    const queue = new PreparedQueue(0);
     for (const pt of [3, 5, 8]) queue.add({ txId: `t${pt}`, record: recordAt(pt), since: 0 });
     queue.remove('t5');
     expect(queue.minPt()).toBe(3);

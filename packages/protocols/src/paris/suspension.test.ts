@@ -261,7 +261,7 @@ describe('PaRiS: a suspended node', () => {
     suspends(world);
     const of = (regions: string[], maps: number[], rest = {}) =>
       attemptsOf(
-        { ...commitOver(world, id(1), [0]), ref: 1, attemptRegions: regions, maps, ...rest },
+        { ...commitOver(world, id(1), [0]), attemptRegions: regions, maps, ...rest },
         [0],
         { cohortsAtHome: false },
         { maps: mapsOf(world, V), topology: mapsOf(world, V).current },
@@ -276,7 +276,7 @@ describe('PaRiS: a suspended node', () => {
     ]);
     // Their numbers follow from the map and the round: all senders mean the same attempt.
     const numbers = attemptsOf(
-      { ...commitOver(world, id(1), [0]), ref: 1, attemptRegions: ['oregon', 'oregon', 'ireland'], maps: [0, 1, 1] },
+      { ...commitOver(world, id(1), [0]), attemptRegions: ['oregon', 'oregon', 'ireland'], maps: [0, 1, 1] },
       [0],
       { cohortsAtHome: false },
       { maps: mapsOf(world, V), topology: mapsOf(world, V).current },

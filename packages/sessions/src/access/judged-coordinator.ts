@@ -46,6 +46,7 @@ import { JudgedScopes } from './judged-scopes.js';
 import { judgeWrites, NotYetPermitted } from './judged-writes.js';
 import type { Policy, Verdict } from './policy.js';
 import { listDenied, notYetVisible, permissionMoved, refusalIn } from './refusal.js';
+import { endRefused } from './refused-commits.js';
 
 /** The rules of a node, and its audit. */
 export interface AccessRules {
@@ -198,7 +199,7 @@ export class JudgedCoordinator implements CoordinatorPort {
         judgeWrites(judge, writes, result, place, this.session.now(), end);
       },
       (result) => {
-        if (result instanceof IsochronError) this.#refuseCommit(request, result, done, coordinator);
+        if (result instanceof IsochronError) endRefused(this.port, request, result, done, coordinator);
         else this.port.ask(request, done, coordinator);
       },
     );
@@ -364,38 +365,6 @@ export class JudgedCoordinator implements CoordinatorPort {
       else if (result instanceof NotYetPermitted && request.txId !== null) end(result.denied);
       else end(result);
     });
-  }
-
-  /**
-   * A refused commit leaves nothing: its transaction ends. If it has taken effect before, that is its answer; while it
-   * may, the outcome is pending (AR2). It is never passed on: a cohort knows an id only if it wrote there, and would
-   * prepare other writes under the same one.
-   */
-  #refuseCommit(
-    request: Unreferenced<CommitReq>,
-    error: IsochronError,
-    done: Done<CommitResp>,
-    coordinator: NodeId | undefined,
-  ): void {
-    const { txId } = request;
-    this.port.ask(
-      { type: 'TxStatusReq', txId },
-      (result) => {
-        if (!(result instanceof IsochronError)) {
-          if (result.status === 'committed') {
-            done({ type: 'CommitResp', ref: 0, txId, ct: result.ts! });
-            return;
-          }
-          if (result.status === 'pending' || result.status === 'deferred') {
-            done(new IsochronError('OUTCOME_PENDING', 'The outcome of this commit is not known yet. Send it again.'));
-            return;
-          }
-        }
-        if (error.code === 'PERMISSION_DENIED') this.port.ask({ type: 'EndTxReq', txId }, () => undefined, coordinator);
-        done(error);
-      },
-      coordinator,
-    );
   }
 
   /** @param refused gets the refusal of a page that no rule allows at its end */

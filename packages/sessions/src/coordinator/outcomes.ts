@@ -51,6 +51,8 @@ export interface PlacedCommit extends Snapshot {
   readonly nodes?: readonly number[] | undefined;
   /** Version of the map of the attempt that has committed. */
   readonly map?: number | undefined;
+  /** Only a later commit of the queue shows this commit, which lies at or below `ts` (OF2). */
+  readonly upTo?: boolean | undefined;
 }
 
 /**
@@ -59,7 +61,7 @@ export interface PlacedCommit extends Snapshot {
  */
 export function commitThrough(
   port: CoordinatorPortFor<'CommitReq'>,
-  { txId, known, hwt, sentAfter, attemptRegions, avoids, maps, principal, writes, behind, first }: CommitCall,
+  { txId, known, hwt, sentAfter, attemptRegions, avoids, maps, principal, writes, behind, first, queue }: CommitCall,
   done: Done<PlacedCommit>,
   coordinator?: NodeId,
 ): void {
@@ -80,10 +82,11 @@ export function commitThrough(
       maps,
       behind,
       first,
+      queue,
     },
     (result) => {
       if (result instanceof IsochronError) done(undecided(txId, result));
-      else done({ ts: result.ct, deps: result.deps, nodes: result.nodes, map: result.map });
+      else done({ ts: result.ct, deps: result.deps, nodes: result.nodes, map: result.map, upTo: result.upTo });
     },
     coordinator,
   );

@@ -23,6 +23,7 @@ const INSTEAD: { readonly [Needed in Capability]: string } = {
   'live-queries': 'Read again, or run the cluster under PaRiS.',
   'chained-commits': 'Wait for each outcome.',
   updates: 'Read the document and write it as a whole, or run the cluster under PaRiS.',
+  'write-counters': 'Send the commit again while its outcome is kept.',
 };
 
 /** The refusal of a request that the protocol does not support. */

@@ -33,6 +33,7 @@ const FRAME_ACCESS: Readonly<Record<RequestFrame['type'], Access>> = {
   get: 'read',
   rot: 'read',
   commit: 'write',
+  settle: 'write',
   put: 'write',
   authenticate: 'any',
   stable: 'any',

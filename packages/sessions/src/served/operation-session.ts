@@ -172,6 +172,7 @@ const OPERATION_REQUESTS: Handlers<ConnectedOperations> = {
   read: refuse('transactions'),
   list: refuse('list'),
   commit: refuse('transactions'),
+  settle: refuse('write-counters'),
   origin: refuse('updates'),
   changes: refuse('changes'),
   live: refuse('live-queries'),

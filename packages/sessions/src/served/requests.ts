@@ -2,9 +2,11 @@
 import {
   holderOf,
   IsochronError,
+  isQueueId,
   type KeyWrite,
   type ListRange,
   type Principal,
+  type QueuePlace,
   type Timestamp,
   type TxId,
   Update,
@@ -167,7 +169,7 @@ function start(frame: Request<'start'>, id: number, context: TransactionRequests
 }
 
 /** The id of a transaction of this session's principal, as nodes store it (U4). */
-const storedOf = ({ principal }: TransactionRequests, txId: TxId): TxId => storedTxId(txId, holderOf(principal));
+export const storedOf = ({ principal }: TransactionRequests, txId: TxId): TxId => storedTxId(txId, holderOf(principal));
 
 /** Hot: no intermediate frame, and only closures on the way. */
 function read(frame: Request<'read'>, id: number, context: TransactionRequests, reply: Reply): void {
@@ -238,6 +240,7 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
   const maps = mapsOf(frame);
   const principal = context.principal.id;
   const writes = commitWrites(frame, context);
+  const queue = frame.queue == null ? undefined : queueOf(frame.queue, context);
   // The coordinator alone knows what it has read: the commit comes again with that, once the one before is decided.
   if (frame.after != null && snapshot === null && context.parts.tokens.rules.depending !== undefined)
     throw blocked(frame.after);
@@ -255,6 +258,7 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
         sentAfter,
         principal,
         first,
+        queue,
         behind: behind.length > 0 ? behind : undefined,
       };
       commitThrough(context.parts.coordinator, { txId, known, writes, ...attempts, ...session }, done);
@@ -262,12 +266,23 @@ function commit(frame: Request<'commit'>, id: number, context: TransactionReques
     answered(reply, (committed) => {
       context.node.serving.transactions.end(storedOf(context, txId));
       const token = context.committed(committed, sent);
-      const { ts, nodes, map } = committed;
+      const { ts, nodes, map, upTo } = committed;
       // The client judges by them whether a map defers the commit (M10).
-      const place = { ...(map && { map }), ...(nodes && { nodes }) };
+      const place = { ...(map && { map }), ...(nodes && { nodes }), ...(upTo && { upTo }) };
       return withToken({ type: 'committed', id, ts, ...depsField(committed), ...place }, token);
     }),
   );
+}
+
+/** The place in a queue. @throws IsochronError `NOT_SUPPORTED_BY_PROTOCOL`, `INVALID_REQUEST`, `TIMESTAMP_IN_FUTURE` */
+export function queueOf(
+  { id, n, read }: NonNullable<Request<'commit'>['queue']>,
+  context: TransactionRequests,
+): QueuePlace {
+  requireCapability(context.node.protocol, 'write-counters', '"queue"');
+  if (!isQueueId(id)) throw new IsochronError('INVALID_REQUEST', 'The id of a queue is 128 bits, as base64url.');
+  claimed(context, read, 'read');
+  return { id, n };
 }
 
 /** What a commit follows (M4). @throws IsochronError `INVALID_REQUEST`, `TIMESTAMP_IN_FUTURE` */
@@ -377,7 +392,7 @@ export const refuse =
   };
 
 /** The requests of sessions with transactions, except those for changes (`feed-requests.ts`). */
-export const TRANSACTION_REQUESTS: Omit<Handlers<TransactionRequests>, 'changes' | 'live'> = {
+export const TRANSACTION_REQUESTS: Omit<Handlers<TransactionRequests>, 'changes' | 'live' | 'settle'> = {
   start: checked(FRAMES.start, start),
   read: checked(FRAMES.read, read),
   list: checked(FRAMES.list, list),

@@ -1,6 +1,7 @@
 /** A connection's session under protocols with transactions. */
 import { holderOf, type Principal, RecentMap, type Timestamp, type TxId, type WallMs } from '@isochron/core';
 import type { SessionRules, Snapshot } from '@isochron/protocols';
+import { REQUEST_FRAMES } from '@isochron/wire/session-frames/requests';
 import { JudgedCoordinator, type JudgedSession } from '../access/judged-coordinator.js';
 import type { PlacedCommit } from '../coordinator/outcomes.js';
 import { OwnedCoordinator } from '../coordinator/owned-ids.js';
@@ -13,6 +14,7 @@ import type { RawFrame } from './frames.js';
 import { Identity } from './identity.js';
 import { LiveProgress } from './live-progress.js';
 import {
+  checked,
   type Handlers,
   handlerOf,
   TRANSACTION_REQUESTS,
@@ -20,9 +22,14 @@ import {
   type TransactionRequests,
 } from './requests.js';
 import type { Reply, ServedNode, ServedSession } from './served-session.js';
+import { settle } from './settles.js';
 import { Watches } from './watches.js';
 
-const REQUESTS: Handlers<TransactionRequests> = { ...TRANSACTION_REQUESTS, ...FEED_REQUESTS };
+const REQUESTS: Handlers<TransactionRequests> = {
+  ...TRANSACTION_REQUESTS,
+  ...FEED_REQUESTS,
+  settle: checked(REQUEST_FRAMES.settle, settle),
+};
 
 /** How long a refused request waits for a snapshot with the session's own writes, ms. */
 const OWN_WRITES_MS = 2_000;

@@ -39,6 +39,8 @@ export class VersionedCoordinator implements CoordinatorPort {
   readonly committed = new Map<string, Timestamp>();
   /** Transactions that were ended without a commit. */
   readonly ended: string[] = [];
+  /** Transactions that were settled. */
+  readonly settled: string[] = [];
   /** Keys of each read. */
   readonly reads: (readonly QualifiedKey[])[] = [];
   /** Transaction and snapshot that each read names. */
@@ -112,6 +114,10 @@ export class VersionedCoordinator implements CoordinatorPort {
       const ts = this.committed.get(txId);
       const status = ts === undefined ? 'unknown' : 'committed';
       done({ type: 'TxStatusResp', ref: 0, status, ts: ts ?? 0, attempt: 0 });
+    },
+    SettleCommitReq: ({ txId }, done) => {
+      this.settled.push(txId);
+      done({ type: 'SettleCommitResp', ref: 0, txId, ct: this.committed.get(txId) ?? null });
     },
     // Behind its page nothing has changed.
     ChangesReq: (request, done) => {

@@ -28,6 +28,7 @@ const PARIS: ReadonlySet<Capability> = new Set([
   'changes',
   'live-queries',
   'updates',
+  'write-counters',
 ]);
 
 /** Timers that the test fires. */

@@ -3,12 +3,14 @@ import { SERVER_FRAMES } from '@isochron/wire/session-frames/answers';
 import { authenticatedAnswer } from '@isochron/wire/session-frames/authenticated';
 import { type Kind, notation } from '@isochron/wire/session-frames/notation';
 import { operationAnswers } from '@isochron/wire/session-frames/operation-answers';
+import { queueAnswers } from '@isochron/wire/session-frames/queue-answers';
 import { HelloFrame, REQUEST_FRAMES } from '@isochron/wire/session-frames/requests';
 
 const { got, written } = operationAnswers(notation);
+const { settled } = queueAnswers(notation);
 /** The declarations of all frames of a client, and of a node. */
 export const ALL_CLIENT_FRAMES = [HelloFrame, ...Object.values(REQUEST_FRAMES)] as const;
-export const ALL_SERVER_FRAMES = [...SERVER_FRAMES, got, written, authenticatedAnswer(notation)] as const;
+export const ALL_SERVER_FRAMES = [...SERVER_FRAMES, got, written, authenticatedAnswer(notation), settled] as const;
 
 /** Samples of texts, by the name of their field. */
 const TEXTS: Readonly<Record<string, string>> = {
@@ -20,6 +22,8 @@ const TEXTS: Readonly<Record<string, string>> = {
   start: 'default/a',
   end: 'default/b',
   scope: 'default/',
+  /** Of a queue. */
+  id: 'q'.repeat(22),
 };
 const LEAVES = {
   count: 1,

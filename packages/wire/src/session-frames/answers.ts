@@ -18,6 +18,7 @@ import {
   value,
 } from './notation.js';
 import type { GotFrame, WireSeen, WrittenFrame } from './operation-answers.js';
+import type { SettledFrame } from './queue-answers.js';
 import type { KnownEntry, UstStoreFields, WelcomeStoreFields } from './store-fields.js';
 
 const texts = list(text);
@@ -270,6 +271,7 @@ export type ServerFrame =
   | WrittenFrame
   | ChangesAnswerFrame
   | LiveAnswerFrame
+  | SettledFrame
   | AuthenticatedFrame;
 /** The frames that answer one request. */
 export type AnswerFrame = Exclude<ServerFrame, WelcomeFrame | ErrorFrame | UstFrame | GoawayFrame>;

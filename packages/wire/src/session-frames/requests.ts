@@ -51,6 +51,12 @@ export const HelloFrame = frame('hello', {
 });
 export type HelloFrame = Infer<typeof HelloFrame>;
 
+/**
+ * The place of a commit in the queue of its client (OF1): the id is 128 random bits, as base64url without padding.
+ * `read` is the snapshot that the client showed when the write was made.
+ */
+const queue = object({ id: textUpTo(22), n: whole(1, 0xffff_ffff), read: timestamp });
+
 /** Opens a transaction under an id made by the client. May be pipelined with its first read. */
 export const StartFrame = frame('start', {
   id: count,
@@ -130,10 +136,28 @@ export const CommitFrame = frame('commit', {
    * `chained-commits`.
    */
   after: optional(txId),
+  /** The place in the client's queue: with the capability `write-counters`. */
+  queue: optional(queue),
   /** Each key once: several updates of a key become one update, with all operations. */
   writes: list(object({ key: text, value: content })),
 });
 export type CommitFrame = Infer<typeof CommitFrame>;
+
+/**
+ * Ends a commit with a `queue` whose outcome the client does not know (OF3): the answer is definite. The frame has the
+ * fields of the last sending, and the keys of the writes. With the capability `write-counters`.
+ */
+export const SettleFrame = frame('settle', {
+  id: count,
+  tx: txId,
+  queue,
+  sentAfter: timestamp,
+  attemptRegions: list(text),
+  avoids: optional(list(list(text))),
+  maps: optional(list(count)),
+  keys: list(text),
+});
+export type SettleFrame = Infer<typeof SettleFrame>;
 
 /**
  * Reads a key in exactly the snapshot `at` of a commit, and which version made the document there: decides the claim of
@@ -258,6 +282,7 @@ export const REQUEST_FRAMES = {
   read: ReadFrame,
   list: ListFrame,
   commit: CommitFrame,
+  settle: SettleFrame,
   origin: OriginFrame,
   abort: AbortFrame,
   status: StatusFrame,

@@ -1,6 +1,7 @@
 /** Gives the logs of a node's own partitions to the feeds of all nodes (CF5). */
 import {
   type Change,
+  isCounterKey,
   type KeyWrite,
   type NodeId,
   type PartitionId,
@@ -80,9 +81,10 @@ export class LogServer {
 
   onRead({ node, partition, after, upTo }: ReadChanges, out: Out): void {
     const page = this.state.reader.changes(partition, after, upTo);
-    const unknown = page.changes.findLast((change) => !this.#isKnown(partition, change))?.ct ?? 0;
+    const shown = page.changes.map(withoutCounters);
+    const unknown = shown.findLast((change) => !this.#isKnown(partition, change))?.ct ?? 0;
     const truncatedUpTo = Math.max(page.truncatedUpTo, this.changesFrom(partition) ?? upTo, unknown);
-    const cut = truncatedUpTo > after ? { changes: [], upTo: after } : cutPage(page.changes, page.upTo);
+    const cut = truncatedUpTo > after ? { changes: [], upTo: after } : cutPage(shown, page.upTo);
     const to = { node, machine: FEEDS_MACHINE };
     const changes = cut.changes.map((change) => this.#effective(partition, change));
     out.send(to, { type: 'ChangesPageResp', partition, after, truncatedUpTo, upTo: cut.upTo, changes });
@@ -127,6 +129,13 @@ export class LogServer {
   #read(request: WaitingRequest, out: Out): void {
     out.send(this.#self, { type: 'ReadChanges', ...request, upTo: this.state.stable.value });
   }
+}
+
+/** Counters are no client's (OF1). */
+function withoutCounters(change: Change): Change {
+  const { writes } = change.tx;
+  if (!writes.some(({ key }) => isCounterKey(key))) return change;
+  return { ...change, tx: { ...change.tx, writes: writes.filter(({ key }) => !isCounterKey(key)) } };
 }
 
 function cutPage(changes: readonly Change[], upTo: Timestamp): { changes: readonly Change[]; upTo: Timestamp } {

@@ -1,12 +1,21 @@
 /** The attempts of a commit that its request names (D4). */
 import { IsochronError, type PartitionId, type Topology } from '@isochron/core';
-import type { NodeState } from '../node-state.js';
-import type { CommitIdentity, CommitReq } from './messages.js';
+import type { Addresses, NodeState } from '../node-state.js';
+import type { CommitIdentity, CommitReq, CommitResp } from './messages.js';
 import { isRepeatable } from './repeats.js';
 import type { SnapshotRules } from './snapshots.js';
 
+/** The fields of a request that fix the attempts. */
+type AttemptsRequest = Pick<
+  CommitReq,
+  'txId' | 'attemptRegions' | 'avoids' | 'maps' | 'snapshot' | 'sentAfter' | 'queue'
+>;
+
 /** @throws IsochronError INVALID_REQUEST if the request's lists of attempts do not fit the placement, or one another */
-export function checkAttempts({ attemptRegions, avoids, maps }: CommitReq, topology: Topology): void {
+export function checkAttempts(
+  { attemptRegions, avoids, maps }: Pick<CommitReq, 'attemptRegions' | 'avoids' | 'maps'>,
+  topology: Topology,
+): void {
   const unknown = attemptRegions.find((home) => !topology.regions.includes(home));
   if (attemptRegions.length === 0 || unknown !== undefined) {
     throw new IsochronError('INVALID_REQUEST', `A commit names its home region; "${unknown ?? ''}" is none.`);
@@ -35,7 +44,7 @@ const ROUNDS = 1000;
  * different cohorts, so the number of an attempt follows from the map and the round, too.
  */
 export function attemptsOf(
-  request: CommitReq,
+  request: AttemptsRequest,
   cohorts: readonly PartitionId[],
   { cohortsAtHome }: Pick<SnapshotRules, 'cohortsAtHome'>,
   { topology, maps }: Pick<NodeState, 'topology' | 'maps'>,
@@ -54,7 +63,7 @@ export function attemptsOf(
 }
 
 /** Whether an attempt under this map may commit again what a map has deferred. */
-function commitsAgain(request: CommitReq, map: number, maps: NodeState['maps']): boolean {
+function commitsAgain(request: AttemptsRequest, map: number, maps: NodeState['maps']): boolean {
   const [first = 0] = request.maps ?? [];
   return maps.suspendsBetween(isKeyed(request) ? 0 : first, map);
 }
@@ -72,9 +81,29 @@ export function neverCommits({ map, home, avoid, cohorts }: CommitIdentity, maps
 export const waitsForFence = (request: CommitReq, map: number, maps: NodeState['maps']): boolean =>
   (map > 0 && isKeyed(request)) || commitsAgain(request, map, maps);
 
-/** Whether a request comes under an Idempotency-Key: other nodes may have sent the request, in other maps. */
-export const isKeyed = ({ snapshot, sentAfter }: Pick<CommitReq, 'snapshot' | 'sentAfter'>): boolean =>
-  snapshot !== null && isRepeatable({ sentAfter, ust: snapshot });
+/** M6: a node does not know the cohorts of a map that it has not adopted. @throws IsochronError NOT_READY */
+export function refuseHigherMap(maps: CommitReq['maps'] = [], { version }: Topology): void {
+  if (maps.every((map) => map <= version)) return;
+  throw new IsochronError('NOT_READY', 'This node has not adopted the newest map of the cluster yet; use another one.');
+}
+
+/** Where an attempt that has committed has taken effect (M10). */
+export function placeOf(
+  identity: CommitIdentity,
+  addresses: Addresses,
+  { stableSnapshots, topology }: Pick<NodeState, 'stableSnapshots' | 'topology'>,
+): Pick<CommitResp, 'nodes' | 'map'> {
+  if (!stableSnapshots) return {};
+  const nodes = new Set(identity.cohorts.map((partition) => addresses.cohort(partition, identity).node));
+  return { nodes: [...nodes].map((node) => topology.numberOf(node)), map: identity.map };
+}
+
+/**
+ * Whether a request comes under an Idempotency-Key: other nodes may have sent the request, in other maps. A counted
+ * commit names all its attempts.
+ */
+export const isKeyed = ({ snapshot, sentAfter, queue }: Pick<CommitReq, 'snapshot' | 'sentAfter' | 'queue'>): boolean =>
+  queue === undefined && snapshot !== null && isRepeatable({ sentAfter, ust: snapshot });
 
 /** The map of an attempt that commits again, by its number; undefined for any other attempt. */
 export const mapOfRound = (attempt: number): number | undefined =>

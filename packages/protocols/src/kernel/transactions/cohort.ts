@@ -3,7 +3,15 @@
  * (D1, D3–D5, P6, P8, P11, T1). The replica owns one and hands it the 2PC messages. `Slices` has the states of the
  * transactions, `Resolver` the decisions that are overdue, `Suspects` those that a lost disk leaves open.
  */
-import type { ErrorCode, NodeId, PartitionId, Timestamp, WallMs } from '@isochron/core';
+import {
+  type CommitCounter,
+  counterIn,
+  type ErrorCode,
+  type NodeId,
+  type PartitionId,
+  type Timestamp,
+  type WallMs,
+} from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
 import type { NodeState } from '../node-state.js';
 import type { Outcomes } from '../outcomes.js';
@@ -70,13 +78,17 @@ export class Cohort {
       return;
     }
     if (known !== undefined && this.#answerKnown(request, known, now, from, out)) return;
-    if (searched === undefined) {
+    const counter = counterIn(request.writes, this.partition);
+    if (counter !== undefined) {
+      if (this.#answerCounted(request, counter, known?.state === 'deferred', from, out)) return;
+    } else if (searched === undefined) {
       if (known === undefined && this.#repeats.ask(request, from, now, out)) return;
       // What is deferred here is in no log, also after a later round was refused.
       const isDeferred = this.slices.deferred.get(identity.txId) !== undefined;
       if (!isDeferred && this.#past.look(request, from, out)) return;
     }
-    const refusal = this.#refusalOf(request, now, searched === 'peers' ? 0 : this.outcomes.rememberedFrom);
+    const remembers = searched === 'peers' || counter !== undefined;
+    const refusal = this.#refusalOf(request, now, remembers ? 0 : this.outcomes.rememberedFrom);
     if (refusal !== undefined) {
       this.#refuse(request, refusal.code, refusal.detail, from, out);
       if (refusal.durable) this.outcomes.tombstone(identity.txId, identity.attempt, now, out);
@@ -91,14 +103,47 @@ export class Cohort {
    */
   takesAtOnce(request: PrepareReq, now: WallMs): boolean {
     const { txId } = request.identity;
+    const counter = counterIn(request.writes, this.partition);
     return (
       isCohortOf(request.identity, this.partition, this.state) &&
       this.state.membership.accepts &&
       this.slices.known(txId, request.sentAfter) === undefined &&
-      !this.#repeats.mustAsk(request) &&
-      !this.#past.mustLook(request) &&
-      this.#refusalOf(request, now, this.outcomes.rememberedFrom) === undefined
+      (counter === undefined
+        ? !this.#repeats.mustAsk(request) && !this.#past.mustLook(request)
+        : this.slices.writeCounters.judge(counter, txId).is === 'new') &&
+      this.#refusalOf(request, now, counter === undefined ? this.outcomes.rememberedFrom : 0) === undefined
     );
+  }
+
+  /**
+   * OF2: the counter of a commit without an outcome here stands in for the outcomes of peers, and for the log.
+   * Returns false if the commit is new.
+   *
+   * @param isDeferred a later number decides nothing about a commit that a map has deferred (M7)
+   */
+  #answerCounted(request: PrepareReq, counter: CommitCounter, isDeferred: boolean, from: Address, out: Out): boolean {
+    const { txId, attempt } = request.identity;
+    const counted = this.slices.writeCounters.judge(counter, txId);
+    if (counted.is === 'new') return false;
+    const isOpen = isDeferred || request.digest !== undefined;
+    if (counted.is === 'reused') {
+      this.#refuse(request, 'TX_ID_REUSED', `Another commit of the queue has the number ${counter.n}.`, from, out);
+    } else {
+      if (isOpen && counted.shownBy === 'above') return false;
+      this.counters.repeats++;
+      const { ts, shownBy } = counted;
+      const { partition } = this;
+      out.sendAfterPersist(from, {
+        type: 'ResolveResp',
+        txId,
+        attempt,
+        partition,
+        state: 'committed',
+        ts,
+        counted: shownBy,
+      });
+    }
+    return true;
   }
 
   /**

@@ -4,10 +4,9 @@
  * state, the cohorts finish.
  */
 import {
+  counterIn,
   type Deps,
-  type ErrorCode,
   IsochronError,
-  type KeyWrite,
   type Need,
   type NodeId,
   type PartitionId,
@@ -20,12 +19,19 @@ import {
 } from '@isochron/core';
 import type { Address, Effects, WriteSeq } from '../../machine.js';
 import type { Addresses, NodeState } from '../node-state.js';
-import { attemptsOf, checkAttempts, isKeyed, neverCommits, waitsForFence } from './attempts.js';
+import {
+  attemptsOf,
+  checkAttempts,
+  isKeyed,
+  neverCommits,
+  placeOf,
+  refuseHigherMap,
+  waitsForFence,
+} from './attempts.js';
 import { digestWrites } from './digest.js';
 import type {
   CommitIdentity,
   CommitReq,
-  CommitResp,
   PrepareRefused,
   PrepareReq,
   PrepareResp,
@@ -33,10 +39,11 @@ import type {
   TransactionMessage,
 } from './messages.js';
 import type { OnePhase } from './one-phase.js';
-import { unremembered } from './refusals.js';
+import { DURABLE_REFUSALS, OTHER_TRANSACTION, unremembered } from './refusals.js';
 import type { Snapshot, SnapshotRules } from './snapshots.js';
 import type { TransactionTable } from './transaction-table.js';
 import { Votes } from './two-phase-commit.js';
+import { slicesOf } from './write-counters.js';
 
 type Out = Effects<TransactionMessage>;
 
@@ -46,23 +53,17 @@ const RESEND_MS = 500;
 /** How many ids a coordinator keeps, to notice their reuse. */
 const REMEMBERED = 10_000;
 
-/** Refusals that a cohort wrote down: this attempt can never commit. Other refusals decide nothing about it. */
-const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set([
-  'TRANSACTION_ABORTED',
-  'CLOCK_DRIFT',
-  'TIMESTAMP_IN_FUTURE',
-  'STORAGE_FULL',
-  'OVERLOADED',
-]);
-
-/** Refusals because the id belongs to another transaction. */
-const OTHER_TRANSACTION: ReadonlySet<ErrorCode> = new Set(['TX_ID_REUSED', 'ATTEMPT_MISMATCH']);
-
 const DEFERRED = 'A cohort is suspended: the outcome of this attempt waits for its return, or for the next attempt.';
 const COHORT_LEFT = {
   code: 'TRANSACTION_ABORTED',
   detail: 'A node of the attempt has left the cluster; the next attempt does without it.',
 } as const;
+
+/** A commit that a cohort has; `counted`: as its counter shows (OF2), by any attempt. */
+interface Found extends Pick<ResolveResp, 'attempt' | 'counted'> {
+  readonly ct: Timestamp;
+  readonly since: WallMs;
+}
 
 interface PendingCommit {
   readonly identity: CommitIdentity;
@@ -77,7 +78,7 @@ interface PendingCommit {
   /** The client, and clients that sent the same commit again. */
   readonly requesters: { from: Address; ref: number }[];
   /** A cohort has committed. The others have a short time to answer, too: they may know the id with other writes. */
-  committed: { readonly ct: Timestamp; readonly attempt: number; readonly since: WallMs } | null;
+  committed: Found | null;
   /** The writes and the principal. */
   readonly digest: string | undefined;
   /**
@@ -190,7 +191,7 @@ export class Commits {
 
   /** A cohort has committed it already, or answers about an earlier attempt (D4). */
   onResolveResp(message: ResolveResp, now: WallMs, from: Address, out: Out): void {
-    const { txId, attempt, partition, state, ts } = message;
+    const { txId, attempt, partition, state, ts, counted } = message;
     const pending = this.#pending.get(txId);
     if (pending === undefined) return;
     const { identity, previous } = pending;
@@ -198,9 +199,10 @@ export class Commits {
     const named = pending.attempts.filter((one) => one.attempt === attempt || one === identity);
     if (!this.#isCohort(message, from, named)) return;
     if (state === 'committed') {
-      pending.committed ??= { ct: ts, attempt, since: now };
-      if (attempt === identity.attempt) pending.votes.prepared(partition, ts);
-      if (attempt !== identity.attempt || pending.votes.waiting.size === 0) this.#decide(pending, ts, out);
+      pending.committed ??= { ct: ts, attempt, since: now, counted };
+      const isDecided = attempt !== identity.attempt || counted !== undefined;
+      if (!isDecided) pending.votes.prepared(partition, ts);
+      if (isDecided || pending.votes.waiting.size === 0) this.#decide(pending, ts, out);
     } else if (previous[0]?.attempt !== attempt || !this.#isCohort(message, from, [previous[0]])) {
       return;
     } else if (state === 'aborted' || state === 'deferred') {
@@ -312,23 +314,13 @@ export class Commits {
       );
     }
     checkAttempts(request, this.state.topology);
-    this.#refuseHigherMap(maps);
+    refuseHigherMap(maps, this.state.topology);
     if (asked !== undefined) return asked;
     const open = this.table.snapshot(txId);
     if (open !== undefined) return open;
     const ended = this.table.ended(txId);
     if (ended?.why === 'committed') return ended.snapshot; // the same commit again: its cohorts know the outcome
     throw this.table.whyNotOpen(txId);
-  }
-
-  /** M6: this node does not know the cohorts of a map that it has not adopted. */
-  #refuseHigherMap(maps: CommitReq['maps'] = []): void {
-    const { version } = this.state.topology;
-    if (maps.every((map) => map <= version)) return;
-    throw new IsochronError(
-      'NOT_READY',
-      'This node has not adopted the newest map of the cluster yet; use another one.',
-    );
   }
 
   /**
@@ -347,14 +339,8 @@ export class Commits {
     now: WallMs,
     requesters: PendingCommit['requesters'],
   ): PendingCommit {
-    const { txId, hwt, sentAfter, principal, writes, digests, first } = request;
-    const slices = new Map<PartitionId, KeyWrite[]>();
-    for (const write of writes) {
-      const partition = this.state.topology.partitionOf(write.key);
-      const slice = slices.get(partition);
-      if (slice === undefined) slices.set(partition, [write]);
-      else slice.push(write);
-    }
+    const { txId, hwt, sentAfter, principal, digests, first } = request;
+    const slices = slicesOf(request, this.state.topology);
     const cohorts = [...slices.keys()].sort((a, b) => a - b);
     const attempts = attemptsOf(request, cohorts, this.rules, this.state);
     const identity = attempts.at(-1)!;
@@ -439,6 +425,7 @@ export class Commits {
           partition,
           identity: before,
           sentAfter: pending.sentAfter,
+          counter: counterIn(prepares.get(partition)!.writes, partition),
         });
       }
       return;
@@ -467,9 +454,12 @@ export class Commits {
     const decided = committed?.attempt ?? identity.attempt;
     const attempt = pending.attempts.find((one) => one.attempt === decided);
     const deps = attempt === undefined ? undefined : this.rules.stamp(pending.depsAt(attempt.home), ct, attempt.home);
-    const placed = attempt === undefined ? { map: identity.map } : this.#placeOf(attempt);
-    this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct, deps, ...placed }), out);
-    if (pending.atOnce !== undefined) return;
+    const counted = committed?.counted;
+    const isPlaced = attempt !== undefined && counted === undefined;
+    const placed = isPlaced ? placeOf(attempt, this.addresses, this.state) : { map: attempt?.map ?? identity.map };
+    const upTo = counted === 'above' ? true : undefined;
+    this.#answer(pending, (ref) => ({ type: 'CommitResp', ref, txId, ct, deps, ...placed, upTo }), out);
+    if (pending.atOnce !== undefined || counted !== undefined) return;
     if (committed === null || committed.attempt === identity.attempt) this.#sendDecision(identity, ct, out);
   }
 
@@ -477,12 +467,6 @@ export class Commits {
   #isDeferred(identity: CommitIdentity): boolean {
     const nodes = identity.cohorts.map((partition) => this.addresses.cohort(partition, identity).node);
     return neverCommits(identity, this.state.maps) || this.state.maps.suspendedSince(identity.map, nodes);
-  }
-
-  #placeOf(identity: CommitIdentity): Pick<CommitResp, 'nodes' | 'map'> {
-    if (!this.state.stableSnapshots) return {};
-    const nodes = new Set(identity.cohorts.map((partition) => this.addresses.cohort(partition, identity).node));
-    return { nodes: [...nodes].map((node) => this.state.topology.numberOf(node)), map: identity.map };
   }
 
   /** Alg. 2 lines 28–30; a sole cohort has committed by itself (P11). */

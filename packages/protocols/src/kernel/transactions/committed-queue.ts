@@ -1,11 +1,13 @@
 import {
   type LoggedTx,
+  type PartitionId,
   type PreparedRecord,
   type Timestamp,
   TransientMap,
   type TxId,
   writesBytes,
 } from '@isochron/core';
+import { CounterIndex } from './write-counters.js';
 
 /** A committed transaction's slice that is not applied yet. */
 export interface Committed extends Pick<LoggedTx, 'txId' | 'writes' | 'deps' | 'siblings' | 'needs' | 'at'> {
@@ -26,9 +28,14 @@ export interface CommittedGroup {
 
 /** Committed^m_n: ordered by commit timestamp, drained from the front. */
 export class CommittedQueue {
+  readonly counters: CounterIndex;
   #items: Committed[] = [];
   readonly #byId = new TransientMap<TxId, Committed>();
   #bytes = 0;
+
+  constructor(partition: PartitionId) {
+    this.counters = new CounterIndex(partition);
+  }
 
   get size(): number {
     return this.#items.length;
@@ -53,17 +60,23 @@ export class CommittedQueue {
 
   /** Takes a transaction out: a lost disk took a part of it (D10). */
   remove(tx: Committed): void {
-    this.#byId.delete(tx.txId);
-    this.#bytes -= writesBytes(tx.writes);
+    this.#forget(tx);
     this.#items.splice(this.#items.indexOf(tx), 1);
   }
 
   add(tx: Committed): void {
     this.#byId.set(tx.txId, tx);
     this.#bytes += writesBytes(tx.writes);
+    this.counters.add(tx.txId, tx.writes, tx.ct);
     let at = this.#items.length;
     while (at > 0 && this.#items[at - 1]!.ct > tx.ct) at--;
     this.#items.splice(at, 0, tx);
+  }
+
+  #forget({ txId, writes }: Committed): void {
+    this.#byId.delete(txId);
+    this.#bytes -= writesBytes(writes);
+    this.counters.remove(txId, writes);
   }
 
   /** Replaces the prepare of a transaction. */
@@ -79,8 +92,7 @@ export class CommittedQueue {
     while (count < this.#items.length && this.#items[count]!.ct <= bound) count++;
     const groups: { ct: Timestamp; txs: Committed[] }[] = [];
     for (const tx of this.#items.splice(0, count)) {
-      this.#byId.delete(tx.txId);
-      this.#bytes -= writesBytes(tx.writes);
+      this.#forget(tx);
       const last = groups.at(-1);
       if (last?.ct === tx.ct) last.txs.push(tx);
       else groups.push({ ct: tx.ct, txs: [tx] });

@@ -25,6 +25,7 @@ import type {
 } from './messages.js';
 import { OnePhase } from './one-phase.js';
 import { Reads, type Requester } from './reads.js';
+import { Settles } from './settles.js';
 import type { Snapshot, SnapshotRules } from './snapshots.js';
 import { TransactionTable } from './transaction-table.js';
 
@@ -39,6 +40,7 @@ type CoordinatorMessage = Extract<
       | 'CommitReq'
       | 'EndTxReq'
       | 'TxStatusReq'
+      | 'SettleCommitReq'
       | 'ReadSliceResp'
       | 'ListSliceResp'
       | 'PrepareResp'
@@ -83,6 +85,7 @@ export class Coordinator implements Machine<TransactionMessage> {
   readonly counters = { started: 0, ended: 0, expired: 0, snapshotWaits: 0 };
   readonly reads: Reads;
   readonly commits: Commits;
+  readonly settles: Settles;
   readonly #addresses: Addresses;
   readonly #questions = new Map<number, StatusQuestion>();
   /** As the references of reads: above those of every previous incarnation. 0 before the first question. */
@@ -116,7 +119,14 @@ export class Coordinator implements Machine<TransactionMessage> {
     ListSliceResp: (message, _now, _from, out) => this.reads.onListSliceResp(message, out),
     PrepareResp: (message, _now, from, out) => this.commits.onPrepareResp(message, from, out),
     PrepareRefused: (message, _now, from, out) => this.commits.onPrepareRefused(message, from, out),
-    ResolveResp: (message, now, from, out) => this.commits.onResolveResp(message, now, from, out),
+    SettleCommitReq: (message, now, from, out) => {
+      this.#accepting();
+      this.settles.onSettleCommitReq(message, now, from, out);
+    },
+    ResolveResp: (message, now, from, out) => {
+      this.commits.onResolveResp(message, now, from, out);
+      this.settles.onResolveResp(message, now, from, out);
+    },
     OutcomeResp: (message, _now, _from, out) => this.#onOutcomeResp(message, out),
     Refused: (message, now, from, out) => this.reads.onRefused(message, from, now, out),
   };
@@ -132,6 +142,7 @@ export class Coordinator implements Machine<TransactionMessage> {
     this.table = new TransactionTable(state.settings.maxTransactionMs);
     this.reads = new Reads(state, this.#addresses, this.#unreachable, rules);
     this.commits = new Commits(state, this.#addresses, this.table, rules, new OnePhase(state, cohorts));
+    this.settles = new Settles(state, this.#addresses, rules);
   }
 
   /**
@@ -166,6 +177,7 @@ export class Coordinator implements Machine<TransactionMessage> {
         }
         if (input.up) {
           this.commits.reachable(input.node, input.now, out);
+          this.settles.reachable(input.node, input.now, out);
           this.#askAgain(input.node, out);
         }
         break;
@@ -180,8 +192,8 @@ export class Coordinator implements Machine<TransactionMessage> {
 
   /** Whether a transaction may expire, or a request has to be repeated. */
   get #isBusy(): boolean {
-    const { table, reads, commits } = this;
-    return table.size + reads.size + commits.size + this.#questions.size + this.#waiting.length > 0;
+    const { table, reads, commits, settles } = this;
+    return table.size + reads.size + commits.size + settles.size + this.#questions.size + this.#waiting.length > 0;
   }
 
   invariants(): void {
@@ -198,6 +210,7 @@ export class Coordinator implements Machine<TransactionMessage> {
         ...this.reads.counters,
         ...this.commits.counters,
         ...this.commits.onePhase.counters,
+        ...this.settles.counters,
       },
     };
   }
@@ -395,6 +408,7 @@ export class Coordinator implements Machine<TransactionMessage> {
     this.counters.expired += this.table.expire(now);
     this.reads.sweep(now, out);
     this.commits.sweep(now, out);
+    this.settles.sweep(now, out);
     for (const [id, question] of this.#questions)
       if (question.until <= now) this.#answerStatus(id, question, null, out);
     this.#retryWaiting(now, out);

@@ -5,6 +5,7 @@
  */
 import {
   boolean,
+  type CommitCounter,
   count,
   ERROR_CODES,
   type ErrorCode,
@@ -20,6 +21,7 @@ import {
   object,
   oneOf,
   optional,
+  type QueuePlace,
   struct,
   text,
   timestamp,
@@ -63,6 +65,8 @@ const digest = text(1024);
  * the request did not ask for the newest versions, and where there are none above the snapshot.
  */
 const newer = optional(list(object({ index: uint, version: foldedVersion })));
+/** The place of a commit in the queue of its client (OF1). */
+const queue = struct<QueuePlace>({ id: name, n: uint });
 /** Version of the map that a snapshot belongs to (M6); absent for map 0. */
 const snapshotMap = optional(uint);
 
@@ -167,6 +171,8 @@ export const CommitReq = message('CommitReq', 7, {
   digests: optional(list(object({ partition, digest }), 100_000)),
   /** The first commit timestamp, of a deferred transaction that is committed again (M8). */
   first: optional(timestamp),
+  /** The place in the queue of a client that numbers its commits (OF1). */
+  queue: optional(queue),
 });
 export type CommitReq = Infer<typeof CommitReq>;
 
@@ -181,8 +187,39 @@ export const CommitResp = message('CommitResp', 8, {
   nodes: optional(list(uint, 100_000)),
   /** Version of the map of the attempt that has committed; absent where the coordinator does not know it. */
   map: optional(uint),
+  /** Only a later commit of the queue shows this commit (OF2), which lies at or below `ct`. */
+  upTo: optional(boolean),
 });
 export type CommitResp = Infer<typeof CommitResp>;
+
+/**
+ * Client → coordinator (OF3): end a counted commit whose outcome is not known. It has the fields of the commit, and
+ * the keys of its writes.
+ */
+export const SettleCommitReq = message('SettleCommitReq', 115, {
+  ref: uint,
+  txId,
+  queue,
+  sentAfter: timestamp,
+  attemptRegions: list(region, 16),
+  principal,
+  keys,
+  avoids: optional(list(avoid, 16)),
+  maps: optional(list(uint, 16)),
+});
+export type SettleCommitReq = Infer<typeof SettleCommitReq>;
+
+/** Coordinator → client: definite. */
+export const SettleCommitResp = message('SettleCommitResp', 116, {
+  ref: uint,
+  txId,
+  /** Null: the transaction has no effect, and never will. */
+  ct: nullableTimestamp,
+  nodes: optional(list(uint, 100_000)),
+  map: optional(uint),
+  upTo: optional(boolean),
+});
+export type SettleCommitResp = Infer<typeof SettleCommitResp>;
 
 /** Replica → itself: has its log this transaction (M8)? */
 export const FindCommit = message('FindCommit', 111, { txId, after: timestamp, upTo: timestamp });
@@ -350,6 +387,8 @@ export const ResolveReq = message('ResolveReq', 23, {
   identity: CommitIdentity,
   /** As in PrepareReq: shows a cohort that lost its disk whether it may have known the transaction (D10). */
   sentAfter: timestamp,
+  /** Of a counted commit (OF2). */
+  counter: optional(struct<CommitCounter>({ key, n: uint })),
 });
 export type ResolveReq = Infer<typeof ResolveReq>;
 
@@ -362,6 +401,8 @@ export const ResolveResp = message('ResolveResp', 24, {
   state: oneOf('prepared', 'committed', 'aborted', 'lost', 'deferred'),
   /** `pt`, or `ct`; no meaning otherwise. */
   ts: timestamp,
+  /** The counter shows the commit (OF2), of any attempt: by its number, or by a higher number, and `ts` is a bound. */
+  counted: optional(oneOf('equal', 'above')),
 });
 export type ResolveResp = Infer<typeof ResolveResp>;
 
@@ -395,6 +436,8 @@ const messages = {
   CommitResp,
   EndTxResp,
   TxStatusResp,
+  SettleCommitReq,
+  SettleCommitResp,
   Refused,
   ReadSliceReq,
   ReadSliceResp,
@@ -420,7 +463,7 @@ export type TransactionMessage =
   | ReturnMessage
   | SettlementMessage
   | MessageOf<typeof messages>;
-/** Tags 1–26, 40, 43, 111, and those of replication, feeds, maps, returns and settlements. */
+/** Tags 1–26, 40, 43, 111, 115, 116, and those of replication, feeds, maps, returns and settlements. */
 export const transactionSchema: MessageSchema<TransactionMessage> = {
   ...replicationSchema,
   ...feedSchema,
@@ -438,6 +481,7 @@ export const clientRequests = {
   CommitReq: { answer: 'CommitResp', machine: 'coordinator' },
   EndTxReq: { answer: 'EndTxResp', machine: 'coordinator' },
   TxStatusReq: { answer: 'TxStatusResp', machine: 'coordinator' },
+  SettleCommitReq: { answer: 'SettleCommitResp', machine: 'coordinator' },
   ...feedRequests,
 } as const;
 /** The requests of clients, by type, each with its answer. */

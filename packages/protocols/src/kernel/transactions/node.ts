@@ -49,7 +49,7 @@ export function createTransactionNode(options: CommonNodeOptions, protocol: Tran
     rules,
     replicas.map(({ cohort }) => cohort),
   );
-  const settlement = new Settlement(state, replicas, coordinator.commits);
+  const settlement = new Settlement(state, replicas, coordinator);
   const assembled = assembleNode<TransactionMessage, Coordinator, Replica>(
     options,
     state,
@@ -65,6 +65,7 @@ export function createTransactionNode(options: CommonNodeOptions, protocol: Tran
     {
       isIdle: () =>
         coordinator.commits.size === 0 &&
+        coordinator.settles.size === 0 &&
         replicas.every(({ undecided, replication }) => !undecided && replication.lastLogged <= state.stable.aggregated),
       mayCut: () => replicas.every(({ replication }) => replication.knowsUnstable),
       adopted: (out) => {

@@ -1,6 +1,7 @@
 import {
   invariant,
   type NodeId,
+  type PartitionId,
   type PreparedRecord,
   type Timestamp,
   TransientMap,
@@ -10,6 +11,7 @@ import {
 } from '@isochron/core';
 import type { Address } from '../../machine.js';
 import type { Resolution } from './resolution.js';
+import { CounterIndex } from './write-counters.js';
 
 /** A prepared transaction, and since when this process has it. */
 export interface Prepared {
@@ -37,9 +39,14 @@ export function addCoordinator(prepared: Prepared, from: Address): void {
 
 /** Transactions with a proposed timestamp that wait for their outcome (Prepared^m_n). Inserted in the order of `pt`. */
 export class PreparedQueue {
+  readonly counters: CounterIndex;
   readonly #byId = new TransientMap<TxId, Prepared>();
   #highest: Timestamp = 0;
   #bytes = 0;
+
+  constructor(partition: PartitionId) {
+    this.counters = new CounterIndex(partition);
+  }
 
   get size(): number {
     return this.#byId.size;
@@ -55,6 +62,7 @@ export class PreparedQueue {
     this.#highest = prepared.record.pt;
     this.#byId.set(prepared.txId, prepared);
     this.#bytes += writesBytes(prepared.record.writes);
+    this.counters.add(prepared.txId, prepared.record.writes, prepared.record.pt);
   }
 
   get(txId: TxId): Prepared | undefined {
@@ -66,6 +74,7 @@ export class PreparedQueue {
     if (prepared === undefined) return;
     this.#byId.delete(txId);
     this.#bytes -= writesBytes(prepared.record.writes);
+    this.counters.remove(txId, prepared.record.writes);
   }
 
   /** The lowest proposed timestamp: the Map keeps the order of insertion, which is the order of `pt`. */

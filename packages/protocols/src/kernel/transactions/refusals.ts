@@ -2,6 +2,18 @@ import { type ErrorCode, type PartitionId, packWall, type Timestamp, type WallMs
 import { type NodeState, takesNoWrites } from '../node-state.js';
 import type { CommitIdentity, PrepareReq } from './messages.js';
 
+/** Refusals that a cohort wrote down: this attempt can never commit. Other refusals decide nothing about it. */
+export const DURABLE_REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'TRANSACTION_ABORTED',
+  'CLOCK_DRIFT',
+  'TIMESTAMP_IN_FUTURE',
+  'STORAGE_FULL',
+  'OVERLOADED',
+]);
+
+/** Refusals because the id belongs to another transaction. */
+export const OTHER_TRANSACTION: ReadonlySet<ErrorCode> = new Set(['TX_ID_REUSED', 'ATTEMPT_MISMATCH']);
+
 /** Why a cohort does not prepare. */
 export interface PrepareRefusal {
   readonly code: ErrorCode;

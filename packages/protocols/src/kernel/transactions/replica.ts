@@ -140,6 +140,7 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
         break;
       case 'persisted':
         this.#hosted.persisted(input.upTo);
+        this.cohort.slices.writeCounters.persisted(input.upTo);
         break;
       case 'link':
         this.replication.link(input.node, input.up, input.now, out);
@@ -226,7 +227,9 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
     const { partition } = this;
     const keys = loss.keys.filter((key) => this.state.topology.partitionOf(key) === partition);
     const logged = this.cohort.suspects.takeBack(loss, now, out);
-    if (loss.takenBack) this.replication.takeBack(loss, keys, logged, out);
+    if (!loss.takenBack) return;
+    this.replication.takeBack(loss, keys, logged, out);
+    this.cohort.slices.writeCounters.takenBack(loss.txId, keys, loss.ts, out.lastWrite());
   }
 
   #onTimer(timer: string, now: WallMs, out: Out): void {
@@ -260,6 +263,8 @@ export class Replica implements Machine<TransactionMessage>, RebuildableReplica 
 
   #applyOwn({ ct, txs }: CommittedGroup, out: Out): void {
     this.replication.apply(ct, txs.map(ownTransaction), out);
+    const { writeCounters } = this.cohort.slices;
+    for (const { txId, writes } of txs) writeCounters.applied(txId, writes, ct, out.lastWrite());
     this.#applied += txs.length;
   }
 }

@@ -78,16 +78,16 @@ export class Resolver {
   }
 
   /** A cohort that never prepared the attempt writes a tombstone, and only then answers *aborted*. */
-  onResolveReq({ identity, sentAfter }: ResolveReq, now: WallMs, from: Address, out: Out): void {
+  onResolveReq({ identity, sentAfter, counter }: ResolveReq, now: WallMs, from: Address, out: Out): void {
     if (!isCohortOf(identity, this.slices.partition, this.slices.state)) {
       this.slices.counters.ignored++;
       return;
     }
     const { txId, attempt } = identity;
     const known = this.slices.known(txId, 0);
-    const answer = (state: ResolveResp['state'], ts: Timestamp) => {
+    const answer = (state: ResolveResp['state'], ts: Timestamp, counted?: ResolveResp['counted']) => {
       const { partition } = this.slices;
-      out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition, state, ts });
+      out.sendAfterPersist(from, { type: 'ResolveResp', txId, attempt, partition, state, ts, counted });
     };
     if (known?.state === 'prepared' && known.prepared.record.attempt === attempt) {
       const { record } = known.prepared;
@@ -106,9 +106,14 @@ export class Resolver {
       // M7: its old attempt is decided no more.
       answer('deferred', 0);
     } else if (known === undefined && sentAfter < this.#unknownUpTo(from)) {
+      const found = counter && this.slices.writeCounters.judge(counter, txId);
+      if (found?.is === 'new') {
+        this.#refuse(identity, known, now, out);
+        answer('aborted', 0);
+      } else if (found?.is === 'committed') answer('committed', found.ts, found.shownBy);
       // The answer is never *aborted* if the outcome was dropped (D5), or possibly known to a lost disk. A late prepare
       // is refused without a tombstone.
-      answer('lost', 0);
+      else answer('lost', 0);
     } else if (known?.state !== 'prepared' || this.#endsEarlier(known.prepared, attempt, now, from, out)) {
       this.#refuse(identity, known, now, out);
       answer('aborted', 0);

@@ -20,7 +20,7 @@ import { type Address, dispatch, type Effects, type Handlers, type Input, type M
 import { SETTLEMENT_MACHINE } from '../node.js';
 import { Addresses, type NodeState } from '../node-state.js';
 import type { Loss } from '../replication/losses.js';
-import type { Commits } from './commits.js';
+import type { Coordinator } from './coordinator.js';
 import { LossReview } from './loss-review.js';
 import type { OutcomeResp, TransactionMessage } from './messages.js';
 import type { Replica } from './replica.js';
@@ -95,7 +95,7 @@ export class Settlement implements Machine<TransactionMessage> {
   constructor(
     readonly state: NodeState,
     readonly replicas: readonly Replica[],
-    readonly commits: Commits,
+    readonly coordinator: Pick<Coordinator, 'commits' | 'settles'>,
   ) {
     this.#addresses = new Addresses(state.maps);
     this.#review = new LossReview(state);
@@ -155,7 +155,8 @@ export class Settlement implements Machine<TransactionMessage> {
   // Every node: round 1.
 
   #onLossNotice({ incarnation }: LossNotice, from: Address, out: Out): void {
-    this.commits.dropVotes(from.node);
+    this.coordinator.commits.dropVotes(from.node);
+    this.coordinator.settles.dropVotes(from.node);
     for (const { cohort } of this.replicas) cohort.resolver.dropVotes(from.node);
     // Another node that lost its disk may have stopped in the middle of its own verdict.
     const { records } = this.state.losses;

@@ -42,13 +42,15 @@ import type { PrepareReq } from './messages.js';
 import { type Prepared, PreparedQueue } from './prepared-queue.js';
 import { isRepeatable, mayBeAgain } from './repeats.js';
 import type { SnapshotRules } from './snapshots.js';
+import { WriteCounters } from './write-counters.js';
 
 type Out = Effects<never>;
 
 export class Slices {
-  readonly prepared = new PreparedQueue();
-  readonly committed = new CommittedQueue();
+  readonly prepared: PreparedQueue;
+  readonly committed: CommittedQueue;
   readonly deferred = new DeferredSlices();
+  readonly writeCounters: WriteCounters;
   /** Of the whole cohort. */
   readonly counters = {
     prepares: 0,
@@ -66,7 +68,12 @@ export class Slices {
     readonly state: NodeState,
     readonly rules: SnapshotRules,
     readonly outcomes: Outcomes,
-  ) {}
+  ) {
+    this.prepared = new PreparedQueue(partition);
+    this.committed = new CommittedQueue(partition);
+    const undecided = [this.prepared.counters, this.committed.counters];
+    this.writeCounters = new WriteCounters(partition, state, undecided);
+  }
 
   /** Estimated memory of the undecided and unapplied writes. */
   get pendingBytes(): number {
@@ -163,6 +170,8 @@ export class Slices {
     const isCut = ({ ct, region, tx: { needs } }: UnstableTx) => defers(map, { ct, source: sourceOf(region), needs });
     for (const { ct, region, tx } of replication.cut(map, isCut, out)) {
       const { needs, writes, deps, txId } = tx;
+      const keys = writes.map(({ key }) => key);
+      this.writeCounters.takenBack(txId, keys, ct, out.lastWrite());
       const outcome = this.outcomes.get(txId, 0);
       if (outcome?.ts === ct) this.outcomes.deferred(txId, ct, out);
       if (region !== this.state.region) {
