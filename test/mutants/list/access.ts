@@ -1,6 +1,14 @@
 /** Access rules (AR1 to AR5, AR8 to AR10, LQ7), and what is each principal's own (U4). */
 import type { Mutant, Profile } from '../mutant.js';
-import { JUDGE, JUDGED_COORDINATOR, JUDGED_SCOPES, JUDGED_WRITES, OWNED_IDS, RULE_READS } from './files.js';
+import {
+  JUDGE,
+  JUDGED_COORDINATOR,
+  JUDGED_SCOPES,
+  JUDGED_WRITES,
+  OWNED_IDS,
+  REFUSED_COMMITS,
+  RULE_READS,
+} from './files.js';
 
 /** Every run has albums, whose owners change who sees them. */
 const ALBUMS: Profile = { reads: 'albums' };
@@ -50,10 +58,10 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     does: 'begins a commit before its refusal',
     patches: [
       {
-        file: JUDGED_COORDINATOR,
-        in: 'JudgedCoordinator.#refuseCommit',
+        file: REFUSED_COMMITS,
+        in: 'endRefused',
         find: 'const { txId } = request;',
-        replace: 'const { txId } = request; this.port.ask(request, () => undefined, coordinator);',
+        replace: 'const { txId } = request; port.ask(request, () => undefined, coordinator);',
       },
     ],
     seeds: { from: 1, count: 40 },

@@ -51,6 +51,7 @@ export const CHANGE_DOCUMENTS = 'packages/sessions/src/requests/change-documents
 export const OWNED_IDS = 'packages/sessions/src/coordinator/owned-ids.ts';
 export const JUDGE = 'packages/sessions/src/access/judge.ts';
 export const JUDGED_COORDINATOR = 'packages/sessions/src/access/judged-coordinator.ts';
+export const REFUSED_COMMITS = 'packages/sessions/src/access/refused-commits.ts';
 export const JUDGED_WRITES = 'packages/sessions/src/access/judged-writes.ts';
 export const RULE_READS = 'packages/sessions/src/access/reads.ts';
 export const JUDGED_SCOPES = 'packages/sessions/src/access/judged-scopes.ts';
