@@ -69,16 +69,11 @@ function wireWrite({ key, value, after, before }: DocumentedWrite, encoder: Fram
 }
 
 function live(frame: Request<'live'>, id: number, context: TransactionRequests, reply: Reply): void {
-  const { node, watches, progress } = context;
+  const { node, watches } = context;
   requireCapability(node.protocol, 'live-queries', '"live"');
   const after = claimed(context, frame.after, 'after');
   const remove = frame.remove ?? [];
-  const request = progress.begin();
-  const ended: Reply = (result) => {
-    progress.end(request);
-    reply(result);
-  };
-  const done = waits(context, ended, (answer: LiveAnswer) => changesOf(answer, id, after, context));
+  const done = waits(context, reply, (answer: LiveAnswer) => changesOf(answer, id, after, context));
   if (done === undefined) return;
   let add: Watch[];
   try {
@@ -88,12 +83,13 @@ function live(frame: Request<'live'>, id: number, context: TransactionRequests, 
     return;
   }
   const { reader } = watches;
-  const { waitMs } = frame;
-  const asked = { type: 'LiveReq', reader, after, add, remove, waitMs, limitBytes: ANSWER_BYTES } as const;
-  progress.ask(context.parts.coordinator, asked, request, (result) => {
-    if (result instanceof IsochronError && result.code === 'OVERLOADED') watches.clear();
-    done(result);
-  });
+  context.parts.coordinator.ask(
+    { type: 'LiveReq', reader, after, add, remove, waitMs: frame.waitMs, limitBytes: ANSWER_BYTES },
+    (result) => {
+      if (result instanceof IsochronError && result.code === 'OVERLOADED') watches.clear();
+      done(result);
+    },
+  );
 }
 
 function changesOf(

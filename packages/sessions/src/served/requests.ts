@@ -40,7 +40,6 @@ import {
   type RawFrame,
   writesOf,
 } from './frames.js';
-import type { LiveProgress } from './live-progress.js';
 import type { Reply, RequestContext } from './served-session.js';
 import type { Watches } from './watches.js';
 
@@ -66,7 +65,6 @@ export interface TransactionRequests extends RequestContext {
   sawChanges(from: Timestamp, to: Timestamp): string | undefined;
   /** The scopes that the connection watches. */
   readonly watches: Watches;
-  readonly progress: LiveProgress;
   /** Requests for changes that wait. */
   waiting: number;
   /** As `saw`, for the snapshot of a transaction that begins. */

@@ -55,7 +55,6 @@ export interface SessionLink {
 const LIVELY_ROUNDS = 5;
 /** An idle client gets it once in this many rounds: often enough that it never has to ping the node. */
 const IDLE_ROUNDS = 8;
-const ROUND_MS = 1000;
 
 export class ServedConnection {
   readonly #cancelHello: () => void;
@@ -77,8 +76,6 @@ export class ServedConnection {
   #share: Share | undefined;
   /** Rounds since the client's last request that does not wait for changes. */
   #idleRounds = 0;
-  /** Whether the client has got the stable time within this round, with the progress of its live scopes. */
-  #hasReported = false;
 
   constructor(
     readonly node: ServedNode,
@@ -91,14 +88,6 @@ export class ServedConnection {
       this.#fail(new IsochronError('UNAUTHENTICATED', 'No hello in time.'), SESSION_CLOSE.unauthenticated);
     });
     session.identity.lapsed = () => this.#fail(expired(), SESSION_CLOSE.unauthenticated);
-    const { progress } = session;
-    if (progress === undefined) return;
-    progress.partMs = () => (this.#idleRounds <= LIVELY_ROUNDS ? 1 : IDLE_ROUNDS) * ROUND_MS;
-    progress.moved = () => {
-      if (!this.#mayReport) return;
-      this.#hasReported = true;
-      this.#reportUst();
-    };
   }
 
   /** The client whose share of the node it uses; empty before the welcome. */
@@ -155,28 +144,23 @@ export class ServedConnection {
     this.#idleRounds++;
     const waits = this.#inFlight - this.#answered > this.session.waiting;
     const due = waits || this.#idleRounds <= LIVELY_ROUNDS || this.#idleRounds % IDLE_ROUNDS === 0;
-    const hasReported = this.#hasReported;
-    this.#hasReported = false;
-    if (!changed && (!due || hasReported)) return;
-    if (!this.#mayReport || (this.node.ust() <= this.session.sentUst && !changed)) return;
-    this.#reportUst();
-  }
-
-  get #mayReport(): boolean {
-    return this.#greeted && !this.session.identity.isExpired && !this.link.isPaused;
-  }
-
-  #reportUst(): void {
-    this.session.sentUst = Math.max(this.node.ust(), this.session.sentUst);
+    if (!changed && !due) return;
+    const ust = this.node.ust();
+    if (
+      !this.#greeted ||
+      this.session.identity.isExpired ||
+      this.link.isPaused ||
+      (ust <= this.session.sentUst && !changed)
+    )
+      return;
+    this.session.sentUst = Math.max(ust, this.session.sentUst);
     this.#report();
   }
 
   #report(): void {
     const map = this.#mapFields(this.#map);
     const ust = this.node.ust();
-    const { to } = this.session.progress ?? {};
-    const live = to === undefined ? {} : { live: Math.min(to, ust) };
-    this.#send({ type: 'ust', ust, ...live, freshness: this.node.freshness(), ...this.#unresponsive(), ...map });
+    this.#send({ type: 'ust', ust, freshness: this.node.freshness(), ...this.#unresponsive(), ...map });
   }
 
   /** @param known version of the map up to which the client knows all cuts */

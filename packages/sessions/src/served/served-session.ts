@@ -17,7 +17,6 @@ import type { Rules } from '../requests/rules.js';
 import type { Answer } from './answers.js';
 import type { RawFrame } from './frames.js';
 import type { Identity } from './identity.js';
-import type { LiveProgress } from './live-progress.js';
 import type { Serving } from './serving.js';
 import type { After } from './stable-waiters.js';
 
@@ -95,8 +94,6 @@ export interface ServedSession {
   readonly identity: Identity;
   /** Its part of the greeting. */
   greeting(): Pick<WelcomeFrame, 'ust' | 'deps' | 'stable' | 'seen' | 'hwt' | 'token'>;
-  /** Of the request for the changes of its live scopes; absent under protocols without live scopes. */
-  readonly progress?: LiveProgress;
   /** Requests that wait for changes: their client is not in a hurry. */
   readonly waiting: number;
   /** The connection is gone. */

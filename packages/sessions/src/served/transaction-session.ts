@@ -12,7 +12,6 @@ import { CommitOrder } from './commit-order.js';
 import { FEED_REQUESTS } from './feed-requests.js';
 import type { RawFrame } from './frames.js';
 import { Identity } from './identity.js';
-import { LiveProgress } from './live-progress.js';
 import {
   checked,
   type Handlers,
@@ -42,7 +41,6 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
   readonly parts: TransactionParts;
   readonly commits = new CommitOrder();
   readonly watches: Watches;
-  readonly progress = new LiveProgress(() => this.now());
   waiting = 0;
   client = '';
   /** The map of its last write, as far as the node knows. */
@@ -151,7 +149,6 @@ export class TransactionSession implements ServedSession, TransactionRequests, J
 
   end(): void {
     this.identity.end();
-    this.progress.begin();
     this.watches.end();
   }
 

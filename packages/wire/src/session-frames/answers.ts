@@ -19,7 +19,7 @@ import {
 } from './notation.js';
 import type { GotFrame, WireSeen, WrittenFrame } from './operation-answers.js';
 import type { SettledFrame } from './queue-answers.js';
-import type { KnownEntry, UstStoreFields, WelcomeStoreFields } from './store-fields.js';
+import type { KnownEntry, WelcomeStoreFields } from './store-fields.js';
 
 const texts = list(text);
 const deps = optional(list(timestamp));
@@ -236,7 +236,7 @@ export const UstFrame = frame('ust', {
   /** Of the maps that are new to the connection; absent without any. */
   cuts,
 });
-export type UstFrame = Infer<typeof UstFrame> & UstStoreFields;
+export type UstFrame = Infer<typeof UstFrame>;
 
 /**
  * The node is about to close: connect to another one, this one after `delayMs`. Until it closes it answers requests on
@@ -263,9 +263,8 @@ export const SERVER_FRAMES = [
 ] as const;
 
 export type ServerFrame =
-  | Exclude<Infer<(typeof SERVER_FRAMES)[number]>, { readonly type: 'welcome' | 'listed' | 'ust' }>
+  | Exclude<Infer<(typeof SERVER_FRAMES)[number]>, { readonly type: 'welcome' | 'listed' }>
   | WelcomeFrame
-  | UstFrame
   | ListedFrame
   | GotFrame
   | WrittenFrame

@@ -13,14 +13,5 @@ export interface WelcomeStoreFields {
   readonly principal?: string;
 }
 
-/** Of `ust`. */
-export interface UstStoreFields {
-  /**
-   * The feed has examined the live scopes of the connection up to here, nothing of that is pending, and it is not above
-   * `ust` (LQ9). It covers the scopes whose first request has been answered. Only while a request for changes waits.
-   */
-  readonly live?: Timestamp;
-}
-
 /** A document of `listed` that the client has: `[unqualified key, commit timestamp]`, at or below `known`. */
 export type KnownEntry = readonly [key: string, ct: Timestamp];
