@@ -124,6 +124,11 @@ export class Topology {
     return this.#keyspaces.has(name);
   }
 
+  /** Whether a key has a partition, as the keys of counters do (OF1). */
+  hasKey(key: QualifiedKey): boolean {
+    return this.hasKeyspace(key.slice(0, key.indexOf('/'))) || this.#countedPartition(key) !== undefined;
+  }
+
   get keyspaces(): readonly string[] {
     return [...this.#keyspaces.keys()];
   }
@@ -143,9 +148,15 @@ export class Topology {
     const keyspace = key.slice(0, key.indexOf('/'));
     const range = this.#keyspaces.get(keyspace);
     if (range !== undefined) return range.first + (hashKey(key) % range.count);
-    const named = counterPartition(key);
-    if (named === undefined || named >= this.partitions.length) throw unknownKeyspace(keyspace);
+    const named = this.#countedPartition(key);
+    if (named === undefined) throw unknownKeyspace(keyspace);
     return named;
+  }
+
+  /** The partition of a counter; undefined for any other key. */
+  #countedPartition(key: QualifiedKey): PartitionId | undefined {
+    const named = counterPartition(key);
+    return named !== undefined && named < this.partitions.length ? named : undefined;
   }
 
   /** The node that holds the replica `p^m_n`, or undefined when the region does not host the partition. */

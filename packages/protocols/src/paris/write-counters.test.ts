@@ -168,6 +168,22 @@ describe('PaRiS: write counters (OF1, OF2)', () => {
     expect(timestamps(world, V, 0).sort()).toEqual([ct, second]);
   });
 
+  it('a lost disk is settled where it took a part of a counted commit, whose next attempt commits (OF2, D10)', () => {
+    const world = settled();
+    const partitions = [cohortOn(world, V), cohortOn(world, O)].sort((a, b) => a - b);
+    world.filter = ({ message }) => message.type !== 'CommitTx' && message.type !== 'PrepareResp';
+    const commit = counted(world, 1, partitions);
+    world.ask(V, commit);
+    world.run(100);
+    loseDisk(world, O);
+    world.filter = () => true;
+    world.until(recovered(world, O), 20_000);
+    const next = { ...commit, attemptRegions: ['virginia', 'virginia'] };
+    const { ct } = world.call(V, next, 'CommitResp');
+    world.until(() => world.ust() >= ct);
+    for (const partition of partitions) expect(timestamps(world, cohortOf(world, partition), partition)).toEqual([ct]);
+  });
+
   it('a deferred commit is committed again with its counter, and found by it later (OF2, M8)', () => {
     const world = settled({ settings: { ...SETTINGS, ...SHORT } });
     const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);

@@ -300,12 +300,11 @@ export class Settlement implements Machine<TransactionMessage> {
   /** D12. A loss that several lost disks share names one of their nodes, and the partitions of all. */
   #makesSense({ node, partitions, keys }: Loss): boolean {
     const { topology } = this.state;
-    const isKnown = (key: QualifiedKey) => topology.hasKeyspace(key.slice(0, key.indexOf('/')));
     const held = new Set(topology.hasNode(node) ? topology.partitionsOn(node) : []);
     return (
       partitions.some((id) => held.has(id)) &&
       partitions.every((id) => id < topology.partitions.length) &&
-      keys.every(isKnown)
+      keys.every((key) => topology.hasKey(key))
     );
   }
 }
