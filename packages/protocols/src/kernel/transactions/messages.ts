@@ -196,7 +196,7 @@ export type CommitResp = Infer<typeof CommitResp>;
  * Client → coordinator (OF3): end a counted commit whose outcome is not known. It has the fields of the commit, and
  * the keys of its writes.
  */
-export const SettleCommitReq = message('SettleCommitReq', 115, {
+export const SettleCommitReq = message('SettleCommitReq', 117, {
   ref: uint,
   txId,
   queue,
@@ -210,7 +210,7 @@ export const SettleCommitReq = message('SettleCommitReq', 115, {
 export type SettleCommitReq = Infer<typeof SettleCommitReq>;
 
 /** Coordinator → client: definite. */
-export const SettleCommitResp = message('SettleCommitResp', 116, {
+export const SettleCommitResp = message('SettleCommitResp', 118, {
   ref: uint,
   txId,
   /** Null: the transaction has no effect, and never will. */
@@ -463,7 +463,7 @@ export type TransactionMessage =
   | ReturnMessage
   | SettlementMessage
   | MessageOf<typeof messages>;
-/** Tags 1–26, 40, 43, 111, 115, 116, and those of replication, feeds, maps, returns and settlements. */
+/** Tags 1–26, 40, 43, 111, 117, 118, and those of replication, feeds, maps, returns and settlements. */
 export const transactionSchema: MessageSchema<TransactionMessage> = {
   ...replicationSchema,
   ...feedSchema,
