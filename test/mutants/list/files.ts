@@ -56,7 +56,6 @@ export const JUDGED_WRITES = 'packages/sessions/src/access/judged-writes.ts';
 export const RULE_READS = 'packages/sessions/src/access/reads.ts';
 export const JUDGED_SCOPES = 'packages/sessions/src/access/judged-scopes.ts';
 export const CALLERS = 'packages/sessions/src/callers.ts';
-export const SESSION_TOKEN = 'packages/sessions/src/tokens/session-token.ts';
 export const KEPT_SESSION = 'packages/sessions/src/kept-session.ts';
 export const DRIFT_WATCH = 'packages/protocols/src/kernel/drift-watch.ts';
 export const PEER_CLOCKS = 'packages/protocols/src/kernel/peer-clocks.ts';

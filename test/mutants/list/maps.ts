@@ -1,7 +1,6 @@
 /** The decision of maps (M1), and what maps that suspend nodes do (M2–M12). */
 import type { Mutant, Profile } from '../mutant.js';
 import {
-  CALLERS,
   CUTS,
   FOLD_VERSIONS,
   MAP_MACHINE,
@@ -9,7 +8,6 @@ import {
   OWN_COMMITS,
   PAST_COMMITS,
   RECEIVER,
-  SESSION_TOKEN,
   SLICE_READS,
   SLICES,
   STABILIZATION,
@@ -28,9 +26,6 @@ const SUSPENDED: Profile = {
   environment: { founded: true, noticeMs: 50 },
   faults: { kinds: ['isolateNode', 'isolateRegion', 'freeze', 'crash'], count: 14, untilMs: 12_000 },
 };
-
-/** The same, with callers over HTTP. */
-const SUSPENDED_HTTP: Profile = { ...SUSPENDED, http: {} };
 
 /** The same, and what is committed again is late. */
 const LATE: Profile = { ...SUSPENDED, settings: { suspendAfterMs: 300, lateInOrder: 0 } };
@@ -189,36 +184,6 @@ export const MAP_MUTANTS: readonly Mutant[] = [
     ],
     seeds: { from: 1, count: 150 },
     profile: SUSPENDED,
-  },
-  {
-    name: 'token-of-a-higher-map',
-    breaks: 'M6',
-    does: 'serves a session that has seen a map which the node has not adopted',
-    patches: [
-      {
-        file: SESSION_TOKEN,
-        in: 'SessionTokens.read',
-        find: 'if (map > this.map()) throw ofAHigherMap();',
-        replace: 'if (map < 0) throw ofAHigherMap();',
-      },
-    ],
-    seeds: { from: 1, count: 150 },
-    profile: SUSPENDED_HTTP,
-  },
-  {
-    name: 'cache-outlives-a-cut',
-    breaks: 'M10',
-    does: 'keeps the cache of a session over HTTP although a map may have deferred its writes',
-    patches: [
-      {
-        file: CALLERS,
-        in: 'Callers.#cutOf',
-        find: 'hwt > horizon',
-        replace: 'hwt < horizon - horizon',
-      },
-    ],
-    seeds: { from: 1, count: 150 },
-    profile: SUSPENDED_HTTP,
   },
   {
     name: 'session-ignores-cuts',
