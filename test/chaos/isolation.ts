@@ -133,7 +133,7 @@ class Isolation {
       seed: options.seed,
       signal: this.#stopping.signal,
       answered: (region: string, kind: string, ms: number) => this.#answered(region, kind, ms),
-      refused: (sentence: string) => this.#refused.push(`${this.#phase}: ${sentence}`),
+      refused: (sentence: string) => this.#isRefused(sentence),
     };
     const run = (region: string, i: number) =>
       new LocalSession(shared, region, i, cluster.cluster.endpoints(region)).run();
@@ -142,6 +142,11 @@ class Isolation {
         Array.from({ length: options.sessionsPerRegion }, (_, i) => run(region, r * options.sessionsPerRegion + i)),
       ),
     );
+  }
+
+  /** Sessions may go elsewhere while the region returns. */
+  #isRefused(sentence: string): void {
+    if (this.#phase !== 'over') this.#refused.push(`${this.#phase}: ${sentence}`);
   }
 
   #answered(region: string, kind: string, ms: number): void {
