@@ -133,7 +133,7 @@ describe('PaRiS: an evicted node', () => {
     expect(deferredAt(world, V)).toEqual([]);
   });
 
-  it('an evicted node does not run again, on its own disk or an empty one, and a map has told it for good (M14)', () => {
+  it('an evicted node does not run again, on its own disk or an empty one, once a map that names it has come (M14)', () => {
     const world = settled({ settings: SETTINGS });
     dies(world);
     evicts(world);

@@ -23,8 +23,21 @@ const timestamps = (world: World, node: string, partition: PartitionId) =>
 
 const cohortOf = ({ topology }: World, partition: PartitionId) => topology.cohort(partition, 'virginia').node;
 
+/** Commits over Virginia and Ireland; the node of Ireland dies, and a map defers the commit. */
+function deferredCommit(world: World) {
+  const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
+  world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
+  const request = counted(world, 1, partitions);
+  const { ct } = world.call(V, request, 'CommitResp');
+  world.run(50);
+  world.crash(I);
+  suspends(world);
+  world.until(() => world.node(V).parts.stable.value > ct, 2_000);
+  return { request, partitions, ct };
+}
+
 /** Runs until all replicas have dropped the outcomes up to a timestamp. */
-const forgets = (world: World, ct: Timestamp) =>
+const dropsOutcomes = (world: World, ct: Timestamp) =>
   world.until(
     () => [V, O, I].every((node) => world.node(node).parts.replicas.every(({ droppedUpTo }) => droppedUpTo > ct)),
     150_000,
@@ -75,7 +88,7 @@ describe('PaRiS: write counters (OF1, OF2)', () => {
       const world = settled({ settings: SHORT });
       const commit = counted(world, 1, over);
       const { ct } = world.call(V, commit, 'CommitResp');
-      forgets(world, ct);
+      dropsOutcomes(world, ct);
       for (const node of [V, O, I])
         expect(world.call(node, commit, 'CommitResp')).toMatchObject({ ct, upTo: undefined });
       world.run(2_000);
@@ -87,7 +100,7 @@ describe('PaRiS: write counters (OF1, OF2)', () => {
     const world = settled({ settings: SHORT });
     world.call(V, counted(world, 1, [0, 1]), 'CommitResp');
     const commit = counted(world, 2, [0, 1]);
-    forgets(world, commit.sentAfter + 1);
+    dropsOutcomes(world, commit.sentAfter + 1);
     const { ct } = world.call(V, commit, 'CommitResp');
     world.run(1_000);
     expect(world.call(V, commit, 'CommitResp').ct).toBe(ct);
@@ -99,7 +112,7 @@ describe('PaRiS: write counters (OF1, OF2)', () => {
     const first = counted(world, 1, [0, 1]);
     const { ct } = world.call(V, first, 'CommitResp');
     const later = world.call(V, { ...counted(world, 2, [0]), hwt: ct }, 'CommitResp');
-    forgets(world, later.ct);
+    dropsOutcomes(world, later.ct);
     const again = world.call(O, first, 'CommitResp');
     expect(again.ct).toBeGreaterThanOrEqual(ct);
     expect(again.ct).toBeLessThan(later.ct);
@@ -112,7 +125,7 @@ describe('PaRiS: write counters (OF1, OF2)', () => {
     const world = settled({ settings: SHORT });
     const first = counted(world, 1, [0]);
     const { ct } = world.call(V, first, 'CommitResp');
-    forgets(world, ct);
+    dropsOutcomes(world, ct);
     world.filter = ({ message, to }) =>
       message.type !== 'CommitTx' && !(to.node === O && message.type === 'PrepareReq');
     world.ask(V, counted(world, 2, [0, cohortOn(world, O)]));
@@ -135,7 +148,7 @@ describe('PaRiS: write counters (OF1, OF2)', () => {
     const world = settled({ settings: SHORT });
     const commit = counted(world, 1, [0, 1]);
     const { ct } = world.call(V, commit, 'CommitResp');
-    forgets(world, ct);
+    dropsOutcomes(world, ct);
     const next = { ...commit, attemptRegions: ['virginia', 'oregon'] };
     expect(world.call(O, next, 'CommitResp').ct).toBe(ct);
     expect(timestamps(world, V, 0)).toEqual([ct]);
@@ -144,7 +157,7 @@ describe('PaRiS: write counters (OF1, OF2)', () => {
   it('an earlier attempt that no cohort has gets its tombstone, whatever outcomes were dropped (OF2, D4)', () => {
     const world = settled({ settings: SHORT });
     const commit = counted(world, 1, [0]);
-    forgets(world, commit.sentAfter + 1);
+    dropsOutcomes(world, commit.sentAfter + 1);
     const next = { ...commit, attemptRegions: ['virginia', 'oregon'] };
     const { ct } = world.call(O, next, 'CommitResp');
     expect(world.call(V, next, 'CommitResp').ct).toBe(ct);
@@ -186,14 +199,7 @@ describe('PaRiS: write counters (OF1, OF2)', () => {
 
   it('a deferred commit is committed again with its counter, and found by it later (OF2, M8)', () => {
     const world = settled({ settings: { ...SETTINGS, ...SHORT } });
-    const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
-    world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
-    const request = counted(world, 1, partitions);
-    const { ct } = world.call(V, request, 'CommitResp');
-    world.run(50);
-    world.crash(I);
-    suspends(world);
-    world.until(() => world.node(V).parts.stable.value > ct, 2_000);
+    const { request, partitions, ct } = deferredCommit(world);
     expect(deferredAt(world, V)).toEqual([id(1)]);
     const { version } = mapsOf(world, V).current;
     const again = { ...request, attemptRegions: ['virginia', 'virginia'], maps: [0, version] };
@@ -223,7 +229,7 @@ describe('PaRiS: settled commits (OF3)', () => {
       const world = settled({ settings });
       const commit = counted(world, 1, [0, 1]);
       const { ct } = world.call(V, commit, 'CommitResp');
-      if (settings === SHORT) forgets(world, ct);
+      if (settings === SHORT) dropsOutcomes(world, ct);
       for (const node of [V, O, I])
         expect(world.call(node, settling(world, commit), 'SettleCommitResp')).toMatchObject({ ct, upTo: undefined });
     }
@@ -233,7 +239,7 @@ describe('PaRiS: settled commits (OF3)', () => {
     for (const settings of [{}, SHORT]) {
       const world = settled({ settings });
       const commit = { ...counted(world, 1, [0, 1]), attemptRegions: ['virginia', 'oregon'] };
-      if (settings === SHORT) forgets(world, commit.sentAfter + 1);
+      if (settings === SHORT) dropsOutcomes(world, commit.sentAfter + 1);
       expect(world.call(I, settling(world, commit), 'SettleCommitResp').ct).toBeNull();
       for (const node of [V, O]) {
         world.crash(node);
@@ -280,14 +286,7 @@ describe('PaRiS: settled commits (OF3)', () => {
 
   it('a deferred transaction is not settled before it is committed again (OF3, M7)', () => {
     const world = settled({ settings: SETTINGS });
-    const partitions = [cohortOn(world, V), cohortOn(world, I)].sort((a, b) => a - b);
-    world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
-    const request = counted(world, 1, partitions);
-    const { ct } = world.call(V, request, 'CommitResp');
-    world.run(50);
-    world.crash(I);
-    suspends(world);
-    world.until(() => world.node(V).parts.stable.value > ct, 2_000);
+    const { request, partitions } = deferredCommit(world);
     const keys = partitions.map((partition) => keyIn(world, partition));
     expect(world.call(V, { ...settling(world, request), keys }, 'Refused').code).toBe('OUTCOME_PENDING');
     const { version } = mapsOf(world, V).current;

@@ -10,6 +10,7 @@ import {
   type NodeId,
   type PartitionId,
   type Timestamp,
+  type TxId,
   type WallMs,
 } from '@isochron/core';
 import type { Address, Effects } from '../../machine.js';
@@ -24,6 +25,7 @@ import type {
   OutcomeResp,
   PrepareReq,
   ResolveNow,
+  ResolveResp,
   TransactionMessage,
 } from './messages.js';
 import { PastCommits } from './past-commits.js';
@@ -131,17 +133,7 @@ export class Cohort {
     } else {
       if (isOpen && counted.shownBy === 'above') return false;
       this.counters.repeats++;
-      const { ts, shownBy } = counted;
-      const { partition } = this;
-      out.sendAfterPersist(from, {
-        type: 'ResolveResp',
-        txId,
-        attempt,
-        partition,
-        state: 'committed',
-        ts,
-        counted: shownBy,
-      });
+      this.#answerCommitted(txId, { attempt, ts: counted.ts, counted: counted.shownBy }, from, out);
     }
     return true;
   }
@@ -269,15 +261,17 @@ export class Cohort {
     out: Out,
   ): void {
     this.slices.keepDecided(txId, out);
+    this.#answerCommitted(txId, { attempt, ts: ct }, from, out);
+  }
+
+  #answerCommitted(
+    txId: TxId,
+    commit: Pick<ResolveResp, 'attempt' | 'ts'> & Partial<Pick<ResolveResp, 'counted'>>,
+    from: Address,
+    out: Out,
+  ): void {
     const { partition } = this;
-    out.sendAfterPersist(from, {
-      type: 'ResolveResp',
-      txId,
-      attempt,
-      partition,
-      state: 'committed',
-      ts: ct,
-    });
+    out.sendAfterPersist(from, { type: 'ResolveResp', txId, partition, state: 'committed', ...commit });
   }
 
   #prepare(request: PrepareReq, now: WallMs, from: Address, out: Out): void {

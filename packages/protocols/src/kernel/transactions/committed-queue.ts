@@ -60,7 +60,7 @@ export class CommittedQueue {
 
   /** Takes a transaction out: a lost disk took a part of it (D10). */
   remove(tx: Committed): void {
-    this.#forget(tx);
+    this.#dropLookups(tx);
     this.#items.splice(this.#items.indexOf(tx), 1);
   }
 
@@ -73,7 +73,7 @@ export class CommittedQueue {
     this.#items.splice(at, 0, tx);
   }
 
-  #forget({ txId, writes }: Committed): void {
+  #dropLookups({ txId, writes }: Committed): void {
     this.#byId.delete(txId);
     this.#bytes -= writesBytes(writes);
     this.counters.remove(txId, writes);
@@ -92,7 +92,7 @@ export class CommittedQueue {
     while (count < this.#items.length && this.#items[count]!.ct <= bound) count++;
     const groups: { ct: Timestamp; txs: Committed[] }[] = [];
     for (const tx of this.#items.splice(0, count)) {
-      this.#forget(tx);
+      this.#dropLookups(tx);
       const last = groups.at(-1);
       if (last?.ct === tx.ct) last.txs.push(tx);
       else groups.push({ ct: tx.ct, txs: [tx] });
