@@ -233,8 +233,7 @@ export class Callers {
       this.#fetching.delete(cache.session);
       if (answer === undefined) this.#nowhere.set(cache.session, this.#now() + NOWHERE_MS);
       // Without an answer the caller waits for its gap instead: slower, not wrong.
-      const kept = answer && this.#inForce(this.#adopt(claims, cache, answer));
-      done(kept === undefined ? gappedCaller(claims) : this.#callerOf(claims, kept));
+      done(answer === undefined ? gappedCaller(claims) : this.#callerOf(claims, this.#adopt(claims, cache, answer)));
       for (const other of others) other();
     });
   }

@@ -3,6 +3,7 @@ import type { NodeId } from '@isochron/core';
 import { keyIn } from '@isochron/testing/world/clients';
 import { commitOver, id, settled } from '@isochron/testing/world/commits';
 import { everywhere, loseDisk, runRebuilding } from '@isochron/testing/world/lost-disks';
+import { cohortOn, deferredAt, mapsOf, suspends } from '@isochron/testing/world/suspensions';
 import type { World } from '@isochron/testing/world/world';
 import { MAPS_MACHINE } from '../kernel/maps/map-machine.js';
 
@@ -21,6 +22,32 @@ const partitionOf = ({ topology }: World) =>
   );
 
 describe('PaRiS: a returned node', () => {
+  it('what follows a transaction that waits for a node waits with that, also where it needs that node in no other way (M11)', () => {
+    const world = settled({ settings: { suspendAfterMs: 400 } });
+    const [ofV, ofO, ofI] = [cohortOn(world, V), cohortOn(world, O), cohortOn(world, I)];
+    const inOrder = (partitions: number[]) => partitions.sort((a, b) => a - b);
+    world.filter = ({ from, message }) => !(from.node === I && message.type === 'Replicate');
+    const { ct } = world.call(V, commitOver(world, id(1), inOrder([ofV, ofO, ofI])), 'CommitResp');
+    const behind = [{ node: world.topology.numberOf(V), ct }];
+    world.call(V, { ...commitOver(world, id(2), inOrder([ofV, ofI])), behind }, 'CommitResp');
+    world.run(50);
+    world.crash(I);
+    suspends(world);
+    world.filter = ({ message }) => message.type !== 'DeferredReq';
+    world.restart(I);
+    silent(world, []);
+    world.until(() => [V, O, I].every((node) => mapsOf(world, node).current.isMember(I)), 20_000);
+    world.inject(at(O), { node: O, machine: 'client' }, { type: 'LeaveReq', ref: 4711 });
+    world.until(() => [V, I].every((node) => !mapsOf(world, node).current.isMember(O)), 10_000);
+    world.filter = () => true;
+    world.run(2_000);
+    expect(deferredAt(world, I)).toEqual([id(1), id(2)]);
+    world.inject(at(O), { node: O, machine: 'client' }, { type: 'ReturnReq', ref: 4712 });
+    world.until(() => [V, O, I].every((node) => deferredAt(world, node).length === 0), 20_000);
+    const [first, second] = [1, 2].map((n) => world.call(V, { type: 'TxStatusReq', txId: id(n) }, 'TxStatusResp').ts!);
+    expect(second).toBeGreaterThan(first!);
+  });
+
   it('a returned node does not commit a third time what was committed again and forgotten since its questions (M8, D5)', () => {
     const world = settled({ settings: { suspendAfterMs: 400, outcomeRetentionMs: 30_000 } });
     const partition = partitionOf(world);
