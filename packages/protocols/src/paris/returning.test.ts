@@ -3,13 +3,10 @@ import type { NodeId } from '@isochron/core';
 import { keyIn } from '@isochron/testing/world/clients';
 import { commitOver, id, settled } from '@isochron/testing/world/commits';
 import { everywhere, loseDisk, runRebuilding } from '@isochron/testing/world/lost-disks';
-import { cohortOn, deferredAt, mapsOf, suspends } from '@isochron/testing/world/suspensions';
+import { at, cohortOn, deferredAt, I, mapsOf, O, suspends, V } from '@isochron/testing/world/suspensions';
 import type { World } from '@isochron/testing/world/world';
-import { MAPS_MACHINE } from '../kernel/maps/map-machine.js';
 
-const [V, O, I] = ['virginia-1', 'oregon-1', 'ireland-1'];
 const NODES: readonly NodeId[] = [V, O, I];
-const at = (node: NodeId) => ({ node, machine: MAPS_MACHINE });
 const isMember = (world: World, of: NodeId) => (node: NodeId) => world.node(node).parts.maps.current.isMember(of);
 const silent = (world: World, nodes: readonly NodeId[]) => {
   for (const node of [V, O]) world.inject(at(node), at(node), { type: 'Silent', nodes });
